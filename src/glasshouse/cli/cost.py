@@ -1,0 +1,25 @@
+"""How a cost plan is printed."""
+
+from glasshouse.cli.tables import console, show
+from glasshouse.pages.text import count, duration, flops, size
+from glasshouse.training.plan import Plan
+
+
+def print_plan(plan: Plan) -> None:
+    """Parameters by part, then FLOPs, memory and time."""
+    total = sum(plan.parameters.values())
+    rows = [(part, f"{number:,}", f"{number / total:.1%}") for part, number in plan.parameters.items()]
+    show(("part", "parameters", "share"), [*rows, ("all", f"{total:,}", "100%")], right=(1, 2))
+    memory = ", ".join(f"{purpose} {size(amount)}" for purpose, amount in plan.memory.items())
+    show(
+        ("cost", "predicted", "how"),
+        [
+            ("steps", f"{plan.steps:,}", f"{count(plan.tokens)} tokens seen"),
+            ("FLOPs", flops(plan.flops), "counted: matrix products, training and evaluation"),
+            ("memory", size(sum(plan.memory.values())), memory),
+            ("time", duration(plan.seconds), f"measured: {plan.step_seconds * 1e3:.1f} ms a step in {plan.precision}"),
+        ],
+        right=(1,),
+    )
+    for note in plan.notes:
+        console.print(note, markup=False)

@@ -1,0 +1,50 @@
+"""`glasshouse data`: the data sets by name."""
+
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="List the data sets; get one, show one.",
+    invoke_without_command=True,
+    epilog="Examples: glasshouse data · glasshouse data get shakespeare · glasshouse data show state-of-the-union",
+)
+Name = Annotated[str, typer.Argument(help="A data set's name.")]
+
+
+@app.callback()
+def listing(context: typer.Context) -> None:
+    """List the data sets; get one, show one."""
+    if context.invoked_subcommand is None:
+        from glasshouse.cli.tables import show as show_table
+        from glasshouse.data.sources import inventory
+
+        rows = [(entry.name, entry.about, entry.where, entry.licence) for entry in inventory.every()]
+        show_table(("name", "what it is", "here?", "licence"), rows)
+
+
+@app.command(epilog="Example: glasshouse data get shakespeare")
+def get(name: Name) -> None:
+    """Fetch a data set into the cache; it must match its checksum."""
+    from glasshouse.data.sources import inventory
+    from glasshouse.records import progress
+
+    with progress.bar(f"fetching {name}") as bar:
+        for path in inventory.get(name, bar):
+            print(path)
+
+
+@app.command(epilog="Example: glasshouse data show state-of-the-union")
+def show(name: Name) -> None:
+    """Show a data set: its origin, licence, splits and the beginning of its text."""
+    from glasshouse.cli.tables import console
+    from glasshouse.cli.tables import show as show_table
+    from glasshouse.data.sources import inventory
+    from glasshouse.pages.text import size
+
+    entry = inventory.find(name)
+    show_table((name, ""), [("what it is", entry.about), ("origin", entry.origin), ("licence", entry.licence)])
+    splits = inventory.splits(name)
+    rows = [(split.name, f"{split.documents:,}", size(split.bytes)) for split in splits]
+    show_table(("split", "documents", "text"), rows, right=(1, 2))
+    console.print(splits[0].beginning, markup=False)

@@ -1,0 +1,27 @@
+"""`glasshouse doctor`: what this machine is, what it gives, and what a recipe would cost on it."""
+
+from typing import Annotated
+
+import typer
+
+from glasshouse.cli.arguments import Device, Overrides
+
+EXAMPLES = "Examples: glasshouse doctor · glasshouse doctor demo-lm model.width=512"
+
+
+def doctor(
+    recipe: Annotated[str | None, typer.Argument(help="Also plan this recipe.")] = None,
+    overrides: Overrides = None,
+    device: Device = "auto",
+) -> None:
+    """Look at this machine and measure its matrix rate; for a recipe, predict memory, time and FLOPs."""
+    from glasshouse import workbench
+    from glasshouse.cli.cost import print_plan
+    from glasshouse.cli.tables import show
+    from glasshouse.pages.text import flops
+
+    diagnosis = workbench.doctor(device)
+    rates = [(f"matrix products, {name}", f"{flops(rate)}/s") for name, rate in diagnosis.rates.items()]
+    show(("this machine", ""), [*diagnosis.facts.items(), *rates])
+    if recipe:
+        print_plan(workbench.plan(recipe, *(overrides or ()), device=device))

@@ -1,0 +1,31 @@
+"""`glasshouse evaluate`: how well a run predicts text."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from glasshouse.cli.arguments import Device, Run
+
+EXAMPLES = "Examples: glasshouse evaluate demo-lm · glasshouse evaluate demo-lm --data other.txt --json"
+
+
+def evaluate(
+    run: Run,
+    data: Annotated[str | None, typer.Option(help="A text file; by default the run's own held-out text.")] = None,
+    device: Device = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Loss, perplexity and bits per byte over a whole text.
+
+    Windows of the run's context advance by half of it (evaluation.stride), and each scores what is new in it: every token is
+    predicted once. Marks between documents are given and not scored.
+    """
+    from glasshouse import workbench
+    from glasshouse.cli.outcome import print_metrics
+
+    metrics = workbench.evaluate(run, data, device)
+    if as_json:
+        print(json.dumps(metrics))
+    else:
+        print_metrics(metrics)

@@ -1,0 +1,48 @@
+"""What a command prints once a run is trained: its figures, where it lies, and what to try next."""
+
+from rich.text import Text
+
+from glasshouse.cli.tables import console, show
+from glasshouse.generation.text import Completion
+from glasshouse.runs.run import Run
+
+
+def print_samples(run: Run) -> None:
+    """The recipe's prompts, continued."""
+    settings = run.spec.evaluation
+    how = {"tokens": settings.sample_tokens, "temperature": 0.8, "top_p": 0.95}
+    for completion in run.sample(settings.prompts or ("",), **how):
+        print_completion(completion)
+
+
+def print_completion(completion: Completion) -> None:
+    """A prompt in bold and what followed it."""
+    console.print(Text(completion.prompt, style="bold") + Text(completion.text, style="not bold"), soft_wrap=True)
+    console.print()
+
+
+def print_metrics(metrics: dict[str, dict[str, float]]) -> None:
+    """Loss, perplexity and bits per byte, a row for each text."""
+    rows = []
+    for name, values in metrics.items():
+        per_byte = f"{values['bits_per_byte']:.4f}" if "bits_per_byte" in values else ""
+        unknown = f"{values['unknown_share']:.2%}" if "unknown_share" in values else "none"
+        figures = (f"{values['loss']:.4f}", f"{values['perplexity']:.2f}", per_byte, f"{values['tokens']:,.0f}", unknown)
+        rows.append((name, *figures))
+    columns = ("text", "loss", "perplexity", "bits per byte", "tokens", "unknown")
+    show(columns, rows, right=(1, 2, 3, 4, 5))
+
+
+def print_run(run: Run) -> None:
+    """Figures, paths and three commands."""
+    outcome = run.facts.get("outcome", {})
+    print_metrics({split: outcome[split] for split in ("validation", "test") if split in outcome})
+    console.print(f"run     {run.folder.path}", soft_wrap=True)
+    console.print(f"report  {run.folder.report_file}", soft_wrap=True)
+    console.print("\nTry next:")
+    for command in (
+        f'glasshouse sample {run.name} --prompt "The state of"',
+        f"glasshouse evaluate {run.name}",
+        f"glasshouse train {run.facts['recipe']} model.position=learned",
+    ):
+        console.print(f"  {command}", markup=False, soft_wrap=True)

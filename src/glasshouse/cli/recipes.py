@@ -1,0 +1,29 @@
+"""`glasshouse recipes`: the named specs that ship with the package."""
+
+from typing import Annotated
+
+import typer
+
+EXAMPLES = "Examples: glasshouse recipes · glasshouse recipes demo-lm"
+
+
+def recipes(
+    name: Annotated[str | None, typer.Argument(help="Show this recipe's whole spec, field by field.")] = None,
+) -> None:
+    """List the recipes, a line each; with a name, show that one's fields and what they mean."""
+    from glasshouse.cli.tables import console, show
+    from glasshouse.specs import reading, recipes, settings
+    from glasshouse.specs.spec import SECTIONS
+
+    if name is None:
+        show(("recipe", "what it is"), [(recipe.name, recipe.about) for recipe in recipes.every().values()])
+        return
+    spec = reading.unchecked(recipes.tables_of(name))
+    rows = [("task", spec.task, "what is asked of the model")]
+    for section, cls in SECTIONS.items():
+        for field, (_, rule, _) in settings.fields(cls).items():
+            value = getattr(getattr(spec, section), field)
+            shown = "[" + ", ".join(value) + "]" if isinstance(value, tuple) else str(value)
+            rows.append((f"{section}.{field}", shown, rule.about))
+    show(("field", "value", "meaning"), rows)
+    console.print(f"Change any of them: glasshouse train {name} model.width=64", markup=False)

@@ -1,0 +1,52 @@
+"""`glasshouse tokenizer`: train one, look at one."""
+
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="Train a tokenizer, or see how one cuts a text.", no_args_is_help=True)
+
+# Neighbouring pieces take turns, so that their borders show.
+COLOURS = ("black on #b5e2c4", "black on #f3d9a4", "black on #bcd4f2", "black on #eec3d3")
+
+
+@app.command(epilog="Example: glasshouse tokenizer train a.txt b.txt.gz --vocabulary 8192 --output tokenizer.json")
+def train(
+    files: Annotated[list[str], typer.Argument(help="Text: plain, .gz, or JSON lines.")],
+    vocabulary: Annotated[int, typer.Option(help="Number of tokens.")] = 8192,
+    output: Annotated[str, typer.Option(help="Where to write it.")] = "tokenizer.json",
+    kind: Annotated[str, typer.Option(help="byte-pair, words or characters.")] = "byte-pair",
+    pattern: Annotated[str, typer.Option(help="How byte-pair text is split first: gpt-2 or gpt-4.")] = "gpt-2",
+    field: Annotated[str, typer.Option(help="The field of a JSON line that holds the text.")] = "text",
+) -> None:
+    """Train a tokenizer and write it as tokenizer.json, which the `tokenizers` package reads too."""
+    from glasshouse import workbench
+
+    trained = workbench.train_tokenizer(files, vocabulary, output, kind, pattern, field)
+    print(f"{output}: {trained.vocabulary:,} tokens")
+
+
+@app.command(epilog='Example: glasshouse tokenizer show tokenizer.json --text "unshakable faith"')
+def show(
+    file: Annotated[str, typer.Argument(help="A tokenizer.json, or a run's folder.")],
+    text: Annotated[str, typer.Option(help="The text to cut.")],
+) -> None:
+    """Show the pieces a text is cut into, coloured, and their ids."""
+    from pathlib import Path
+
+    from rich.text import Text
+
+    from glasshouse import tokenizers
+    from glasshouse.cli.tables import console
+    from glasshouse.pages.text import visible
+
+    path = Path(file)
+    tokenizer = tokenizers.load(path / "tokenizer.json" if path.is_dir() else path)
+    ids = [int(token) for token in tokenizer.encode(text)]
+    line = Text()
+    for index, token in enumerate(ids):
+        piece = tokenizer.token_bytes(token).decode("utf-8", "replace")
+        line.append(visible(piece), style=COLOURS[index % len(COLOURS)])
+    console.print(line, soft_wrap=True)
+    console.print(" ".join(map(str, ids)), soft_wrap=True)
+    console.print(f"{len(ids)} tokens, {len(text)} characters, {len(text.encode())} bytes")

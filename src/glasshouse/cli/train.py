@@ -1,0 +1,31 @@
+"""`glasshouse train`: train a recipe."""
+
+from typing import Annotated
+
+import typer
+
+from glasshouse.cli.arguments import Device, Overrides
+
+EXAMPLES = (
+    "Examples: glasshouse train demo-lm model.position=learned training.steps=300 · "
+    "glasshouse train language-model data.files=mine.txt · "
+    "glasshouse train language-model 'data.files=[a.txt,b.jsonl.gz]' data.field=body --dry-run"
+)
+
+
+def train(
+    recipe: Annotated[str, typer.Argument(help="A recipe's name (see `glasshouse recipes`) or a spec's .toml file.")],
+    overrides: Overrides = None,
+    name: Annotated[str | None, typer.Option(help="The run's name; by default the recipe's.")] = None,
+    device: Device = "auto",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it would cost, and train nothing.")] = False,
+) -> None:
+    """Train a recipe, with any field of its spec changed by field=value."""
+    from glasshouse import workbench
+    from glasshouse.cli.cost import print_plan
+    from glasshouse.cli.outcome import print_run
+
+    if dry_run:
+        print_plan(workbench.plan(recipe, *(overrides or ()), device=device))
+    else:
+        print_run(workbench.train(recipe, *(overrides or ()), name=name, device=device))

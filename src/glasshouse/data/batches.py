@@ -1,0 +1,49 @@
+"""Which examples make the batch of a step: a pure function of (seed, step), so that a place in the data is one number.
+
+Every epoch visits every example once, in an order of its own. The order is a permutation computed point by point, so that
+neither memory nor start-up grows with the data.
+"""
+
+import numpy as np
+
+_ROUNDS = 4
+
+
+def order(seed: int, step: int, batch: int, examples: int) -> tuple[np.ndarray, np.ndarray]:
+    """(epochs, examples) of each place in the batch; a batch may straddle two epochs."""
+    places = np.arange(step * batch, (step + 1) * batch, dtype=np.uint64)
+    epochs, places = np.divmod(places, np.uint64(examples))
+    return epochs.astype(np.int64), permute(places, examples, seed, epochs)
+
+
+def permute(places: np.ndarray, size: int, seed: int, epochs: np.ndarray) -> np.ndarray:
+    """The permutation of 0..size-1 that belongs to a seed and epoch, at the given places.
+
+    A Feistel network permutes the next power of four; walking its cycle until the value is below `size` makes of that a
+    permutation of 0..size-1 (Black and Rogaway, Ciphers with Arbitrary Finite Domains, 2002).
+    """
+    half = max((max(size - 1, 1).bit_length() + 1) // 2, 1)
+    mask = np.uint64((1 << half) - 1)
+    keys = [mix(np.uint64(seed), epochs.astype(np.uint64), np.uint64(r)) for r in range(_ROUNDS)]
+    values = places.astype(np.uint64)
+    todo = np.ones(len(values), dtype=bool)
+    while todo.any():
+        left, right = values[todo] >> np.uint64(half), values[todo] & mask
+        for key in keys:
+            left, right = right, left ^ (mix(right, key[todo], np.uint64(half)) & mask)
+        values[todo] = (left << np.uint64(half)) | right
+        todo = values >= np.uint64(size)
+    return values.astype(np.int64)
+
+
+def mix(*words: np.ndarray | np.uint64) -> np.ndarray:
+    """A hash of 64-bit words (the finaliser of SplitMix64 over each in turn; Steele et al. 2014)."""
+    with np.errstate(over="ignore"):
+        state: np.ndarray = np.uint64(0x9E3779B97F4A7C15) * np.ones(1, np.uint64)
+        for word in words:
+            state = state ^ np.asarray(word, dtype=np.uint64)
+            state = state + np.uint64(0x9E3779B97F4A7C15)
+            state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            state = state ^ (state >> np.uint64(31))
+    return state

@@ -1,0 +1,37 @@
+"""A document and a source of documents: what the rest of the data package reads. Knows nothing of tokens."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+SPLITS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text and what is known of it. A long text comes in parts, each after the first marked as continuing it."""
+
+    text: str
+    continues: bool = False
+    fields: dict[str, str] = field(default_factory=dict)
+
+
+class Source(ABC):
+    """Somewhere documents come from. Reading twice gives the same; the splits never share a document."""
+
+    about: ClassVar[str]
+    origin: ClassVar[str]
+    licence: ClassVar[str]
+
+    @abstractmethod
+    def documents(self, split: str) -> Iterator[Document]:
+        """The documents of a split, in a fixed order, in parts small enough for any memory."""
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Changes whenever the documents or their splits do."""
+
+    def bytes(self, split: str) -> int:
+        """How much text a split has, in UTF-8 bytes, for progress bars."""
+        return sum(len(document.text.encode()) for document in self.documents(split))

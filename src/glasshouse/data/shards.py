@@ -1,0 +1,116 @@
+"""Token shards: the tokens of one split in a file that is mapped into memory, never read whole.
+
+A document begins with the tokenizer's end-of-text mark, so that its first token has something before it, and the last one
+is followed by a mark too. `NAME.tokens` holds the tokens, `NAME.starts` where each document begins, `NAME.json` the counts.
+"""
+
+import json
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from glasshouse.data.documents import Document
+from glasshouse.tokenizers import Tokenizer
+from glasshouse.tokenizers.cutting import last_safe_cut
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The tokens of a split on disk."""
+
+    folder: Path
+    split: str
+    tokens_count: int
+    documents: int
+    bytes: int
+    unknown: int
+    mark: int | None
+    dtype: str
+
+    @property
+    def marks(self) -> frozenset[int]:
+        """The end-of-text token, which stands between documents and is no part of them."""
+        return frozenset() if self.mark is None else frozenset([self.mark])
+
+    @cached_property
+    def tokens(self) -> np.ndarray:
+        """All tokens, mapped: pages are read when touched and given back when memory is short."""
+        if self.tokens_count == 0:
+            return np.zeros(0, dtype=self.dtype)
+        return np.memmap(self.folder / f"{self.split}.tokens", dtype=self.dtype, mode="r")
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Where each document's mark stands, and one past the end."""
+        return np.fromfile(self.folder / f"{self.split}.starts", dtype="<i8")
+
+
+def write(
+    folder: Path,
+    split: str,
+    documents: Iterable[Document],
+    tokenizer: Tokenizer,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Shard:
+    """Encode documents into a shard, holding one part of one document in memory at a time."""
+    dtype = "<u2" if tokenizer.vocabulary <= 1 << 16 else "<u4"
+    mark = [] if tokenizer.end_of_text is None else [tokenizer.end_of_text]
+    starts = array("q")
+    total = size = unknown = 0
+    with open(folder / f"{split}.tokens", "wb") as file:
+        for first, text in _pieces(documents):
+            ids = tokenizer.encode(text, specials=False)
+            if first:
+                starts.append(total)
+                ids = np.concatenate([np.array(mark, dtype=ids.dtype), ids])
+            file.write(ids.astype(dtype).tobytes())
+            total += len(ids)
+            size += len(text.encode())
+            if tokenizer.unknown is not None:
+                unknown += int(np.count_nonzero(ids == tokenizer.unknown))
+            progress(size)
+        if starts:
+            file.write(np.array(mark, dtype=dtype).tobytes())
+            starts.append(total)
+            total += len(mark)
+    (folder / f"{split}.starts").write_bytes(np.frombuffer(starts, dtype="<i8").tobytes() if starts else b"")
+    facts = {
+        "tokens_count": total,
+        "documents": max(len(starts) - 1, 0),
+        "bytes": size,
+        "unknown": unknown,
+        "mark": tokenizer.end_of_text,
+        "dtype": dtype,
+    }
+    (folder / f"{split}.json").write_text(json.dumps(facts))
+    return Shard(folder, split, **facts)  # type: ignore[arg-type]
+
+
+def open_shard(folder: Path, split: str) -> Shard:
+    """A shard written before."""
+    return Shard(folder, split, **json.loads((folder / f"{split}.json").read_text()))
+
+
+def _pieces(documents: Iterable[Document]) -> Iterator[tuple[bool, str]]:
+    """(whether a document begins here, text), where a document that comes in parts is cut only between tokens."""
+    first, rest = True, ""
+    for document in documents:
+        if not document.continues:
+            if rest:
+                yield first, rest
+            first, rest = True, ""
+        rest += document.text
+        cut = last_safe_cut(rest)
+        if len(rest) >= _ENOUGH and cut:
+            yield first, rest[:cut]
+            first, rest = False, rest[cut:]
+    if rest:
+        yield first, rest
+
+
+# Below this many characters a document's parts are gathered before they are encoded.
+_ENOUGH = 1 << 18

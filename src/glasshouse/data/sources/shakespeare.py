@@ -1,0 +1,35 @@
+"""Tiny Shakespeare: one megabyte of plays, the field's smallest common yardstick. Fetched on request."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import ClassVar
+
+from glasshouse.data.documents import Document, Source
+from glasshouse.data.own_files import OwnFiles
+from glasshouse.data.sources.located import Remote
+
+
+class Shakespeare(Source):
+    """The last tenth is for validation, as everywhere this file is used; no test part is customary."""
+
+    about = "tiny Shakespeare: plays as one text of 1.1 MB"
+    origin = "karpathy/char-rnn on GitHub, data/tinyshakespeare/input.txt"
+    licence = "public domain"
+    files: ClassVar[tuple[Remote, ...]] = (
+        Remote(
+            "shakespeare/input.txt",
+            "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt",
+            "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
+        ),
+    )
+
+    def documents(self, split: str) -> Iterator[Document]:
+        return self._file.documents(split)
+
+    def fingerprint(self) -> str:
+        return self._file.fingerprint()
+
+    @cached_property
+    def _file(self) -> OwnFiles:
+        path = self.files[0].locate("shakespeare")
+        return OwnFiles((str(path),), field="text", validation=0.1, test=0.0)

@@ -1,0 +1,100 @@
+"""Reading text files as a stream: plain or gzip, checked to be UTF-8 text, in parts of bounded size.
+
+Knows nothing of splits or tokens. Every complaint names the file, what was found and what to do.
+"""
+
+import codecs
+import gzip
+import hashlib
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from glasshouse.specs.errors import DataError
+
+# One part of a text: enough that Python's cost per part vanishes, little enough that memory stays flat.
+PART = 1 << 20
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one pass over a file told: its length once decompressed, and a digest of its content."""
+
+    bytes: int
+    digest: str
+
+
+def survey(path: Path) -> Survey:
+    """Read the whole file once; refuse what is missing, empty, binary or not UTF-8."""
+    digest = hashlib.blake2b(digest_size=16)
+    total = 0
+    for part in parts(path):
+        raw = part.encode()
+        digest.update(raw)
+        total += len(raw)
+    if total == 0:
+        raise DataError(f"{path} is empty; give a file with text in it")
+    return Survey(total, digest.hexdigest())
+
+
+def parts(path: Path) -> Iterator[str]:
+    """The text of a file, in parts that end at any character."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    offset = 0
+    with _open(path) as file:
+        while True:
+            try:
+                raw = file.read(PART)
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise DataError(f"{path} is not a whole gzip file ({error}); compress it again") from None
+            _refuse_binary(path, raw, offset)
+            try:
+                text = decoder.decode(raw, final=not raw)
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"{path} is not UTF-8 text: byte {offset + error.start} cannot be decoded; "
+                    f"convert it, for example with: iconv -f latin1 -t utf-8 {path.name} > {path.stem}.utf8.txt"
+                ) from None
+            if offset == 0:
+                text = text.removeprefix("\ufeff")
+            offset += len(raw)
+            if text:
+                yield text
+            if not raw:
+                return
+
+
+def lines(path: Path) -> Iterator[str]:
+    """The lines of a file, without their ends."""
+    rest = ""
+    for part in parts(path):
+        rest += part
+        *whole, rest = rest.split("\n")
+        yield from whole
+    if rest:
+        yield rest
+
+
+def _open(path: Path) -> IO[bytes]:
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; name the files in it, for example data.files=[{path}/a.txt,{path}/b.txt]")
+    try:
+        file = open(path, "rb")  # noqa: SIM115 (the caller closes it)
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}; check the path") from None
+    magic = file.read(2)
+    file.seek(0)
+    return gzip.GzipFile(fileobj=file) if magic == b"\x1f\x8b" else file
+
+
+def _refuse_binary(path: Path, raw: bytes, offset: int) -> None:
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff") and offset == 0:
+        raise DataError(
+            f"{path} is UTF-16 text; convert it, for example with: iconv -f utf-16 -t utf-8 {path.name} > new.txt"
+        )
+    if b"\x00" in raw:
+        raise DataError(
+            f"{path} is a binary file (a zero byte at {offset + raw.index(0)}); give plain text, .gz, or JSON lines"
+        )

@@ -1,0 +1,133 @@
+"""A run's report: gathers what the run folder and the model have to say, and writes `report.html`."""
+
+from pathlib import Path
+
+from glasshouse.generation.text import Completion
+from glasshouse.inspection.attention_map import attention_map
+from glasshouse.metrics.perplexity import perplexity
+from glasshouse.models import counts
+from glasshouse.pages import report as page
+from glasshouse.pages.text import count, duration, flops, size
+from glasshouse.records import atomic, metric_log
+from glasshouse.records.checkpoint import steps as checkpoint_steps
+from glasshouse.runs.run import Run
+from glasshouse.specs import reading
+
+# An attention map with more tokens than this cannot be read.
+MAP_TOKENS = 40
+
+
+def write(run: Run) -> Path:
+    """Write the report beside the run's other files."""
+    atomic.write_text(run.folder.report_file, page.render(gather(run)))
+    return run.folder.report_file
+
+
+def gather(run: Run) -> page.Report:
+    """Everything the page shows. A run that has not come far yet shows what it has."""
+    facts, rows = run.facts, run.metrics
+    trained = bool(checkpoint_steps(run.folder.checkpoints))
+    samples = _samples(run) if trained else []
+    parameters = counts.parameters_by_part(run.model) if trained else {}
+    notes = list(facts.get("plan", {}).get("notes", ()))
+    if facts.get("status") != "done":
+        notes.append(f"this run is not finished (status: {facts.get('status')})")
+    return page.Report(
+        title=run.name,
+        subtitle=_subtitle(run, sum(parameters.values()), rows),
+        headline=_headline(run),
+        loss=_curves(rows, {"training": "loss", "validation": "validation.loss"}),
+        perplexity=_perplexities(rows),
+        samples=tuple(_shown(run, sample) for sample in samples),
+        attention=_map(run, samples),
+        parameters=tuple(parameters.items()),
+        prediction=_comparisons(run),
+        spec=reading.to_toml(run.spec),
+        machine=tuple(facts.get("machine", {}).items()),
+        other=_curves(
+            rows,
+            {
+                "learning rate": "learning_rate",
+                "gradient norm": "gradient_norm",
+                "tokens per second": "tokens_per_second",
+            },
+        ),
+        notes=tuple(notes),
+        commands=(
+            f'glasshouse sample {run.name} --prompt "The state of"',
+            f"glasshouse evaluate {run.name} --data FILE",
+            f"glasshouse train {facts.get('recipe', 'demo-lm')} model.position=learned",
+        ),
+    )
+
+
+def _samples(run: Run) -> list[Completion]:
+    settings = run.spec.evaluation
+    prompts = settings.prompts or ("",)
+    return run.sample(prompts, tokens=settings.sample_tokens, temperature=0.8, top_p=0.95, alternatives=5)
+
+
+def _shown(run: Run, sample: Completion) -> page.Sample:
+    def text(token: int) -> str:
+        return run.tokenizer.token_bytes(token).decode("utf-8", "replace")
+
+    given = [page.Token(text(token), None) for token in (sample.prompt_tokens if sample.prompt else [])]
+    chosen = [
+        page.Token(text(c.token), c.probability, tuple((text(token), p) for token, p in c.alternatives))
+        for c in sample.choices
+    ]
+    return page.Sample(sample.prompt, tuple(given + chosen))
+
+
+def _map(run: Run, samples: list[Completion]) -> page.AttentionMap | None:
+    if not samples:
+        return None
+    ids = (samples[0].prompt_tokens if samples[0].prompt else []) + [choice.token for choice in samples[0].choices]
+    text = run.tokenizer.decode(ids[:MAP_TOKENS])
+    return attention_map(run, text) if text else None
+
+
+def _subtitle(run: Run, parameters: int, rows: list[dict]) -> str:
+    data, model = run.spec.data, run.spec.model
+    text = data.source or ", ".join(Path(name).name for name in data.files)
+    steps = int(rows[-1]["step"]) if rows else 0
+    return f"{model.kind}, {count(parameters)} parameters, {steps:,} steps on {text}"
+
+
+def _headline(run: Run) -> tuple[tuple[str, str], ...]:
+    outcome = run.facts.get("outcome", {})
+    figures = []
+    for split in ("validation", "test"):
+        if split in outcome:
+            figures.append((f"{split} perplexity", f"{outcome[split]['perplexity']:.1f}"))
+            figures.append((f"{split} bits per byte", f"{outcome[split]['bits_per_byte']:.3f}"))
+    if "seconds" in outcome:
+        figures.append(("training time", duration(outcome["seconds"])))
+    if "plan" in run.facts:
+        figures.append(("spent", flops(run.facts["plan"]["flops"])))
+    return tuple(figures)
+
+
+def _curves(rows: list[dict], names: dict[str, str]) -> tuple[page.Curve, ...]:
+    columns = {shown: metric_log.column(rows, logged) for shown, logged in names.items()}
+    return tuple(page.Curve(shown, *column) for shown, column in columns.items() if column[0])
+
+
+def _perplexities(rows: list[dict]) -> tuple[page.Curve, ...]:
+    losses = _curves(rows, {"training": "loss", "validation": "validation.loss"})
+    return tuple(page.Curve(curve.name, curve.steps, [perplexity(loss) for loss in curve.values]) for curve in losses)
+
+
+def _comparisons(run: Run) -> tuple[page.Comparison, ...]:
+    plan, outcome = run.facts.get("plan"), run.facts.get("outcome", {})
+    if not plan:
+        return ()
+    measured = {
+        "time": duration(outcome["seconds"] + outcome["evaluation_seconds"]) if outcome else "not finished",
+        "memory": size(outcome["memory"]) if outcome.get("memory") else "not known",
+    }
+    return (
+        page.Comparison("time", duration(plan["seconds"]), measured["time"]),
+        page.Comparison("memory", size(sum(plan["memory"].values())), measured["memory"]),
+        page.Comparison("FLOPs", flops(plan["flops"]), "counted, not measured"),
+    )

@@ -1,0 +1,41 @@
+"""From a spec to a model: the parts that its words name, checked to fit together, with weights drawn from a seed."""
+
+import math
+
+import torch
+from torch import nn
+
+from glasshouse.models.workshop import Workshop
+from glasshouse.specs import catalogue
+from glasshouse.specs.spec import Model
+
+
+def build(spec: Model, vocabulary: int, context: int, seed: int = 0) -> nn.Module:
+    """The model a spec describes, on the CPU, initialised from the seed."""
+    model = assemble(spec, vocabulary, context)
+    initialise(model, spec, seed)
+    return model
+
+
+def assemble(spec: Model, vocabulary: int, context: int) -> nn.Module:
+    """The model's modules with whatever weights torch gave them; on the meta device this costs nothing."""
+    kind = catalogue.find("model", spec.kind, "model.kind")
+    return kind.assemble(Workshop.of(spec, context), spec, vocabulary)
+
+
+def initialise(model: nn.Module, spec: Model, seed: int) -> None:
+    """Draw every weight from the seed: matrices with deviation `initialisation` / sqrt(inputs), gains 1, biases 0.
+
+    The last matrix of each residual branch is smaller by sqrt(2 layers), so that the stream's variance does not grow
+    with depth (Radford et al., Language Models are Unsupervised Multitask Learners, 2019).
+    """
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.dim() >= 2:
+                deviation = spec.initialisation / math.sqrt(parameter.shape[-1])
+                if name.endswith(("attention.output.weight", "feed_forward.down.weight")):
+                    deviation /= math.sqrt(2 * spec.layers)
+                parameter.normal_(0.0, deviation, generator=generator)
+            else:
+                parameter.fill_(0.0 if name.endswith("bias") else 1.0)

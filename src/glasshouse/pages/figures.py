@@ -1,0 +1,114 @@
+"""Curves and attention as picture files, SVG or PNG by suffix. Knows nothing of pages, and needs no display."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from glasshouse.pages import charts, heatmap
+from glasshouse.pages.content import AttentionMap, Curve
+from glasshouse.pages.thinning import thin
+from glasshouse.specs.errors import GlasshouseError, MissingExtra
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SUFFIXES = (".svg", ".png")
+INK, SOFT, HAIRLINE = "#18221d", "#55645c", "#e0e7e2"
+
+
+def curves(curves: tuple[Curve, ...], path: str | Path, log: bool = False) -> None:
+    """Curves over steps in one picture; `log` asks for a logarithmic scale, which values at or below zero forbid."""
+    if log and not charts.has_log_scale(curves):
+        raise GlasshouseError(
+            "a logarithmic scale needs values above zero, and these curves have others; leave out log"
+        )
+    figure = _figure(7.2, 4.2, path)
+    panel = figure.add_subplot()
+    for curve, tone in zip(curves, charts.tones(len(curves)), strict=True):
+        steps, values = thin(curve)
+        few = np.isfinite(values).sum() <= charts.MOST_MARKED_POINTS
+        panel.plot(
+            steps,
+            values,
+            label=curve.name,
+            color=charts.FALLBACK_COLOURS[tone],
+            linewidth=1.0 if tone == "quiet" else 1.6,
+            marker="o" if few else None,
+            markersize=3.2,
+        )
+    panel.set_xlabel("step", color=SOFT)
+    if log:
+        panel.set_yscale("log")
+    panel.grid(axis="y", color=HAIRLINE, linewidth=0.8)
+    panel.spines[["top", "right", "left"]].set_visible(False)
+    panel.spines["bottom"].set_color(SOFT)
+    panel.tick_params(colors=SOFT, length=3)
+    panel.tick_params(axis="y", which="both", length=0)
+    if curves:
+        panel.legend(frameon=False, labelcolor=INK)
+    _write(figure, path)
+
+
+def attention(map: AttentionMap, path: str | Path) -> None:
+    """Every head of the sentence in a grid of layers by heads; a single head gets its tokens on both axes."""
+    weights_LHQK = heatmap.known(map.weights)
+    layers, heads, length, _ = weights_LHQK.shape
+    alone = layers * heads == 1
+    side = max(4.0, length * 0.17 + 1.2) if alone else 1.7
+    figure = _figure(side * heads + 0.4, side * layers + 0.4, path)
+    panels = figure.subplots(layers, heads, squeeze=False)
+    colours = _colour_map()
+    for layer in range(layers):
+        for head in range(heads):
+            panel = panels[layer, head]
+            # The same square root as the page's pictures: small weights hold most of the pattern.
+            panel.imshow(np.sqrt(weights_LHQK[layer, head]), cmap=colours, vmin=0, vmax=1, interpolation="nearest")
+            panel.set_xticks([])
+            panel.set_yticks([])
+            panel.spines[:].set_color(HAIRLINE)
+            if not alone:
+                panel.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=8, color=SOFT)
+    if alone:
+        # A dollar sign would start matplotlib's own mathematics.
+        labels = [heatmap.label(token).replace("$", r"\$") for token in map.tokens]
+        panels[0, 0].set_xticks(range(length), labels, rotation=90, fontsize=7, color=SOFT, family="monospace")
+        panels[0, 0].set_yticks(range(length), labels, fontsize=7, color=SOFT, family="monospace")
+        panels[0, 0].xaxis.tick_top()
+        panels[0, 0].tick_params(length=0)
+    _write(figure, path)
+
+
+def _figure(width: float, height: float, path: str | Path) -> Figure:
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise GlasshouseError(
+            f"a figure is written as {' or '.join(SUFFIXES)}, not {suffix or 'without a suffix'}: {path}"
+        )
+    # Imported here because it takes longer than most commands. A Figure of its own and not pyplot: no window system, no
+    # global state and no caller's backend is touched.
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as missing:
+        raise MissingExtra("matplotlib", "drawing a figure") from missing
+    figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _write(figure: Figure, path: str | Path) -> None:
+    from matplotlib import rc_context
+
+    # Text stays text in SVG, and the same data makes the same bytes.
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "glasshouse"}):
+        is_svg = Path(path).suffix.lower() == ".svg"
+        figure.savefig(path, dpi=160, metadata={"Date": None} if is_svg else None)
+
+
+def _colour_map():  # type: ignore[no-untyped-def]
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("glasshouse", heatmap.LIGHT)

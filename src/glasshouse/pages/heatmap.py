@@ -1,0 +1,151 @@
+"""Attention maps as small pictures and packed numbers, and a head's habit in words. Knows nothing of the page's layout.
+
+Axes: L layers, H heads, Q queries, K keys.
+"""
+
+import base64
+import struct
+import zlib
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+
+import numpy as np
+
+from glasshouse.pages import text
+from glasshouse.pages.content import AttentionMap
+
+# From paper to ink in one hue: lightness alone carries the weight, so it reads the same in any kind of colour vision.
+LIGHT = ("#f6f9f7", "#d3e9dd", "#86c6a6", "#2f8f68", "#0d553d", "#042a1e")
+DARK = ("#151d19", "#183a2d", "#1f6a4c", "#3dab7d", "#a2e4c5", "#f2fdf7")
+# Sixty-four shades are more than the eye tells apart, and compress well.
+SHADES = 64
+MOST_LABEL_CHARACTERS = 12
+
+
+@dataclass(frozen=True)
+class Head:
+    layer: int
+    head: int
+    light: str  # data: addresses of the picture, for light and for dark pages
+    dark: str
+    habit: str
+
+
+def heads(attention: AttentionMap) -> list[Head]:
+    """Every head in order of layer, then head, both counted from one."""
+    weights_LHQK = known(attention.weights)
+    return [
+        Head(layer + 1, head + 1, picture(weights_QK, LIGHT), picture(weights_QK, DARK), habit(weights_QK))
+        for layer, weights_HQK in enumerate(weights_LHQK)
+        for head, weights_QK in enumerate(weights_HQK)
+    ]
+
+
+def known(weights: np.ndarray) -> np.ndarray:
+    """Weights between zero and one; what is not finite counts as zero."""
+    return np.clip(np.nan_to_num(np.asarray(weights, dtype=float), nan=0.0, posinf=0.0, neginf=0.0), 0.0, 1.0)
+
+
+def pack(attention: AttentionMap) -> dict[str, object]:
+    """Weights in thousandths, two bytes each (little-endian), in base64: exact to the three decimals a reader sees.
+
+    In order of layer, head, query, key. Where no query looks ahead, only the keys up to it are there: half the size.
+    """
+    thousandths = np.round(known(attention.weights) * 1000).astype("<u2")
+    length = len(attention.tokens)
+    causal = not np.triu(thousandths, k=1).any()
+    kept = thousandths[..., *np.tril_indices(length)] if causal else thousandths
+    return {
+        "heads": thousandths.shape[1],
+        "length": length,
+        "causal": causal,
+        "thousandths": base64.b64encode(kept.tobytes()).decode("ascii"),
+    }
+
+
+def shade(weights: np.ndarray) -> np.ndarray:
+    """Which shade shows a weight. The square root spreads the small weights, among which most of the pattern lies."""
+    return np.round(np.sqrt(weights) * (SHADES - 1)).astype(np.uint8)
+
+
+def picture(weights_QK: np.ndarray, stops: tuple[str, ...]) -> str:
+    """A PNG of one pixel per weight, as a data: address."""
+    rows, columns = weights_QK.shape
+    # Each row of a PNG begins with its filter; zero means none.
+    filtered = np.zeros((rows, columns + 1), dtype=np.uint8)
+    filtered[:, 1:] = shade(weights_QK)
+    header = struct.pack(">IIBBBBB", columns, rows, 8, 3, 0, 0, 0)
+    chunks = (
+        (b"IHDR", header),
+        (b"PLTE", _palette(stops)),
+        (b"IDAT", zlib.compress(filtered.tobytes(), 9)),
+        (b"IEND", b""),
+    )
+    png = b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body)) for name, body in chunks
+    )
+    return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
+
+
+def habit(weights_QK: np.ndarray) -> str:
+    """What the head mostly does, by mean weight over the queries that have a choice."""
+    # The first query of a causal model can only see itself, and the second has its previous token as its first.
+    rows = np.arange(2, len(weights_QK))
+    if not len(rows):
+        return "too few tokens to tell"
+    places = {
+        "the token itself": weights_QK[rows, rows].mean(),
+        "the previous token": weights_QK[rows, rows - 1].mean(),
+        "the first token": weights_QK[rows, 0].mean(),
+    }
+    favourite, weight = max(places.items(), key=lambda place: place[1])
+    if weight >= 0.4:
+        return f"mostly {favourite} (mean weight {weight:.2f})"
+    chosen = weights_QK[rows]
+    entropy = -(chosen * np.log(np.maximum(chosen, 1e-12))).sum(axis=1).mean()
+    return f"spread over about {np.exp(entropy):.0f} tokens"
+
+
+def enlarged(attention: AttentionMap) -> str:
+    """The frame of the large map as SVG, with every token on both axes and the first head's picture in it."""
+    labels = [label(token) for token in attention.tokens]
+    length = len(labels)
+    cell = min(44.0, max(9.0, 560 / length))
+    font = min(11.5, cell * 0.92)
+    margin = max(map(len, labels)) * font * 0.62 + 10
+    extent, total = cell * length, cell * length + margin + 2
+    first = known(attention.weights)[0, 0]
+    images = "".join(
+        f'<image class="{name}" href="{picture(first, stops)}" x="{margin:.1f}" y="{margin:.1f}" '
+        f'width="{extent:.1f}" height="{extent:.1f}" preserveAspectRatio="none"/>'
+        for name, stops in (("light-only", LIGHT), ("dark-only", DARK))
+    )
+    rows = columns = ""
+    for index, name in enumerate(labels):
+        place = margin + (index + 0.5) * cell
+        middle = f'x="{margin - 6:.1f}" y="{place + font * 0.35:.1f}"'
+        rows += f'<text class="query" {middle} text-anchor="end">{escape(name)}</text>'
+        turned = f"translate({place + font * 0.35:.1f} {margin - 6:.1f}) rotate(-90)"
+        columns += f'<text class="key" transform="{turned}">{escape(name)}</text>'
+    return (
+        f'<svg class="map" viewBox="0 0 {total:.1f} {total:.1f}" font-size="{font:.1f}" tabindex="0" role="img" '
+        f'aria-label="Attention of one head; rows look, columns are looked at" data-margin="{margin:.1f}" '
+        f'data-cell="{cell:.3f}" style="max-width:{total:.0f}px;min-width:{min(total, margin + length * 6):.0f}px">'
+        f'{images}<rect class="edge" fill="none" x="{margin:.1f}" y="{margin:.1f}" width="{extent:.1f}" '
+        f'height="{extent:.1f}"/>{rows}{columns}</svg>'
+    )
+
+
+def label(token: str) -> str:
+    """A token short enough for an axis."""
+    shown = text.visible(token)
+    return shown if len(shown) <= MOST_LABEL_CHARACTERS else shown[: MOST_LABEL_CHARACTERS - 1] + "…"
+
+
+@cache
+def _palette(stops: tuple[str, ...]) -> bytes:
+    colours = np.array([[int(stop[place : place + 2], 16) for place in (1, 3, 5)] for stop in stops], dtype=float)
+    places = np.linspace(0, len(stops) - 1, SHADES)
+    channels = [np.interp(places, np.arange(len(stops)), colours[:, channel]) for channel in range(3)]
+    return np.round(np.stack(channels, axis=1)).astype(np.uint8).tobytes()

@@ -1,0 +1,75 @@
+"""A run's report as one HTML file that works offline: `render` turns a `Report` into the page.
+
+Knows nothing of run folders or models: everything it shows is in the data it is given. Style, script and pictures are
+in the page, and its content policy forbids the browser any request, so it can be kept, sent and trusted.
+"""
+
+from importlib import resources
+
+import jinja2
+
+from glasshouse.pages import charts, heatmap, shading, text
+from glasshouse.pages.content import AttentionMap, Comparison, Curve, Report, Sample, Token
+
+__all__ = ["AttentionMap", "Comparison", "Curve", "Report", "Sample", "Token", "render"]
+
+SCRIPTS = ("page.js", "charts.js", "samples.js", "attention.js")
+
+
+def render(report: Report) -> str:
+    """The whole page. It is drawn here, so that it reads without JavaScript; the scripts add pointing and choosing."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("glasshouse", "pages"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.get_template("report.html").render(
+        report=report,
+        style=_file("report.css"),
+        script="\n".join(map(_file, SCRIPTS)),
+        learning=[_panel(title, curves) for title, curves in _titled(report) if curves],
+        along_the_way=[_panel(curve.name, (curve,), small=True) for curve in report.other],
+        samples=[shading.shaded(sample) for sample in report.samples],
+        shade_names=shading.SHADE_NAMES,
+        attention=_attention(report.attention),
+        total_parameters=sum(parameters for _, parameters in report.parameters),
+        parameter_bars=charts.bars(report.parameters),
+    )
+    # A lone surrogate cannot be written to a file, and a NUL ends some parsers: each gets a stand-in.
+    return page.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+
+
+def _titled(report: Report) -> tuple[tuple[str, tuple[Curve, ...]], ...]:
+    return (("Loss", report.loss), ("Perplexity", report.perplexity))
+
+
+def _panel(title: str, curves: tuple[Curve, ...], small: bool = False) -> dict[str, object]:
+    log = not small and charts.spans_decades(curves)
+    drawing = charts.lines(curves, width=300, height=150) if small else charts.lines(curves, log=log)
+    return {
+        "title": title,
+        "drawing": drawing,
+        "legend": charts.legend(curves),
+        "remarks": charts.remarks(curves),
+        "log": log,
+        "can_log": charts.has_log_scale(curves),
+    }
+
+
+def _attention(attention: AttentionMap | None) -> dict[str, object] | None:
+    if attention is None:
+        return None
+    return {
+        "columns": attention.weights.shape[1],
+        "heads": heatmap.heads(attention),
+        "enlarged": heatmap.enlarged(attention),
+        "tokens": [text.visible(token) for token in attention.tokens],
+        "breaks": ["\n" in token for token in attention.tokens],
+        "data": heatmap.pack(attention),
+    }
+
+
+def _file(name: str) -> str:
+    return resources.files("glasshouse.pages").joinpath(name).read_text(encoding="utf-8")

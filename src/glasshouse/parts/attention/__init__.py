@@ -1,0 +1,1 @@
+"""Attention: each token gathers from the others."""

@@ -1,0 +1,43 @@
+"""softmax(scores + bias) V, twice: plainly, which is the definition and shows its weights, and fused, which is fast.
+
+Axes: B batch, H heads, Q queries, K keys, E head width.
+"""
+
+import math
+
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def scores(queries_BHQE: Tensor, keys_BHKE: Tensor, bias: Tensor | None) -> Tensor:
+    """Q K^T / sqrt(E), plus the bias."""
+    scaled = queries_BHQE @ keys_BHKE.transpose(-2, -1) / math.sqrt(queries_BHQE.shape[-1])
+    return scaled if bias is None else scaled + bias
+
+
+def weights(scores_BHQK: Tensor, allowed: Tensor | None) -> Tensor:
+    """The softmax over allowed keys. A query that may see nothing gets zeros, and never NaN, forward or backward."""
+    if allowed is None:
+        return F.softmax(scores_BHQK, dim=-1)
+    # The lowest finite number instead of -inf: a row of -inf would give NaN before it could be zeroed.
+    lowest = float(-3e38) if scores_BHQK.dtype.itemsize > 2 else float(-6e4)
+    return F.softmax(scores_BHQK.masked_fill(~allowed, lowest), dim=-1).masked_fill(~allowed, 0.0)
+
+
+def fused(
+    queries_BHQE: Tensor,
+    keys_BHKE: Tensor,
+    values_BHKE: Tensor,
+    allowed: Tensor | None,
+    bias: Tensor | None,
+    causal: bool,
+    dropout: float,
+) -> Tensor:
+    """The same result in one kernel that never forms the weights. `causal` stands for a lower-triangular `allowed`."""
+    mask = allowed
+    if bias is not None:
+        mask = bias if allowed is None else bias.masked_fill(~allowed, float("-inf"))
+        mask = mask.to(queries_BHQE.dtype)
+    return F.scaled_dot_product_attention(
+        queries_BHQE, keys_BHKE, values_BHKE, attn_mask=mask, dropout_p=dropout, is_causal=causal
+    )

@@ -1,0 +1,35 @@
+"""A Transformer block: attention, then a feed-forward part, each joined to the residual stream by a connection."""
+
+from torch import Tensor, nn
+
+from glasshouse.parts.cache import LayerCache
+from glasshouse.parts.mask import Mask
+from glasshouse.parts.probe import Probe
+
+
+class Block(nn.Module):
+    """x -> connection(x, attention) -> connection(x, feed-forward)."""
+
+    def __init__(
+        self,
+        attention: nn.Module,
+        feed_forward: nn.Module,
+        attention_connection: nn.Module,
+        feed_forward_connection: nn.Module,
+    ) -> None:
+        super().__init__()
+        self.attention = attention
+        self.feed_forward = feed_forward
+        self.attention_connection = attention_connection
+        self.feed_forward_connection = feed_forward_connection
+        self.middle = Probe()
+        self.output = Probe()
+
+    def forward(self, x: Tensor, mask: Mask, positions: Tensor, cache: LayerCache | None = None) -> Tensor:
+        x = self.attention_connection(x, lambda stream: self.attention(stream, mask, positions, cache))
+        x = self.feed_forward_connection(self.middle(x), self.feed_forward)
+        return self.output(x)
+
+    def flops(self, queries: int, keys: int) -> int:
+        """Matrix multiplications and additions for one sequence, forward."""
+        return self.attention.flops(queries, keys) + self.feed_forward.flops(queries)  # type: ignore[operator]

@@ -1,0 +1,29 @@
+"""Connections: how a part (attention, feed-forward) joins the residual stream."""
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+
+class PreNorm(nn.Module):
+    """x + part(norm(x)): the stream itself is never normalised (Xiong et al., On Layer Normalization, 2020)."""
+
+    def __init__(self, norm: nn.Module, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.norm = norm
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
+        return x + self.dropout(part(self.norm(x)))
+
+
+class PostNorm(nn.Module):
+    """norm(x + part(x)), as in the first Transformer (Vaswani et al., Attention Is All You Need, 2017)."""
+
+    def __init__(self, norm: nn.Module, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.norm = norm
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
+        return self.norm(x + self.dropout(part(x)))

@@ -1,0 +1,26 @@
+"""A learned vector for each position (Gehring et al. 2017; GPT-2)."""
+
+from torch import Tensor, nn
+
+from glasshouse.parts.positions.base import Position
+from glasshouse.parts.sizes import Sizes
+
+
+class Learned(Position):
+    """x_t + table[t]. Has no entry, and so no answer, beyond the length of its table."""
+
+    at_embedding = True
+
+    def __init__(self, context: int, width: int) -> None:
+        super().__init__()
+        self.table = nn.Embedding(context, width)
+
+    @classmethod
+    def build(cls, sizes: Sizes) -> "Learned":
+        return cls(sizes.context, sizes.width)
+
+    def embed(self, x_BTD: Tensor, positions: Tensor) -> Tensor:
+        return x_BTD + self.table(positions)
+
+    def limit(self) -> int | None:
+        return self.table.num_embeddings

@@ -1,0 +1,48 @@
+"""Rotary positions: queries and keys turned by an angle that grows with position (Su et al., RoFormer, 2021).
+
+Axes: B batch, H heads, T time, E head width.
+"""
+
+import torch
+from torch import Tensor
+
+from glasshouse.parts.positions.base import Position
+from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.errors import SpecError
+
+
+class Rotary(Position):
+    """The pair (i, i + E/2) is turned by t w_i, w_i = base^(-2i/E), so that a score depends on the distance alone.
+
+    The halves are paired (as in Llama's published code for Hugging Face), not neighbours: weights that expect neighbouring
+    pairs need their rows permuted. Angles are computed where they are needed: there is no table to outgrow.
+    """
+
+    frequencies: Tensor
+
+    def __init__(self, head_width: int, base: float = 10000.0) -> None:
+        super().__init__()
+        exponents = torch.arange(0, head_width, 2, dtype=torch.float32) / head_width
+        self.register_buffer("frequencies", base**-exponents, persistent=False)
+
+    @classmethod
+    def build(cls, sizes: Sizes) -> "Rotary":
+        if sizes.head_width % 2:
+            raise SpecError(
+                f"model.position='rotary' turns pairs and needs an even head width, not model.width / model.heads = "
+                f"{sizes.head_width}; change model.heads"
+            )
+        return cls(sizes.head_width)
+
+    def rotate(self, queries_BHTE: Tensor, keys_BHTE: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        angles = positions[..., None].float() * self.frequencies
+        if positions.dim() == 2:
+            angles = angles[:, None]
+        cosine, sine = angles.cos(), angles.sin()
+        return _turn(queries_BHTE, cosine, sine), _turn(keys_BHTE, cosine, sine)
+
+
+def _turn(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    first, second = x.float().chunk(2, dim=-1)
+    turned = torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
+    return turned.to(x.dtype)

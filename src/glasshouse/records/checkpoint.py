@@ -1,0 +1,132 @@
+"""Checkpoint files: safetensors plus JSON with checksums, in a folder that appears whole. Nothing is ever unpickled.
+
+Knows tensors by name and nothing of models or optimisers.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from glasshouse.records import atomic
+from glasshouse.specs.errors import RunError
+
+if TYPE_CHECKING:
+    import torch
+
+Tensors = dict[str, "torch.Tensor"]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What was saved at one step: groups of named tensors (`model`, `optimiser`, ...) and plain values."""
+
+    step: int
+    groups: dict[str, Tensors]
+    values: dict[str, Any]
+
+
+def folder_of(checkpoints: Path, step: int) -> Path:
+    return checkpoints / f"step-{step:08d}"
+
+
+def steps(checkpoints: Path) -> list[int]:
+    """The steps that have a checkpoint, oldest first. Unfinished ones have other names and are not seen."""
+    if not checkpoints.is_dir():
+        return []
+    return sorted(int(path.name[5:]) for path in checkpoints.iterdir() if path.name.startswith("step-"))
+
+
+def save(checkpoints: Path, checkpoint: Checkpoint) -> Path:
+    """Write a checkpoint; on any failure (a full disk, say) the earlier ones stand untouched."""
+    path = folder_of(checkpoints, checkpoint.step)
+    if path.exists():
+        return path
+    try:
+        with atomic.folder(path) as temporary:
+            sums = {}
+            for group, tensors in checkpoint.groups.items():
+                file = temporary / f"{group}.safetensors"
+                save_tensors(file, tensors)
+                sums[file.name] = _checksum(file)
+            state = {"step": checkpoint.step, "values": checkpoint.values, "checksums": sums}
+            atomic.write_json(temporary / "state.json", state)
+    except OSError as error:
+        last = max(steps(checkpoints), default=None)
+        stands = f"the checkpoint of step {last} stands" if last is not None else "there is no earlier checkpoint"
+        raise RunError(
+            f"cannot save the checkpoint {path}: {error.strerror or error}; {stands}; "
+            "free some space and continue with `glasshouse resume`"
+        ) from None
+    return path
+
+
+def load(checkpoints: Path, step: int) -> Checkpoint:
+    """Read a checkpoint; RunError says what is wrong with one that is cut short, altered or foreign."""
+    path = folder_of(checkpoints, step)
+    try:
+        state = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        groups = {}
+        for name, expected in state["checksums"].items():
+            if _checksum(path / name) != expected:
+                raise RunError(f"{path / name} is damaged: its content does not match its checksum")
+            groups[name.removesuffix(".safetensors")] = load_tensors(path / name)
+        return Checkpoint(int(state["step"]), groups, state["values"])
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise RunError(f"{path} is not a whole checkpoint: {error}") from None
+
+
+def newest(checkpoints: Path, complain: Callable[[str], None], delete: bool = False) -> Checkpoint | None:
+    """The newest checkpoint that is whole. Damaged ones after it are complained of and, if asked, deleted."""
+    for step in reversed(steps(checkpoints)):
+        try:
+            return load(checkpoints, step)
+        except RunError as error:
+            complain(f"{error}; the one before it is used")
+            if delete:
+                shutil.rmtree(folder_of(checkpoints, step))
+    return None
+
+
+def clean(checkpoints: Path) -> None:
+    """Delete what a killed process left unfinished. Call it only while holding the run's lock."""
+    if checkpoints.is_dir():
+        for path in checkpoints.glob(".*.tmp"):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def prune(checkpoints: Path, keep: set[int], latest: int = 2) -> None:
+    """Delete all but the steps in `keep` and the latest few (two, so that one damaged file is no loss)."""
+    for step in steps(checkpoints)[:-latest]:
+        if step not in keep:
+            shutil.rmtree(folder_of(checkpoints, step))
+
+
+def save_tensors(path: Path, tensors: Tensors) -> None:
+    """Named tensors as one safetensors file."""
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    try:
+        save_file({name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}, path)
+    except SafetensorError as error:
+        raise OSError(f"{path.name}: {error}") from None
+
+
+def load_tensors(path: Path) -> Tensors:
+    """The named tensors of a safetensors file."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        raise RunError(f"{path} is not a safetensors file: {error}") from None
+
+
+def _checksum(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()

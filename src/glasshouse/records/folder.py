@@ -1,0 +1,160 @@
+"""The run folder: where things lie in it, how it is made, found, listed and locked. Knows nothing of models."""
+
+import fcntl
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from glasshouse import __version__
+from glasshouse.records import atomic
+from glasshouse.specs import catalogue, reading
+from glasshouse.specs.errors import RunError
+from glasshouse.specs.spec import Spec
+
+# Raised whenever a folder written now could not be read by the release before.
+FORMAT = 1
+
+
+def root() -> Path:
+    """The folder that holds runs: `GLASSHOUSE_RUNS`, or `runs` under the current folder."""
+    return Path(os.environ.get("GLASSHOUSE_RUNS") or "runs")
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """One run on disk."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def spec_file(self) -> Path:
+        return self.path / "spec.toml"
+
+    @property
+    def tokenizer_file(self) -> Path:
+        return self.path / "tokenizer.json"
+
+    @property
+    def metrics_file(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def report_file(self) -> Path:
+        return self.path / "report.html"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def failure(self) -> Path:
+        return self.path / "failure"
+
+    def spec(self) -> Spec:
+        return reading.load(self.spec_file)
+
+    def facts(self) -> dict[str, Any]:
+        """What is known of the run besides its spec: format, machine, prediction, outcome (`run.json`)."""
+        try:
+            return json.loads((self.path / "run.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise RunError(f"{self.path} is not a run folder: its run.json cannot be read ({error})") from None
+
+    def record(self, **facts: Any) -> None:
+        """Add to what is known of the run."""
+        atomic.write_json(self.path / "run.json", {**self.facts(), **facts})
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the run for this process. The system lets go of the lock however the process ends."""
+        with open(self.path / ".lock", "a+", encoding="utf-8") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                file.seek(0)
+                holder = file.read().strip() or "unknown"
+                raise RunError(
+                    f"{self.path} is in use by another process (id {holder}); wait for it or stop it, "
+                    "or train under another --name"
+                ) from None
+            file.seek(0)
+            file.truncate()
+            file.write(str(os.getpid()))
+            file.flush()
+            yield
+
+
+def create(spec: Spec, name: str | None, stem: str) -> RunFolder:
+    """A new run folder with its spec, under `name` or the first free `stem`, `stem-2`, ..."""
+    facts = {"format": FORMAT, "glasshouse": __version__, "recipe": stem, "created": time.time(), "status": "new"}
+    attempt = 1
+    while True:
+        chosen = name or (stem if attempt == 1 else f"{stem}-{attempt}")
+        path = root() / _checked_name(chosen)
+        if not path.exists():
+            try:
+                with atomic.folder(path) as temporary:
+                    atomic.write_text(temporary / "spec.toml", reading.to_toml(spec))
+                    atomic.write_json(temporary / "run.json", facts)
+                return RunFolder(path)
+            except FileExistsError:
+                pass
+            except OSError as error:
+                raise RunError(f"cannot create the run folder {path}: {error}") from None
+        if name:
+            raise RunError(
+                f"there is a run {name!r} already in {root()}; choose another --name, "
+                f"continue it with `glasshouse resume {name}`, or delete {path}"
+            )
+        attempt += 1
+
+
+def find(name: str | os.PathLike[str]) -> RunFolder:
+    """The run of that name under the root, or at that path."""
+    given = Path(name)
+    candidates = [root() / given] if len(given.parts) == 1 else []
+    for path in [*candidates, given]:
+        if (path / "spec.toml").is_file():
+            run = RunFolder(path)
+            _check_format(run)
+            return run
+    if given.is_dir():
+        raise RunError(f"{given} is not a run folder: it has no spec.toml")
+    known = [run.name for run in every()]
+    listing = f"the runs in {root()} are: {', '.join(known)}" if known else f"there are no runs in {root()} yet"
+    raise RunError(f"there is no run {str(name)!r}{catalogue.nearest(str(name), known)} ({listing})")
+
+
+def every() -> list[RunFolder]:
+    """All runs under the root, oldest first."""
+    if not root().is_dir():
+        return []
+    found = [RunFolder(path) for path in root().iterdir() if (path / "spec.toml").is_file() and path.name[0] != "."]
+    return sorted(found, key=lambda run: (run.spec_file.stat().st_mtime, run.name))
+
+
+def _check_format(run: RunFolder) -> None:
+    written = run.facts().get("format", 0)
+    if not isinstance(written, int) or written > FORMAT:
+        raise RunError(
+            f"{run.path} was written by a newer Glasshouse (folder format {written}; this one reads up to {FORMAT}); "
+            "upgrade with: pip install --upgrade glasshouse"
+        )
+
+
+def _checked_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
+        raise RunError(
+            f"{name!r} cannot be a run's name; use letters, digits, '.', '_' and '-', beginning with a letter or digit"
+        )
+    return name

@@ -1,0 +1,54 @@
+"""What machine this is, in words: processor, memory, accelerator, versions. Measures nothing."""
+
+import os
+import platform
+import sys
+from pathlib import Path
+
+
+def describe(device: str = "cpu") -> dict[str, str]:
+    """Facts for a run's record. CUDA is asked only when it is the device."""
+    import torch
+
+    facts = {
+        "processor": _processor(),
+        "cores": str(cores()),
+        "memory": f"{memory() / 2**30:.0f} GiB",
+        "system": f"{platform.system()} {platform.release()}",
+        "python": sys.version.split()[0],
+        "torch": torch.__version__,
+        "device": device,
+        "threads": str(torch.get_num_threads()),
+    }
+    if device.startswith("cuda"):
+        facts["accelerator"] = torch.cuda.get_device_name(device)
+        facts["cuda"] = str(torch.version.cuda)
+    return facts
+
+
+def cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def memory() -> int:
+    """Bytes of main memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def resident() -> int:
+    """Bytes this process holds now (0 where the system does not say)."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

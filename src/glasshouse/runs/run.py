@@ -1,0 +1,153 @@
+"""A run, opened from its folder. Needs nothing of the process that trained it, and changes nothing in the folder."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from glasshouse import models, tokenizers
+from glasshouse.data import preparing, shards
+from glasshouse.data.documents import Document
+from glasshouse.data.text_files import parts
+from glasshouse.generation import text as texts
+from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.text import Completion, Piece
+from glasshouse.records import checkpoint, folder, metric_log
+from glasshouse.records.folder import RunFolder
+from glasshouse.records.progress import say
+from glasshouse.specs import catalogue
+from glasshouse.specs.errors import DataError, GlasshouseError, RunError
+from glasshouse.specs.spec import Spec
+from glasshouse.tasks.base import Task
+from glasshouse.tokenizers import Tokenizer
+from glasshouse.training import devices, precision
+from glasshouse.training.engine import load_weights
+
+
+class Run:
+    """One trained (or half-trained) model and everything known of it."""
+
+    def __init__(self, where: RunFolder | str | PathLike[str], device: str = "auto") -> None:
+        self.folder = where if isinstance(where, RunFolder) else folder.find(where)
+        self.device = devices.pick(device)
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @cached_property
+    def spec(self) -> Spec:
+        return self.folder.spec()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What `run.json` holds: status, machine, plan, outcome."""
+        return self.folder.facts()
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        """Every row logged so far."""
+        return metric_log.read(self.folder.metrics_file)
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        if not self.folder.tokenizer_file.exists():
+            raise RunError(f"{self.name} has no tokenizer yet; continue it with: glasshouse resume {self.name}")
+        return tokenizers.load(self.folder.tokenizer_file)
+
+    @cached_property
+    def model(self) -> nn.Module:
+        """The model with its best weights by validation loss, or its latest where nothing was validated."""
+        saved = checkpoint.newest(self.folder.checkpoints, complain=say)
+        if saved is None:
+            raise RunError(f"{self.name} has no checkpoint yet; continue it with: glasshouse resume {self.name}")
+        if best := saved.values["best"]:
+            try:
+                saved = checkpoint.load(self.folder.checkpoints, int(best["step"]))
+            except RunError as error:
+                say(f"{error}; the newest one is used")
+        return self._model_with(saved.groups["model"], f"the checkpoint of step {saved.step}")
+
+    def sample(self, prompt: str | Sequence[str] = "", count: int = 1, **how: Any) -> list[Completion]:
+        """Continue a prompt, or several. See `stream` for how."""
+        prompts = [prompt] if isinstance(prompt, str) else list(prompt)
+        completions = [self.begin(text) for text in prompts for _ in range(count)]
+        for _ in self.stream(completions, **how):
+            pass
+        return completions
+
+    def stream(
+        self,
+        completions: list[Completion],
+        tokens: int = 100,
+        stop: Sequence[str] = (),
+        cached: bool = True,
+        alternatives: int = 0,
+        **sampling: Any,
+    ) -> Iterator[Piece]:
+        """Continue in place, giving text as it comes; sampling: temperature, top_k, top_p, min_p, seed, ..."""
+        if tokens < 1:
+            raise GlasshouseError(f"tokens={tokens} is not possible; ask for 1 or more")
+        return texts.stream(
+            self.model,
+            self.tokenizer,
+            completions,
+            Sampling(**sampling),
+            tokens,
+            self.spec.data.context,
+            stop,
+            cached,
+            alternatives,
+        )
+
+    def evaluate(
+        self, data: str | PathLike[str] | None = None, progress: Callable[[float], None] = lambda share: None
+    ) -> dict[str, dict[str, float]]:
+        """Metrics by split, or of a text file, by the task's full rule."""
+        if data is not None:
+            with tempfile.TemporaryDirectory() as temporary:
+                return {str(data): self._score(self._shard_of(Path(data), Path(temporary)), progress)}
+        prepared = preparing.prepare(self.spec.data, self.tokenizer)
+        held = [split for split in ("validation", "test") if prepared.splits[split].tokens_count > 1]
+        if not held:
+            raise DataError(f"{self.name} holds out no text; give a file: glasshouse evaluate {self.name} --data FILE")
+        return {split: self._score(prepared.splits[split], progress) for split in held}
+
+    def begin(self, prompt: str) -> Completion:
+        """A completion of this prompt with nothing generated yet."""
+        return Completion(prompt, texts.encode_prompt(self.tokenizer, prompt))
+
+    def _shard_of(self, path: Path, temporary: Path) -> shards.Shard:
+        documents = (Document(part, continues=index > 0) for index, part in enumerate(parts(path)))
+        shard = shards.write(temporary, "given", documents, self.tokenizer)
+        if shard.tokens_count < 2:
+            raise DataError(f"{path} has no text to predict; give a longer one")
+        return shard
+
+    def _score(self, shard: shards.Shard, progress: Callable[[float], None]) -> dict[str, float]:
+        task: Task = catalogue.find("task", self.spec.task).of(self.spec)
+        with precision.context(self.spec.training.precision, self.device):
+            return task.evaluate(self.model, shard, self.spec.evaluation, whole=True, progress=progress)
+
+    def _model_with(self, tensors: checkpoint.Tensors, where: str) -> nn.Module:
+        model = models.build(self.spec.model, self.tokenizer.vocabulary, self.spec.data.context)
+        load_weights(model, tensors, where)
+        return model.to(self.device).eval()
+
+    def __repr__(self) -> str:
+        return f"Run({self.name!r}, {self.facts.get('status')})"
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows a run."""
+        outcome = self.facts.get("outcome", {})
+        rows = [("run", self.name), ("status", self.facts.get("status", "")), ("folder", str(self.folder.path))]
+        for split in ("validation", "test"):
+            if split in outcome:
+                rows += [(f"{split} {name}", f"{value:.4g}") for name, value in outcome[split].items()]
+        cells = "".join(f"<tr><td>{escape(name)}</td><td>{escape(str(value))}</td></tr>" for name, value in rows)
+        return f"<table>{cells}</table>"

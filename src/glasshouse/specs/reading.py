@@ -1,0 +1,133 @@
+"""Specs from and to TOML, nested dictionaries and dotted overrides. Every way in passes through `from_tables`."""
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from glasshouse.specs import catalogue, rules, settings
+from glasshouse.specs.errors import SpecError
+from glasshouse.specs.spec import SECTIONS, Spec
+
+
+def from_tables(tables: Mapping[str, Any]) -> Spec:
+    """A checked spec from nested dictionaries (as TOML gives them)."""
+    return checked(unchecked(tables))
+
+
+def from_toml(text: str, where: str) -> Spec:
+    """A checked spec from TOML text; `where` is the file named in an error."""
+    try:
+        return from_tables(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError(f"{where} is not TOML: {error}") from None
+    except SpecError as error:
+        raise SpecError(f"{where}: {error}") from None
+
+
+def load(path: Path) -> Spec:
+    """A checked spec from a TOML file, such as a run's spec.toml."""
+    try:
+        return from_toml(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"cannot read the spec {path}: {error}") from None
+
+
+def override(spec: Spec, changes: Iterable[str]) -> Spec:
+    """The spec with `section.field=value` applied in order; `task=...` is allowed too."""
+    tables: dict[str, Any] = {}
+    for change in changes:
+        name, equals, text = change.partition("=")
+        if not equals:
+            raise SpecError(f"{change!r} is not field=value; write for example model.width=64")
+        section, dot, field = name.strip().partition(".")
+        if not dot:
+            if section != "task":
+                raise SpecError(_unknown_field(name.strip()))
+            tables["task"] = text.strip()
+        else:
+            kind = _rule_of(section, field)[0]
+            tables.setdefault(section, {})[field] = settings.from_text(kind, text, name.strip())
+    return checked(_with_tables(spec, tables))
+
+
+def unchecked(*layers: Mapping[str, Any]) -> Spec:
+    """A spec from several layers of tables, later ones winning, whose combinations are still to be checked."""
+    spec = Spec()
+    for tables in layers:
+        spec = _with_tables(spec, tables)
+    return spec
+
+
+def checked(spec: Spec) -> Spec:
+    """The spec itself, once every field and every combination has passed."""
+    catalogue.check("task", spec.task, "task")
+    for section, cls in SECTIONS.items():
+        for name, (_, rule, _) in settings.fields(cls).items():
+            settings.check(getattr(getattr(spec, section), name), rule, f"{section}.{name}")
+    rules.check(spec)
+    return spec
+
+
+def to_toml(spec: Spec) -> str:
+    """TOML text that `from_toml` reads back as an equal spec."""
+    lines = [f"task = {_toml(spec.task)}"]
+    for section in SECTIONS:
+        lines += ["", f"[{section}]"]
+        lines += [f"{name} = {_toml(value)}" for name, value in asdict(getattr(spec, section)).items()]
+    return "\n".join(lines) + "\n"
+
+
+def _with_tables(spec: Spec, tables: Mapping[str, Any]) -> Spec:
+    for section, table in tables.items():
+        if section == "task":
+            if not isinstance(table, str):
+                raise SpecError(f"task={table!r} is not text")
+            spec = replace(spec, task=table)
+            continue
+        if section not in SECTIONS:
+            raise SpecError(_unknown_field(section))
+        if not isinstance(table, Mapping):
+            raise SpecError(f"{section} is a section of fields; write for example {section}.{_example(section)}=...")
+        values: dict[str, Any] = {}
+        for name, value in table.items():
+            kind, rule, _ = _rule_of(section, name)
+            values[name] = settings.coerce(kind, value, f"{section}.{name}")
+            if rule.instead_of and rule.instead_of not in table and values[name]:
+                values[rule.instead_of] = settings.fields(SECTIONS[section])[rule.instead_of][2]
+        spec = replace(spec, **{section: replace(getattr(spec, section), **values)})
+    return spec
+
+
+def _rule_of(section: str, field: str) -> tuple[Any, settings.Rule, Any]:
+    known = settings.fields(SECTIONS[section]) if section in SECTIONS else {}
+    if field not in known:
+        raise SpecError(_unknown_field(f"{section}.{field}"))
+    return known[field]
+
+
+def _unknown_field(name: str) -> str:
+    every = [f"{section}.{field}" for section, cls in SECTIONS.items() for field in settings.fields(cls)]
+    section, _, field = name.partition(".")
+    same_field = [known for known in every if known.split(".")[1] == (field or section)]
+    hint = f"; did you mean {same_field[0]!r}?" if same_field else catalogue.nearest(name, every)
+    own = [known.split(".")[1] for known in every if known.startswith(section + ".")]
+    listing = f"the fields of {section} are: {', '.join(own)}" if own else f"the sections are: {', '.join(SECTIONS)}"
+    return f"there is no field {name!r}{hint} ({listing})"
+
+
+def _example(section: str) -> str:
+    return next(iter(settings.fields(SECTIONS[section])))
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    if isinstance(value, str):
+        # A JSON string is a TOML basic string, but for DEL, which TOML wants escaped.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)

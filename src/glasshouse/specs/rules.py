@@ -1,0 +1,35 @@
+"""Rules between fields: combinations that cannot be, refused before any work starts.
+
+Only what can be known without torch; whether parts fit together is checked by `models.build`.
+"""
+
+from glasshouse.specs.errors import SpecError
+from glasshouse.specs.spec import Spec
+
+
+def check(spec: Spec) -> None:
+    """Raise SpecError for the first combination that cannot be."""
+    data, model, training = spec.data, spec.model, spec.training
+    if data.source and data.files:
+        raise SpecError(f"data.source={data.source!r} and data.files are both given; give one of them")
+    if not data.source and not data.files:
+        raise SpecError(
+            "no text is given; name a data set (data.source=state-of-the-union) or your own (data.files=mine.txt)"
+        )
+    if model.width % model.heads:
+        fitting = [str(n) for n in range(1, model.width + 1) if model.width % n == 0]
+        some = ", ".join(fitting[:6]) + (", ..." if len(fitting) > 6 else "")
+        raise SpecError(f"model.heads={model.heads} does not divide model.width={model.width}; choose {some}")
+    if bool(training.steps) == bool(training.epochs):
+        given = f"training.steps={training.steps} and training.epochs={training.epochs:g}"
+        raise SpecError(f"{given}: give exactly one of them a value above 0")
+    if training.batch % training.accumulate:
+        raise SpecError(
+            f"training.accumulate={training.accumulate} does not divide training.batch={training.batch}; "
+            "the batch is computed in that many equal parts"
+        )
+    if spec.evaluation.stride > data.context:
+        raise SpecError(
+            f"evaluation.stride={spec.evaluation.stride} is more than data.context={data.context}; "
+            "a window cannot score more tokens than it holds"
+        )

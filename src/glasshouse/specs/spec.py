@@ -1,0 +1,97 @@
+"""The spec: everything that makes a run, as a task's name and four small frozen dataclasses.
+
+Each field's meaning, range and default stands here and nowhere else. Nothing here imports torch.
+"""
+
+from dataclasses import dataclass, field
+
+from glasshouse.specs.settings import setting
+
+
+@dataclass(frozen=True)
+class Data:
+    """Where the text comes from and how it becomes tokens."""
+
+    source: str = setting("", "a data set by name (see `glasshouse data`)", family="source", instead_of="files")
+    files: tuple[str, ...] = setting((), "your own text: plain, .gz, or JSON lines", instead_of="source")
+    field: str = setting("text", "the field of a JSON line that holds the text")
+    tokenizer: str = setting("byte-pair", "how text becomes tokens", family="tokenizer", instead_of="tokenizer_file")
+    tokenizer_file: str = setting("", "a tokenizer.json to use as it is, instead of training one")
+    vocabulary: int = setting(4096, "number of tokens (an upper bound for words and characters)", minimum=2)
+    pattern: str = setting("gpt-2", "how byte-pair text is split before merging", choices=("gpt-2", "gpt-4"))
+    context: int = setting(128, "tokens the model sees at once", minimum=2)
+    validation: float = setting(0.05, "share of your own text held out for validation", minimum=0, maximum=0.5)
+    test: float = setting(0.05, "share of your own text held out for testing", minimum=0, maximum=0.4)
+
+
+@dataclass(frozen=True)
+class Model:
+    """Which parts, and how large."""
+
+    kind: str = setting("decoder", "the model", family="model")
+    width: int = setting(128, "size of the residual stream", minimum=1)
+    layers: int = setting(4, "number of blocks", minimum=1)
+    heads: int = setting(4, "attention heads of a block; must divide the width", minimum=1)
+    feed_forward: int = setting(0, "inner size of the feed-forward part; 0 means four times the width", minimum=0)
+    attention: str = setting("dot-product", "the attention part", family="attention")
+    position: str = setting("rotary", "how order enters", family="position")
+    norm: str = setting("layer", "the normalisation part", family="norm")
+    connection: str = setting("pre-norm", "how a part joins the residual stream", family="connection")
+    activation: str = setting("gelu", "the feed-forward part", family="feed_forward")
+    tied: bool = setting(True, "use the token embedding as the output matrix too")
+    bias: bool = setting(False, "biases in linear layers and layer norm")
+    dropout: float = setting(0.0, "share of activations dropped in training", minimum=0, maximum=0.95)
+    initialisation: float = setting(0.5, "initial weights have deviation this / sqrt(inputs)", minimum=0)
+
+
+@dataclass(frozen=True)
+class Training:
+    """How the weights are found."""
+
+    steps: int = setting(0, "optimiser steps (or give epochs)", minimum=0, instead_of="epochs")
+    epochs: float = setting(0.0, "passes over the training text (or give steps)", minimum=0, instead_of="steps")
+    batch: int = setting(16, "sequences in a step", minimum=1)
+    accumulate: int = setting(1, "parts a batch is computed in, to save memory; the loss is the same", minimum=1)
+    optimiser: str = setting("adamw", "the optimiser", family="optimiser")
+    learning_rate: float = setting(1e-3, "the highest learning rate", minimum=0)
+    schedule: str = setting(
+        "cosine", "how the learning rate falls", choices=("constant", "cosine", "warmup-stable-decay")
+    )
+    warmup: float = setting(0.05, "share of the steps spent rising from zero", minimum=0, maximum=1)
+    decay: float = setting(0.2, "share of the steps after warm-up spent falling (warmup-stable-decay)", minimum=0, maximum=1)
+    final: float = setting(0.1, "learning rate at the end, as a share of the highest", minimum=0, maximum=1)
+    beta1: float = setting(0.9, "AdamW's memory of the gradient", minimum=0, maximum=0.9999)
+    beta2: float = setting(0.99, "AdamW's memory of its square", minimum=0, maximum=0.99999)
+    weight_decay: float = setting(0.1, "pull of matrices towards zero", minimum=0)
+    clip: float = setting(1.0, "largest gradient norm; 0 means no clipping", minimum=0)
+    seed: int = setting(0, "decides initial weights, data order and dropout", minimum=0, maximum=2**31 - 1)
+    precision: str = setting("auto", "auto measures and says what it chose", choices=("auto", "fp32", "bf16"))
+    compile: bool = setting(False, "torch.compile the model (slow to start)")
+    checkpoint_every: int = setting(0, "steps between checkpoints; 0 means at every evaluation", minimum=0)
+    loggers: tuple[str, ...] = setting((), "where metrics go besides metrics.jsonl", family="logger")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What is measured on the way and at the end."""
+
+    every: int = setting(100, "steps between evaluations", minimum=1)
+    batch: int = setting(32, "sequences at a time", minimum=1)
+    tokens: int = setting(0, "most validation tokens used during training; 0 means all", minimum=0)
+    stride: int = setting(0, "tokens newly scored per window at the end; 0 means half the context", minimum=0)
+    prompts: tuple[str, ...] = setting((), "what the report's samples continue")
+    sample_tokens: int = setting(60, "tokens of each such sample", minimum=1)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One run, wholly described."""
+
+    task: str = "next-token"
+    data: Data = field(default_factory=Data)
+    model: Model = field(default_factory=Model)
+    training: Training = field(default_factory=Training)
+    evaluation: Evaluation = field(default_factory=Evaluation)
+
+
+SECTIONS: dict[str, type] = {"data": Data, "model": Model, "training": Training, "evaluation": Evaluation}

@@ -1,0 +1,58 @@
+"""What every task gives the training loop."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+from torch import Tensor, nn
+
+from glasshouse.data.shards import Shard
+from glasshouse.specs.spec import Evaluation, Spec
+
+# Named tensors whose first axis is the example, so that any task's batch can be cut into parts.
+Batch = dict[str, Tensor]
+Forward = Callable[..., Tensor]
+
+
+class Task(ABC):
+    """How examples become a batch, what is lost on it, and what is reported."""
+
+    # The metric, lower being better, that decides which checkpoint is the best.
+    criterion: ClassVar[str] = "loss"
+
+    @classmethod
+    @abstractmethod
+    def of(cls, spec: Spec) -> "Task":
+        """The task of a spec."""
+
+    @abstractmethod
+    def examples(self, shard: Shard) -> int:
+        """How many examples make one epoch."""
+
+    @abstractmethod
+    def batch(self, shard: Shard, seed: int, epochs: np.ndarray, examples: np.ndarray) -> Batch:
+        """These examples, on the CPU. Depends on nothing but the arguments."""
+
+    @abstractmethod
+    def count(self, batch: Batch) -> int:
+        """How many predictions the batch asks for: what its summed loss is divided by."""
+
+    @abstractmethod
+    def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
+        """The sum of the losses of a batch, so that parts of a batch add up to the whole exactly."""
+
+    @abstractmethod
+    def evaluate(
+        self,
+        model: nn.Module,
+        shard: Shard,
+        settings: Evaluation,
+        whole: bool,
+        progress: Callable[[float], None] = lambda share: None,
+    ) -> dict[str, float]:
+        """Metrics of a model on a split; `whole` asks for the full rule, without it a cheaper one may do."""
+
+    @abstractmethod
+    def tokens(self, batch: int) -> int:
+        """Tokens in a batch of so many examples, for speeds and FLOPs."""

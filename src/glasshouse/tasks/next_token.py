@@ -1,0 +1,121 @@
+"""Next token: at every position, predict the token that follows.
+
+A text is cut into windows of `context` tokens. In training each epoch cuts at another place, so that no token is always
+first. For perplexity over a whole text the rule is explicit: windows advance by `stride`, each scores its last `stride`
+predictions (the first window scores all), so every token is predicted once, with at least `context - stride` tokens before
+it. The marks between documents are given to the model and never scored.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from glasshouse.data.batches import mix
+from glasshouse.data.shards import Shard
+from glasshouse.metrics.perplexity import bits_per_byte, perplexity
+from glasshouse.specs.errors import DataError
+from glasshouse.specs.spec import Evaluation, Spec
+from glasshouse.tasks.base import Batch, Forward, Task
+
+
+class NextToken(Task):
+    """Cross-entropy of each next token."""
+
+    def __init__(self, context: int) -> None:
+        self.context = context
+
+    @classmethod
+    def of(cls, spec: Spec) -> "NextToken":
+        return cls(spec.data.context)
+
+    def examples(self, shard: Shard) -> int:
+        # One window fewer than would fit, so that every window may begin up to `context - 1` tokens later.
+        return max((shard.tokens_count - self.context) // self.context, 1)
+
+    def batch(self, shard: Shard, seed: int, epochs: np.ndarray, examples: np.ndarray) -> Batch:
+        room = min(self.context, shard.tokens_count - self.context)
+        shift = mix(np.uint64(seed), epochs.astype(np.uint64)) % np.uint64(room)
+        starts = examples * self.context + shift.astype(np.int64)
+        windows = np.asarray(shard.tokens[starts[:, None] + np.arange(self.context + 1)], dtype=np.int64)
+        tensor = torch.from_numpy(windows)
+        return {"inputs": tensor[:, :-1], "targets": tensor[:, 1:]}
+
+    def count(self, batch: Batch) -> int:
+        return batch["targets"].numel()
+
+    def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
+        logits = model(batch["inputs"])
+        return F.cross_entropy(logits.flatten(0, 1).float(), batch["targets"].flatten(), reduction="sum")
+
+    def tokens(self, batch: int) -> int:
+        return batch * self.context
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        shard: Shard,
+        settings: Evaluation,
+        whole: bool,
+        progress: Callable[[float], None] = lambda share: None,
+    ) -> dict[str, float]:
+        stride = (settings.stride or max(self.context // 2, 1)) if whole else self.context
+        limit = shard.tokens_count if whole or not settings.tokens else min(settings.tokens, shard.tokens_count)
+        nats, count = self.score(model, np.asarray(shard.tokens[:limit]), shard.marks, stride, settings.batch, progress)
+        loss = nats / count
+        metrics = {"loss": loss, "perplexity": perplexity(loss), "tokens": float(count)}
+        if limit == shard.tokens_count:
+            metrics["bits_per_byte"] = bits_per_byte(nats, shard.bytes)
+            metrics["bytes"] = float(shard.bytes)
+            if shard.unknown:
+                metrics["unknown_share"] = shard.unknown / count
+        return metrics
+
+    def score(
+        self,
+        model: nn.Module,
+        tokens: np.ndarray,
+        marks: frozenset[int],
+        stride: int,
+        batch: int,
+        progress: Callable[[float], None] = lambda share: None,
+    ) -> tuple[float, int]:
+        """(nats, predictions) over a text by the rule above."""
+        predictions = len(tokens) - 1
+        if predictions < 1:
+            raise DataError("the text has no token to predict; give more text")
+        length = min(self.context, predictions)
+        starts = np.arange(0, max(predictions - length, 0) + stride, stride)
+        starts = np.minimum(starts, predictions - length)
+        # Window i scores the targets from the end of window i - 1 to its own end.
+        ends = starts + length
+        fresh = np.diff(ends, prepend=0)
+        windows = starts[fresh > 0]
+        fresh = fresh[fresh > 0]
+        device = next(model.parameters()).device
+        nats, count = 0.0, 0
+        was_training = model.training
+        model.eval()
+        try:
+            with torch.inference_mode():
+                for begin in range(0, len(windows), batch):
+                    rows = windows[begin : begin + batch]
+                    window = torch.from_numpy(np.asarray(tokens[rows[:, None] + np.arange(length + 1)], np.int64))
+                    inputs, targets = window[:, :-1].to(device), window[:, 1:]
+                    first = torch.from_numpy(length - fresh[begin : begin + batch])
+                    scored = torch.arange(length) >= first[:, None]
+                    for mark in marks:
+                        scored &= targets != mark
+                    losses = F.cross_entropy(
+                        model(inputs).flatten(0, 1).float(), targets.flatten().to(device), reduction="none"
+                    )
+                    nats += float(losses.double()[scored.flatten().to(device)].sum())
+                    count += int(scored.sum())
+                    progress(min(1.0, (begin + batch) / len(windows)))
+        finally:
+            model.train(was_training)
+        if count == 0:
+            raise DataError("the text holds nothing but end-of-text marks; give more text")
+        return nats, count

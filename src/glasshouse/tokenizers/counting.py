@@ -1,0 +1,197 @@
+"""How often each piece occurs in a stream of text; knows nothing of merges or ids.
+
+The chunks of the stream are taken as one text: it does not matter where one ends and the next begins. The stream is
+counted in blocks, cut where cutting changes no piece, so that several threads can share the work and the result does not
+depend on how many there are.
+
+Memory: a block in each thread, and at most `MOST_PIECES` different pieces (about 100 bytes each) plus those new in a block.
+When a block takes their number over that limit, the rarest are dropped until at most half the limit is left: they occurred
+too seldom to become tokens, unless the text is so varied that nothing in it repeats.
+"""
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final
+
+import numpy as np
+from numba import njit
+
+from glasshouse.tokenizers.cutting import blocks
+from glasshouse.tokenizers.piece_table import SHORT, SLOT, find_slot, home, piece_key
+from glasshouse.tokenizers.splitting import machine_classes, piece_end
+
+MOST_PIECES: Final = 1 << 23
+
+USED, STORED = 0, 1
+
+_LENGTH = np.uint64(0xFFFFFFFF)
+_THIRTY_TWO = np.uint64(32)
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+
+
+@njit(cache=True, nogil=True)
+def count_piece(text, start, end, times, slots, store, ends, state):  # type: ignore[no-untyped-def]
+    """Count one piece; False if there is no room for it."""
+    first, second = piece_key(text, start, end)
+    slot = find_slot(slots, first, second, text, start, end, store)
+    if slots[slot + 2] == _ZERO:
+        length = end - start
+        used, stored = state[USED], state[STORED]
+        if used >= len(ends) or stored + length > len(store):
+            return False
+        slots[slot] = first
+        slots[slot + 1] = second if length <= SHORT else np.uint64(stored)
+        slots[slot + 2] = np.uint64(length) | np.uint64(used) << _THIRTY_TWO
+        for index in range(length):
+            store[stored + index] = text[start + index]
+        ends[used] = stored + length
+        state[USED] = used + 1
+        state[STORED] = stored + length
+    slots[slot + 3] += np.uint64(times)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def count_text(text, start, stop, classes, fourth, slots, store, ends, state):  # type: ignore[no-untyped-def]
+    """Count the pieces of text[start:stop]; returns where it stopped: before the end if there was no more room."""
+    while start < stop:
+        end = piece_end(text, start, stop, classes, fourth)
+        if not count_piece(text, start, end, 1, slots, store, ends, state):
+            break
+        start = end
+    return start
+
+
+@njit(cache=True, nogil=True)
+def count_again(pieces, pieces_end, times, index, slots, store, ends, state):  # type: ignore[no-untyped-def]
+    """Add pieces counted elsewhere, from one index on; returns the index where it stopped."""
+    while index < len(times):
+        start = pieces_end[index - 1] if index > 0 else 0
+        if times[index] > 0 and not count_piece(
+            pieces, start, pieces_end[index], times[index], slots, store, ends, state
+        ):
+            break
+        index += 1
+    return index
+
+
+@njit(cache=True, nogil=True)
+def move_slots(old, new):  # type: ignore[no-untyped-def]
+    """Put the slots of one table into another, larger one."""
+    mask = np.uint64(len(new) // SLOT - 1)
+    for slot in range(0, len(old), SLOT):
+        length = old[slot + 2] & _LENGTH
+        if length > _ZERO:
+            place = home(old[slot], old[slot + 1] if length <= SHORT else _ZERO, length) & mask
+            while new[np.int64(place) * SLOT + 2] > _ZERO:
+                place = (place + _ONE) & mask
+            for word in range(SLOT):
+                new[np.int64(place) * SLOT + word] = old[slot + word]
+
+
+class PieceCounts:
+    """Different pieces, in the order first seen, and how often each occurred."""
+
+    def __init__(self, pattern: str) -> None:
+        slots = 1 << 14
+        self.pattern = pattern
+        self.slots = np.zeros(slots * SLOT, np.uint64)
+        self.store = np.empty(slots * 4, np.uint8)
+        self.ends = np.empty(slots // 2, np.int64)  # Half full is full: a crowded table is slow.
+        self.state = np.zeros(2, np.int64)
+
+    def __len__(self) -> int:
+        return int(self.state[USED])
+
+    def add_text(self, text: str) -> None:
+        """Count the pieces of a text."""
+        view = np.frombuffer(text.encode(), np.uint8)
+        classes, fourth = machine_classes(), self.pattern == "gpt-4"
+        start = 0
+        while start < len(view):
+            table = self.slots, self.store, self.ends, self.state
+            start = count_text(view, start, len(view), classes, fourth, *table)
+            if start < len(view):
+                self._grow(piece_end(view, start, len(view), classes, fourth) - start)
+
+    def add_counts(self, pieces: np.ndarray, ends: np.ndarray, times: np.ndarray) -> None:
+        """Add pieces counted elsewhere: their bytes on end, where each ends, and how often it occurred."""
+        index = 0
+        while index < len(times):
+            index = count_again(pieces, ends, times, index, self.slots, self.store, self.ends, self.state)
+            if index < len(times):
+                self._grow(int(ends[index]) - (int(ends[index - 1]) if index else 0))
+
+    def result(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The bytes of all pieces on end, where each ends, and how often each occurred."""
+        used, stored = self.state.tolist()
+        lengths, counts = self.slots[2::SLOT], self.slots[3::SLOT]
+        filled = lengths > 0
+        times = np.empty(used, np.int64)
+        times[(lengths[filled] >> _THIRTY_TWO).astype(np.int64)] = counts[filled]
+        return self.store[:stored], self.ends[:used], times
+
+    def drop_rarest(self, most: int) -> None:
+        """Keep at most this many pieces: all that occurred more often than some number of times."""
+        pieces, ends, times = self.result()
+        threshold = np.partition(times, len(times) - most - 1)[len(times) - most - 1]
+        self.__init__(self.pattern)  # type: ignore[misc]
+        self.add_counts(pieces, ends, np.where(times > threshold, times, 0))
+
+    def _grow(self, length: int) -> None:
+        """Make room for one more piece of this length."""
+        used, stored = self.state.tolist()
+        if used == len(self.ends):
+            slots = np.zeros(4 * len(self.slots), np.uint64)
+            move_slots(self.slots, slots)
+            self.slots = slots
+            self.ends = np.concatenate((self.ends, np.empty(3 * used, np.int64)))
+        if stored + length > len(self.store):
+            self.store = np.concatenate((self.store, np.empty(max(3 * stored, length), np.uint8)))
+
+
+def count_stream(
+    chunks: Iterable[str],
+    pattern: str,
+    specials: Sequence[str],
+    threads: int,
+    report: Callable[[int], None] = lambda characters: None,
+    most: int = MOST_PIECES,
+) -> PieceCounts:
+    """Count the pieces of a stream. Special tokens in it end a piece and are not counted; `report` hears of progress."""
+    separator = re.compile("|".join(map(re.escape, sorted(specials, key=len, reverse=True))) or r"(?!)")
+    total = PieceCounts(pattern)
+    characters = 0
+
+    def count_into(counts: PieceCounts, block: str) -> PieceCounts:
+        for text in separator.split(block):
+            counts.add_text(text)
+        return counts
+
+    def finish(block: str) -> None:
+        nonlocal characters
+        if len(total) > most:
+            total.drop_rarest(most // 2)
+        characters += len(block)
+        report(characters)
+
+    if threads <= 1:
+        for block in blocks(chunks, specials):
+            count_into(total, block)
+            finish(block)
+        return total
+    with ThreadPoolExecutor(threads) as pool:
+        waiting: deque[tuple[str, Future[PieceCounts]]] = deque()
+        for block in blocks(chunks, specials):
+            waiting.append((block, pool.submit(count_into, PieceCounts(pattern), block)))
+            if len(waiting) > threads:
+                first, future = waiting.popleft()
+                total.add_counts(*future.result().result())
+                finish(first)
+        for first, future in waiting:
+            total.add_counts(*future.result().result())
+            finish(first)
+    return total

@@ -1,0 +1,33 @@
+"""Which device to compute on. Nothing here, or anywhere, touches CUDA when the CPU is asked for."""
+
+import torch
+
+from glasshouse.specs.errors import GlasshouseError
+
+DEVICES = ("auto", "cpu", "cuda", "mps")
+
+
+def pick(name: str) -> torch.device:
+    """The device of that name; `auto` takes an accelerator where there is one."""
+    if name.split(":")[0] not in DEVICES:
+        raise GlasshouseError(f"--device={name} is not one of: {', '.join(DEVICES)}")
+    if name == "auto":
+        if torch.cuda.is_available():
+            name = "cuda"
+        elif torch.backends.mps.is_available():
+            name = "mps"
+        else:
+            name = "cpu"
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise GlasshouseError("--device=cuda was asked for and torch finds no CUDA device; use --device cpu or auto")
+    if name == "mps" and not torch.backends.mps.is_available():
+        raise GlasshouseError("--device=mps was asked for and torch finds no Apple GPU; use --device cpu or auto")
+    return torch.device(name)
+
+
+def synchronise(device: torch.device) -> None:
+    """Wait until the device has done what it was given, before a clock is read."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    elif device.type == "mps":
+        torch.mps.synchronize()

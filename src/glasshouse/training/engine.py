@@ -1,0 +1,138 @@
+"""The engine: one model taking one step. It knows the task, the optimiser and the device; the loop knows when to do what.
+
+Everything random in a step (which examples, which activations are dropped) follows from (seed, step). There is no random
+state to save, and a resumed run goes on as if it had never stopped.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from glasshouse.data import batches
+from glasshouse.data.shards import Shard
+from glasshouse.records.checkpoint import Checkpoint, Tensors
+from glasshouse.specs import catalogue
+from glasshouse.specs.errors import RunError
+from glasshouse.specs.spec import Spec
+from glasshouse.tasks.base import Batch, Task
+from glasshouse.training import optimisers, precision, schedules
+
+
+class NotFinite(Exception):
+    """The loss or the gradient of a step was NaN or infinite; the weights are those before it."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__(step)
+        self.step = step
+
+
+@dataclass(frozen=True)
+class Taken:
+    """One step's outcome, still on the device, so that nobody waits for it."""
+
+    loss: Tensor
+    gradient_norm: Tensor
+    learning_rate: float
+
+
+class Engine:
+    """A model, what is asked of it, and the means to improve it."""
+
+    def __init__(
+        self, spec: Spec, steps: int, task: Task, model: nn.Module, train: Shard, device: torch.device
+    ) -> None:
+        self.spec, self.steps, self.task, self.train, self.device = spec, steps, task, train, device
+        self.model = model.to(device).train()
+        self.forward = torch.compile(self.model) if spec.training.compile else self.model
+        self.optimiser = catalogue.find("optimiser", spec.training.optimiser).build(self.model, spec.training)
+        self.examples = task.examples(train)
+        # On an accelerator a check would wait for the device, so a bad step latches there: the fused optimiser skips
+        # every update from then on, and the loop reads the latch now and then.
+        self.first_bad = torch.full((), -1.0, device=device)
+        if device.type == "cuda":
+            self.optimiser.found_inf = torch.zeros((), device=device)
+            self.optimiser.grad_scale = None
+
+    def batch(self, step: int) -> Batch:
+        """The batch of a step, on the CPU."""
+        training = self.spec.training
+        epochs, examples = batches.order(training.seed, step, training.batch, self.examples)
+        return self.task.batch(self.train, training.seed, epochs, examples)
+
+    def step(self, step: int) -> Taken:
+        """One optimiser step. Raises NotFinite (on an accelerator, from `check`) and leaves the weights as they were."""
+        training = self.spec.training
+        learning_rate = schedules.rate(training, step, self.steps)
+        for group in self.optimiser.param_groups:
+            group["lr"] = learning_rate
+        loss = self.gradients(step, self.batch(step))
+        limit = training.clip or float("inf")
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), limit)
+        self._guard(step, loss, norm)
+        self.optimiser.step()
+        return Taken(loss, norm, learning_rate)
+
+    def gradients(self, step: int, batch: Batch) -> Tensor:
+        """The mean loss of a batch, its gradients left in the parameters."""
+        training = self.spec.training
+        # The mask keeps the seed within what every device's generator takes.
+        torch.manual_seed(int(batches.mix(np.uint64(training.seed), np.uint64(step))[0]) & (2**62 - 1))
+        self.optimiser.zero_grad(set_to_none=True)
+        count = self.task.count(batch)
+        total = torch.zeros((), device=self.device)
+        for part in _parts(batch, training.accumulate, self.device):
+            with precision.context(training.precision, self.device):
+                loss = self.task.loss_sum(self.forward, part) / count
+            loss.backward()
+            total += loss.detach()
+        return total
+
+    def check(self) -> None:
+        """Raise NotFinite if a step since the last check went bad. Waits for the device."""
+        if self.device.type == "cuda" and (bad := int(self.first_bad.item())) >= 0:
+            raise NotFinite(bad)
+
+    def _guard(self, step: int, loss: Tensor, norm: Tensor) -> None:
+        good = torch.isfinite(loss) & torch.isfinite(norm)
+        if self.device.type != "cuda":
+            if not good:
+                raise NotFinite(step)
+            return
+        self.first_bad = torch.where(good | (self.first_bad >= 0), self.first_bad, float(step))
+        self.optimiser.found_inf.copy_(self.first_bad >= 0)
+
+    def evaluate(self, shard: Shard, whole: bool = False) -> dict[str, float]:
+        """The task's metrics on a split."""
+        with precision.context(self.spec.training.precision, self.device):
+            return self.task.evaluate(self.model, shard, self.spec.evaluation, whole)
+
+    def groups(self) -> dict[str, Tensors]:
+        """All tensors that a later process needs to go on."""
+        return {"model": dict(self.model.state_dict()), "optimiser": optimisers.state(self.optimiser, self.model)}
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on from a checkpoint."""
+        load_weights(self.model, checkpoint.groups["model"], "the checkpoint")
+        optimisers.restore(self.optimiser, self.model, checkpoint.groups["optimiser"])
+
+
+def load_weights(model: nn.Module, tensors: Tensors, where: str) -> None:
+    """Load named weights, naming what does not fit."""
+    own = model.state_dict()
+    for name, tensor in tensors.items():
+        if name not in own:
+            raise RunError(f"{where} has a tensor {name!r} that the model of its spec does not have")
+        if tensor.shape != own[name].shape:
+            raise RunError(f"{where}: {name!r} has shape {tuple(tensor.shape)}, the model's {tuple(own[name].shape)}")
+    if missing := sorted(set(own) - set(tensors)):
+        raise RunError(f"{where} lacks the tensor {missing[0]!r}")
+    model.load_state_dict(tensors)
+
+
+def _parts(batch: Batch, count: int, device: torch.device) -> list[Batch]:
+    """The batch on the device, in so many equal parts."""
+    moved = {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}
+    pieces = {name: tensor.chunk(count) for name, tensor in moved.items()}
+    return [{name: piece[i] for name, piece in pieces.items()} for i in range(count)]

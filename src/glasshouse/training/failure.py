@@ -1,0 +1,93 @@
+"""When a loss or gradient is not finite: keep the batch and the weights, find where it began, and show it again."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from glasshouse.records import atomic, checkpoint
+from glasshouse.tasks.base import Batch
+from glasshouse.training.engine import Engine
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one module gave: the largest magnitude, and how many of its numbers were not finite."""
+
+    module: str
+    kind: str
+    largest: float
+    bad: int
+    total: int
+
+
+def examine(engine: Engine, step: int, batch: Batch) -> tuple[float, list[Finding]]:
+    """Run the step's forward and backward pass with every module watched: (loss, findings in the order computed).
+
+    Outputs come first; where all of those are finite, the gradients of parameters, from the output back.
+    """
+    findings: list[Finding] = []
+    forward, engine.forward = engine.forward, engine.model  # a compiled model does not see hooks
+    try:
+        with _outputs(engine.model, findings):
+            loss = float(engine.gradients(step, batch))
+    finally:
+        engine.forward = forward
+    for name, parameter in reversed(list(engine.model.named_parameters())):
+        if parameter.grad is not None:
+            findings.append(_finding(name, "gradient", parameter.grad))
+    engine.optimiser.zero_grad(set_to_none=True)
+    return loss, findings
+
+
+def first_bad(findings: list[Finding]) -> Finding | None:
+    """Where it began."""
+    return next((finding for finding in findings if finding.bad), None)
+
+
+def save(folder: Path, engine: Engine, step: int) -> Finding | None:
+    """Write the batch, the weights before the step, and what was found; give where it began."""
+    batch = engine.batch(step)
+    loss, findings = examine(engine, step, batch)
+    culprit = first_bad(findings)
+    folder.mkdir(exist_ok=True)
+    checkpoint.save_tensors(folder / "batch.safetensors", batch)
+    checkpoint.save_tensors(folder / "model.safetensors", dict(engine.model.state_dict()))
+    facts: dict[str, Any] = {"step": step, "loss": str(loss), "first": asdict(culprit) if culprit else None}
+    atomic.write_json(folder / "failure.json", facts)
+    return culprit
+
+
+@contextmanager
+def _outputs(model: nn.Module, findings: list[Finding]) -> Iterator[None]:
+    handles = []
+    for name, module in model.named_modules():
+
+        def look(_: nn.Module, __: Any, output: Any, name: str = name) -> None:
+            if isinstance(output, Tensor) and output.is_floating_point():
+                findings.append(_finding(name or "the model", "output", output))
+
+        handles.append(module.register_forward_hook(look))
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _finding(name: str, kind: str, value: Tensor) -> Finding:
+    finite = torch.isfinite(value)
+    largest = float(value.detach().abs().where(finite, 0).max()) if value.numel() else 0.0
+    return Finding(name, kind, largest, int((~finite).sum()), value.numel())
+
+
+def load(folder: Path) -> tuple[int, Batch, checkpoint.Tensors]:
+    """(step, batch, weights) as `save` kept them."""
+    facts = json.loads((folder / "failure.json").read_text(encoding="utf-8"))
+    batch = checkpoint.load_tensors(folder / "batch.safetensors")
+    return int(facts["step"]), batch, checkpoint.load_tensors(folder / "model.safetensors")

@@ -1,0 +1,47 @@
+"""SIGINT and SIGTERM as a question the loop can ask between steps, so that it saves and leaves cleanly."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from glasshouse.records.progress import say
+
+
+class Interrupted(Exception):
+    """The run was asked to stop and has saved; `code` is what the process should exit with."""
+
+    def __init__(self, number: int, message: str) -> None:
+        super().__init__(message)
+        self.code = 128 + number
+
+
+class Watch:
+    """Remembers the first signal."""
+
+    received: int | None = None
+
+
+@contextmanager
+def watching() -> Iterator[Watch]:
+    """Catch the first signal quietly; a second one acts as ever. Only the main thread can, so elsewhere it does nothing."""
+    watch = Watch()
+    if threading.current_thread() is not threading.main_thread():
+        yield watch
+        return
+    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def receive(number: int, frame: FrameType | None) -> None:
+        watch.received = number
+        say(f"{signal.Signals(number).name}: finishing this step and saving; again to stop at once")
+        for each, handler in previous.items():
+            signal.signal(each, handler)
+
+    for number in previous:
+        signal.signal(number, receive)
+    try:
+        yield watch
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,48 @@
+"""A job: a spec with its text made ready, from which engines are built."""
+
+import math
+from dataclasses import dataclass, replace
+
+import torch
+
+from glasshouse import models
+from glasshouse.data import preparing
+from glasshouse.data.preparing import Prepared
+from glasshouse.records import progress
+from glasshouse.specs import catalogue
+from glasshouse.specs.spec import Spec
+from glasshouse.tasks.base import Task
+from glasshouse.tokenizers import Tokenizer
+from glasshouse.training.engine import Engine
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything training needs but the weights."""
+
+    spec: Spec
+    prepared: Prepared
+    task: Task
+    steps: int
+    device: torch.device
+
+    @classmethod
+    def of(cls, spec: Spec, device: torch.device, tokenizer: Tokenizer | None = None) -> "Job":
+        """Check that the parts fit together, then make the text ready, showing progress where that takes a while."""
+        with torch.device("meta"):
+            models.assemble(spec.model, vocabulary=spec.data.vocabulary, context=spec.data.context)
+        with progress.bar("preparing text") as bar:
+            prepared = preparing.prepare(spec.data, tokenizer, lambda what, share: bar(share, what))
+        task: Task = catalogue.find("task", spec.task, "task").of(spec)
+        training = spec.training
+        examples = task.examples(prepared.splits["train"])
+        steps = training.steps or max(math.ceil(training.epochs * examples / training.batch), 1)
+        return cls(spec, prepared, task, steps, device)
+
+    def engine(self, precision: str | None = None) -> Engine:
+        """A new engine with the spec's initial weights."""
+        spec = self.spec
+        if precision:
+            spec = replace(spec, training=replace(spec.training, precision=precision))
+        model = models.build(spec.model, self.prepared.tokenizer.vocabulary, spec.data.context, spec.training.seed)
+        return Engine(spec, self.steps, self.task, model, self.prepared.splits["train"], self.device)

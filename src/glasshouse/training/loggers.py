@@ -1,0 +1,77 @@
+"""Where metrics go besides `metrics.jsonl`: one small interface, and the three common services behind it."""
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+from glasshouse.specs.errors import MissingExtra
+
+
+class Logger(ABC):
+    """Receives every row of metrics."""
+
+    @abstractmethod
+    def __init__(self, folder: Path, spec: dict[str, Any]) -> None:
+        """For the run in this folder."""
+
+    @abstractmethod
+    def log(self, step: int, values: dict[str, float]) -> None:
+        """One row."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Write out what is held back."""
+
+
+class TensorBoard(Logger):
+    """Event files in the run folder's `tensorboard/`; look with `tensorboard --logdir runs`."""
+
+    def __init__(self, folder: Path, spec: dict[str, Any]) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            raise MissingExtra("tensorboard", "training.loggers=[tensorboard]") from None
+        self.writer = SummaryWriter(str(folder / "tensorboard"))
+
+    def log(self, step: int, values: dict[str, float]) -> None:
+        for name, value in values.items():
+            self.writer.add_scalar(name, value, step)
+
+    def close(self) -> None:
+        self.writer.close()
+
+
+class WeightsAndBiases(Logger):
+    """A run of the same name in Weights & Biases, in the project its own settings name."""
+
+    def __init__(self, folder: Path, spec: dict[str, Any]) -> None:
+        try:
+            import wandb
+        except ImportError:
+            raise MissingExtra("wandb", "training.loggers=[wandb]") from None
+        self.run = wandb.init(name=folder.name, dir=str(folder), config=spec, resume="allow", id=folder.name)
+
+    def log(self, step: int, values: dict[str, float]) -> None:
+        self.run.log(values, step=step)
+
+    def close(self) -> None:
+        self.run.finish()
+
+
+class MLflow(Logger):
+    """A run of the same name in MLflow, at the tracking address its own settings name."""
+
+    def __init__(self, folder: Path, spec: dict[str, Any]) -> None:
+        try:
+            import mlflow
+        except ImportError:
+            raise MissingExtra("mlflow", "training.loggers=[mlflow]") from None
+        self.mlflow = mlflow
+        mlflow.start_run(run_name=folder.name)
+        mlflow.log_params({f"{a}.{b}": v for a, table in spec.items() if isinstance(table, dict) for b, v in table.items()})
+
+    def log(self, step: int, values: dict[str, float]) -> None:
+        self.mlflow.log_metrics(values, step=step)
+
+    def close(self) -> None:
+        self.mlflow.end_run()

@@ -1,0 +1,208 @@
+"""The one training loop: steps, evaluations, checkpoints, metrics, signals. Knows no model and no task by name."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from glasshouse import tokenizers
+from glasshouse.records import checkpoint, machine, metric_log
+from glasshouse.records.atomic import write_text
+from glasshouse.records.checkpoint import Checkpoint
+from glasshouse.records.folder import RunFolder
+from glasshouse.records.progress import say
+from glasshouse.specs import catalogue, reading
+from glasshouse.specs.errors import RunError
+from glasshouse.training import devices, failure, peak, plan
+from glasshouse.training.display import Display, showing
+from glasshouse.training.engine import Engine, NotFinite, Taken, load_weights
+from glasshouse.training.interrupt import Interrupted, Watch, watching
+from glasshouse.training.job import Job
+from glasshouse.training.loggers import Logger
+
+# Steps between looks at an accelerator's results: each look waits for it.
+LOOK_EVERY = {"cpu": 1, "cuda": 10, "mps": 10}
+
+
+@dataclass
+class Progress:
+    """Where a run stands: what a checkpoint holds besides tensors."""
+
+    step: int = 0
+    seconds: float = 0.0
+    best: dict[str, float] = field(default_factory=dict)
+
+
+def train(run: RunFolder, device_name: str = "auto") -> None:
+    """Train a run from wherever it stands to its end. Safe to call again after any interruption."""
+    device = devices.pick(device_name)
+    with run.locked():
+        checkpoint.clean(run.checkpoints)
+        job, restored = _open(run, device)
+        if restored and restored.step >= job.steps and run.facts().get("status") == "done":
+            say(f"{run.name} has taken all its {job.steps} steps already")
+            return
+        run.record(status="training", machine=machine.describe(str(device)))
+        engine = job.engine()
+        progress = Progress()
+        if restored:
+            engine.restore(restored)
+            progress = Progress(restored.step, **restored.values)
+        metric_log.rewind(run.metrics_file, progress.step)
+        with ExitStack() as stack:
+            watch = stack.enter_context(watching())
+            loggers = stack.enter_context(_loggers(run, job))
+            display = stack.enter_context(showing(run.name, progress.step, job.steps))
+            peak.reset(device)
+            _Loop(run, job, engine, progress, display, loggers, watch).go()
+
+
+def _open(run: RunFolder, device: Any) -> tuple[Job, Checkpoint | None]:
+    """The job as the run folder has it, planned if it is new, and the newest checkpoint that is whole."""
+    spec = run.spec()
+    known = tokenizers.load(run.tokenizer_file) if run.tokenizer_file.exists() else None
+    job = Job.of(spec, device, known)
+    facts = run.facts()
+    if facts.get("data", job.prepared.fingerprint) != job.prepared.fingerprint:
+        raise RunError(
+            f"the text of {run.name} has changed since the run began, so it cannot be continued exactly; "
+            "put the old text back, or train a new run"
+        )
+    if known is None:
+        job.prepared.tokenizer.save(run.tokenizer_file)
+    if spec.training.precision == "auto" or "plan" not in facts:
+        planned = plan.make(job)
+        # From here on the spec says what was chosen, so that it alone reproduces the run.
+        spec = replace(spec, training=replace(spec.training, precision=planned.precision))
+        write_text(run.spec_file, reading.to_toml(spec))
+        run.record(plan=planned.facts(), data=job.prepared.fingerprint)
+        for note in planned.notes:
+            say(note)
+        job = replace(job, spec=spec)
+    return job, checkpoint.newest(run.checkpoints, complain=say, delete=True)
+
+
+@contextmanager
+def _loggers(run: RunFolder, job: Job) -> Iterator[list[Logger]]:
+    names = job.spec.training.loggers
+    made = [catalogue.find("logger", name)(run.path, asdict(job.spec)) for name in names]
+    try:
+        yield made
+    finally:
+        for logger in made:
+            logger.close()
+
+
+class _Loop:
+    """The state of one pass through the loop."""
+
+    def __init__(
+        self,
+        run: RunFolder,
+        job: Job,
+        engine: Engine,
+        progress: Progress,
+        display: Display,
+        loggers: list[Logger],
+        watch: Watch,
+    ) -> None:
+        self.run, self.job, self.engine, self.progress = run, job, engine, progress
+        self.display, self.loggers, self.watch = display, loggers, watch
+        self.pending: list[tuple[int, Taken]] = []
+        self.clock = time.perf_counter()
+        self.spent = 0.0
+
+    def go(self) -> None:
+        settings = self.job.spec.evaluation
+        every = self.job.spec.training.checkpoint_every or settings.every
+        look = LOOK_EVERY[self.engine.device.type]
+        try:
+            for step in range(self.progress.step, self.job.steps):
+                self.pending.append((step + 1, self.engine.step(step)))
+                self.progress.step = step + 1
+                last = self.progress.step == self.job.steps
+                evaluating = last or self.progress.step % settings.every == 0
+                if evaluating or len(self.pending) >= look or self.watch.received:
+                    self._look()
+                improved = self._evaluate() if evaluating else False
+                if improved or last or self.progress.step % every == 0 or self.watch.received:
+                    self._save()
+                if self.watch.received and not last:
+                    raise Interrupted(
+                        self.watch.received,
+                        f"stopped after step {self.progress.step} of {self.job.steps}, saved; "
+                        f"continue with: glasshouse resume {self.run.name}",
+                    )
+        except NotFinite as bad:
+            self._fail(bad.step)
+        self._finish()
+
+    def _look(self) -> None:
+        """Read what the device has done and log it."""
+        self.engine.check()
+        tokens = self.job.task.tokens(self.job.spec.training.batch) * len(self.pending)
+        losses = [(step, float(taken.loss), float(taken.gradient_norm), taken.learning_rate) for step, taken in self.pending]
+        speed = tokens / self._lap()
+        for step, loss, norm, rate in losses:
+            self._log(step, {"loss": loss, "gradient_norm": norm, "learning_rate": rate, "tokens_per_second": speed})
+        self.display.step(self.progress.step, losses[-1][1], speed)
+        self.pending.clear()
+
+    def _lap(self) -> float:
+        """Seconds since the last lap, added to the run's time."""
+        now = time.perf_counter()
+        lap, self.clock = now - self.clock, now
+        self.progress.seconds += lap
+        return lap
+
+    def _evaluate(self) -> bool:
+        """Measure on the validation text; whether this is the best so far."""
+        shard = self.job.prepared.splits["validation"]
+        if shard.tokens_count < 2:
+            self.display.evaluation(self.progress.step, {})
+            return False
+        metrics = self.engine.evaluate(shard)
+        self._lap()
+        self._log(self.progress.step, {f"validation.{name}": value for name, value in metrics.items()})
+        self.display.evaluation(self.progress.step, metrics)
+        value = metrics[self.job.task.criterion]
+        if self.progress.best and value >= self.progress.best["value"]:
+            return False
+        self.progress.best = {"step": self.progress.step, "value": value}
+        return True
+
+    def _save(self) -> None:
+        values = {"seconds": self.progress.seconds, "best": self.progress.best}
+        checkpoint.save(self.run.checkpoints, Checkpoint(self.progress.step, self.engine.groups(), values))
+        keep = {int(self.progress.best["step"])} if self.progress.best else set()
+        checkpoint.prune(self.run.checkpoints, keep)
+        self._lap()
+
+    def _log(self, step: int, values: dict[str, float]) -> None:
+        row = {"step": step, **values, "seconds": round(self.progress.seconds, 3)}
+        metric_log.append(self.run.metrics_file, row)
+        for logger in self.loggers:
+            logger.log(step, values)
+
+    def _finish(self) -> None:
+        """Measure the best weights by the full rule, and record the outcome."""
+        outcome: dict[str, Any] = {"seconds": self.progress.seconds, "memory": peak.bytes_since_reset(self.engine.device)}
+        if self.progress.best:
+            best = checkpoint.load(self.run.checkpoints, int(self.progress.best["step"]))
+            load_weights(self.engine.model, best.groups["model"], "the best checkpoint")
+        for split in ("validation", "test"):
+            if self.job.prepared.splits[split].tokens_count > 1:
+                outcome[split] = self.engine.evaluate(self.job.prepared.splits[split], whole=True)
+        outcome["evaluation_seconds"] = self._lap()
+        self.run.record(status="done", outcome=outcome, best=self.progress.best)
+
+    def _fail(self, step: int) -> None:
+        culprit = failure.save(self.run.failure, self.engine, step)
+        where = f"first in the {culprit.kind} of {culprit.module}" if culprit else "but not again when it was repeated"
+        self.run.record(status="failed")
+        raise RunError(
+            f"step {step + 1}: the loss or its gradient is not finite, {where}; the batch and the weights before it are "
+            f"in {self.run.failure}; look with: glasshouse replay {self.run.name}; a lower training.learning_rate, "
+            "a warm-up or clipping is the usual cure"
+        ) from None

@@ -1,0 +1,42 @@
+"""Optimisers behind the catalogue, and their state as named tensors, so that a checkpoint needs no pickle."""
+
+import torch
+from torch import Tensor, nn
+
+from glasshouse.specs.spec import Training
+
+
+class AdamW:
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2019), in torch's fused form. Only matrices decay."""
+
+    @staticmethod
+    def build(model: nn.Module, training: Training) -> torch.optim.Optimizer:
+        matrices = [p for p in model.parameters() if p.dim() >= 2]
+        others = [p for p in model.parameters() if p.dim() < 2]
+        groups = [{"params": matrices, "weight_decay": training.weight_decay}, {"params": others, "weight_decay": 0.0}]
+        return torch.optim.AdamW(
+            [group for group in groups if group["params"]],
+            lr=training.learning_rate,
+            betas=(training.beta1, training.beta2),
+            fused=True,
+        )
+
+
+def state(optimiser: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
+    """The optimiser's memory as `PARAMETER/KEY` -> tensor."""
+    names = {parameter: name for name, parameter in model.named_parameters()}
+    return {
+        f"{names[parameter]}/{key}": value
+        for parameter, memory in optimiser.state.items()
+        for key, value in memory.items()
+        if isinstance(value, Tensor)
+    }
+
+
+def restore(optimiser: torch.optim.Optimizer, model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Put back what `state` gave."""
+    parameters = dict(model.named_parameters())
+    for name, tensor in tensors.items():
+        parameter, _, key = name.rpartition("/")
+        owner = parameters[parameter]
+        optimiser.state[owner][key] = tensor.to(owner.device)

@@ -1,0 +1,152 @@
+"""The cost plan: parameters, FLOPs, memory and time of a job before anything is spent.
+
+Counts are exact. Memory is found by running the step on tensors that have shapes and no data. Time is measured on a few real
+steps, which are then thrown away.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from glasshouse import models
+from glasshouse.models import counts
+from glasshouse.training import devices, precision
+from glasshouse.training.engine import Engine
+from glasshouse.training.job import Job
+
+# A trial is long enough to be a fair sample of a noisy machine and short enough not to be noticed.
+TRIAL_SECONDS = 1.0
+TRIAL_STEPS = 20
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a job will cost. `memory` is in bytes by purpose; `step_seconds` is what `seconds` rests on."""
+
+    parameters: dict[str, int]
+    steps: int
+    tokens: int
+    flops: int
+    memory: dict[str, int]
+    step_seconds: float
+    seconds: float
+    precision: str
+    notes: tuple[str, ...]
+
+    def facts(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def make(job: Job) -> Plan:
+    """Plan a job, measuring on its device."""
+    notes = []
+    chosen = job.spec.training.precision
+    if chosen == "auto":
+        chosen, why = precision.choose(
+            job.device, job.spec.model.width, lambda name: step_seconds(_eager(job).engine(name), job.device)
+        )
+        notes.append(f"precision {why}")
+    measured = step_seconds(_eager(job).engine(chosen), job.device)
+    if job.spec.training.compile:
+        notes.append("time was measured without torch.compile, which is slow to start and then faster")
+    with torch.device("meta"):
+        model = models.assemble(job.spec.model, job.prepared.tokenizer.vocabulary, job.spec.data.context)
+    forward = model.flops(job.spec.data.context)  # type: ignore[operator]
+    batch = job.spec.training.batch
+    training = counts.training_flops(forward) * batch * job.steps
+    evaluated = _evaluated_tokens(job)
+    evaluation = forward * evaluated // job.spec.data.context
+    return Plan(
+        parameters=counts.parameters_by_part(model),
+        steps=job.steps,
+        tokens=job.task.tokens(batch) * job.steps,
+        flops=training + evaluation,
+        memory=memory(job, chosen),
+        step_seconds=measured,
+        seconds=measured * job.steps * (1 + evaluation / training),
+        precision=chosen,
+        notes=tuple(notes),
+    )
+
+
+def step_seconds(engine: Engine, device: torch.device) -> float:
+    """The median time of a few steps, the first left out. The engine is spent afterwards."""
+    times: list[float] = []
+    began = time.perf_counter()
+    for step in range(TRIAL_STEPS + 1):
+        devices.synchronise(device)
+        start = time.perf_counter()
+        engine.step(step % engine.steps)
+        devices.synchronise(device)
+        times.append(time.perf_counter() - start)
+        if time.perf_counter() - began > TRIAL_SECONDS and len(times) > 1:
+            break
+    return statistics.median(times[1:])
+
+
+def memory(job: Job, chosen: str) -> dict[str, int]:
+    """Peak bytes of training by purpose: what stays for the whole run, and what a step holds on top."""
+    spec = replace(job.spec, training=replace(job.spec.training, precision=chosen))
+    rows = spec.training.batch // spec.training.accumulate
+    saved: dict[int, int] = {}
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        model = models.assemble(spec.model, job.prepared.tokenizer.vocabulary, spec.data.context)
+        weights = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
+
+        def keep(tensor: Tensor) -> Tensor:
+            storage = tensor.untyped_storage()
+            if storage._cdata not in weights:
+                saved[storage._cdata] = storage.nbytes()
+            return tensor
+
+        tokens = torch.zeros(rows, spec.data.context, dtype=torch.int64)
+        hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
+        with hooks, precision.context(chosen, torch.device("cpu")):
+            job.task.loss_sum(model, {"inputs": tokens, "targets": tokens})
+    size = counts.parameters(model) * 4
+    logits = rows * spec.data.context * job.prepared.tokenizer.vocabulary * 4
+    return {
+        "weights": size,
+        "gradients": size,
+        "optimiser": 2 * size,
+        "activations": sum(saved.values()),
+        # The loss's backward pass forms the logits' gradient beside the saved log-probabilities.
+        "passing": logits,
+    }
+
+
+def matrix_rate(device: torch.device, dtype: torch.dtype, size: int, seconds: float = 0.5) -> float:
+    """FLOP/s of square matrix products, measured: the most this device gives."""
+    a, b = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
+    best = 0.0
+    began = time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        devices.synchronise(device)
+        start = time.perf_counter()
+        a @ b
+        devices.synchronise(device)
+        best = max(best, 2 * size**3 / (time.perf_counter() - start))
+    return best
+
+
+def _eager(job: Job) -> Job:
+    """The job without torch.compile, whose first step would take longer than the trial."""
+    training = replace(job.spec.training, compile=False)
+    return replace(job, spec=replace(job.spec, training=training))
+
+
+def _evaluated_tokens(job: Job) -> int:
+    settings, context = job.spec.evaluation, job.spec.data.context
+    validation, test = (job.prepared.splits[split].tokens_count for split in ("validation", "test"))
+    rounds = -(-job.steps // settings.every)
+    each = min(settings.tokens or validation, validation)
+    stride = settings.stride or max(context // 2, 1)
+    return rounds * each + (validation + test) * context // stride
+
+

@@ -1,0 +1,180 @@
+"""The workbench: everything the commands do, as plain functions. `import glasshouse` offers these names."""
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from glasshouse import tokenizers
+from glasshouse.data import preparing
+from glasshouse.data.own_files import OwnFiles
+from glasshouse.generation.text import Completion
+from glasshouse.inspection import reporting
+from glasshouse.records import folder, machine, progress
+from glasshouse.runs.run import Run
+from glasshouse.specs import recipes as recipe_files
+from glasshouse.specs.errors import RunError
+from glasshouse.specs.recipes import Recipe
+from glasshouse.specs.spec import Data, Spec
+from glasshouse.training import devices, failure, loop
+from glasshouse.training import plan as planning
+from glasshouse.training.engine import load_weights
+from glasshouse.training.job import Job
+from glasshouse.training.plan import Plan
+
+DEMO = "demo-lm"
+
+
+def recipes() -> list[Recipe]:
+    """The named specs that ship with the package."""
+    return list(recipe_files.every().values())
+
+
+def train(
+    recipe: str = DEMO, *overrides: str, name: str | None = None, device: str = "auto", **sections: dict[str, Any]
+) -> Run:
+    """Train a recipe: `train("demo-lm", model={"position": "learned"})` or `train("demo-lm", "model.position=learned")`."""
+    devices.pick(device)
+    spec = _with_absolute_paths(recipe_files.spec(recipe, overrides, **sections))
+    stem = Path(recipe).stem
+    return _train(folder.create(spec, name, stem), device)
+
+
+def resume(run: str | PathLike[str], device: str = "auto") -> Run:
+    """Continue a run that was interrupted, from its newest whole checkpoint to its end."""
+    return _train(folder.find(run), device)
+
+
+def plan(recipe: str = DEMO, *overrides: str, device: str = "auto", **sections: dict[str, Any]) -> Plan:
+    """What a recipe would cost: parameters, FLOPs, memory and time."""
+    spec = recipe_files.spec(recipe, overrides, **sections)
+    return planning.make(Job.of(spec, devices.pick(device)))
+
+
+def open_run(name: str | PathLike[str], device: str = "auto") -> Run:
+    """A run by its name or path."""
+    return Run(name, device)
+
+
+def list_runs() -> list[Run]:
+    """Every run under the runs folder, oldest first."""
+    return [Run(found, device="cpu") for found in folder.every()]
+
+
+def evaluate(
+    run: str | PathLike[str], data: str | PathLike[str] | None = None, device: str = "auto"
+) -> dict[str, dict[str, float]]:
+    """Loss, perplexity and bits per byte of a run on its held-out text, or on a file."""
+    with progress.bar("evaluating") as bar:
+        return Run(run, device).evaluate(data, bar)
+
+
+def sample(
+    run: str | PathLike[str], prompt: str | Sequence[str] = "", count: int = 1, device: str = "auto", **how: Any
+) -> list[Completion]:
+    """Continue a prompt: tokens, temperature, top_k, top_p, min_p, repetition_penalty, stop, seed."""
+    return Run(run, device).sample(prompt, count, **how)
+
+
+def report(run: str | PathLike[str], device: str = "auto") -> Path:
+    """Write a run's report anew and give its path."""
+    return reporting.write(Run(run, device))
+
+
+def train_tokenizer(
+    files: Sequence[str],
+    vocabulary: int = 8192,
+    output: str | PathLike[str] = "tokenizer.json",
+    kind: str = "byte-pair",
+    pattern: str = "gpt-2",
+    field: str = "text",
+) -> tokenizers.Tokenizer:
+    """Train a tokenizer on all the text of some files and save it."""
+    data = Data(files=tuple(files), field=field, tokenizer=kind, vocabulary=vocabulary, pattern=pattern)
+    source = OwnFiles(data.files, field, validation=0.0, test=0.0)
+    with progress.bar("training a tokenizer") as bar:
+        trained = preparing.tokenizer_for(data, source, lambda what, share: bar(share, what))
+    trained.save(output)
+    return trained
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A failed step, run again: its number, its loss, and what each module gave."""
+
+    step: int
+    loss: float
+    findings: list[failure.Finding]
+
+
+def replay(run: str | PathLike[str], device: str = "cpu") -> Replay:
+    """Repeat the step at which a run's loss or gradient stopped being finite."""
+    opened = Run(run, device)
+    if not (opened.folder.failure / "failure.json").exists():
+        raise RunError(f"{opened.name} has no failed step to replay: none of its losses was NaN or infinite")
+    step, batch, weights = failure.load(opened.folder.failure)
+    engine = Job.of(opened.spec, opened.device, opened.tokenizer).engine()
+    load_weights(engine.model, weights, str(opened.folder.failure))
+    loss, findings = failure.examine(engine, step, batch)
+    return Replay(step, loss, findings)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What this machine is and gives: facts, and FLOP/s of matrix products by number format."""
+
+    facts: dict[str, str]
+    rates: dict[str, float]
+
+
+def doctor(device: str = "auto") -> Diagnosis:
+    """Look at this machine and measure it."""
+    chosen = devices.pick(device)
+    size = 1024 if chosen.type == "cpu" else 8192
+    formats = {"fp32": torch.float32, "bf16": torch.bfloat16}
+    with progress.bar("measuring") as bar:
+        rates = {}
+        for done, (name, dtype) in enumerate(formats.items()):
+            bar(done / len(formats))
+            rates[name] = planning.matrix_rate(chosen, dtype, size)
+    return Diagnosis(machine.describe(str(chosen)), rates)
+
+
+def _train(run: folder.RunFolder, device: str) -> Run:
+    began = time.perf_counter()
+    loop.train(run, device)
+    trained = Run(run, device)
+    reporting.write(trained)
+    progress.say(f"{run.name}: done in {time.perf_counter() - began:.0f} s")
+    return trained
+
+
+def _with_absolute_paths(spec: Spec) -> Spec:
+    """The spec with files that can be found from any folder, so that it alone reproduces the run."""
+    data = spec.data
+    files = tuple(os.path.abspath(os.path.expanduser(name)) for name in data.files)
+    tokenizer = os.path.abspath(os.path.expanduser(data.tokenizer_file)) if data.tokenizer_file else ""
+    return replace(spec, data=replace(data, files=files, tokenizer_file=tokenizer))
+
+
+__all__ = [
+    "Diagnosis",
+    "Replay",
+    "doctor",
+    "evaluate",
+    "list_runs",
+    "open_run",
+    "plan",
+    "recipes",
+    "replay",
+    "report",
+    "resume",
+    "sample",
+    "train",
+    "train_tokenizer",
+]

@@ -1,0 +1,34 @@
+"""Figures as files: the suffix chooses the format, and the same data makes the same file."""
+
+from pathlib import Path
+
+import pytest
+
+from glasshouse.pages import figures
+from glasshouse.pages.content import AttentionMap, Curve
+from glasshouse.specs.errors import GlasshouseError
+
+from . import example
+
+
+def test_curves_as_svg_keep_their_text(tmp_path: Path) -> None:
+    figures.curves(example.report().loss, tmp_path / "loss.svg", log=True)
+    figures.curves(example.report().loss, tmp_path / "again.svg", log=True)
+    written = (tmp_path / "loss.svg").read_text()
+    assert "validation loss" in written
+    assert written == (tmp_path / "again.svg").read_text()
+
+
+def test_attention_as_png(tmp_path: Path) -> None:
+    attention = example.attention(2, 2, 12)
+    figures.attention(attention, tmp_path / "all.png")
+    figures.attention(AttentionMap(("$x$",) * 12, attention.weights[:1, :1]), tmp_path / "one.png")
+    assert (tmp_path / "all.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "one.png").exists()
+
+
+def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
+    with pytest.raises(GlasshouseError, match=r"\.svg or \.png, not \.pdf"):
+        figures.curves((), tmp_path / "loss.pdf")
+    with pytest.raises(GlasshouseError, match="above zero"):
+        figures.curves((Curve("change", [1, 2], [-1, 1]),), tmp_path / "change.svg", log=True)
