@@ -8,8 +8,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from glasshouse import tokenizers
 from glasshouse.data import preparing
 from glasshouse.data.own_files import OwnFiles
@@ -26,6 +24,7 @@ from glasshouse.training import plan as planning
 from glasshouse.training.engine import load_weights
 from glasshouse.training.job import Job
 from glasshouse.training.plan import Plan
+from glasshouse.training.rates import FORMATS, matrix_rate
 
 DEMO = "demo-lm"
 
@@ -135,13 +134,8 @@ class Diagnosis:
 def doctor(device: str = "auto") -> Diagnosis:
     """Look at this machine and measure it."""
     chosen = devices.pick(device)
-    size = 1024 if chosen.type == "cpu" else 8192
-    formats = {"fp32": torch.float32, "bf16": torch.bfloat16}
-    with progress.bar("measuring") as bar:
-        rates = {}
-        for done, (name, dtype) in enumerate(formats.items()):
-            bar(done / len(formats))
-            rates[name] = planning.matrix_rate(chosen, dtype, size)
+    size = 512 if chosen.type == "cpu" else 8192
+    rates = {name: matrix_rate(chosen, name, size) for name in FORMATS}
     return Diagnosis(machine.describe(str(chosen)), rates)
 
 

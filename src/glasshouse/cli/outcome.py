@@ -10,8 +10,8 @@ from glasshouse.runs.run import Run
 def print_samples(run: Run) -> None:
     """The recipe's prompts, continued."""
     settings = run.spec.evaluation
-    how = {"tokens": settings.sample_tokens, "temperature": 0.8, "top_p": 0.95}
-    for completion in run.sample(settings.prompts or ("",), **how):
+    prompts = settings.prompts or ("",)
+    for completion in run.sample(prompts, tokens=settings.sample_tokens, temperature=0.8, top_p=0.95):
         print_completion(completion)
 
 
@@ -27,7 +27,13 @@ def print_metrics(metrics: dict[str, dict[str, float]]) -> None:
     for name, values in metrics.items():
         per_byte = f"{values['bits_per_byte']:.4f}" if "bits_per_byte" in values else ""
         unknown = f"{values['unknown_share']:.2%}" if "unknown_share" in values else "none"
-        figures = (f"{values['loss']:.4f}", f"{values['perplexity']:.2f}", per_byte, f"{values['tokens']:,.0f}", unknown)
+        figures = (
+            f"{values['loss']:.4f}",
+            f"{values['perplexity']:.2f}",
+            per_byte,
+            f"{values['tokens']:,.0f}",
+            unknown,
+        )
         rows.append((name, *figures))
     columns = ("text", "loss", "perplexity", "bits per byte", "tokens", "unknown")
     show(columns, rows, right=(1, 2, 3, 4, 5))

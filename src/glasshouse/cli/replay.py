@@ -24,7 +24,13 @@ def replay(
     position = replayed.findings.index(culprit) if culprit else len(replayed.findings)
     chosen = replayed.findings if everything else replayed.findings[max(0, position - 6) : position + 3]
     rows = [
-        (f.module, f.kind, f"{f.largest:.3g}", f"{f.bad:,} of {f.total:,}" if f.bad else "none", "<-" if f is culprit else "")
+        (
+            f.module,
+            f.kind,
+            f"{f.largest:.3g}",
+            f"{f.bad:,} of {f.total:,}" if f.bad else "none",
+            "<-" if f is culprit else "",
+        )
         for f in chosen
     ]
     console.print(f"step {replayed.step + 1}, loss {replayed.loss}")

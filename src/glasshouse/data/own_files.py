@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -109,7 +110,7 @@ class OwnFiles(Source):
         for count in (len(unique) - sum(held), held[0], held[1]):
             reached = (borders[-1] and int(np.searchsorted(unique, borders[-1]))) + count
             borders.append(int(unique[reached]) if reached < len(unique) else 1 << 64)
-        return list(zip(borders, borders[1:], strict=False))
+        return list(pairwise(borders))
 
 
 def _is_json_lines(path: Path) -> bool:

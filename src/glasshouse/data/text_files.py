@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from glasshouse.specs.errors import DataError
 
@@ -50,11 +50,12 @@ def parts(path: Path) -> Iterator[str]:
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
                 raise DataError(f"{path} is not a whole gzip file ({error}); compress it again") from None
             _refuse_binary(path, raw, offset)
+            waiting = len(decoder.getstate()[0])
             try:
                 text = decoder.decode(raw, final=not raw)
             except UnicodeDecodeError as error:
                 raise DataError(
-                    f"{path} is not UTF-8 text: byte {offset + error.start} cannot be decoded; "
+                    f"{path} is not UTF-8 text: byte {offset - waiting + error.start} cannot be decoded; "
                     f"convert it, for example with: iconv -f latin1 -t utf-8 {path.name} > {path.stem}.utf8.txt"
                 ) from None
             if offset == 0:
@@ -86,7 +87,7 @@ def _open(path: Path) -> IO[bytes]:
         raise DataError(f"cannot read {path}: {error.strerror or error}; check the path") from None
     magic = file.read(2)
     file.seek(0)
-    return gzip.GzipFile(fileobj=file) if magic == b"\x1f\x8b" else file
+    return cast(IO[bytes], gzip.GzipFile(fileobj=file) if magic == b"\x1f\x8b" else file)
 
 
 def _refuse_binary(path: Path, raw: bytes, offset: int) -> None:

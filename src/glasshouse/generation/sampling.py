@@ -42,9 +42,7 @@ def distribution(logits_BV: Tensor, sampling: Sampling, seen_BV: Tensor | None =
     logits = logits_BV.float()
     if sampling.repetition_penalty != 1.0 and seen_BV is not None:
         # Keskar et al., CTRL, 2019: a seen token's logit moves towards less likely, whatever its sign.
-        penalised = torch.where(
-            logits > 0, logits / sampling.repetition_penalty, logits * sampling.repetition_penalty
-        )
+        penalised = torch.where(logits > 0, logits / sampling.repetition_penalty, logits * sampling.repetition_penalty)
         logits = torch.where(seen_BV, penalised, logits)
     if sampling.temperature == 0:
         return torch.zeros_like(logits).scatter_(-1, logits.argmax(-1, keepdim=True), 1.0)

@@ -55,15 +55,11 @@ class Decoder(nn.Module):
     def vocabulary(self) -> int:
         return self.embedding.num_embeddings
 
-    def forward(
-        self, tokens_BT: Tensor, positions: Tensor | None = None, cache: KeyValueCache | None = None
-    ) -> Tensor:
+    def forward(self, tokens_BT: Tensor, positions: Tensor | None = None, cache: KeyValueCache | None = None) -> Tensor:
         """Logits (B, T, V). Positions (B, T) go with a cache; without one they run from 0."""
         return self.logits(self.project(self.features(tokens_BT, positions, cache)))
 
-    def features(
-        self, tokens_BT: Tensor, positions: Tensor | None = None, cache: KeyValueCache | None = None
-    ) -> Tensor:
+    def features(self, tokens_BT: Tensor, positions: Tensor | None = None, cache: KeyValueCache | None = None) -> Tensor:
         """The last hidden states (B, T, D), from which the head makes logits."""
         if positions is None:
             positions = torch.arange(tokens_BT.shape[1], device=tokens_BT.device)
@@ -88,7 +84,7 @@ class Decoder(nn.Module):
 
     def empty_cache(self, batch: int, slots: int) -> KeyValueCache:
         """A key-value cache of this model's shape."""
-        attention = self.blocks[0].attention  # type: ignore[union-attr]
+        attention = self.blocks[0].attention
         heads: int = attention.heads  # type: ignore[assignment, union-attr]
         weight = self.embedding.weight
         return KeyValueCache.empty(

@@ -54,9 +54,7 @@ class Training:
     accumulate: int = setting(1, "parts a batch is computed in, to save memory; the loss is the same", minimum=1)
     optimiser: str = setting("adamw", "the optimiser", family="optimiser")
     learning_rate: float = setting(1e-3, "the highest learning rate", minimum=0)
-    schedule: str = setting(
-        "cosine", "how the learning rate falls", choices=("constant", "cosine", "warmup-stable-decay")
-    )
+    schedule: str = setting("cosine", "how the learning rate falls", choices=("constant", "cosine", "warmup-stable-decay"))
     warmup: float = setting(0.05, "share of the steps spent rising from zero", minimum=0, maximum=1)
     decay: float = setting(0.2, "share of the steps after warm-up spent falling (warmup-stable-decay)", minimum=0, maximum=1)
     final: float = setting(0.1, "learning rate at the end, as a share of the highest", minimum=0, maximum=1)

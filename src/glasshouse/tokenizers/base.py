@@ -56,7 +56,10 @@ class Tokenizer(ABC):
         A special token written in the text becomes its id; of several that begin at one place, the longest. With
         `specials=False` it is ordinary text, so that a document cannot bring in marks of its own.
         """
-        if not specials or not any(mark in text for mark in self.specials):
+        for mark in self.specials if specials else ():
+            if mark in text:
+                break
+        else:
             return self._encode_ordinary(text)
         parts, start = [], 0
         for match in self._marks.finditer(text):
@@ -65,6 +68,10 @@ class Tokenizer(ABC):
             start = match.end()
         parts.append(self._encode_ordinary(text[start:]))
         return np.concatenate(parts)
+
+    def encode_batch(self, texts: Sequence[str], *, specials: bool = True) -> list[np.ndarray]:
+        """The ids of each text. For many short texts this can be much faster than one call for each."""
+        return [self.encode(text, specials=specials) for text in texts]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of some ids, special tokens included. Bytes that are not UTF-8 become U+FFFD."""

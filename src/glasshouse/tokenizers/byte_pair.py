@@ -18,7 +18,8 @@ from glasshouse.tokenizers.merging import merge_table
 from glasshouse.tokenizers.splitting import PATTERNS
 
 BYTES: Final = 256
-MOST_THREADS: Final = 8
+MOST_THREADS: Final = 4
+"""More hardly help: the part of counting that one thread at a time can do becomes the limit."""
 
 Merge = tuple[int, int, int]
 """Left id, right id, the id of both together."""
@@ -62,11 +63,21 @@ class BytePair(Tokenizer):
         self._merge_table = merge_table(self.merges)
         self._of_thread = threading.local()
 
+    @property
+    def _encoder(self) -> PieceEncoder:
+        try:
+            return self._of_thread.encoder
+        except AttributeError:
+            self._of_thread.encoder = PieceEncoder(self._byte_ids, self._merge_table, self.pattern)
+            return self._of_thread.encoder
+
     def _encode_ordinary(self, text: str) -> np.ndarray:
-        encoder = getattr(self._of_thread, "encoder", None)
-        if encoder is None:
-            encoder = self._of_thread.encoder = PieceEncoder(self._byte_ids, self._merge_table, self.pattern)
-        return encoder.encode(encoded(text, "utf-8"))
+        return self._encoder.encode(encoded(text, "utf-8"))
+
+    def encode_batch(self, texts: Sequence[str], *, specials: bool = True) -> list[np.ndarray]:
+        if specials and any(mark in text for text in texts for mark in self.specials):
+            return super().encode_batch(texts)
+        return self._encoder.encode_batch([encoded(text, "utf-8") for text in texts])
 
     @classmethod
     def train(

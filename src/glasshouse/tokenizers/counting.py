@@ -4,13 +4,12 @@ The chunks of the stream are taken as one text: it does not matter where one end
 counted in blocks, cut where cutting changes no piece, so that several threads can share the work and the result does not
 depend on how many there are.
 
-Memory: a block in each thread, and at most `MOST_PIECES` different pieces (about 100 bytes each) plus those new in a block.
-When a block takes their number over that limit, the rarest are dropped until at most half the limit is left: they occurred
-too seldom to become tokens, unless the text is so varied that nothing in it repeats.
+Memory: a block for each thread, and at most `MOST_PIECES` different pieces (about 100 bytes each) plus those that are new
+in `GATHER_EVERY` blocks. When there are more, the rarest are dropped until at most half of that limit is left: they
+occurred too seldom to become tokens, unless the text is so varied that nothing in it repeats.
 """
 
 import re
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
@@ -18,18 +17,23 @@ from typing import Final
 import numpy as np
 from numba import njit
 
-from glasshouse.tokenizers.cutting import blocks
-from glasshouse.tokenizers.piece_table import SHORT, SLOT, find_slot, home, piece_key
+from glasshouse.tokenizers.base import encoded
+from glasshouse.tokenizers.cutting import BLOCK, blocks
+from glasshouse.tokenizers.known_pieces import follow_known
+from glasshouse.tokenizers.piece_table import SHORT, SLOT, find_slot, move_slots, piece_key
 from glasshouse.tokenizers.splitting import machine_classes, piece_end
 
 MOST_PIECES: Final = 1 << 23
 
+GATHER_EVERY: Final = 64
+"""Blocks after which the threads' counts are added up and the rarest pieces dropped."""
+
 USED, STORED = 0, 1
 
-_LENGTH = np.uint64(0xFFFFFFFF)
+_NOTHING = np.empty(0, np.int32)
+_NONE, _ONCE = np.int64(0), np.int64(1)
 _THIRTY_TWO = np.uint64(32)
 _ZERO = np.uint64(0)
-_ONE = np.uint64(1)
 
 
 @njit(cache=True, nogil=True)
@@ -55,11 +59,14 @@ def count_piece(text, start, end, times, slots, store, ends, state):  # type: ig
 
 
 @njit(cache=True, nogil=True)
-def count_text(text, start, stop, classes, fourth, slots, store, ends, state):  # type: ignore[no-untyped-def]
+def count_text(text, start, stop, classes, fourth, slots, store, ends, state, nothing):  # type: ignore[no-untyped-def]
     """Count the pieces of text[start:stop]; returns where it stopped: before the end if there was no more room."""
-    while start < stop:
+    while True:
+        start = follow_known(text, start, stop, classes, fourth, slots, store, nothing, nothing, _NONE)[0]
+        if start == stop:
+            break
         end = piece_end(text, start, stop, classes, fourth)
-        if not count_piece(text, start, end, 1, slots, store, ends, state):
+        if not count_piece(text, start, end, _ONCE, slots, store, ends, state):
             break
         start = end
     return start
@@ -70,26 +77,10 @@ def count_again(pieces, pieces_end, times, index, slots, store, ends, state):  #
     """Add pieces counted elsewhere, from one index on; returns the index where it stopped."""
     while index < len(times):
         start = pieces_end[index - 1] if index > 0 else 0
-        if times[index] > 0 and not count_piece(
-            pieces, start, pieces_end[index], times[index], slots, store, ends, state
-        ):
+        if times[index] > 0 and not count_piece(pieces, start, pieces_end[index], times[index], slots, store, ends, state):
             break
         index += 1
     return index
-
-
-@njit(cache=True, nogil=True)
-def move_slots(old, new):  # type: ignore[no-untyped-def]
-    """Put the slots of one table into another, larger one."""
-    mask = np.uint64(len(new) // SLOT - 1)
-    for slot in range(0, len(old), SLOT):
-        length = old[slot + 2] & _LENGTH
-        if length > _ZERO:
-            place = home(old[slot], old[slot + 1] if length <= SHORT else _ZERO, length) & mask
-            while new[np.int64(place) * SLOT + 2] > _ZERO:
-                place = (place + _ONE) & mask
-            for word in range(SLOT):
-                new[np.int64(place) * SLOT + word] = old[slot + word]
 
 
 class PieceCounts:
@@ -108,16 +99,16 @@ class PieceCounts:
 
     def add_text(self, text: str) -> None:
         """Count the pieces of a text."""
-        view = np.frombuffer(text.encode(), np.uint8)
+        data = encoded(text, "utf-8")
         classes, fourth = machine_classes(), self.pattern == "gpt-4"
         start = 0
-        while start < len(view):
+        while start < len(data):
             table = self.slots, self.store, self.ends, self.state
-            start = count_text(view, start, len(view), classes, fourth, *table)
-            if start < len(view):
-                self._grow(piece_end(view, start, len(view), classes, fourth) - start)
+            start = count_text(data, start, len(data), classes, fourth, *table, _NOTHING)
+            if start < len(data):
+                self._grow(piece_end(data, start, len(data), classes, fourth) - start)
 
-    def add_counts(self, pieces: np.ndarray, ends: np.ndarray, times: np.ndarray) -> None:
+    def add_counts(self, pieces: bytes, ends: np.ndarray, times: np.ndarray) -> None:
         """Add pieces counted elsewhere: their bytes on end, where each ends, and how often it occurred."""
         index = 0
         while index < len(times):
@@ -125,14 +116,14 @@ class PieceCounts:
             if index < len(times):
                 self._grow(int(ends[index]) - (int(ends[index - 1]) if index else 0))
 
-    def result(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def result(self) -> tuple[bytes, np.ndarray, np.ndarray]:
         """The bytes of all pieces on end, where each ends, and how often each occurred."""
         used, stored = self.state.tolist()
         lengths, counts = self.slots[2::SLOT], self.slots[3::SLOT]
         filled = lengths > 0
         times = np.empty(used, np.int64)
         times[(lengths[filled] >> _THIRTY_TWO).astype(np.int64)] = counts[filled]
-        return self.store[:stored], self.ends[:used], times
+        return self.store[:stored].tobytes(), self.ends[:used], times
 
     def drop_rarest(self, most: int) -> None:
         """Keep at most this many pieces: all that occurred more often than some number of times."""
@@ -160,38 +151,43 @@ def count_stream(
     threads: int,
     report: Callable[[int], None] = lambda characters: None,
     most: int = MOST_PIECES,
+    size: int = BLOCK,
 ) -> PieceCounts:
-    """Count the pieces of a stream. Special tokens in it end a piece and are not counted; `report` hears of progress."""
+    """Count the pieces of a stream. Special tokens in it end a piece and are not counted. `report` hears of progress."""
     separator = re.compile("|".join(map(re.escape, sorted(specials, key=len, reverse=True))) or r"(?!)")
     total = PieceCounts(pattern)
+    tables = [total] if threads <= 1 else [PieceCounts(pattern) for _ in range(threads)]
+    busy: list[Future[None] | None] = [None] * len(tables)
     characters = 0
 
-    def count_into(counts: PieceCounts, block: str) -> PieceCounts:
+    def count(table: PieceCounts, block: str) -> None:
         for text in separator.split(block):
-            counts.add_text(text)
-        return counts
+            table.add_text(text)
 
-    def finish(block: str) -> None:
-        nonlocal characters
+    def gather() -> None:
+        for future in busy:
+            if future:
+                future.result()
+        for index, table in enumerate(tables):
+            if table is not total:
+                total.add_counts(*table.result())
+                tables[index] = PieceCounts(pattern)
         if len(total) > most:
             total.drop_rarest(most // 2)
-        characters += len(block)
-        report(characters)
 
-    if threads <= 1:
-        for block in blocks(chunks, specials):
-            count_into(total, block)
-            finish(block)
-        return total
-    with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[tuple[str, Future[PieceCounts]]] = deque()
-        for block in blocks(chunks, specials):
-            waiting.append((block, pool.submit(count_into, PieceCounts(pattern), block)))
-            if len(waiting) > threads:
-                first, future = waiting.popleft()
-                total.add_counts(*future.result().result())
-                finish(first)
-        for first, future in waiting:
-            total.add_counts(*future.result().result())
-            finish(first)
+    with ThreadPoolExecutor(max(1, threads)) as pool:
+        for index, block in enumerate(blocks(chunks, specials, size)):
+            turn = index % len(tables)
+            earlier = busy[turn]
+            if earlier:
+                earlier.result()
+            if threads <= 1:
+                count(total, block)
+            else:
+                busy[turn] = pool.submit(count, tables[turn], block)
+            if (index + 1) % GATHER_EVERY == 0:
+                gather()
+            characters += len(block)
+            report(characters)
+        gather()
     return total

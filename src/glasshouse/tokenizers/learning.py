@@ -1,11 +1,13 @@
 """Which byte pairs to merge, learned from how often pieces occur; knows nothing of how text is split or encoded.
 
-Each step merges the most frequent pair of neighbours; of several equally frequent, the one whose ids are smallest, first
-the left id and then the right (the rule of the `tokenizers` package, so that both learn the same merges). Counts are
-64-bit and kept up to date: a merge touches only the pieces that contain the pair.
+Each step merges the most frequent pair of neighbours; of several equally frequent, the one whose ids are smallest, the
+left id before the right (the rule of the `tokenizers` package, so that both learn the same merges). Counts are 64-bit and
+kept up to date: a merge touches only the pieces that contain the pair.
 
 If a merge spells a token that exists already (`a`+`bc` after `ab`+`c`), it makes that token: a vocabulary names each
 spelling once. So there may be more merges than new tokens.
+
+Memory: 4 bytes for each byte of the different pieces, up to 24 for the places where pairs occur, and 64 for each pair.
 """
 
 from collections.abc import Callable
@@ -14,17 +16,15 @@ from typing import Final
 import numpy as np
 from numba import njit
 
-from glasshouse.tokenizers.piece_table import SHORT, SLOT, find_slot, piece_key
-
-STEPS: Final = 1 << 10
-"""Tokens between two reports of progress."""
-
-PAIRS, PLACES, CANDIDATES, TOKENS, MERGES, TOUCHED = 0, 1, 2, 3, 4, 5
-
 PAIR: Final = 4
-"""Words of a pair's slot: the pair (left << 32 | right), its count, the last place where it occurs, when last touched."""
+"""Words of a pair's slot: the pair (left << 32 | right), its count, the last place where it occurs, its last step."""
 
-_EMPTY: Final = -1
+PAIRS, PLACES, CANDIDATES, TOKENS, MERGES, TOUCHED = range(6)
+"""What `counters` counts."""
+
+REPORT_EVERY: Final = 1 << 10
+
+_EMPTY, _TOP = np.int64(-1), np.int64(0)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _THIRTY_TWO = np.uint64(32)
 
@@ -40,125 +40,105 @@ def find_pair(pairs, pair):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def grow_pairs(pairs):  # type: ignore[no-untyped-def]
-    """The same pairs in a table of twice the size."""
-    larger = np.full(2 * len(pairs), np.int64(_EMPTY))
-    for slot in range(0, len(pairs), PAIR):
-        if pairs[slot] != _EMPTY:
-            place = find_pair(larger, pairs[slot])
-            larger[place : place + PAIR] = pairs[slot : slot + PAIR]
-    return larger
-
-
-@njit(cache=True, nogil=True)
-def comes_first(count, pair, other_count, other_pair):  # type: ignore[no-untyped-def]
-    """Whether a pair is to be merged before another."""
-    return count > other_count or (count == other_count and pair < other_pair)
-
-
-@njit(cache=True, nogil=True)
-def push(heap, size, count, pair):  # type: ignore[no-untyped-def]
-    """Add a pair to the heap of candidates."""
-    child = size
-    while child > 0:
-        parent = (child - 1) >> 1
-        if not comes_first(count, pair, heap[parent, 0], heap[parent, 1]):
-            break
-        heap[child, 0], heap[child, 1] = heap[parent, 0], heap[parent, 1]
-        child = parent
-    heap[child, 0], heap[child, 1] = count, pair
-
-
-@njit(cache=True, nogil=True)
-def replace_first(heap, size, count, pair):  # type: ignore[no-untyped-def]
-    """Put a pair in the place of the heap's first, and let it sink to where it belongs."""
-    parent = 0
-    while True:
-        child = 2 * parent + 1
-        if child >= size:
-            break
-        if child + 1 < size and comes_first(heap[child + 1, 0], heap[child + 1, 1], heap[child, 0], heap[child, 1]):
-            child += 1
-        if not comes_first(heap[child, 0], heap[child, 1], count, pair):
-            break
-        heap[parent, 0], heap[parent, 1] = heap[child, 0], heap[child, 1]
-        parent = child
-    heap[parent, 0], heap[parent, 1] = count, pair
-
-
-@njit(cache=True, nogil=True)
-def raise_pair(pairs, pair, times, piece, places, counters):  # type: ignore[no-untyped-def]
-    """Count a pair seen in a piece, and note the place. Returns its slot."""
+def raise_pair(pairs, pair, times, piece, places, touched, counters):  # type: ignore[no-untyped-def]
+    """Count a pair seen in a piece, and note the place. The first time in a step, list it as touched."""
     slot = find_pair(pairs, pair)
     if pairs[slot] == _EMPTY:
         pairs[slot], pairs[slot + 1], pairs[slot + 2], pairs[slot + 3] = pair, 0, _EMPTY, _EMPTY
         counters[PAIRS] += 1
     pairs[slot + 1] += times
     last = pairs[slot + 2]
-    if last == _EMPTY or places[last, 0] != piece:
-        places[counters[PLACES], 0] = piece
-        places[counters[PLACES], 1] = last
-        pairs[slot + 2] = counters[PLACES]
+    if last == _EMPTY or places[2 * last] != piece:
+        here = counters[PLACES]
+        places[2 * here], places[2 * here + 1] = piece, last
+        pairs[slot + 2] = here
         counters[PLACES] += 1
-    return slot
+    if pairs[slot + 3] != counters[MERGES]:
+        pairs[slot + 3] = counters[MERGES]
+        touched[counters[TOUCHED]] = pair
+        counters[TOUCHED] += 1
 
 
 @njit(cache=True, nogil=True)
-def with_room(pairs, places, counters, more):  # type: ignore[no-untyped-def]
-    """The table of pairs and the list of places, grown if need be to take so many more."""
-    while (counters[PAIRS] + more) * 2 * PAIR > len(pairs):
-        pairs = grow_pairs(pairs)
-    if counters[PLACES] + more > len(places):
-        larger = np.empty((2 * len(places) + more, 2), np.int32)
-        larger[: len(places)] = places
-        places = larger
-    return pairs, places
+def place_candidate(heap, hole, size, count, pair):  # type: ignore[no-untyped-def]
+    """Put a pair into a hole of the heap: let it rise, and if it does not, sink, until the best still comes first."""
+    while hole > 0:
+        parent = (hole - 1) >> 1
+        if heap[2 * parent] > count or (heap[2 * parent] == count and heap[2 * parent + 1] < pair):
+            break
+        heap[2 * hole], heap[2 * hole + 1] = heap[2 * parent], heap[2 * parent + 1]
+        hole = parent
+    while True:
+        child = 2 * hole + 1
+        if child >= size:
+            break
+        best, other = heap[2 * child], heap[2 * child + 2] if child + 1 < size else _EMPTY
+        if other > best or (other == best and heap[2 * child + 3] < heap[2 * child + 1]):
+            child += 1
+            best = other
+        if best < count or (best == count and heap[2 * child + 1] > pair):
+            break
+        heap[2 * hole], heap[2 * hole + 1] = best, heap[2 * child + 1]
+        hole = child
+    heap[2 * hole], heap[2 * hole + 1] = count, pair
 
 
 @njit(cache=True, nogil=True)
-def count_pairs(symbols, ends, times, counters):  # type: ignore[no-untyped-def]
-    """The table of pairs, the places where each occurs, and the heap of candidates."""
-    pairs = np.full(PAIR << 14, np.int64(_EMPTY))
-    places = np.empty((1 << 16, 2), np.int32)
-    start = 0
-    for piece in range(len(ends)):
-        pairs, places = with_room(pairs, places, counters, ends[piece] - start)
-        for position in range(start, ends[piece] - 1):
-            pair = np.int64(symbols[position]) << 32 | symbols[position + 1]
-            raise_pair(pairs, pair, times[piece], piece, places, counters)
-        start = ends[piece]
-    heap = np.empty((max(1 << 16, 2 * counters[PAIRS]), 2), np.int64)
-    for slot in range(0, len(pairs), PAIR):
-        if pairs[slot] != _EMPTY:
-            push(heap, counters[CANDIDATES], pairs[slot + 1], pairs[slot])
-            counters[CANDIDATES] += 1
-    return pairs, places, heap
-
-
-@njit(cache=True, nogil=True)
-def spell(left, right, spellings, store, ends, counters):  # type: ignore[no-untyped-def]
-    """The id of the token that two tokens spell together, which is a new one unless it has been spelled before."""
+def spell(left, right, store, ends, spellings, counters):  # type: ignore[no-untyped-def]
+    """The id of the token that two tokens spell together: a new one, unless it has been spelled before."""
     token = counters[TOKENS]
     start = end = ends[token - 1]
-    for part in (left, right):
+    digest = np.uint64(0)
+    for half in range(2):
+        part = right if half else left
         for position in range(ends[part - 1] if part > 0 else 0, ends[part]):
             store[end] = store[position]
+            digest = (digest ^ np.uint64(store[end])) * _MULTIPLIER
             end += 1
-    first, second = piece_key(store, start, end)
-    slot = find_slot(spellings, first, second, store, start, end, store)
-    if spellings[slot + 2] > 0:
-        return np.int64(spellings[slot + 3])
-    spellings[slot] = first
-    spellings[slot + 1] = second if end - start <= SHORT else np.uint64(start)
-    spellings[slot + 2] = np.uint64(end - start)
-    spellings[slot + 3] = np.uint64(token)
+    mask = len(spellings) - 1
+    place = np.int64(digest >> _THIRTY_TWO) & mask
+    while spellings[place] != _EMPTY:
+        known = spellings[place]
+        if ends[known] - ends[known - 1] == end - start:
+            index = 0
+            while start + index < end and store[ends[known - 1] + index] == store[start + index]:
+                index += 1
+            if start + index == end:
+                return known
+        place = (place + 1) & mask
+    spellings[place] = token
     ends[token] = end
     counters[TOKENS] = token + 1
     return token
 
 
 @njit(cache=True, nogil=True)
-def merge_in_piece(symbols, start, length, pair, token, times, piece, pairs, places, counters, touched, step):  # type: ignore[no-untyped-def]
+def count_pairs(symbols, ends, times, pairs, places, touched, counters, piece):  # type: ignore[no-untyped-def]
+    """Count the pairs of the pieces from one on; returns the piece where the table of pairs was half full, or the end."""
+    while piece < len(ends):
+        start = ends[piece - 1] if piece > 0 else 0
+        if (counters[PAIRS] + ends[piece] - start) * 2 * PAIR > len(pairs):
+            break
+        for position in range(start, ends[piece] - 1):
+            pair = np.int64(symbols[position]) << 32 | symbols[position + 1]
+            raise_pair(pairs, pair, times[piece], piece, places, touched, counters)
+        piece += 1
+    return piece
+
+
+@njit(cache=True, nogil=True)
+def list_touched(pairs, touched, heap, counters):  # type: ignore[no-untyped-def]
+    """Make candidates of all pairs whose count has grown."""
+    for index in range(counters[TOUCHED]):
+        count = pairs[find_pair(pairs, touched[index]) + 1]
+        if count > 0:
+            counters[CANDIDATES] += 1
+            place_candidate(heap, counters[CANDIDATES] - 1, counters[CANDIDATES], count, touched[index])
+    counters[TOUCHED] = 0
+
+
+@njit(cache=True, nogil=True)
+def merge_in_piece(symbols, start, length, pair, token, times, piece, pairs, places, touched, counters):  # type: ignore[no-untyped-def]
     """Merge a pair wherever it occurs in one piece, left to right, and keep the counts; returns the new length."""
     left, right = pair >> 32, pair & 0xFFFFFFFF
     read = write = start
@@ -170,13 +150,11 @@ def merge_in_piece(symbols, start, length, pair, token, times, piece, pairs, pla
             if write > start:
                 before = np.int64(symbols[write - 1])
                 pairs[find_pair(pairs, before << 32 | left) + 1] -= times
-                raised = raise_pair(pairs, before << 32 | token, times, piece, places, counters)
-                touch(pairs, raised, touched, counters, step)
+                raise_pair(pairs, before << 32 | token, times, piece, places, touched, counters)
             if read + 2 < stop:
                 after = np.int64(symbols[read + 2])
                 pairs[find_pair(pairs, right << 32 | after) + 1] -= times
-                raised = raise_pair(pairs, token << 32 | after, times, piece, places, counters)
-                touch(pairs, raised, touched, counters, step)
+                raise_pair(pairs, token << 32 | after, times, piece, places, touched, counters)
             read += 1
         symbols[write] = symbol
         write += 1
@@ -185,77 +163,57 @@ def merge_in_piece(symbols, start, length, pair, token, times, piece, pairs, pla
 
 
 @njit(cache=True, nogil=True)
-def touch(pairs, slot, touched, counters, step):  # type: ignore[no-untyped-def]
-    """List a pair whose count has grown, once in a step."""
-    if pairs[slot + 3] != step:
-        pairs[slot + 3] = step
-        touched[counters[TOUCHED]] = pairs[slot]
-        counters[TOUCHED] += 1
-
-
-@njit(cache=True, nogil=True)
-def enlarged(array, needed):  # type: ignore[no-untyped-def]
-    """An array with room for so many rows, the old ones first: the array itself if it has."""
-    if needed <= len(array):
-        return array
-    larger = np.empty((2 * needed,) + array.shape[1:], array.dtype)
-    larger[: len(array)] = array
-    return larger
-
-
-@njit(cache=True, nogil=True)
-def learn_steps(symbols, starts, lengths, times, pairs, places, heap, spellings, store, ends, merges, counters, most):  # type: ignore[no-untyped-def]
-    """Merge until there are `most` tokens or no pair is left; returns the arrays that may have grown."""
-    touched = np.empty(1 << 12, np.int64)
+def learn_steps(  # type: ignore[no-untyped-def]
+    symbols, starts, lengths, times, pairs, places, touched, heap, store, ends, spellings, merges, counters, most
+):
+    """Merge until there are `most` tokens, no candidate is left, or one more step might not find room."""
     while counters[TOKENS] < most and counters[CANDIDATES] > 0:
-        pair = heap[0, 1]
+        # A step makes only pairs with its own token in them, on the left or on the right of any other.
+        new_pairs = 2 * counters[TOKENS] + 2
+        if (counters[PAIRS] + new_pairs) * 2 * PAIR > len(pairs) or counters[MERGES] * 3 >= len(merges):
+            break
+        if (counters[CANDIDATES] + new_pairs) * 2 > len(heap) or ends[counters[TOKENS] - 1] * 3 > len(store):
+            break
+        pair = heap[1]
         slot = find_pair(pairs, pair)
         count = pairs[slot + 1]
-        if count > 0 and count != heap[0, 0]:
-            replace_first(heap, counters[CANDIDATES], count, pair)  # Other merges have taken some since it was listed.
+        if count > 0 and count != heap[0]:  # Other merges have taken some of its occurrences since it was listed.
+            place_candidate(heap, _TOP, counters[CANDIDATES], count, pair)
             continue
         counters[CANDIDATES] -= 1
         last = counters[CANDIDATES]
-        replace_first(heap, last, heap[last, 0], heap[last, 1])
+        place_candidate(heap, _TOP, last, heap[2 * last], heap[2 * last + 1])
         if count <= 0:
             continue
         left, right = pair >> 32, pair & 0xFFFFFFFF
-        store = enlarged(store, ends[counters[TOKENS] - 1] + 2 * longest(ends, left, right))
-        token = spell(left, right, spellings, store, ends, counters)
+        token = spell(left, right, store, ends, spellings, counters)
         step = counters[MERGES]
-        merges = enlarged(merges, step + 1)
-        merges[step, 0], merges[step, 1], merges[step, 2] = left, right, token
-        counters[MERGES] += 1
-        counters[TOUCHED] = 0
+        merges[3 * step], merges[3 * step + 1], merges[3 * step + 2] = left, right, token
         place = pairs[slot + 2]
         pairs[slot + 2] = _EMPTY
         while place != _EMPTY:
-            piece = np.int64(places[place, 0])
-            place = places[place, 1]
-            length = lengths[piece]
-            pairs, places = with_room(pairs, places, counters, length)
-            touched = enlarged(touched, counters[TOUCHED] + length)
+            piece = np.int64(places[2 * place])
+            place = np.int64(places[2 * place + 1])
             lengths[piece] = merge_in_piece(
-                symbols, starts[piece], length, pair, token, times[piece], piece, pairs, places, counters, touched, step
+                symbols, starts[piece], lengths[piece], pair, token, times[piece], piece, pairs, places, touched, counters
             )
-        pairs[find_pair(pairs, pair) + 1] = 0
-        heap = enlarged(heap, counters[CANDIDATES] + counters[TOUCHED])
-        for index in range(counters[TOUCHED]):
-            count = pairs[find_pair(pairs, touched[index]) + 1]
-            if count > 0:
-                push(heap, counters[CANDIDATES], count, touched[index])
-                counters[CANDIDATES] += 1
-    return pairs, places, heap, store, merges
+        pairs[slot + 1] = 0
+        list_touched(pairs, touched, heap, counters)
+        counters[MERGES] = step + 1
 
 
 @njit(cache=True, nogil=True)
-def longest(ends, left, right):  # type: ignore[no-untyped-def]
-    """The length in bytes of the longer of two tokens."""
-    return max(ends[left] - (ends[left - 1] if left > 0 else 0), ends[right] - (ends[right - 1] if right > 0 else 0))
+def move_pairs(old, new):  # type: ignore[no-untyped-def]
+    """Put the pairs of one table into another, larger one."""
+    for slot in range(0, len(old), PAIR):
+        if old[slot] != _EMPTY:
+            place = find_pair(new, old[slot])
+            for word in range(PAIR):
+                new[place + word] = old[slot + word]
 
 
 def learn(
-    pieces: np.ndarray,
+    pieces: bytes,
     piece_ends: np.ndarray,
     times: np.ndarray,
     alphabet: np.ndarray,
@@ -264,32 +222,59 @@ def learn(
 ) -> tuple[list[tuple[int, int, int]], int]:
     """The merges (left id, right id, id) that give `most` tokens, or as many as can be had; and that number.
 
-    `pieces` are the bytes of all pieces on end. `alphabet` gives the first 256 tokens their bytes: token i is one byte,
+    `pieces` are the bytes of all pieces on end. `alphabet` gives the first 256 tokens their bytes: token i is the one byte
     `alphabet[i]`. No pair is merged across the end of a piece.
     """
     token_of = np.empty(256, np.int32)
     token_of[alphabet] = np.arange(256)
-    symbols = token_of[pieces]
-    starts = np.concatenate(([0], piece_ends[:-1])).astype(np.int64)
+    symbols = token_of[np.frombuffer(pieces, np.uint8)]
     lengths = np.diff(piece_ends, prepend=0)
+    starts = piece_ends - lengths
     counters = np.zeros(6, np.int64)
-    pairs, places, heap = count_pairs(symbols, piece_ends, times, counters)
-    counters[TOKENS] = 256
-    capacity = 1 << int(2 * most + 2).bit_length()
-    spellings = np.zeros(capacity * SLOT, np.uint64)
-    ends = np.zeros(max(most, 256) + 1, np.int64)
+    # A piece of n bytes notes n - 1 places at first, and each of at most n - 1 merges in it two more.
+    places = np.empty(2 * 3 * max(1, len(symbols)), np.int32)
+    touched = np.empty(max(1 << 16, 2 * most + 2), np.int64)
+    pairs = np.full(PAIR << 14, _EMPTY, np.int64)
+    piece = 0
+    counters[MERGES] = -2  # Any step but those to come and `_EMPTY`: the first counts are touched too.
+    while (piece := count_pairs(symbols, piece_ends, times, pairs, places, touched, counters, piece)) < len(times):
+        pairs = _doubled(pairs)
+        touched = np.resize(touched, max(len(touched), len(pairs) // PAIR))
+    heap = np.empty(4 * counters[TOUCHED] + 2, np.int64)
+    list_touched(pairs, touched, heap, counters)
+    counters[TOKENS], counters[MERGES] = 256, 0
+    spellings = np.full(1 << (2 * most + 1).bit_length(), _EMPTY, np.int32)
+    ends = np.zeros(most + 256, np.int64)
     ends[:256] = np.arange(1, 257)
-    store = np.concatenate((alphabet.astype(np.uint8), np.empty(1 << 16, np.uint8)))
-    merges = np.empty((most, 3), np.int64)
+    store = np.resize(alphabet.astype(np.uint8), 1 << 16)
+    merges = np.empty(3 * most, np.int64)
     while counters[TOKENS] < most and counters[CANDIDATES] > 0:
-        stop = min(most, int(counters[TOKENS]) + STEPS)
-        pairs, places, heap, store, merges = learn_steps(
-            symbols, starts, lengths, times, pairs, places, heap, spellings, store, ends, merges, counters, stop
+        stop = min(most, int(counters[TOKENS]) + REPORT_EVERY)
+        learn_steps(
+            symbols, starts, lengths, times, pairs, places, touched, heap, store, ends, spellings, merges, counters, stop
         )
         report(int(counters[TOKENS]))
+        new_pairs = 2 * int(counters[TOKENS] + REPORT_EVERY)
+        while (counters[PAIRS] + new_pairs) * 2 * PAIR > len(pairs):
+            pairs = _doubled(pairs)
+        heap = _with_room(heap, 2 * int(counters[CANDIDATES] + new_pairs))
+        store = _with_room(store, 3 * int(ends[counters[TOKENS] - 1]))
+        merges = _with_room(merges, 3 * int(counters[MERGES] + 1))
     learned: dict[tuple[int, int], int] = {}
-    for left, right, token in merges[: counters[MERGES]].tolist():
+    for left, right, token in merges[: 3 * counters[MERGES]].reshape(-1, 3).tolist():
         # A pair can come up again, when one of its parts has been spelled in another way. It has one rank, the last.
         learned.pop((left, right), None)
         learned[left, right] = token
     return [(left, right, token) for (left, right), token in learned.items()], int(counters[TOKENS])
+
+
+def _doubled(pairs: np.ndarray) -> np.ndarray:
+    """The same pairs in a table of twice the size."""
+    larger = np.full(2 * len(pairs), _EMPTY, np.int64)
+    move_pairs(pairs, larger)
+    return larger
+
+
+def _with_room(array: np.ndarray, needed: int) -> np.ndarray:
+    """The array, or if it is shorter than needed, a longer one that begins with it."""
+    return array if needed <= len(array) else np.concatenate((array, np.empty(2 * needed - len(array), array.dtype)))

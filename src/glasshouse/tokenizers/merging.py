@@ -14,8 +14,8 @@ from numba import njit
 SHORT: Final = 48
 """The longest piece, in bytes, for which looking at every neighbour is cheaper than keeping a heap."""
 
-SCRATCH: Final = 8
-"""Words of working memory for each byte of a piece."""
+WORK: Final = 8
+"""Words of working memory for each byte of a long piece: four, and at most three entries in the heap."""
 
 _NOTHING = np.uint64(0xFFFFFFFFFFFFFFFF)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -63,118 +63,118 @@ def find_merge(table, left, right):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def merge_short(ids, candidates, count, table):  # type: ignore[no-untyped-def]
-    """Merge `count` ids in place, looking at every neighbour each time; returns how many are left."""
+def merge_short(work, count, table):  # type: ignore[no-untyped-def]
+    """Merge the ids at the front of `work`, looking at every neighbour each time; returns how many are left."""
     for index in range(count - 1):
-        candidates[index] = find_merge(table, ids[index], ids[index + 1])
+        work[SHORT + index] = find_merge(table, work[index], work[index + 1])
     while count > 1:
         best, where = _NOTHING, 0
         for index in range(count - 1):
-            if candidates[index] < best:
-                best, where = candidates[index], index
+            if work[SHORT + index] < best:
+                best, where = work[SHORT + index], index
         if best == _NOTHING:
             break
         count -= 1
-        ids[where] = best & _LOW
+        work[where] = best & _LOW
         for index in range(where + 1, count):
-            ids[index] = ids[index + 1]
-            candidates[index - 1] = candidates[index]
+            work[index] = work[index + 1]
+            work[SHORT + index - 1] = work[SHORT + index]
         if where > 0:
-            candidates[where - 1] = find_merge(table, ids[where - 1], ids[where])
+            work[SHORT + where - 1] = find_merge(table, work[where - 1], work[where])
         if where < count - 1:
-            candidates[where] = find_merge(table, ids[where], ids[where + 1])
+            work[SHORT + where] = find_merge(table, work[where], work[where + 1])
     return count
 
 
 @njit(cache=True, nogil=True)
-def push(heap, size, entry):  # type: ignore[no-untyped-def]
-    """Add to a binary heap whose smallest entry comes first."""
+def push(heap, bottom, size, entry):  # type: ignore[no-untyped-def]
+    """Add to the binary heap that starts at `bottom`, whose smallest entry comes first."""
     child = size
     while child > 0:
         parent = (child - 1) >> 1
-        if heap[parent] <= entry:
+        if heap[bottom + parent] <= entry:
             break
-        heap[child] = heap[parent]
+        heap[bottom + child] = heap[bottom + parent]
         child = parent
-    heap[child] = entry
+    heap[bottom + child] = entry
 
 
 @njit(cache=True, nogil=True)
-def pop(heap, size):  # type: ignore[no-untyped-def]
-    """Take the smallest entry out of a heap of `size` entries."""
-    smallest, entry = heap[0], heap[size - 1]
+def pop(heap, bottom, size):  # type: ignore[no-untyped-def]
+    """Take the smallest entry out of the heap of `size` entries that starts at `bottom`."""
+    smallest, entry = heap[bottom], heap[bottom + size - 1]
     size -= 1
     parent = 0
     while True:
         child = 2 * parent + 1
         if child >= size:
             break
-        if child + 1 < size and heap[child + 1] < heap[child]:
+        if child + 1 < size and heap[bottom + child + 1] < heap[bottom + child]:
             child += 1
-        if heap[child] >= entry:
+        if heap[bottom + child] >= entry:
             break
-        heap[parent] = heap[child]
+        heap[bottom + parent] = heap[bottom + child]
         parent = child
-    heap[parent] = entry
+    heap[bottom + parent] = entry
     return smallest
 
 
 @njit(cache=True, nogil=True)
-def merge_long(ids, scratch, count, table):  # type: ignore[no-untyped-def]
-    """The same, with a heap of `rank << 32 | position`. An entry whose pair has changed since is passed over."""
-    candidates = scratch[:count]
-    before = scratch[count : 2 * count]
-    after = scratch[2 * count : 3 * count]
-    heap = scratch[3 * count :]
-    size = 0
-    for index in range(count):
-        before[index] = np.uint64(index) - _ONE  # The first has none: it wraps round to a number beyond every index.
-        after[index] = np.uint64(index + 1)
-        candidates[index] = _NOTHING
-        if index + 1 < count:
-            candidates[index] = find_merge(table, ids[index], ids[index + 1])
-        if candidates[index] != _NOTHING:
-            push(heap, size, candidates[index] >> _THIRTY_TWO << _THIRTY_TWO | np.uint64(index))
-            size += 1
+def merge_long(work, count, table):  # type: ignore[no-untyped-def]
+    """The same, with a heap of `rank << 32 | position`.
+
+    `work` holds, `count` of each: the ids; the merge of each with its right neighbour; the place before; the place after;
+    and then the heap. A candidate whose merge is not that of its place any more is passed over.
+    """
+    merge, before, after, heap = count, 2 * count, 3 * count, 4 * count
+    size = np.int64(0)
+    for here in range(count):
+        work[before + here] = np.uint64(here - 1)  # The first has none: this wraps round to beyond every place.
+        work[after + here] = np.uint64(here + 1)
+        work[merge + here] = _NOTHING
+        if here + 1 < count:
+            work[merge + here] = find_merge(table, work[here], work[here + 1])
+            if work[merge + here] != _NOTHING:
+                push(work, heap, size, work[merge + here] & ~_LOW | np.uint64(here))
+                size += 1
     while size > 0:
-        entry = pop(heap, size)
+        entry = pop(work, heap, size)
         size -= 1
         here = np.int64(entry & _LOW)
-        if candidates[here] == _NOTHING or candidates[here] >> _THIRTY_TWO != entry >> _THIRTY_TWO:
+        if work[merge + here] == _NOTHING or work[merge + here] & ~_LOW != entry & ~_LOW:
             continue
-        gone = np.int64(after[here])
-        ids[here] = candidates[here] & _LOW
-        candidates[gone] = _NOTHING
-        candidates[here] = _NOTHING
-        after[here] = after[gone]
-        if after[here] < np.uint64(count):
-            before[np.int64(after[here])] = np.uint64(here)
-            candidates[here] = find_merge(table, ids[here], ids[np.int64(after[here])])
-            if candidates[here] != _NOTHING:
-                push(heap, size, candidates[here] >> _THIRTY_TWO << _THIRTY_TWO | np.uint64(here))
-                size += 1
-        if before[here] < np.uint64(count):
-            left = np.int64(before[here])
-            candidates[left] = find_merge(table, ids[left], ids[here])
-            if candidates[left] != _NOTHING:
-                push(heap, size, candidates[left] >> _THIRTY_TWO << _THIRTY_TWO | np.uint64(left))
-                size += 1
+        gone = np.int64(work[after + here])
+        work[here] = work[merge + here] & _LOW
+        work[merge + gone] = _NOTHING
+        work[after + here] = work[after + gone]
+        if work[after + here] < np.uint64(count):
+            work[before + np.int64(work[after + here])] = np.uint64(here)
+        for neighbour in (work[before + here], np.uint64(here)):
+            # The pair that ends here has changed, and the pair that begins here.
+            left = np.int64(neighbour)
+            if neighbour < np.uint64(count):
+                right = work[after + left]
+                work[merge + left] = _NOTHING
+                if right < np.uint64(count):
+                    work[merge + left] = find_merge(table, work[left], work[np.int64(right)])
+                    if work[merge + left] != _NOTHING:
+                        push(work, heap, size, work[merge + left] & ~_LOW | neighbour)
+                        size += 1
     kept, here = 0, 0
     while here < count:
-        ids[kept] = ids[here]
+        work[kept] = work[here]
         kept += 1
-        here = np.int64(after[here])
+        here = np.int64(work[after + here])
     return kept
 
 
 @njit(cache=True, nogil=True)
-def merge_piece(text, start, end, byte_ids, table, scratch):  # type: ignore[no-untyped-def]
-    """The ids of one piece, left at the front of `scratch`; returns how many. A byte without an id (-1) is left out."""
-    count = 0
+def merge_piece(text, start, end, byte_ids, table, work):  # type: ignore[no-untyped-def]
+    """The ids of one piece, left at the front of `work`; returns how many. A byte without an id (-1) is left out."""
+    count = np.int64(0)
     for position in range(start, end):
-        if byte_ids[text[position]] >= 0:
-            scratch[count] = np.uint64(byte_ids[text[position]])
+        id = byte_ids[text[position]]
+        if id >= 0:
+            work[count] = np.uint64(id)
             count += 1
-    if count <= SHORT:
-        return merge_short(scratch[:count], scratch[count:], count, table)
-    return merge_long(scratch[:count], scratch[count:], count, table)
+    return merge_short(work, count, table) if count <= SHORT else merge_long(work, count, table)

@@ -22,10 +22,13 @@ PATTERNS: Final = {
     r"|\s*[\r\n]+|\s+(?!\S)|\s+",
 }
 
-OTHER, LETTER, NUMBER, BLANK, NEWLINE = 0, 1, 2, 3, 4
+# Typed numbers, here and in the other kernels: for a plain one the compiler makes a version of each function it is given to.
+OTHER, LETTER, NUMBER, BLANK, NEWLINE = (np.int64(kind) for kind in range(5))
 """The classes the machine tells apart; a blank is any whitespace but carriage return and line feed."""
 
-SPACE, APOSTROPHE = 0x20, 0x27
+SPACE, APOSTROPHE, LINE_FEED, CARRIAGE_RETURN = (np.int64(ord(sign)) for sign in " '\n\r")
+_D, _E, _L, _M, _R, _S, _T, _V = (np.int64(ord(letter)) for letter in "delmrstv")
+_NO_LIMIT = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
 @functools.cache
@@ -75,7 +78,7 @@ def contraction_end(text, position, stop, either_case):  # type: ignore[no-untyp
         return 0
     lower = 0x20 if either_case else 0
     first = np.int64(text[position + 1]) | lower
-    if first == ord("s") or first == ord("t") or first == ord("m") or first == ord("d"):
+    if first == _S or first == _T or first == _M or first == _D:  # noqa: SIM109 - a tuple would compile to a loop
         return position + 2
     if position + 2 >= stop:
         return 0
@@ -83,7 +86,9 @@ def contraction_end(text, position, stop, either_case):  # type: ignore[no-untyp
     if either_case and text[position + 1] == 0xC5 and second == 0xBF:
         return position + 3  # U+017F, the long s: the one letter outside ASCII whose lower case is among these.
     second |= lower
-    if (second == ord("e") and (first == ord("r") or first == ord("v"))) or (first == ord("l") and second == ord("l")):
+    if second == _E and first != _R and first != _V:
+        return 0
+    if second == _E or (first == _L and second == _L):
         return position + 3
     return 0
 
@@ -113,27 +118,26 @@ def whitespace_end(text, start, stop, classes, newlines_first):  # type: ignore[
 @njit(cache=True, nogil=True)
 def piece_end(text, start, stop, classes, fourth):  # type: ignore[no-untyped-def]
     """The end of the piece that starts at `start`; `fourth` chooses the GPT-4 pattern, else it is GPT-2's."""
-    sign = text[start]
+    sign = np.int64(text[start])
     kind, width = class_at(text, start, classes)
     after = start + width
-    endless = np.int64(0x7FFFFFFFFFFFFFFF)
-    if kind == LETTER:
-        return run_end(text, after, stop, classes, LETTER, endless)
-    if kind == NUMBER:
-        return run_end(text, after, stop, classes, NUMBER, 2 if fourth else endless)
-    if sign == APOSTROPHE:
-        end = contraction_end(text, start, stop, fourth)
-        if end > 0:
-            return end
-    following = BLANK
-    if after < stop:
-        following, width = class_at(text, after, classes)
-    if fourth:
-        if following == LETTER and kind != NEWLINE:
-            return run_end(text, after, stop, classes, LETTER, endless)
-    elif sign == SPACE and (following == LETTER or following == NUMBER):
-        return run_end(text, after, stop, classes, following, endless)
-    if kind == OTHER or (sign == SPACE and following == OTHER):
-        end = run_end(text, after, stop, classes, OTHER, endless)
-        return run_end(text, end, stop, classes, NEWLINE, endless) if fourth else end
-    return whitespace_end(text, start, stop, classes, fourth)
+    longest = 2 if fourth and kind == NUMBER else _NO_LIMIT
+    if kind != LETTER and kind != NUMBER:
+        if sign == APOSTROPHE:
+            end = contraction_end(text, start, stop, fourth)
+            if end > 0:
+                return end
+        following = BLANK
+        if after < stop:
+            following = class_at(text, after, classes)[0]
+        if following == LETTER and (sign == SPACE or (fourth and kind != NEWLINE)):
+            kind = LETTER
+        elif sign == SPACE and (following == OTHER or (following == NUMBER and not fourth)):
+            kind = following
+        elif kind != OTHER:
+            return whitespace_end(text, start, stop, classes, fourth)
+    end = run_end(text, after, stop, classes, kind, longest)
+    if fourth and kind == OTHER:
+        while end < stop and (text[end] == LINE_FEED or text[end] == CARRIAGE_RETURN):
+            end += 1
+    return end

@@ -29,7 +29,7 @@ class Display:
             progress.say(f"step {step}/{self.steps}  " + "  ".join(part for part in parts if part))
 
     def _show(self, step: int) -> None:
-        self.live.update(self.task, completed=step, **self.figures)
+        self.live.update(self.task, completed=step, **self.figures)  # type: ignore[arg-type]
 
 
 @contextmanager

@@ -40,9 +40,7 @@ class Taken:
 class Engine:
     """A model, what is asked of it, and the means to improve it."""
 
-    def __init__(
-        self, spec: Spec, steps: int, task: Task, model: nn.Module, train: Shard, device: torch.device
-    ) -> None:
+    def __init__(self, spec: Spec, steps: int, task: Task, model: nn.Module, train: Shard, device: torch.device) -> None:
         self.spec, self.steps, self.task, self.train, self.device = spec, steps, task, train, device
         self.model = model.to(device).train()
         self.forward = torch.compile(self.model) if spec.training.compile else self.model

@@ -187,7 +187,10 @@ class _Loop:
 
     def _finish(self) -> None:
         """Measure the best weights by the full rule, and record the outcome."""
-        outcome: dict[str, Any] = {"seconds": self.progress.seconds, "memory": peak.bytes_since_reset(self.engine.device)}
+        outcome: dict[str, Any] = {
+            "seconds": self.progress.seconds,
+            "memory": peak.bytes_since_reset(self.engine.device),
+        }
         if self.progress.best:
             best = checkpoint.load(self.run.checkpoints, int(self.progress.best["step"]))
             load_weights(self.engine.model, best.groups["model"], "the best checkpoint")

@@ -24,7 +24,7 @@ class AdamW:
 
 def state(optimiser: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
     """The optimiser's memory as `PARAMETER/KEY` -> tensor."""
-    names = {parameter: name for name, parameter in model.named_parameters()}
+    names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
     return {
         f"{names[parameter]}/{key}": value
         for parameter, memory in optimiser.state.items()

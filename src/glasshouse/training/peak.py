@@ -1,5 +1,6 @@
 """The most memory a stretch of work held: the device's own count on CUDA, the process's high-water mark on Linux."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -16,10 +17,8 @@ def reset(device: torch.device) -> None:
         torch.cuda.reset_peak_memory_stats(device)
         return
     _before = resident()
-    try:
+    with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")  # Linux: set the high-water mark back to the present
-    except OSError:
-        pass
 
 
 def bytes_since_reset(device: torch.device) -> int:

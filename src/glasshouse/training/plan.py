@@ -6,7 +6,7 @@ steps, which are then thrown away.
 
 import statistics
 import time
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from glasshouse import models
 from glasshouse.models import counts
 from glasshouse.training import devices, precision
-from glasshouse.training.engine import Engine
+from glasshouse.training.engine import Engine, NotFinite
 from glasshouse.training.job import Job
 
 # A trial is long enough to be a fair sample of a noisy machine and short enough not to be noticed.
@@ -48,11 +48,9 @@ def make(job: Job) -> Plan:
     notes = []
     chosen = job.spec.training.precision
     if chosen == "auto":
-        chosen, why = precision.choose(
-            job.device, job.spec.model.width, lambda name: step_seconds(_eager(job).engine(name), job.device)
-        )
+        chosen, why = precision.choose(job.device, lambda name: step_seconds(_trial(job).engine(name), job.device))
         notes.append(f"precision {why}")
-    measured = step_seconds(_eager(job).engine(chosen), job.device)
+    measured = step_seconds(_trial(job).engine(chosen), job.device)
     if job.spec.training.compile:
         notes.append("time was measured without torch.compile, which is slow to start and then faster")
     with torch.device("meta"):
@@ -79,15 +77,14 @@ def step_seconds(engine: Engine, device: torch.device) -> float:
     """The median time of a few steps, the first left out. The engine is spent afterwards."""
     times: list[float] = []
     began = time.perf_counter()
-    for step in range(TRIAL_STEPS + 1):
-        devices.synchronise(device)
-        start = time.perf_counter()
-        engine.step(step % engine.steps)
-        devices.synchronise(device)
-        times.append(time.perf_counter() - start)
-        if time.perf_counter() - began > TRIAL_SECONDS and len(times) > 1:
-            break
-    return statistics.median(times[1:])
+    with suppress(NotFinite):  # training itself will come upon it, and say more
+        while len(times) < 2 or (len(times) <= TRIAL_STEPS and time.perf_counter() - began < TRIAL_SECONDS):
+            devices.synchronise(device)
+            start = time.perf_counter()
+            engine.step(len(times) % engine.steps)
+            devices.synchronise(device)
+            times.append(time.perf_counter() - start)
+    return statistics.median(times[1:] or [0.0])
 
 
 def memory(job: Job, chosen: str) -> dict[str, int]:
@@ -121,23 +118,9 @@ def memory(job: Job, chosen: str) -> dict[str, int]:
     }
 
 
-def matrix_rate(device: torch.device, dtype: torch.dtype, size: int, seconds: float = 0.5) -> float:
-    """FLOP/s of square matrix products, measured: the most this device gives."""
-    a, b = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
-    best = 0.0
-    began = time.perf_counter()
-    while time.perf_counter() - began < seconds:
-        devices.synchronise(device)
-        start = time.perf_counter()
-        a @ b
-        devices.synchronise(device)
-        best = max(best, 2 * size**3 / (time.perf_counter() - start))
-    return best
-
-
-def _eager(job: Job) -> Job:
-    """The job without torch.compile, whose first step would take longer than the trial."""
-    training = replace(job.spec.training, compile=False)
+def _trial(job: Job) -> Job:
+    """The job as it is tried: no torch.compile, whose first step would take longer than the trial, and standing still."""
+    training = replace(job.spec.training, compile=False, learning_rate=0.0)
     return replace(job, spec=replace(job.spec, training=training))
 
 
@@ -148,5 +131,3 @@ def _evaluated_tokens(job: Job) -> int:
     each = min(settings.tokens or validation, validation)
     stride = settings.stride or max(context // 2, 1)
     return rounds * each + (validation + test) * context // stride
-
-

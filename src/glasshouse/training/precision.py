@@ -5,10 +5,13 @@ from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
+from glasshouse.training.rates import matrix_rate
+
 # bfloat16 must be this much faster to be chosen: it is the coarser format.
 WORTH = 1.15
-# Below this width bfloat16 was slower on every CPU tried, so the trial is skipped there.
-CPU_TRIAL_WIDTH = 256
+# Side of the matrices whose rates are compared first: a CPU without bfloat16 instructions multiplies them hundreds of
+# times more slowly than float32, and a whole step would take minutes there.
+PROBE = 256
 
 
 def context(precision: str, device: torch.device) -> AbstractContextManager:
@@ -18,12 +21,12 @@ def context(precision: str, device: torch.device) -> AbstractContextManager:
     return nullcontext()
 
 
-def choose(device: torch.device, width: int, time_step: Callable[[str], float]) -> tuple[str, str]:
-    """(precision, why), from the seconds that `time_step` measures for a step in each."""
-    if device.type == "cpu" and width < CPU_TRIAL_WIDTH:
-        return "fp32", f"fp32: on a CPU bf16 does not pay below width {CPU_TRIAL_WIDTH}"
-    if device.type == "cuda" and not torch.cuda.is_bf16_supported():
-        return "fp32", "fp32: this GPU has no bfloat16"
-    single, half = time_step("fp32"), time_step("bf16")
-    name = "bf16" if single > WORTH * half else "fp32"
-    return name, f"{name}: measured {single * 1e3:.1f} ms a step in fp32 and {half * 1e3:.1f} ms in bf16"
+def choose(device: torch.device, time_step: Callable[[str], float]) -> tuple[str, str]:
+    """(precision, why): first by the rate of small matrix products, then by the seconds of a step in each format."""
+    single, half = (matrix_rate(device, name, PROBE, seconds=0.1) for name in ("fp32", "bf16"))
+    if half < single:
+        ratio = f"{single / half:.1f} times as fast as in bf16" if half else "possible, in bf16 not"
+        return "fp32", f"fp32: small matrix products are {ratio}"
+    slow, fast = time_step("fp32"), time_step("bf16")
+    name = "bf16" if slow > WORTH * fast else "fp32"
+    return name, f"{name}: measured {slow * 1e3:.1f} ms a step in fp32 and {fast * 1e3:.1f} ms in bf16"

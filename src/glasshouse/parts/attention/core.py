@@ -20,7 +20,7 @@ def weights(scores_BHQK: Tensor, allowed: Tensor | None) -> Tensor:
     if allowed is None:
         return F.softmax(scores_BHQK, dim=-1)
     # The lowest finite number instead of -inf: a row of -inf would give NaN before it could be zeroed.
-    lowest = float(-3e38) if scores_BHQK.dtype.itemsize > 2 else float(-6e4)
+    lowest = -3e38 if scores_BHQK.dtype.itemsize > 2 else -6e4
     return F.softmax(scores_BHQK.masked_fill(~allowed, lowest), dim=-1).masked_fill(~allowed, 0.0)
 
 

@@ -43,6 +43,7 @@ class Rotary(Position):
 
 
 def _turn(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    first, second = x.float().chunk(2, dim=-1)
+    # The angles are float32, and so is the product with a coarser x, until it is rounded back once.
+    first, second = x.chunk(2, dim=-1)
     turned = torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
     return turned.to(x.dtype)

@@ -1,0 +1,115 @@
+"""Your own files: read in any form, split so that no document is in two splits, and refused with reasons."""
+
+import gzip
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glasshouse.data import text_files
+from glasshouse.data.documents import SPLITS
+from glasshouse.data.own_files import OwnFiles
+from glasshouse.specs.errors import DataError
+
+
+def read(source, split):
+    return "".join(document.text for document in source.documents(split))
+
+
+def files(*paths, field="text", validation=0.1, test=0.1):
+    return OwnFiles(tuple(map(str, paths)), field, validation, test)
+
+
+@settings(max_examples=60)
+@given(
+    text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00\ufeff"), min_size=1, max_size=300),
+    size=st.integers(1, 64),
+    validation=st.sampled_from([0.0, 0.1, 0.5]),
+    test=st.sampled_from([0.0, 0.3]),
+)
+def test_the_splits_of_a_plain_text_are_the_text(tmp_path_factory, text, size, validation, test):
+    path = tmp_path_factory.mktemp("text") / "a.txt"
+    path.write_text(text, encoding="utf-8", newline="")
+    before, text_files.PART = text_files.PART, size
+    try:
+        source = files(path, validation=validation, test=test)
+        assert "".join(read(source, split) for split in SPLITS) == text
+        if test == 0.0:
+            assert read(source, "test") == ""
+    finally:
+        text_files.PART = before
+
+
+def test_splits_are_cut_at_line_ends_and_have_their_shares(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("".join(f"line number {n}\n" for n in range(1000)))
+    source = files(path)
+    parts = [read(source, split) for split in SPLITS]
+    assert all(part.startswith("line number") and part.endswith("\n") for part in parts)
+    assert [round(len(part) / len("".join(parts)), 2) for part in parts] == [0.8, 0.1, 0.1]
+
+
+def test_gzip_reads_the_same_and_has_the_same_fingerprint(tmp_path):
+    text = "The state of the union is strong. " * 200
+    (tmp_path / "a.txt").write_text(text)
+    (tmp_path / "b.gz").write_bytes(gzip.compress(text.encode()))
+    one, two = files(tmp_path / "a.txt"), files(tmp_path / "b.gz")
+    assert [read(one, split) for split in SPLITS] == [read(two, split) for split in SPLITS]
+    assert one.fingerprint() == two.fingerprint()
+    (tmp_path / "a.txt").write_text(text + "!")
+    assert files(tmp_path / "a.txt").fingerprint() != two.fingerprint()
+
+
+def test_a_byte_order_mark_is_dropped(tmp_path):
+    (tmp_path / "a.txt").write_bytes("\ufeffHello there".encode())
+    assert read(files(tmp_path / "a.txt", validation=0, test=0), "train") == "Hello there"
+
+
+@given(
+    texts=st.lists(st.sampled_from([f"document {n}" for n in range(40)]), min_size=30, max_size=80).filter(
+        lambda texts: len(set(texts)) > 5
+    ),
+)
+@settings(max_examples=30)
+def test_json_documents_never_stand_in_two_splits(tmp_path_factory, texts):
+    path = tmp_path_factory.mktemp("rows") / "a.jsonl"
+    path.write_text("".join(json.dumps({"text": text, "id": n}) + "\n" for n, text in enumerate(texts)))
+    source = files(path)
+    held = {split: [document.text for document in source.documents(split)] for split in SPLITS}
+    assert sorted(text for each in held.values() for text in each) == sorted(texts)
+    assert all(held.values())
+    for one in SPLITS:
+        for other in SPLITS:
+            assert one == other or not set(held[one]) & set(held[other])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("empty.txt", b"", "is empty"),
+        ("binary.txt", b"abc\x00def", "binary"),
+        ("latin.txt", "café".encode("latin-1"), "byte 3 cannot be decoded"),
+        ("wide.txt", "hello".encode("utf-16"), "UTF-16"),
+        ("cut.gz", gzip.compress(b"hello" * 1000)[:30], "gzip"),
+        ("bad.jsonl", b'{"text": "a"}\n{"text": \n', "line 2, is not JSON"),
+        ("other.jsonl", b'{"body": "a"}\n', "has no text in the field 'text' (it has: body)"),
+        ("list.jsonl", b"[1, 2]\n", "list"),
+        ("few.jsonl", b'{"text": "a"}\n{"text": "a"}\n', "1 different documents are too few"),
+        ("none.jsonl", b'{"text": ""}\n', "no line has any text"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and "." in value else "",
+)
+def test_refusals(tmp_path, name, content, says):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError) as error:
+        list(files(tmp_path / name).documents("train"))
+    assert says in str(error.value)
+    assert name in str(error.value) or name == "few.jsonl"
+
+
+def test_missing_files_and_folders(tmp_path):
+    with pytest.raises(DataError, match="No such file"):
+        files(tmp_path / "nothing.txt").fingerprint()
+    with pytest.raises(DataError, match="is a folder"):
+        files(tmp_path).fingerprint()

@@ -1,0 +1,134 @@
+"""Specs: read, written, overridden and refused."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glasshouse.specs import catalogue, reading, recipes, settings
+from glasshouse.specs.errors import SpecError
+from glasshouse.specs.spec import SECTIONS, Data, Spec, Training
+
+BASE = Spec(data=Data(source="state-of-the-union"), training=Training(steps=10))
+
+
+def values(kind, rule):
+    """Any legal value of a field."""
+    if rule.choices:
+        return st.sampled_from(rule.choices)
+    if rule.family and kind is str:
+        return st.sampled_from(catalogue.names(rule.family))
+    if kind is bool:
+        return st.booleans()
+    if kind is int:
+        top = 2**31 - 1 if rule.maximum is None else int(rule.maximum)
+        return st.integers(int(rule.minimum or 0), top)
+    if kind is float:
+        return st.floats(rule.minimum or 0, rule.maximum or 1e9)
+    if kind is str:
+        return st.text(st.characters(exclude_categories=["Cs"]))
+    if rule.family:
+        return st.lists(st.sampled_from(catalogue.names(rule.family)), max_size=2).map(tuple)
+    return st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=3).map(tuple)
+
+
+@st.composite
+def specs(draw):
+    spec = BASE
+    for section, cls in SECTIONS.items():
+        fields = {name: draw(values(kind, rule)) for name, (kind, rule, _) in settings.fields(cls).items()}
+        spec = replace(spec, **{section: cls(**fields)})
+    return spec
+
+
+@given(specs())
+def test_toml_gives_back_the_same_spec(spec):
+    import tomllib
+
+    assert reading.unchecked(tomllib.loads(reading.to_toml(spec))) == spec
+
+
+@pytest.mark.parametrize("name", recipes.every())
+def test_every_recipe_is_a_spec(name):
+    data = {} if "source" in recipes.tables_of(name)["data"] else {"files": ["mine.txt"]}
+    spec = recipes.spec(name, data=data)
+    assert reading.from_toml(reading.to_toml(spec), "spec.toml") == spec
+    assert recipes.every()[name].about
+
+
+def test_override_by_text():
+    spec = reading.override(BASE, ["model.width=64", "training.learning_rate=1e-4", "model.tied=false", "data.context=1e2"])
+    assert (spec.model.width, spec.training.learning_rate, spec.model.tied, spec.data.context) == (64, 1e-4, False, 100)
+
+
+@pytest.mark.parametrize(
+    ("text", "files"), [("mine.txt", ("mine.txt",)), ("[a.txt,b.txt]", ("a.txt", "b.txt")), ("[ a , 'b' ]", ("a", "b"))]
+)
+def test_lists_stand_in_brackets(text, files):
+    spec = reading.override(BASE, [f"data.files={text}"])
+    assert spec.data.files == files
+    assert spec.data.source == "", "naming files switches the source off"
+
+
+def test_epochs_instead_of_steps():
+    assert reading.override(BASE, ["training.epochs=2"]).training.steps == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("model.widht=64", "did you mean 'model.width'"),
+        ("width=64", "did you mean 'model.width'"),
+        ("modle.width=64", "did you mean 'model.width'"),
+        ("model.heads=3", "does not divide model.width=128; choose 1, 2, 4, 8"),
+        ("training.steps=-1", "below 0"),
+        ("training.steps=1.5", "whole number"),
+        ("training.steps=many", "whole number"),
+        ("training.learning_rate=fast", "not a number"),
+        ("training.learning_rate=nan", "NaN"),
+        ("model.tied=maybe", "true or false"),
+        ("model.position=rotry", "did you mean 'rotary'"),
+        ("training.schedule=cosin", "did you mean 'cosine'"),
+        ("training.accumulate=3", "does not divide training.batch"),
+        ("evaluation.stride=1000", "more than data.context"),
+        ("model.dropout=2", "above 0.95"),
+        ("model.width", "not field=value"),
+        ("task=fly", "not one of"),
+        ("training.loggers=[tensorbord]", "did you mean 'tensorboard'"),
+    ],
+)
+def test_refusals_say_the_rule_and_the_remedy(change, says):
+    with pytest.raises(SpecError, match=".*") as error:
+        reading.override(BASE, [change])
+    assert says in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("tables", "says"),
+    [
+        ({"training": {"steps": 5, "epochs": 2.0}}, "exactly one"),
+        ({"training": {"steps": 0}}, "exactly one"),
+        ({"data": {"source": "state-of-the-union", "files": ["a"]}}, "both given"),
+        ({"data": {"source": ""}}, "no text is given"),
+        ({"model": {"width": "wide"}}, "not a whole number"),
+        ({"model": {"width": True}}, "not a whole number"),
+        ({"model": 3}, "section of fields"),
+        ({"data": {"files": [1, 2]}}, "list of text"),
+    ],
+)
+def test_impossible_combinations(tables, says):
+    with pytest.raises(SpecError) as error:
+        reading.checked(reading.unchecked(reading_tables(BASE), tables))
+    assert says in str(error.value)
+
+
+def reading_tables(spec):
+    import tomllib
+
+    return tomllib.loads(reading.to_toml(spec))
+
+
+def test_unknown_recipe_names_the_nearest():
+    with pytest.raises(SpecError, match="did you mean 'demo-lm'"):
+        recipes.spec("demo-ml")

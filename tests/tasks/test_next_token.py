@@ -1,0 +1,104 @@
+"""Next token: windows, losses, and perplexity by the stated rule."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from glasshouse.data import shards
+from glasshouse.data.documents import Document
+from glasshouse.specs.errors import DataError
+from glasshouse.specs.spec import Evaluation
+from glasshouse.tasks.next_token import NextToken
+from glasshouse.tokenizers.characters import Characters
+
+TEXT = "the state of the union is stronger than ever before " * 5
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Characters.train([TEXT], 64)
+
+
+@pytest.fixture
+def shard(tmp_path, tokenizer):
+    return shards.write(tmp_path, "train", [Document(TEXT), Document(TEXT[:50])], tokenizer)
+
+
+class Uniform(nn.Module):
+    """Gives every token the same probability."""
+
+    def __init__(self, vocabulary):
+        super().__init__()
+        self.vocabulary = vocabulary
+        self.nothing = nn.Parameter(torch.zeros(()))
+
+    def forward(self, tokens):
+        return torch.zeros(*tokens.shape, self.vocabulary)
+
+
+def test_targets_follow_inputs_and_an_epoch_covers_the_text(shard):
+    task = NextToken(context=8)
+    size = task.examples(shard)
+    batch = task.batch(shard, 0, np.zeros(size, int), np.arange(size))
+    assert torch.equal(batch["inputs"][:, 1:], batch["targets"][:, :-1])
+    assert batch["inputs"].shape == (size, 8)
+    assert size * 8 > shard.tokens_count - 2 * 8
+    other = task.batch(shard, 0, np.full(size, 3), np.arange(size))
+    assert not torch.equal(batch["inputs"], other["inputs"]), "another epoch cuts elsewhere"
+
+
+@pytest.mark.parametrize("extra", [1, 5, 7, 8, 9])
+def test_texts_barely_longer_than_the_context(tmp_path, tokenizer, extra):
+    shard = shards.write(tmp_path, "short", [Document("x" * (8 + extra - 2))], tokenizer)
+    assert shard.tokens_count == 8 + extra
+    task = NextToken(context=8)
+    for epoch in range(20):
+        size = task.examples(shard)
+        assert task.batch(shard, 0, np.full(size, epoch), np.arange(size))["targets"].shape == (size, 8)
+
+
+@pytest.mark.parametrize("stride", [1, 3, 4, 8])
+@pytest.mark.parametrize("limit", [2, 5, 8, 9, 10, 17, 40, 200])
+def test_every_token_is_scored_once(shard, tokenizer, stride, limit):
+    tokens = np.asarray(shard.tokens[:limit])
+    nats, count = NextToken(8).score(Uniform(tokenizer.vocabulary), tokens, shard.marks, stride, batch=3)
+    assert count == sum(token != tokenizer.end_of_text for token in tokens[1:])
+    assert nats == pytest.approx(count * math.log(tokenizer.vocabulary))
+
+
+def test_metrics_of_a_uniform_model(shard, tokenizer):
+    metrics = NextToken(8).evaluate(Uniform(tokenizer.vocabulary), shard, Evaluation(), whole=True)
+    size = len(TEXT) + 50
+    assert metrics["perplexity"] == pytest.approx(tokenizer.vocabulary)
+    assert metrics["bits_per_byte"] == pytest.approx(math.log2(tokenizer.vocabulary))
+    assert (metrics["tokens"], metrics["bytes"]) == (size, size)
+
+
+def test_the_stride_gives_each_token_its_context(shard):
+    """A model that is right only with at least 4 tokens before it is wrong nowhere but at the very start."""
+
+    class NeedsContext(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.nothing = nn.Parameter(torch.zeros(()))
+
+        def forward(self, tokens):
+            logits = torch.zeros(*tokens.shape, 64)
+            places = torch.arange(tokens.shape[1])
+            logits[..., 0] = torch.where(places >= 3, 100.0, -100.0)
+            return logits
+
+    zeros = np.zeros(60, dtype=np.int64)
+    nats, count = NextToken(8).score(NeedsContext(), zeros, frozenset(), stride=4, batch=2)
+    assert count == 59
+    assert nats == pytest.approx(3 * (100 + math.log(63)), rel=1e-4)
+
+
+def test_nothing_to_predict(tokenizer):
+    with pytest.raises(DataError):
+        NextToken(8).score(Uniform(64), np.array([5]), frozenset(), 4, 2)
+    with pytest.raises(DataError, match="marks"):
+        NextToken(8).score(Uniform(64), np.array([5, 5]), frozenset([5]), 4, 2)

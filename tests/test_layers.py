@@ -1,0 +1,74 @@
+"""The layers: a package imports only from packages below it, and no modules import each other in a circle."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import glasshouse
+
+ROOT = Path(glasshouse.__file__).parent
+# From the top down; the README's tree shows the same order.
+LAYERS = [
+    "cli",
+    "workbench",
+    "inspection",
+    "runs",
+    "training",
+    "tasks",
+    "generation",
+    "models",
+    "parts",
+    "data",
+    "tokenizers",
+    "pages",
+    "metrics",
+    "records",
+    "specs",
+]
+MODULES = sorted(ROOT.rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    words = ["glasshouse", *path.relative_to(ROOT).with_suffix("").parts]
+    return ".".join(words[:-1] if words[-1] == "__init__" else words)
+
+
+def imports_of(path: Path, late: bool) -> set[str]:
+    """The modules of ours that a file imports; `late` counts those inside functions and under TYPE_CHECKING too."""
+    names = {name_of(module) for module in MODULES}
+    found = set()
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree) if late else tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("glasshouse"):
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in names else node.module for name in inner}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.startswith("glasshouse")}
+    return found - {"glasshouse"}
+
+
+def test_every_package_has_its_layer():
+    assert {path.name.removesuffix(".py") for path in ROOT.iterdir() if path.name[0] != "_"} == set(LAYERS)
+
+
+@pytest.mark.parametrize("path", [m for m in MODULES if m.parent != ROOT or m.name != "__init__.py"], ids=name_of)
+def test_imports_go_down(path):
+    own = LAYERS.index(name_of(path).split(".")[1])
+    upward = [name for name in imports_of(path, late=True) if LAYERS.index(name.split(".")[1]) < own]
+    assert not upward, f"{name_of(path)} imports from a higher layer: {upward}"
+
+
+def test_no_circles():
+    graph = {name_of(path): imports_of(path, late=False) for path in MODULES}
+    done: set[str] = set()
+
+    def visit(name: str, above: tuple[str, ...]) -> None:
+        assert name not in above, f"a circle: {' -> '.join([*above, name])}"
+        if name not in done:
+            for imported in graph.get(name, ()):
+                visit(imported, (*above, name))
+            done.add(name)
+
+    for name in graph:
+        visit(name, ())

@@ -1,0 +1,181 @@
+"""Byte pairs: text comes back, ids are those of `tokenizers` and `tiktoken`, errors say what to do."""
+
+import threading
+
+import numpy as np
+import pytest
+import tiktoken
+from hypothesis import given, settings, strategies
+from odd_texts import MARK, PROSE, texts, wikitext
+from plain_byte_pairs import encode as encode_plainly
+from test_splitting import split
+
+import tokenizers
+from glasshouse.specs.errors import DataError, GlasshouseError
+from glasshouse.tokenizers import Tokenizer, encoding, load
+from glasshouse.tokenizers.byte_pair import BytePair
+from glasshouse.tokenizers.splitting import PATTERNS
+
+MARKS = (MARK, "<|endoftext|><|twice|>", "<a b>")
+
+
+@pytest.fixture(scope="module", params=list(PATTERNS))
+def trained(request):
+    return BytePair.train([PROSE], 390, pattern=request.param, specials=MARKS)
+
+
+@pytest.fixture(scope="module")
+def elsewhere(trained, tmp_path_factory):
+    path = tmp_path_factory.mktemp("byte_pair") / "tokenizer.json"
+    trained.save(path)
+    return tokenizers.Tokenizer.from_file(str(path))
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=texts)
+def test_text_comes_back(trained, text):
+    for specials in (True, False):
+        ids = trained.encode(text, specials=specials)
+        assert ids.dtype == np.int32
+        assert trained.decode(ids) == text
+        assert b"".join(trained.token_bytes(id) for id in ids.tolist()).decode() == text
+    assert trained.lossless
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=texts)
+def test_same_ids_as_tokenizers(trained, elsewhere, text):
+    elsewhere.encode_special_tokens = False
+    assert trained.encode(text).tolist() == elsewhere.encode(text).ids
+    elsewhere.encode_special_tokens = True
+    assert trained.encode(text, specials=False).tolist() == elsewhere.encode(text).ids
+
+
+@settings(max_examples=200, deadline=None)
+@given(ids=strategies.lists(strategies.integers(0, 389), max_size=30))
+def test_any_ids_decode_as_in_tokenizers(trained, elsewhere, ids):
+    assert trained.decode(ids) == elsewhere.decode(ids, skip_special_tokens=False)
+    assert b"".join(map(trained.token_bytes, ids)).decode("utf-8", "replace") == trained.decode(ids)
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=texts)
+def test_same_ids_as_the_definition(trained, text):
+    byte_id = {trained.token_bytes(id): id for id in range(len(MARKS), 256 + len(MARKS))}
+    expected = []
+    for piece in split(text, trained.pattern):
+        expected += encode_plainly([byte_id[bytes([byte])] for byte in piece.encode()], trained.merges)
+    assert trained.encode(text, specials=False).tolist() == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(several=strategies.lists(texts, max_size=8))
+def test_a_batch_is_its_texts(trained, several):
+    for specials in (True, False):
+        batch = trained.encode_batch(several, specials=specials)
+        assert [ids.tolist() for ids in batch] == [trained.encode(text, specials=specials).tolist() for text in several]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_same_ids_as_tiktoken(pattern):
+    text = wikitext("valid")
+    ours = BytePair.train([text], 3000, pattern=pattern)
+    ranks = {ours.token_bytes(id): id for id in range(1, 3000)}
+    theirs = tiktoken.Encoding("test", pat_str=PATTERNS[pattern], mergeable_ranks=ranks, special_tokens={MARK: 0})
+    text = wikitext("test") + PROSE
+    assert ours.encode(text).tolist() == theirs.encode_ordinary(text)
+    assert ours.encode(f"{text}{MARK}x").tolist() == theirs.encode(f"{text}{MARK}x", allowed_special="all")
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_training_depends_on_the_text_alone(pattern):
+    text = (PROSE + MARK) * 20
+    first = BytePair.train([text], 380, pattern=pattern, processes=1)
+    for chunks, threads in (([text], 2), ([text[:99], text[99:2000], text[2000:]], 3), (iter(text), 1)):
+        again = BytePair.train(chunks, 380, pattern=pattern, processes=threads)
+        assert again.merges == first.merges
+        assert again.specials == first.specials
+    assert not any(b"endoftext" in first.token_bytes(id) for id in range(1, 380))
+
+
+def test_the_vocabulary_in_order():
+    ours = BytePair.train(["ab ab ab"], 260)
+    assert isinstance(ours, Tokenizer)
+    assert (ours.vocabulary, ours.end_of_text, ours.unknown, ours.specials) == (260, 0, None, {MARK: 0})
+    assert ours.token_bytes(0) == MARK.encode()
+    assert ours.token_bytes(1) == b"!"
+    assert [ours.token_bytes(id) for id in (257, 258, 259)] == [b"ab", b" ab", b""][:2] + [ours.token_bytes(259)]
+    assert ours.encode("").tolist() == []
+    assert ours.decode([]) == ""
+
+
+def test_too_large_a_vocabulary():
+    with pytest.raises(DataError, match=r"data\.vocabulary=300 .* 259 .*choose data\.vocabulary=259 or less"):
+        BytePair.train(["ab ab ab"], 300)
+    assert BytePair.train(["ab ab ab"], 259).vocabulary == 259
+    assert BytePair.train([], 257).vocabulary == 257
+
+
+def test_too_small_a_vocabulary():
+    with pytest.raises(GlasshouseError, match="vocabulary=257 is too small.*choose 258 or more"):
+        BytePair.train([PROSE], 257, specials=[MARK, "<pad>"])
+    assert BytePair.train([PROSE], 258, specials=["<pad>"]).specials == {MARK: 0, "<pad>": 1}
+
+
+def test_bad_arguments(trained):
+    with pytest.raises(GlasshouseError, match="pattern='gpt-3' is not known; choose one of gpt-2, gpt-4"):
+        BytePair.train([PROSE], 300, pattern="gpt-3")
+    with pytest.raises(GlasshouseError, match="at least one character"):
+        BytePair.train([PROSE], 300, specials=[""])
+    for wrong in (-1, 390, 10**12):
+        with pytest.raises(GlasshouseError, match=f"id {wrong} is not in the vocabulary; its ids are 0 to 389"):
+            trained.decode([1, wrong])
+        with pytest.raises(GlasshouseError, match=f"id {wrong} "):
+            trained.token_bytes(wrong)
+    with pytest.raises(DataError, match=r"U\+D800, at index 1"):
+        trained.encode("a\ud800")
+    with pytest.raises(DataError, match="surrogate"):
+        BytePair.train(["a\udfff"], 300)
+
+
+def test_progress_is_reported():
+    heard = []
+    BytePair.train([PROSE], 300, progress=lambda stage, fraction: heard.append((stage.split(":")[0], fraction)))
+    assert heard[0] == ("counting", 0.0)
+    assert heard[-1] == ("merging", 1.0)
+
+
+def test_a_full_table_is_emptied(trained, monkeypatch):
+    monkeypatch.setattr(encoding, "FEWEST_SLOTS", 8)
+    monkeypatch.setattr(encoding, "MOST_SLOTS", 16)
+    fresh = BytePair(trained._tokens, trained.merges, trained.specials, trained.pattern)
+    text = PROSE + "".join(f" word{number} {'w' * number}" for number in range(300)) + "x" * 300_000 + PROSE
+    assert fresh.encode(text).tolist() == trained.encode(text).tolist()
+    lines = text.splitlines(keepends=True)
+    assert np.concatenate(fresh.encode_batch(lines)).tolist() == np.concatenate([fresh.encode(line) for line in lines]).tolist()
+    assert fresh.decode(fresh.encode(text)) == text
+
+
+def test_threads_share_a_tokenizer(trained):
+    parts = [PROSE[start:] + "z" * start for start in range(40)]
+    expected = [trained.encode(part).tolist() for part in parts]
+    results = {}
+    workers = [
+        threading.Thread(target=lambda name=name: results.update({name: [trained.encode(part).tolist() for part in parts]}))
+        for name in range(4)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert all(results[name] == expected for name in range(4))
+
+
+def test_saved_and_loaded(trained, tmp_path):
+    trained.save(tmp_path / "tokenizer.json")
+    assert [path.name for path in tmp_path.iterdir()] == ["tokenizer.json"]
+    again = load(tmp_path / "tokenizer.json")
+    assert type(again) is BytePair
+    assert again.merges == trained.merges
+    assert again._tokens == trained._tokens
+    assert (again.pattern, again.specials, again.vocabulary) == (trained.pattern, trained.specials, trained.vocabulary)

@@ -1,0 +1,52 @@
+"""Every code point has the class that the `tokenizers` package gives it."""
+
+import re
+
+import numpy as np
+import pytest
+
+from glasshouse.tokenizers.unicode_classes import CODE_POINTS, LETTER, NUMBER, WHITESPACE, WORD, class_bits, members
+from tokenizers import Regex, pre_tokenizers
+
+BLOCK = 4096
+
+
+def blocks():
+    for first in range(0, CODE_POINTS, BLOCK):
+        points = [point for point in range(first, first + BLOCK) if not 0xD800 <= point < 0xE000]
+        if points:
+            yield np.array(points), "".join(map(chr, points))
+
+
+@pytest.mark.parametrize(("pattern", "bit"), [(r"\p{L}", LETTER), (r"\p{N}", NUMBER), (r"\s", WHITESPACE)])
+def test_classes_of_the_patterns(pattern, bit):
+    split = pre_tokenizers.Split(Regex(pattern), behavior="removed")
+    for points, text in blocks():
+        expected = np.ones(len(points), bool)
+        for _, (first, after) in split.pre_tokenize_str(text):
+            expected[first:after] = False
+        np.testing.assert_array_equal(class_bits()[points] & bit != 0, expected)
+
+
+def test_word_characters():
+    for points, text in blocks():
+        # Between two letters, a word character makes one piece of three, whitespace vanishes, another sign stands alone.
+        pieces = pre_tokenizers.Whitespace().pre_tokenize_str(" ".join(f"a{character}a" for character in text))
+        expected = np.full(len(points), -1)
+        for _, (first, after) in pieces:
+            if after - first == 3:
+                expected[first // 4] = WORD
+            elif first % 4 == 1:
+                expected[first // 4] = 0
+        bits = class_bits()[points].astype(int)
+        np.testing.assert_array_equal(np.where(bits & WHITESPACE, -1, bits & WORD), expected)
+
+
+def test_surrogates_have_no_class():
+    assert not class_bits()[0xD800:0xE000].any()
+
+
+@pytest.mark.parametrize("bit", [LETTER, NUMBER, WHITESPACE, WORD])
+def test_members_is_a_character_class(bit):
+    found = re.findall(f"[{members(bit)}]", "".join(map(chr, range(CODE_POINTS))))
+    assert [ord(character) for character in found] == np.flatnonzero(class_bits() & bit).tolist()

@@ -1,0 +1,289 @@
+"""Training: the loop learns, parts of a batch add up, schedules are as drawn, runs resume exactly, failures are kept."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+import glasshouse
+from glasshouse.records import checkpoint, folder, metric_log
+from glasshouse.specs import recipes
+from glasshouse.specs.errors import GlasshouseError, MissingExtra, RunError
+from glasshouse.specs.spec import Training
+from glasshouse.training import devices, loggers, loop, precision, schedules
+from glasshouse.training import plan as planning
+from glasshouse.training.job import Job
+
+TINY = (
+    "data.vocabulary=280",
+    "data.context=16",
+    "model.width=16",
+    "model.layers=2",
+    "model.heads=2",
+    "model.feed_forward=32",
+    "training.batch=8",
+    "training.precision=fp32",
+    "evaluation.every=4",
+    "evaluation.tokens=600",
+)
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("The state of our union is strong, and the state of our people is stronger still.\n" * 120)
+    return f"data.files={path}"
+
+
+def tiny(text, *more):
+    return recipes.spec("demo-lm", [*TINY, text, "training.steps=12", *more])
+
+
+def train(text, *more, name=None):
+    return glasshouse.train("demo-lm", *TINY, text, "training.steps=12", *more, name=name, device="cpu")
+
+
+def weights(run, step=None):
+    steps = checkpoint.steps(run.folder.checkpoints)
+    return checkpoint.load(run.folder.checkpoints, step or steps[-1]).groups["model"]
+
+
+def test_it_learns(text):
+    run = train(text, "training.steps=80", "training.learning_rate=0.01", "evaluation.every=20")
+    losses = metric_log.column(run.metrics, "loss")[1]
+    assert losses[0] > 5.0
+    assert losses[-1] < 1.5
+    assert run.facts["status"] == "done"
+    assert run.facts["outcome"]["test"]["perplexity"] < 6
+    assert run.evaluate()["test"]["loss"] == pytest.approx(run.facts["outcome"]["test"]["loss"], rel=1e-5)
+    assert run.folder.report_file.exists()
+
+
+def test_parts_of_a_batch_add_up(text):
+    """Losses and gradients are the same in one part, two or eight."""
+    found = []
+    for parts in (1, 2, 8):
+        engine = Job.of(tiny(text, f"training.accumulate={parts}"), CPU).engine()
+        loss = engine.gradients(0, engine.batch(0))
+        found.append((loss, [parameter.grad.clone() for parameter in engine.model.parameters()]))
+    for loss, gradients in found[1:]:
+        torch.testing.assert_close(loss, found[0][0], rtol=1e-6, atol=1e-6)
+        torch.testing.assert_close(gradients, found[0][1], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("more", [(), ("model.dropout=0.2",), ("training.accumulate=2",)], ids=str)
+@pytest.mark.parametrize("stop", [1, 4, 7, 11])
+def test_an_interrupted_run_ends_bit_identical(text, stop, more, monkeypatch):
+    whole = train(text, *more, "training.checkpoint_every=3", name="whole")
+    step = loop.Engine.step
+
+    def dying(self, number):
+        if number == stop and not died:
+            died.append(number)
+            raise KeyboardInterrupt
+        return step(self, number)
+
+    died: list[int] = []
+    monkeypatch.setattr(loop.Engine, "step", dying)
+    monkeypatch.setattr(planning, "step_seconds", lambda *_: 0.01)
+    with pytest.raises(KeyboardInterrupt):
+        train(text, *more, "training.checkpoint_every=3", name="cut")
+    cut = glasshouse.resume("cut", device="cpu")
+    assert died == [stop]
+    for name, tensor in weights(whole).items():
+        assert torch.equal(tensor, weights(cut)[name]), name
+    for metric in ("loss", "validation.loss", "gradient_norm", "learning_rate"):
+        assert metric_log.column(whole.metrics, metric) == metric_log.column(cut.metrics, metric)
+
+
+def test_the_spec_alone_reproduces_a_run(text):
+    first = train(text, "training.seed=3")
+    again = glasshouse.train(str(first.folder.spec_file), name="again", device="cpu")
+    assert again.spec == first.spec
+    assert all(torch.equal(tensor, weights(again)[name]) for name, tensor in weights(first).items())
+    other = train(text, "training.seed=4")
+    assert not all(torch.equal(tensor, weights(other)[name]) for name, tensor in weights(first).items())
+
+
+def test_resuming_a_finished_run_does_nothing(text):
+    run = train(text)
+    before = run.folder.metrics_file.read_text()
+    glasshouse.resume(run.name, device="cpu")
+    assert run.folder.metrics_file.read_text() == before
+
+
+def test_changed_text_cannot_be_continued(text, monkeypatch):
+    run = train(text)
+    run.folder.record(status="training")
+    path = text.removeprefix("data.files=")
+    with open(path, "a") as file:
+        file.write("One more line.\n" * 20)
+    with pytest.raises(RunError, match="has changed since the run began"):
+        glasshouse.resume(run.name, device="cpu")
+
+
+def test_epochs_make_steps(text):
+    run = glasshouse.train("demo-lm", *TINY, text, "training.epochs=1.5", device="cpu")
+    job = Job.of(run.spec, CPU)
+    examples = job.task.examples(job.prepared.splits["train"])
+    assert job.steps == math.ceil(1.5 * examples / 8)
+    assert run.metrics[-1]["step"] == job.steps
+
+
+def test_the_best_checkpoint_is_kept_and_used(text):
+    run = train(text, "training.steps=60", "training.learning_rate=0.3", "evaluation.every=5", "training.schedule=constant")
+    steps, losses = metric_log.column(run.metrics, "validation.loss")
+    best = int(steps[losses.index(min(losses))])
+    assert run.facts["best"]["step"] == best
+    assert best in checkpoint.steps(run.folder.checkpoints)
+    stored = weights(run, best)
+    assert all(torch.equal(tensor, stored[name]) for name, tensor in run.model.state_dict().items())
+
+
+def test_schedules():
+    def curve(**fields):
+        return [schedules.rate(Training(learning_rate=1.0, **fields), step, 100) for step in range(100)]
+
+    rising = curve(schedule="constant", warmup=0.1)
+    assert rising[:10] == pytest.approx([(n + 1) / 10 for n in range(10)])
+    assert set(rising[10:]) == {1.0}
+    cosine = curve(schedule="cosine", warmup=0.1, final=0.2)
+    assert cosine[10] == 1.0
+    assert cosine[55] == pytest.approx(0.6)
+    assert 0.2 <= cosine[99] < 0.21
+    assert cosine[10:] == sorted(cosine[10:], reverse=True)
+    flat = curve(schedule="warmup-stable-decay", warmup=0.0, decay=0.25, final=0.0)
+    assert flat[:75] == [1.0] * 75
+    assert flat[99] == pytest.approx(0.04)
+
+
+def test_the_optimiser_decays_matrices_alone(text):
+    engine = Job.of(tiny(text), CPU).engine()
+    decayed, others = engine.optimiser.param_groups
+    assert all(p.dim() == 2 for p in decayed["params"])
+    assert all(p.dim() == 1 for p in others["params"])
+    assert (decayed["weight_decay"], others["weight_decay"]) == (0.1, 0.0)
+
+
+def test_a_loss_that_is_not_finite_stops_and_can_be_replayed(text):
+    with pytest.raises(
+        RunError, match=r"not finite, first in the (output|gradient) of \S+; .*glasshouse replay broken"
+    ) as e:
+        train(text, "training.learning_rate=1e25", "training.warmup=0", "training.clip=0", name="broken")
+    run = glasshouse.open_run("broken")
+    assert run.facts["status"] == "failed"
+    replay = glasshouse.replay("broken")
+    first = next(finding for finding in replay.findings if finding.bad)
+    assert f"first in the {first.kind} of {first.module};" in str(e.value)
+    assert not math.isfinite(replay.loss) or first.kind == "gradient"
+
+
+def test_replay_needs_a_failure(text):
+    train(text, name="fine")
+    with pytest.raises(RunError, match="no failed step"):
+        glasshouse.replay("fine")
+
+
+def test_the_plan_counts_what_training_spends(text):
+    spec = tiny(text)
+    job = Job.of(spec, CPU)
+    plan = planning.make(job)
+    engine = job.engine()
+    assert sum(plan.parameters.values()) == sum(p.numel() for p in engine.model.parameters())
+    assert plan.tokens == 12 * 8 * 16
+    assert plan.memory["weights"] == 4 * sum(plan.parameters.values())
+    assert plan.flops > 12 * 8 * 3 * engine.model.flops(16)
+    assert 0 < plan.step_seconds < 5
+
+
+def test_the_memory_of_activations_is_what_autograd_saves(text):
+    job = Job.of(tiny(text), CPU)
+    engine = job.engine()
+    own = {p.untyped_storage().data_ptr() for p in engine.model.parameters()}
+    saved: dict[int, int] = {}
+
+    def keep(tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            saved[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        loss = engine.task.loss_sum(engine.model, engine.batch(0))
+    predicted = planning.memory(job, "fp32")["activations"]
+    assert predicted == pytest.approx(sum(saved.values()), rel=0.1)
+    assert loss.isfinite()
+
+
+def test_bf16_is_chosen_only_when_it_is_faster(monkeypatch):
+    rates = {"fp32": 1.0, "bf16": 2.0}
+    monkeypatch.setattr(precision, "matrix_rate", lambda device, name, size, seconds: rates[name])
+    assert precision.choose(CPU, {"fp32": 2.0, "bf16": 1.0}.__getitem__)[0] == "bf16"
+    assert precision.choose(CPU, {"fp32": 1.1, "bf16": 1.0}.__getitem__)[0] == "fp32"
+    rates["bf16"] = 0.01
+    assert precision.choose(CPU, lambda name: pytest.fail("a step in bf16 would take minutes here"))[0] == "fp32"
+
+
+def test_bf16_trains(text):
+    run = train(text, "training.precision=bf16", "training.steps=2", "model.layers=1", "evaluation.tokens=64")
+    assert all(math.isfinite(loss) for loss in metric_log.column(run.metrics, "loss")[1])
+    assert weights(run)["embedding.weight"].dtype == torch.float32
+
+
+def test_tensorboard_gets_every_metric(text):
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    run = train(text, "training.loggers=[tensorboard]")
+    events = EventAccumulator(str(run.folder.path / "tensorboard")).Reload()
+    for name in ("loss", "validation.perplexity", "learning_rate"):
+        steps, values = metric_log.column(run.metrics, name)
+        scalars = events.Scalars(name)
+        assert [scalar.step for scalar in scalars] == steps
+        assert [scalar.value for scalar in scalars] == pytest.approx(values, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["wandb", "mlflow"])
+def test_a_missing_logger_says_what_to_install(name, tmp_path):
+    cls = {"wandb": loggers.WeightsAndBiases, "mlflow": loggers.MLflow}[name]
+    try:
+        __import__(name)
+    except ImportError:
+        with pytest.raises(MissingExtra, match=f"pip install {name}"):
+            cls(tmp_path, {})
+    else:
+        pytest.skip(f"{name} is installed")
+
+
+def test_devices():
+    assert devices.pick("cpu").type == "cpu"
+    with pytest.raises(GlasshouseError, match="not one of: auto, cpu, cuda, mps"):
+        devices.pick("tpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(GlasshouseError, match="finds no CUDA device"):
+            devices.pick("cuda")
+
+
+def test_a_weight_that_does_not_fit_is_named(text):
+    engine = Job.of(tiny(text), CPU).engine()
+    saved = engine.groups()["model"]
+    for change, says in (
+        ({"extra": torch.zeros(1)}, "'extra'"),
+        ({"embedding.weight": torch.zeros(2, 2)}, "has shape"),
+    ):
+        with pytest.raises(RunError, match=says):
+            loop.load_weights(engine.model, {**saved, **change}, "the file")
+    saved.pop("embedding.weight")
+    with pytest.raises(RunError, match="lacks the tensor 'embedding.weight'"):
+        loop.load_weights(engine.model, saved, "the file")
+
+
+def test_no_validation_text_is_no_obstacle(text):
+    run = train(text, "data.validation=0", "data.test=0")
+    assert run.facts["status"] == "done"
+    assert "validation" not in run.facts["outcome"]
+    assert run.sample("The", tokens=3)
+    assert replace(run.spec).training.steps == 12
+    assert folder.find(run.name).report_file.exists()
