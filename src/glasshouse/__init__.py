@@ -9,8 +9,10 @@ from typing import Any
 __version__ = "0.1.0"
 
 _FUNCTIONS = (
+    "data_sets",
     "doctor",
     "evaluate",
+    "get_data",
     "list_runs",
     "open_run",
     "plan",

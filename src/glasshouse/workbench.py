@@ -11,6 +11,7 @@ from typing import Any
 from glasshouse import tokenizers
 from glasshouse.data import preparing
 from glasshouse.data.own_files import OwnFiles
+from glasshouse.data.sources import inventory
 from glasshouse.generation.text import Completion
 from glasshouse.inspection import reporting
 from glasshouse.records import folder, machine, progress
@@ -102,6 +103,17 @@ def train_tokenizer(
     return trained
 
 
+def data_sets() -> list[inventory.Entry]:
+    """The data sets by name: what they are, and whether they are on this machine."""
+    return inventory.every()
+
+
+def get_data(name: str) -> list[Path]:
+    """Fetch a data set into the cache and give its files; each must match its checksum."""
+    with progress.bar(f"fetching {name}") as bar:
+        return inventory.get(name, bar)
+
+
 @dataclass(frozen=True)
 class Replay:
     """A failed step, run again: its number, its loss, and what each module gave."""
@@ -159,8 +171,10 @@ def _with_absolute_paths(spec: Spec) -> Spec:
 __all__ = [
     "Diagnosis",
     "Replay",
+    "data_sets",
     "doctor",
     "evaluate",
+    "get_data",
     "list_runs",
     "open_run",
     "plan",

@@ -14,6 +14,7 @@ from glasshouse.data.sources.state_of_the_union import HELD_OUT, StateOfTheUnion
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import Data
 from glasshouse.tokenizers.byte_pair import BytePair
+from glasshouse.tokenizers.cutting import blocks
 
 TEXT = "It is a truth universally acknowledged, that a single man must be in want of a wife.\n" * 40
 
@@ -39,9 +40,9 @@ def test_documents_begin_with_a_mark_and_a_mark_ends_them(tmp_path, tokenizer):
     assert np.array_equal(again.tokens, shard.tokens)
 
 
-@pytest.mark.parametrize("enough", [1, 50, 10**6])
-def test_parts_of_a_document_give_the_tokens_of_the_whole(tmp_path, tokenizer, enough, monkeypatch):
-    monkeypatch.setattr(shards, "_ENOUGH", enough)
+@pytest.mark.parametrize("size", [1, 50, 10**6])
+def test_parts_of_a_document_give_the_tokens_of_the_whole(tmp_path, tokenizer, size, monkeypatch):
+    monkeypatch.setattr(shards, "blocks", lambda chunks: blocks(chunks, size=size))
     parts = [Document(TEXT[i : i + 37], continues=i > 0) for i in range(0, len(TEXT), 37)]
     shard = shards.write(tmp_path, "train", parts, tokenizer)
     assert shard.tokens.tolist()[1:-1] == list(tokenizer.encode(TEXT))

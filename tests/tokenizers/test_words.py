@@ -46,7 +46,7 @@ def test_same_vocabulary_as_tokenizers():
     other = tokenizers.Tokenizer(models.WordLevel(unk_token="<unk>"))
     other.pre_tokenizer = pre_tokenizers.Whitespace()
     other.train_from_iterator([PROSE], trainers.WordLevelTrainer(vocab_size=40, special_tokens=["<unk>", MARK]))
-    assert Words.train([PROSE], 40)._ids == other.get_vocab()
+    assert {text: id for id, text in enumerate(Words.train([PROSE], 40)._texts)} == other.get_vocab()
 
 
 def test_the_vocabulary_in_order():
@@ -63,6 +63,12 @@ def test_the_vocabulary_is_an_upper_bound():
     assert Words.train(["a b a"], 1000).vocabulary == 4
     with pytest.raises(GlasshouseError, match="vocabulary=2 is too small.*choose 3 or more"):
         Words.train(["a b"], 2)
+
+
+def test_a_special_token_that_is_a_word():
+    ours = Words.train(["stop go stop"], 10, specials=["stop"])
+    assert ours.encode("go stop").tolist() == [3, ours.specials["stop"]]
+    assert ours.encode("go stop", specials=False).tolist() == [3, ours.unknown]
 
 
 def test_chunks_do_not_matter():

@@ -12,7 +12,7 @@ def main() -> None:
         application()()
     except GlasshouseError as error:
         print(f"glasshouse: {error}", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(error.code)
     except KeyboardInterrupt:
         print("glasshouse: stopped", file=sys.stderr)
         sys.exit(130)

@@ -26,12 +26,10 @@ def listing(context: typer.Context) -> None:
 @app.command(epilog="Example: glasshouse data get shakespeare")
 def get(name: Name) -> None:
     """Fetch a data set into the cache; it must match its checksum."""
-    from glasshouse.data.sources import inventory
-    from glasshouse.records import progress
+    from glasshouse import workbench
 
-    with progress.bar(f"fetching {name}") as bar:
-        for path in inventory.get(name, bar):
-            print(path)
+    for path in workbench.get_data(name):
+        print(path)
 
 
 @app.command(epilog="Example: glasshouse data show state-of-the-union")

@@ -1,36 +1,52 @@
-"""The help of every command as one page, `docs/commands.md`: `python -m glasshouse.cli.pages` prints it."""
+"""The help of every command as one page, `docs/commands.md`: `python -m glasshouse.cli.pages` prints it.
 
-import re
+Made from the commands themselves and not from their printed help, whose boxes change with the library that draws them.
+"""
+
 from typing import Any
 
 import typer.main
-from typer.testing import CliRunner
 
 from glasshouse.cli.application import application
 
 HEAD = """# Commands
 
-This page is generated from the program (`make docs`); a test checks that it is current.
+This page is generated from the program (`make docs`); a test checks that it is current. `glasshouse COMMAND --help` says the
+same. Each command is also a Python function: `import glasshouse; help(glasshouse.train)`.
 """
 
 
 def page() -> str:
     """The whole page."""
-    app = application()
-    group: Any = typer.main.get_command(app)
-    sections = [HEAD, _section(app, [])]
-    for name, command in group.commands.items():
-        sections.append(_section(app, [name]))
-        for inner in getattr(command, "commands", {}):
-            sections.append(_section(app, [name, inner]))
-    return "\n".join(sections)
+    group: Any = typer.main.get_command(application())
+    return "\n".join([HEAD, *_sections(group, ["glasshouse"])])
 
 
-def _section(app: typer.Typer, words: list[str]) -> str:
-    environment = {"COLUMNS": "100", "TERMINAL_WIDTH": "100", "NO_COLOR": "1", "_TYPER_FORCE_DISABLE_TERMINAL": "1"}
-    shown = CliRunner().invoke(app, [*words, "--help"], env=environment, prog_name="glasshouse").output
-    plain = "\n".join(line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", shown).strip("\n").splitlines())
-    return f"## {' '.join(['glasshouse', *words])}\n\n```\n{plain}\n```\n"
+def _sections(command: Any, words: list[str]) -> list[str]:
+    inner = getattr(command, "commands", {})
+    own = [] if inner and not command.invoke_without_command else [_section(command, words)]
+    return own + [section for name in inner for section in _sections(inner[name], [*words, name])]
+
+
+def _section(command: Any, words: list[str]) -> str:
+    parameters = [p for p in command.params if p.name != "help"]
+    arguments = [p.metavar or p.name.upper() for p in parameters if p.param_type_name == "argument"]
+    usage = " ".join([*words, *arguments, *(["[OPTIONS]"] if len(arguments) < len(parameters) else [])])
+    paragraphs = [f"## {' '.join(words)}", f"`{usage}`", command.help.strip()]
+    rows = [_row(p) for p in parameters]
+    if rows:
+        paragraphs.append("\n".join(["| | meaning | default |", "|---|---|---|", *rows]))
+    if command.epilog:
+        examples = command.epilog.split(": ", 1)[1].split(" · ")
+        paragraphs.append("```\n" + "\n".join(examples) + "\n```")
+    return "\n\n".join(paragraphs) + "\n"
+
+
+def _row(parameter: Any) -> str:
+    named = parameter.param_type_name == "option"
+    name = f"`{parameter.opts[0]}`" if named else f"`{parameter.metavar or parameter.name.upper()}`"
+    default = "" if parameter.required or parameter.default in (None, "", False) else f"`{parameter.default}`"
+    return f"| {name} | {parameter.help or ''} | {default} |"
 
 
 if __name__ == "__main__":

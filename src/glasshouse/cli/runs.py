@@ -26,5 +26,5 @@ def runs() -> None:
         text = spec.data.source or ", ".join(name.rsplit("/", 1)[-1] for name in spec.data.files)
         perplexity = f"{scores['perplexity']:.1f}" if scores else ""
         per_byte = f"{scores['bits_per_byte']:.3f}" if "bits_per_byte" in scores else ""
-        rows.append((run.name, facts.get("status", ""), steps, perplexity, per_byte, text))
+        rows.append((run.name, run.status(), steps, perplexity, per_byte, text))
     show(("run", "status", "steps", "validation perplexity", "bits per byte", "text"), rows, right=(2, 3, 4))

@@ -9,13 +9,14 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 
 from glasshouse.data.documents import Document
 from glasshouse.tokenizers import Tokenizer
-from glasshouse.tokenizers.cutting import last_safe_cut
+from glasshouse.tokenizers.cutting import blocks
 
 
 @dataclass(frozen=True)
@@ -97,20 +98,13 @@ def open_shard(folder: Path, split: str) -> Shard:
 
 def _pieces(documents: Iterable[Document]) -> Iterator[tuple[bool, str]]:
     """(whether a document begins here, text), where a document that comes in parts is cut only between tokens."""
-    first, rest = True, ""
-    for document in documents:
-        if not document.continues:
-            if rest:
-                yield first, rest
-            first, rest = True, ""
-        rest += document.text
-        cut = last_safe_cut(rest)
-        if len(rest) >= _ENOUGH and cut:
-            yield first, rest[:cut]
-            first, rest = False, rest[cut:]
-    if rest:
-        yield first, rest
+    number = 0
 
+    def document_of(part: Document) -> int:
+        nonlocal number
+        number += not part.continues
+        return number
 
-# Below this many characters a document's parts are gathered before they are encoded.
-_ENOUGH = 1 << 18
+    for _, parts in groupby(documents, document_of):
+        for index, block in enumerate(blocks(part.text for part in parts)):
+            yield index == 0, block

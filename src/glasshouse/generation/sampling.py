@@ -66,7 +66,10 @@ def draw(probabilities_BV: Tensor, sampling: Sampling, rows: np.ndarray, step: i
     """One token a row, by a number that depends on (seed, row, step) alone: a batch's size changes nothing."""
     bits = mix(np.uint64(sampling.seed), rows.astype(np.uint64), np.uint64(step))
     uniform = torch.from_numpy((bits >> np.uint64(11)).astype(np.float64) * 2.0**-53)
-    cumulative = probabilities_BV.double().cumsum(-1)
+    # In float64, which Apple's GPUs do not have.
+    exact = probabilities_BV.cpu() if probabilities_BV.device.type == "mps" else probabilities_BV
+    cumulative = exact.double().cumsum(-1)
     threshold = uniform.to(cumulative.device)[:, None] * cumulative[:, -1:]
     # The first token whose cumulative probability passes the threshold: never one of probability zero.
-    return torch.searchsorted(cumulative, threshold, right=True)[:, 0].clamp(max=probabilities_BV.shape[-1] - 1)
+    drawn = torch.searchsorted(cumulative, threshold, right=True)[:, 0].clamp(max=exact.shape[-1] - 1)
+    return drawn.to(probabilities_BV.device)

@@ -30,8 +30,8 @@ def gather(run: Run) -> page.Report:
     samples = _samples(run) if trained else []
     parameters = counts.parameters_by_part(run.model) if trained else {}
     notes = list(facts.get("plan", {}).get("notes", ()))
-    if facts.get("status") != "done":
-        notes.append(f"this run is not finished (status: {facts.get('status')})")
+    if (status := run.folder.status()) != "done":
+        notes.append(f"this run is not finished: {status}")
     return page.Report(
         title=run.name,
         subtitle=_subtitle(run, sum(parameters.values()), rows),

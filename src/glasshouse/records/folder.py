@@ -74,6 +74,17 @@ class RunFolder:
         """Add to what is known of the run."""
         atomic.write_json(self.path / "run.json", {**self.facts(), **facts})
 
+    def status(self) -> str:
+        """new, training, done or failed, as recorded; interrupted where it should be training and no process is."""
+        recorded = str(self.facts().get("status", "unknown"))
+        if recorded not in ("new", "training"):
+            return recorded
+        try:
+            with self.locked():
+                return "interrupted"
+        except RunError:
+            return "training"
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the run for this process. The system lets go of the lock however the process ends."""

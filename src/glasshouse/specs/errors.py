@@ -4,6 +4,16 @@
 class GlasshouseError(Exception):
     """Something the caller can put right. Anything else that is raised is a fault of ours and keeps its traceback."""
 
+    code = 2  # what a command exits with
+
+
+class Interrupted(GlasshouseError):
+    """A signal asked the run to stop, and it has saved."""
+
+    def __init__(self, signal: int, message: str) -> None:
+        super().__init__(message)
+        self.code = 128 + signal
+
 
 class SpecError(GlasshouseError):
     """A spec that cannot be: an unknown field, a wrong type, a value out of range, parts that do not fit together."""

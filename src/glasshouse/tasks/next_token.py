@@ -111,7 +111,7 @@ class NextToken(Task):
                     losses = F.cross_entropy(
                         model(inputs).flatten(0, 1).float(), targets.flatten().to(device), reduction="none"
                     )
-                    nats += float(losses.double()[scored.flatten().to(device)].sum())
+                    nats += float(losses.cpu().double()[scored.flatten()].sum())
                     count += int(scored.sum())
                     progress(min(1.0, (begin + batch) / len(windows)))
         finally:

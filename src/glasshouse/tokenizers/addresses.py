@@ -8,8 +8,10 @@ must keep the array alive.
 from typing import Any
 
 import numpy as np
-from numba import carray, njit, types
+from numba import carray, types
 from numba.extending import intrinsic
+
+from glasshouse.tokenizers.compiling import part
 
 
 def write_address(book: np.ndarray, entry: int, array: np.ndarray) -> None:
@@ -17,7 +19,7 @@ def write_address(book: np.ndarray, entry: int, array: np.ndarray) -> None:
     book[2 * entry], book[2 * entry + 1] = array.ctypes.data, len(array)
 
 
-@njit(cache=True, nogil=True)
+@part
 def array_at(book, entry, kind):  # type: ignore[no-untyped-def]
     """The array of numbers of one kind that an entry stands for."""
     return carray(_pointer(book[2 * entry]), (book[2 * entry + 1],), kind)

@@ -124,6 +124,13 @@ class BytePair(Tokenizer):
         for id in range(len(tokens), vocabulary):
             left, right = made[id]
             tokens.append(tokens[left] + tokens[right])
+        written = {to_letters(token) for token in tokens[len(marks) :]}
+        for mark in marks:
+            if mark in written:
+                raise GlasshouseError(
+                    f"the special token {mark!r} is also how an ordinary token is written in a file; choose one that is "
+                    "longer or has signs around it, such as <|...|>"
+                )
         return cls(tokens, merges, {mark: id for id, mark in enumerate(marks)}, pattern)
 
     def _document(self) -> dict[str, Any]:

@@ -34,14 +34,15 @@ class Characters(Tokenizer):
         super().__init__([text.encode() for text in texts], specials)
         self._texts = list(texts)
         self._unknown_text = unknown
-        self._id_of_code_point = np.full(CODE_POINTS, texts.index(unknown), np.int32)
+        self._unknown = self._texts.index(unknown)
+        self._id_of_code_point = np.full(CODE_POINTS, self._unknown, np.int32)
         for id, text in enumerate(texts):
             if len(text) == 1 and text not in specials:
                 self._id_of_code_point[ord(text)] = id
 
     @property
     def unknown(self) -> int | None:
-        return self._texts.index(self._unknown_text)
+        return self._unknown
 
     def _encode_ordinary(self, text: str) -> np.ndarray:
         return self._id_of_code_point[code_points(text)]

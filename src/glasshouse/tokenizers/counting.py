@@ -15,9 +15,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from glasshouse.tokenizers.base import encoded
+from glasshouse.tokenizers.compiling import kernel, part
 from glasshouse.tokenizers.cutting import BLOCK, blocks
 from glasshouse.tokenizers.known_pieces import follow_known
 from glasshouse.tokenizers.piece_table import SHORT, SLOT, find_slot, move_slots, piece_key
@@ -36,7 +36,7 @@ _THIRTY_TWO = np.uint64(32)
 _ZERO = np.uint64(0)
 
 
-@njit(cache=True, nogil=True)
+@part
 def count_piece(text, start, end, times, slots, store, ends, state):  # type: ignore[no-untyped-def]
     """Count one piece; False if there is no room for it."""
     first, second = piece_key(text, start, end)
@@ -58,7 +58,7 @@ def count_piece(text, start, end, times, slots, store, ends, state):  # type: ig
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_text(text, start, stop, classes, fourth, slots, store, ends, state, nothing):  # type: ignore[no-untyped-def]
     """Count the pieces of text[start:stop]; returns where it stopped: before the end if there was no more room."""
     while True:
@@ -72,7 +72,7 @@ def count_text(text, start, stop, classes, fourth, slots, store, ends, state, no
     return start
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_again(pieces, pieces_end, times, index, slots, store, ends, state):  # type: ignore[no-untyped-def]
     """Add pieces counted elsewhere, from one index on; returns the index where it stopped."""
     while index < len(times):

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from glasshouse.tokenizers.compiling import part
 
 HIGH_BITS = np.uint64(0x8080808080808080)
 _CASE_BITS = np.uint64(0x2020202020202020)
@@ -32,21 +34,21 @@ def load(typing_context: Any, text: Any, position: Any) -> Any:
     return types.uint64(text, types.int64), generate
 
 
-@njit(cache=True, nogil=True)
+@part
 def not_letters(word):  # type: ignore[no-untyped-def]
     """The high bit of every byte that is not an ASCII letter."""
     lower = (word | _CASE_BITS) & _LOW_BITS
     return ~((lower + _TO_REACH_A) & ~(lower + _TO_PASS_Z) & ~word) & HIGH_BITS
 
 
-@njit(cache=True, nogil=True)
+@part
 def lowest_byte(high_bits):  # type: ignore[no-untyped-def]
     """Which byte the lowest of some high bits belongs to, and a mask of all bytes before it."""
     unit = (high_bits & (~high_bits + _ONE)) >> _SEVEN
     return np.int64(unit * _PLACES >> _FIFTY_SIX), unit - _ONE
 
 
-@njit(cache=True, nogil=True)
+@part
 def gather(text, start, end):  # type: ignore[no-untyped-def]
     """Up to eight bytes as one word, read one by one: near the end of the text there are no eight to load."""
     word = _ZERO

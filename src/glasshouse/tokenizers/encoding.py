@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from glasshouse.tokenizers.addresses import array_at, write_address
+from glasshouse.tokenizers.compiling import kernel, part
 from glasshouse.tokenizers.known_pieces import follow_known
 from glasshouse.tokenizers.merging import WORK, merge_piece
 from glasshouse.tokenizers.piece_table import SHORT, SLOT, find_slot, move_slots, piece_key
@@ -33,7 +33,7 @@ FOURTH, USED, STORED, SPANNED, WRITTEN = (np.int64(entry) for entry in range(16,
 _THIRTY_TWO = np.uint64(32)
 
 
-@njit(cache=True, nogil=True)
+@part
 def keep_piece(text, start, end, slots, store, spans, work, count, book):  # type: ignore[no-untyped-def]
     """Put a piece and its ids, which lie at the front of `work`, into the table."""
     length = end - start
@@ -57,7 +57,7 @@ def keep_piece(text, start, end, slots, store, spans, work, count, book):  # typ
     book[USED] += 1
 
 
-@njit(cache=True, nogil=True)
+@part
 def encode_span(text, book, start, stop):  # type: ignore[no-untyped-def]
     """Encode text[start:stop]; returns how many ids there are now, or ~position where there was no room to go on."""
     classes, slots = array_at(book, CLASSES, np.uint8), array_at(book, SLOTS, np.uint64)
@@ -90,13 +90,13 @@ def encode_span(text, book, start, stop):  # type: ignore[no-untyped-def]
     return ~start
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def encode_text(text, book, start):  # type: ignore[no-untyped-def]
     """Encode from `start` to the end; returns as above."""
     return encode_span(text, book, start, len(text))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def encode_each(text, book, start, stops, counts, index):  # type: ignore[no-untyped-def]
     """Encode texts that lie on end, from one on; notes after each how many ids there are, and returns as above."""
     while index < len(stops):
@@ -188,8 +188,8 @@ class PieceEncoder:
     def _empty(self, slots: int) -> None:
         """A new table, with nothing in it."""
         self._set(SLOTS, np.zeros(slots * SLOT, np.uint64))
-        self._set(STORE, np.empty(slots * 32, np.uint8))
-        self._set(SPANS, np.empty(slots * 8, np.int32))
+        self._set(STORE, np.empty(max(slots * 32, LONGEST_KEPT), np.uint8))
+        self._set(SPANS, np.empty(max(slots * 8, LONGEST_KEPT), np.int32))
         self._book[USED : SPANNED + 1] = 0
 
     def _set(self, entry: np.int64, array: np.ndarray) -> None:

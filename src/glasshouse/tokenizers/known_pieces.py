@@ -7,8 +7,8 @@ call for each piece would cost as much as the piece.
 """
 
 import numpy as np
-from numba import njit
 
+from glasshouse.tokenizers.compiling import part
 from glasshouse.tokenizers.eight_bytes import load, lowest_byte, not_letters
 from glasshouse.tokenizers.piece_table import SHORT, SLOT, find_slot, home, piece_key
 from glasshouse.tokenizers.splitting import APOSTROPHE, NEWLINE, NUMBER, OTHER, SPACE, piece_end
@@ -18,7 +18,7 @@ _BYTE, _TWO_BYTES, _FOUR_BYTES = np.uint64(0xFF), np.uint64(0xFFFF), np.uint64(0
 _FIRST, _SECOND, _SECOND_AND_THIRD = np.uint64(0x80), np.uint64(0x8000), np.uint64(0x808000)
 
 
-@njit(cache=True, nogil=True)
+@part
 def follow_known(text, start, stop, classes, fourth, slots, store, spans, ids, written):  # type: ignore[no-untyped-def]
     """Go on until a piece is not in the table; returns where that piece starts (or `stop`) and how many ids are written.
 

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-from numba import njit
+
+from glasshouse.tokenizers.compiling import kernel, part
 
 PAIR: Final = 4
 """Words of a pair's slot: the pair (left << 32 | right), its count, the last place where it occurs, its last step."""
@@ -29,7 +30,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _THIRTY_TWO = np.uint64(32)
 
 
-@njit(cache=True, nogil=True)
+@part
 def find_pair(pairs, pair):  # type: ignore[no-untyped-def]
     """Where a pair's slot begins; if the table lacks it, the empty slot where it belongs."""
     mask = len(pairs) // PAIR - 1
@@ -39,7 +40,7 @@ def find_pair(pairs, pair):  # type: ignore[no-untyped-def]
     return place * PAIR
 
 
-@njit(cache=True, nogil=True)
+@part
 def raise_pair(pairs, pair, times, piece, places, touched, counters):  # type: ignore[no-untyped-def]
     """Count a pair seen in a piece, and note the place. The first time in a step, list it as touched."""
     slot = find_pair(pairs, pair)
@@ -59,7 +60,7 @@ def raise_pair(pairs, pair, times, piece, places, touched, counters):  # type: i
         counters[TOUCHED] += 1
 
 
-@njit(cache=True, nogil=True)
+@part
 def place_candidate(heap, hole, size, count, pair):  # type: ignore[no-untyped-def]
     """Put a pair into a hole of the heap: let it rise, and if it does not, sink, until the best still comes first."""
     while hole > 0:
@@ -83,7 +84,7 @@ def place_candidate(heap, hole, size, count, pair):  # type: ignore[no-untyped-d
     heap[2 * hole], heap[2 * hole + 1] = count, pair
 
 
-@njit(cache=True, nogil=True)
+@part
 def spell(left, right, store, ends, spellings, counters):  # type: ignore[no-untyped-def]
     """The id of the token that two tokens spell together: a new one, unless it has been spelled before."""
     token = counters[TOKENS]
@@ -112,7 +113,7 @@ def spell(left, right, store, ends, spellings, counters):  # type: ignore[no-unt
     return token
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_pairs(symbols, ends, times, pairs, places, touched, counters, piece):  # type: ignore[no-untyped-def]
     """Count the pairs of the pieces from one on; returns the piece where the table of pairs was half full, or the end."""
     while piece < len(ends):
@@ -126,7 +127,7 @@ def count_pairs(symbols, ends, times, pairs, places, touched, counters, piece): 
     return piece
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def list_touched(pairs, touched, heap, counters):  # type: ignore[no-untyped-def]
     """Make candidates of all pairs whose count has grown."""
     for index in range(counters[TOUCHED]):
@@ -137,7 +138,7 @@ def list_touched(pairs, touched, heap, counters):  # type: ignore[no-untyped-def
     counters[TOUCHED] = 0
 
 
-@njit(cache=True, nogil=True)
+@part
 def merge_in_piece(symbols, start, length, pair, token, times, piece, pairs, places, touched, counters):  # type: ignore[no-untyped-def]
     """Merge a pair wherever it occurs in one piece, left to right, and keep the counts; returns the new length."""
     left, right = pair >> 32, pair & 0xFFFFFFFF
@@ -162,7 +163,7 @@ def merge_in_piece(symbols, start, length, pair, token, times, piece, pairs, pla
     return write - start
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def learn_steps(  # type: ignore[no-untyped-def]
     symbols, starts, lengths, times, pairs, places, touched, heap, store, ends, spellings, merges, counters, most
 ):
@@ -202,7 +203,7 @@ def learn_steps(  # type: ignore[no-untyped-def]
         counters[MERGES] = step + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def move_pairs(old, new):  # type: ignore[no-untyped-def]
     """Put the pairs of one table into another, larger one."""
     for slot in range(0, len(old), PAIR):

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numba import njit
+
+from glasshouse.tokenizers.compiling import kernel, part
 
 SHORT: Final = 48
 """The longest piece, in bytes, for which looking at every neighbour is cheaper than keeping a heap."""
@@ -36,7 +37,7 @@ def merge_table(merges: Sequence[tuple[int, int, int]]) -> np.ndarray:
     return table
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill_merge_table(table, keys, made):  # type: ignore[no-untyped-def]
     mask = np.uint64(len(table) // 2 - 1)
     for rank in range(len(keys)):
@@ -47,7 +48,7 @@ def _fill_merge_table(table, keys, made):  # type: ignore[no-untyped-def]
         table[np.int64(place) * 2 + 1] = np.uint64(rank) << _THIRTY_TWO | made[rank]
 
 
-@njit(cache=True, nogil=True)
+@part
 def find_merge(table, left, right):  # type: ignore[no-untyped-def]
     """`rank << 32 | id` of a pair, or all ones: larger than any rank."""
     key = left << _THIRTY_TWO | right
@@ -62,7 +63,7 @@ def find_merge(table, left, right):  # type: ignore[no-untyped-def]
         place = (place + _ONE) & mask
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def merge_short(work, count, table):  # type: ignore[no-untyped-def]
     """Merge the ids at the front of `work`, looking at every neighbour each time; returns how many are left."""
     for index in range(count - 1):
@@ -86,7 +87,7 @@ def merge_short(work, count, table):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True, nogil=True)
+@part
 def push(heap, bottom, size, entry):  # type: ignore[no-untyped-def]
     """Add to the binary heap that starts at `bottom`, whose smallest entry comes first."""
     child = size
@@ -99,7 +100,7 @@ def push(heap, bottom, size, entry):  # type: ignore[no-untyped-def]
     heap[bottom + child] = entry
 
 
-@njit(cache=True, nogil=True)
+@part
 def pop(heap, bottom, size):  # type: ignore[no-untyped-def]
     """Take the smallest entry out of the heap of `size` entries that starts at `bottom`."""
     smallest, entry = heap[bottom], heap[bottom + size - 1]
@@ -119,7 +120,7 @@ def pop(heap, bottom, size):  # type: ignore[no-untyped-def]
     return smallest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def merge_long(work, count, table):  # type: ignore[no-untyped-def]
     """The same, with a heap of `rank << 32 | position`.
 
@@ -168,7 +169,7 @@ def merge_long(work, count, table):  # type: ignore[no-untyped-def]
     return kept
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def merge_piece(text, start, end, byte_ids, table, work):  # type: ignore[no-untyped-def]
     """The ids of one piece, left at the front of `work`; returns how many. A byte without an id (-1) is left out."""
     count = np.int64(0)

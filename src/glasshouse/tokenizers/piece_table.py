@@ -8,8 +8,8 @@ lie in a store, and they are compared. A length of zero marks an empty slot. Not
 from typing import Final
 
 import numpy as np
-from numba import njit
 
+from glasshouse.tokenizers.compiling import kernel, part
 from glasshouse.tokenizers.eight_bytes import gather
 
 SLOT: Final = 4
@@ -24,7 +24,7 @@ _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@part
 def piece_key(text, start, end):  # type: ignore[no-untyped-def]
     """The two words that stand for a piece: its bytes, or for a long one a hash, which alone proves nothing, and a mark."""
     length = end - start
@@ -39,13 +39,13 @@ def piece_key(text, start, end):  # type: ignore[no-untyped-def]
     return digest, _LONG
 
 
-@njit(cache=True, nogil=True)
+@part
 def home(first, second, length):  # type: ignore[no-untyped-def]
     """A number whose low bits say where the search for a piece begins."""
     return (first ^ second * _SECOND_MULTIPLIER ^ length) * _MULTIPLIER >> _THIRTY_TWO
 
 
-@njit(cache=True, nogil=True)
+@part
 def find_slot(slots, first, second, text, start, end, store):  # type: ignore[no-untyped-def]
     """Where in `slots` a piece's slot begins; if the table lacks it, the empty slot where it belongs."""
     length = np.uint64(end - start)
@@ -71,7 +71,7 @@ def find_slot(slots, first, second, text, start, end, store):  # type: ignore[no
         place = (place + _ONE) & mask
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def move_slots(old, new):  # type: ignore[no-untyped-def]
     """Put the slots of one table into another, larger one."""
     mask = np.uint64(len(new) // SLOT - 1)

@@ -9,8 +9,8 @@ import functools
 from typing import Final
 
 import numpy as np
-from numba import njit
 
+from glasshouse.tokenizers.compiling import kernel, part
 from glasshouse.tokenizers.unicode_classes import LETTER as LETTER_BIT
 from glasshouse.tokenizers.unicode_classes import NUMBER as NUMBER_BIT
 from glasshouse.tokenizers.unicode_classes import WHITESPACE as WHITESPACE_BIT
@@ -43,7 +43,7 @@ def machine_classes() -> np.ndarray:
     return table
 
 
-@njit(cache=True, nogil=True)
+@part
 def class_at(text, position, classes):  # type: ignore[no-untyped-def]
     """The class of the code point that starts at a position, and how many bytes it takes."""
     first = np.int64(text[position])
@@ -59,7 +59,7 @@ def class_at(text, position, classes):  # type: ignore[no-untyped-def]
     return np.int64(classes[(first & 0x07) << 18 | second << 12 | third << 6 | fourth]), 4
 
 
-@njit(cache=True, nogil=True)
+@part
 def run_end(text, position, stop, classes, kind, longest):  # type: ignore[no-untyped-def]
     """The end of the run of at most `longest` code points of one class."""
     while position < stop and longest > 0:
@@ -71,14 +71,14 @@ def run_end(text, position, stop, classes, kind, longest):  # type: ignore[no-un
     return position
 
 
-@njit(cache=True, nogil=True)
+@part
 def contraction_end(text, position, stop, either_case):  # type: ignore[no-untyped-def]
     """The end of 's 't 're 've 'm 'll 'd whose apostrophe is at a position, or 0."""
     if position + 1 >= stop:
         return 0
     lower = 0x20 if either_case else 0
     first = np.int64(text[position + 1]) | lower
-    if first == _S or first == _T or first == _M or first == _D:  # noqa: SIM109 - a tuple would compile to a loop
+    if first == _S or first == _T or first == _M or first == _D:
         return position + 2
     if position + 2 >= stop:
         return 0
@@ -93,7 +93,7 @@ def contraction_end(text, position, stop, either_case):  # type: ignore[no-untyp
     return 0
 
 
-@njit(cache=True, nogil=True)
+@part
 def whitespace_end(text, start, stop, classes, newlines_first):  # type: ignore[no-untyped-def]
     r"""The end of the piece that starts with whitespace which no following sign takes with it.
 
@@ -115,7 +115,7 @@ def whitespace_end(text, start, stop, classes, newlines_first):  # type: ignore[
     return position
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def piece_end(text, start, stop, classes, fourth):  # type: ignore[no-untyped-def]
     """The end of the piece that starts at `start`; `fourth` chooses the GPT-4 pattern, else it is GPT-2's."""
     sign = np.int64(text[start])

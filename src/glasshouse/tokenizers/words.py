@@ -44,16 +44,17 @@ class Words(Tokenizer):
     def __init__(self, texts: Sequence[str], specials: Mapping[str, int], unknown: str = UNKNOWN) -> None:
         super().__init__([text.encode() if text in specials else b" " + text.encode() for text in texts], specials)
         self._texts = list(texts)
-        self._ids = {text: id for id, text in enumerate(texts)}
+        self._ids = {text: id for id, text in enumerate(texts) if text not in specials}
         self._unknown_text = unknown
+        self._unknown = self._texts.index(unknown)
 
     @property
     def unknown(self) -> int | None:
-        return self._ids[self._unknown_text]
+        return self._unknown
 
     def _encode_ordinary(self, text: str) -> np.ndarray:
         encoded(text, "utf-8")
-        ids, unknown = self._ids, self.unknown
+        ids, unknown = self._ids, self._unknown
         return np.array([ids.get(word, unknown) for word in word_pattern().findall(text)], np.int32)
 
     def decode(self, ids: Iterable[int]) -> str:

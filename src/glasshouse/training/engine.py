@@ -43,7 +43,8 @@ class Engine:
     def __init__(self, spec: Spec, steps: int, task: Task, model: nn.Module, train: Shard, device: torch.device) -> None:
         self.spec, self.steps, self.task, self.train, self.device = spec, steps, task, train, device
         self.model = model.to(device).train()
-        self.forward = torch.compile(self.model) if spec.training.compile else self.model
+        # The loss is compiled with the model, so that the logits need not be written out for it in float32.
+        self.loss_sum = torch.compile(task.loss_sum) if spec.training.compile else task.loss_sum
         self.optimiser = catalogue.find("optimiser", spec.training.optimiser).build(self.model, spec.training)
         self.examples = task.examples(train)
         # On an accelerator a check would wait for the device, so a bad step latches there: the fused optimiser skips
@@ -82,7 +83,7 @@ class Engine:
         total = torch.zeros((), device=self.device)
         for part in _parts(batch, training.accumulate, self.device):
             with precision.context(training.precision, self.device):
-                loss = self.task.loss_sum(self.forward, part) / count
+                loss = self.loss_sum(self.model, part) / count
             loss.backward()
             total += loss.detach()
         return total

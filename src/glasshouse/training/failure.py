@@ -32,12 +32,12 @@ def examine(engine: Engine, step: int, batch: Batch) -> tuple[float, list[Findin
     Outputs come first; where all of those are finite, the gradients of parameters, from the output back.
     """
     findings: list[Finding] = []
-    forward, engine.forward = engine.forward, engine.model  # a compiled model does not see hooks
+    compiled, engine.loss_sum = engine.loss_sum, engine.task.loss_sum  # what is compiled does not see hooks
     try:
         with _outputs(engine.model, findings):
             loss = float(engine.gradients(step, batch))
     finally:
-        engine.forward = forward
+        engine.loss_sum = compiled
     for name, parameter in reversed(list(engine.model.named_parameters())):
         if parameter.grad is not None:
             findings.append(_finding(name, "gradient", parameter.grad))

@@ -9,14 +9,6 @@ from types import FrameType
 from glasshouse.records.progress import say
 
 
-class Interrupted(Exception):
-    """The run was asked to stop and has saved; `code` is what the process should exit with."""
-
-    def __init__(self, number: int, message: str) -> None:
-        super().__init__(message)
-        self.code = 128 + number
-
-
 class Watch:
     """Remembers the first signal."""
 

@@ -13,11 +13,11 @@ from glasshouse.records.checkpoint import Checkpoint
 from glasshouse.records.folder import RunFolder
 from glasshouse.records.progress import say
 from glasshouse.specs import catalogue, reading
-from glasshouse.specs.errors import RunError
+from glasshouse.specs.errors import Interrupted, RunError
 from glasshouse.training import devices, failure, peak, plan
 from glasshouse.training.display import Display, showing
 from glasshouse.training.engine import Engine, NotFinite, Taken, load_weights
-from glasshouse.training.interrupt import Interrupted, Watch, watching
+from glasshouse.training.interrupt import Watch, watching
 from glasshouse.training.job import Job
 from glasshouse.training.loggers import Logger
 

@@ -1,0 +1,5 @@
+"""`python -m glasshouse`: the command, where the program is not installed beside Python."""
+
+from glasshouse.cli import main
+
+main()

@@ -1,0 +1,679 @@
+"""What cannot be is refused in one sentence: the rule, the value, the remedy. Nothing half-made stays behind."""
+
+import gzip
+import hashlib
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from glasshouse.records.folder import RunFolder
+
+from .conftest import STEPS
+from .program import (
+    SMALL,
+    Outcome,
+    call,
+    change_facts,
+    checkpoints,
+    finish,
+    folders,
+    losses,
+    refused,
+    resume,
+    some_text,
+    start,
+    train,
+    weights,
+    worked,
+)
+
+TWO_STEPS = ("training.steps=2", "evaluation.every=2")
+
+
+def train_on(name: str, *overrides: str) -> Outcome:
+    """Train on a file of that name."""
+    return train(*TWO_STEPS, f"data.files={name}", *overrides)
+
+
+@contextmanager
+def no_longer_than(seconds: int) -> Iterator[None]:
+    """Fail, and not hang, where what is tested goes round in circles."""
+
+    def stop(*_: object) -> None:
+        pytest.fail(f"it took more than {seconds} seconds")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# Text.
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("empty.txt", b"", ["empty.txt is empty", "give a file with text"]),
+        ("mark.txt", b"\xef\xbb\xbf", ["mark.txt is empty"]),
+        ("empty.gz", gzip.compress(b""), ["empty.gz is empty"]),
+        ("binary.txt", bytes(range(256)) * 40, ["binary.txt is a binary file", "zero byte at 0"]),
+        ("latin.txt", ("caf\u00e9 " * 2000).encode("latin-1"), ["latin.txt is not UTF-8", "byte 3", "iconv"]),
+        ("cut.txt", (some_text() + "\u00e9").encode()[:-1], ["cut.txt is not UTF-8"]),
+        ("wide.txt", some_text().encode("utf-16"), ["wide.txt is UTF-16", "iconv -f utf-16"]),
+        ("wide-be.txt", b"\xfe\xff" + some_text().encode("utf-16-be"), ["wide-be.txt is UTF-16", "iconv"]),
+        ("short.gz", gzip.compress(some_text().encode())[:-2000], ["short.gz is not a whole gzip file", "again"]),
+        ("wrong.gz", gzip.compress(some_text().encode())[:-8] + b"wrong---", ["wrong.gz is not a whole gzip file"]),
+        ("magic.gz", b"\x1f\x8b", ["magic.gz is not a whole gzip file"]),
+        ("noise.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + b"\xff" * 200, ["noise.gz is not a whole gzip"]),
+    ],
+)
+def test_files_that_are_no_text(runs: Path, name: str, content: bytes, words: list[str]) -> None:
+    Path(name).write_bytes(content)
+    refused(train_on(name), *words)
+    assert folders(runs) == []
+    refused(call("train", "language-model", *SMALL, f"data.files={name}", "--dry-run"), *words)
+    refused(call("tokenizer", "train", name, "--vocabulary", "300"), *words)
+    assert not Path("tokenizer.json").exists()
+
+
+def test_a_missing_file(runs: Path) -> None:
+    refused(train_on("nowhere.txt"), "nowhere.txt", "No such file", "check the path")
+    assert folders(runs) == []
+
+
+def test_one_missing_file_of_two(runs: Path, text: Path) -> None:
+    refused(train_on(f"[{text},nowhere.txt]"), "nowhere.txt", "No such file")
+    assert folders(runs) == []
+
+
+def test_a_folder_as_a_file(runs: Path) -> None:
+    os.mkdir("texts")
+    refused(train_on("texts"), "texts is a folder", "name the files in it")
+    assert folders(runs) == []
+
+
+def test_no_text_at_all(runs: Path) -> None:
+    refused(train(*TWO_STEPS), "no text is given", "data.files=mine.txt")
+    refused(train(*TWO_STEPS, "data.files=[]"), "no text is given")
+    assert folders(runs) == []
+
+
+def test_a_name_that_is_refused_can_be_used_again(runs: Path, text: Path) -> None:
+    refused(train_on("nowhere.txt"))
+    shutil.copy(text, "nowhere.txt")
+    worked(train_on("nowhere.txt"))
+    assert folders(runs) == ["tiny"]
+
+
+def test_one_long_line_works() -> None:
+    Path("line.txt").write_text(some_text(separators=" "))
+    worked(train_on("line.txt"))
+
+
+def test_one_long_word_works() -> None:
+    Path("word.txt").write_text(some_text(separators="x"))
+    worked(train_on("word.txt"))
+
+
+def test_one_short_line(runs: Path) -> None:
+    Path("line.txt").write_text("to be or not to be")
+    refused(train_on("line.txt"), "data.vocabulary=300 is more than this text can give", "or give it more text")
+    assert folders(runs) == []
+
+
+def test_a_vocabulary_larger_than_the_text_can_give(runs: Path, text: Path) -> None:
+    message = refused(train_on(str(text), "data.vocabulary=100000"), "data.vocabulary=100000", "choose")
+    possible = message.split("choose data.vocabulary=")[1].split()[0]
+    worked(train(*TWO_STEPS, f"data.files={text}", f"data.vocabulary={possible}", name="fits"))
+    assert folders(runs) == ["fits"]
+
+
+@pytest.mark.parametrize(("tokenizer", "size"), [("byte-pair", "100"), ("words", "2"), ("characters", "2")])
+def test_a_vocabulary_too_small(runs: Path, text: Path, tokenizer: str, size: str) -> None:
+    outcome = train_on(str(text), f"data.vocabulary={size}", f"data.tokenizer={tokenizer}")
+    refused(outcome, f"vocabulary={size} is too small", "or more")
+    assert folders(runs) == []
+
+
+def test_a_text_shorter_than_the_context(runs: Path) -> None:
+    Path("short.txt").write_text("to be or not to be\n")
+    overrides = ("data.tokenizer=characters", "data.context=64")
+    refused(train_on("short.txt", *overrides), "data.context=64", "too few", "shorter context")
+    assert folders(runs) == []
+
+
+def test_json_lines_with_a_bad_line(runs: Path) -> None:
+    Path("bad.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n{"text": \n{"text": "four"}\n')
+    refused(train_on("bad.jsonl"), "bad.jsonl, line 3, is not JSON")
+    assert folders(runs) == []
+
+
+def test_json_lines_without_the_field(runs: Path) -> None:
+    Path("bodies.jsonl").write_text('{"id": 1, "body": "one"}\n')
+    refused(train_on("bodies.jsonl"), "bodies.jsonl, line 1", "'text'", "id, body", "data.field=NAME")
+    refused(call("tokenizer", "train", "bodies.jsonl", "--vocabulary", "300"), "line 1", "'text'")
+    assert folders(runs) == []
+
+
+def test_json_lines_that_are_no_objects(runs: Path) -> None:
+    Path("numbers.jsonl").write_text("1\n2\n")
+    refused(train_on("numbers.jsonl"), "numbers.jsonl, line 1", "'text'")
+    assert folders(runs) == []
+
+
+def test_json_lines_with_empty_texts_only(runs: Path) -> None:
+    Path("blank.jsonl").write_text('{"text": ""}\n' * 9)
+    refused(train_on("blank.jsonl"), "blank.jsonl", "no line has any text", "'text'")
+    assert folders(runs) == []
+
+
+def test_json_lines_with_too_few_documents(runs: Path) -> None:
+    rows = [json.dumps({"text": some_text(seed=seed)}) for seed in range(2)]
+    Path("few.jsonl").write_text("\n".join([*rows, *rows]))
+    refused(train_on("few.jsonl"), "2 different documents are too few", "data.validation=0 data.test=0")
+    assert folders(runs) == []
+    worked(train_on("few.jsonl", "data.validation=0", "data.test=0"))
+
+
+def test_half_a_surrogate_pair(runs: Path) -> None:
+    Path("half.jsonl").write_text('{"text": "\\ud800"}\n' + json.dumps({"text": some_text()}) + "\n")
+    refused(train_on("half.jsonl", "data.validation=0", "data.test=0"), "surrogate", "U+D800")
+    assert folders(runs) == []
+
+
+def test_evaluate_on_a_file_that_cannot_be(run: Path) -> None:
+    Path("empty.txt").write_text("")
+    Path("binary.txt").write_bytes(bytes(1000))
+    refused(call("evaluate", "tiny", "--data", "empty.txt"), "empty.txt")
+    refused(call("evaluate", "tiny", "--data", "binary.txt"), "binary.txt is a binary file")
+    refused(call("evaluate", "tiny", "--data", "nowhere.txt"), "nowhere.txt", "No such file")
+    refused(call("evaluate", "tiny", "--data", "."), "folder")
+
+
+# Specs.
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (["model.heads=3", "model.width=64"], ["model.heads=3 does not divide model.width=64", "1, 2, 4, 8"]),
+        (["model.width=18", "model.heads=6"], ["rotary", "even head width", "3", "model.heads"]),
+        (["model.widht=64"], ["no field 'model.widht'", "did you mean 'model.width'"]),
+        (["width=64"], ["no field 'width'", "did you mean 'model.width'"]),
+        (["training.width=64"], ["no field 'training.width'", "did you mean 'model.width'"]),
+        (["modle.width=64"], ["no field 'modle.width'", "model.width"]),
+        (["nonsense"], ["'nonsense' is not field=value", "model.width=64"]),
+        (["model.width"], ["'model.width' is not field=value"]),
+        (["model.width="], ["model.width='' is not a whole number"]),
+        (["model.width=1.5"], ["model.width='1.5' is not a whole number"]),
+        (["model.width=0"], ["model.width=0 is below 1"]),
+        (["model.tied=maybe"], ["model.tied='maybe'", "true or false"]),
+        (["model.position=rotery"], ["model.position='rotery'", "did you mean 'rotary'"]),
+        (["model.kind=encoder"], ["model.kind='encoder'", "decoder"]),
+        (["task=nothing"], ["task='nothing'", "next-token"]),
+        (["data.tokenizer=bytes-pair"], ["data.tokenizer='bytes-pair'", "did you mean 'byte-pair'"]),
+        (["data.source=shakespear"], ["data.source='shakespear'", "did you mean 'shakespeare'"]),
+        (["data.pattern=gpt-3"], ["data.pattern='gpt-3'", "gpt-2, gpt-4"]),
+        (["data.context=1"], ["data.context=1 is below 2"]),
+        (["data.validation=0.9"], ["data.validation=0.9 is above 0.5"]),
+        (["data.tokenizer_file=nowhere.json"], ["nowhere.json", "No such file"]),
+        (["data.source=state-of-the-union", "data.files=a.txt"], ["data.source", "data.files", "give one of them"]),
+        (["training.optimiser=adam"], ["training.optimiser='adam'", "did you mean 'adamw'"]),
+        (["training.loggers=[paper]"], ["training.loggers='paper'", "tensorboard"]),
+        (["training.steps=-1"], ["training.steps=-1 is below 0"]),
+        (["training.steps=abc"], ["training.steps='abc' is not a whole number"]),
+        (["training.steps=inf"], ["training.steps='inf' is not a whole number"]),
+        (["training.steps=0"], ["training.steps=0", "training.epochs=0", "exactly one"]),
+        (["training.steps=5", "training.epochs=1"], ["training.steps=5", "training.epochs=1", "exactly one"]),
+        (["training.epochs=inf"], ["training.epochs", "finite"]),
+        (["training.learning_rate=nan"], ["training.learning_rate", "NaN", "finite"]),
+        (["training.learning_rate=inf"], ["training.learning_rate", "finite"]),
+        (["training.learning_rate=fast"], ["training.learning_rate='fast' is not a number"]),
+        (["training.learning_rate=-1"], ["training.learning_rate=-1 is below 0"]),
+        (["training.batch=4", "training.accumulate=3"], ["training.accumulate=3 does not divide training.batch=4"]),
+        (["training.schedule=cosin"], ["training.schedule='cosin'", "did you mean 'cosine'"]),
+        (["evaluation.stride=1000"], ["evaluation.stride=1000", "data.context=16"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) and "=" in value[0] else "",
+)
+def test_specs_that_cannot_be(runs: Path, text: Path, overrides: list[str], words: list[str]) -> None:
+    base = [] if any(change.startswith("data.source") for change in overrides) else [f"data.files={text}"]
+    steps = [] if any(change.startswith(("training.steps", "training.epochs")) for change in overrides) else TWO_STEPS
+    refused(train(*base, *steps, *overrides), *words)
+    assert folders(runs) == []
+
+
+def test_an_unknown_recipe(runs: Path) -> None:
+    for outcome in (call("train", "demo"), call("recipes", "demo"), call("doctor", "demo")):
+        refused(outcome, "no recipe 'demo'", "demo-lm", "language-model")
+    refused(call("train", "demo-ml"), "did you mean 'demo-lm'")
+    assert folders(runs) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"[model\nwidth = 1", ["mine.toml is not TOML"]),
+        (b"\xff\xfe", ["mine.toml is not TOML"]),
+        (b"[model]\nwidht = 1", ["model.widht", "model.width"]),
+        (b"model = 1", ["model is a section"]),
+        (b"[model]\nwidth = 'wide'", ["model.width='wide'", "whole number"]),
+        (b"task = 1", ["task=1"]),
+    ],
+)
+def test_a_spec_file_that_cannot_be(runs: Path, content: bytes, words: list[str]) -> None:
+    Path("mine.toml").write_bytes(content)
+    refused(call("train", "mine.toml", "data.source=state-of-the-union"), *words)
+    assert folders(runs) == []
+
+
+def test_a_missing_spec_file(runs: Path) -> None:
+    refused(call("train", "mine.toml"), "no spec file mine.toml")
+    assert folders(runs) == []
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda", "mps", "auto:1", "cpu:x", "cuda:x"])
+def test_a_device_that_is_not_there(run: Path, runs: Path, text: Path, device: str) -> None:
+    import torch
+
+    if (device.startswith("cuda") and torch.cuda.is_available()) or (device == "mps" and torch.backends.mps.is_available()):
+        pytest.skip(f"this machine has {device}")
+    name = device.split(":")[0] if device.startswith("cuda") else device
+    refused(call("train", "language-model", *SMALL, *TWO_STEPS, f"data.files={text}", "--device", device), name)
+    refused(call("sample", "tiny", "--device", device), name)
+    refused(call("resume", "tiny", "--device", device), name)
+    refused(call("doctor", "--device", device), name)
+    assert folders(runs) == ["tiny"]
+
+
+# Options.
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--temperature -1", ["temperature=-1", "0 (greedy) or more"]),
+        ("--temperature nan", ["temperature=nan"]),
+        ("--temperature inf", ["temperature=inf"]),
+        ("--top-p 0", ["top_p=0", "above 0 and at most 1"]),
+        ("--top-p 1.5", ["top_p=1.5"]),
+        ("--top-k -1", ["top_k=-1"]),
+        ("--min-p 2", ["min_p=2", "between 0 and 1"]),
+        ("--repetition-penalty 0", ["repetition_penalty=0", "above 0"]),
+        ("--repetition-penalty inf", ["repetition_penalty=inf"]),
+        ("--tokens 0", ["tokens=0", "1 or more"]),
+        ("--seed -1", ["seed=-1", "0 or more"]),
+    ],
+)
+def test_sampling_that_cannot_be(run: Path, options: str, words: list[str]) -> None:
+    outcome = call("sample", "tiny", "--prompt", "ba", *options.split())
+    refused(outcome, *words)
+    assert outcome.out == ""
+
+
+@pytest.mark.parametrize("options", ["--tokens many", "--count 0", "--nonsense", "--top-p"])
+def test_options_that_are_none(run: Path, options: str) -> None:
+    outcome = call("sample", "tiny", *options.split())
+    assert outcome.code == 2
+    assert "Traceback" not in outcome.err
+    assert options.split()[0] in outcome.err
+
+
+def test_a_prompt_that_is_not_text(run: Path) -> None:
+    # What Python makes of a byte on the command line that is not UTF-8.
+    refused(call("sample", "tiny", "--prompt", "ba\udcff"), "surrogate")
+
+
+def test_tokenizers_that_cannot_be(runs: Path, text: Path, run: Path) -> None:
+    refused(call("tokenizer", "train", str(text), "--kind", "morse"), "morse", "byte-pair, characters, words")
+    refused(call("tokenizer", "train", str(text), "--vocabulary", "10"), "vocabulary=10 is too small")
+    refused(call("tokenizer", "train", str(text), "--pattern", "gpt-3", "--vocabulary", "300"), "gpt-3", "gpt-4")
+    refused(call("tokenizer", "train", str(text), "--vocabulary", "300", "--output", "no/where.json"), "no/where.json")
+    refused(call("tokenizer", "show", "nowhere.json", "--text", "a"), "nowhere.json", "No such file")
+    os.mkdir("empty")
+    refused(call("tokenizer", "show", "empty", "--text", "a"), "empty/tokenizer.json", "No such file")
+    Path("wrong.json").write_text('{"model": {"type": "Unigram"}}')
+    refused(call("tokenizer", "show", "wrong.json", "--text", "a"), "wrong.json", "Unigram", "supported are")
+    Path("broken.json").write_text('{"model": ')
+    refused(call("tokenizer", "show", "broken.json", "--text", "a"), "broken.json", "not JSON")
+
+
+def test_an_unknown_data_set() -> None:
+    for command in ("get", "show"):
+        refused(call("data", command, "shakespear"), "shakespear", "did you mean 'shakespeare'")
+
+
+# Runs.
+
+
+@pytest.mark.parametrize("command", ["resume", "evaluate", "sample", "report", "replay"])
+def test_an_unknown_run(run: Path, command: str) -> None:
+    refused(call(command, "tinny"), "no run 'tinny'", "did you mean 'tiny'", "the runs in")
+    refused(call(command, "no/where"), "no run 'no/where'")
+    refused(call(command, "."), "is not a run folder", "spec.toml")
+
+
+def test_an_unknown_run_where_there_is_none(runs: Path) -> None:
+    refused(call("sample", "tiny"), "no run 'tiny'", "there are no runs in")
+
+
+@pytest.mark.parametrize("command", ["resume", "evaluate", "sample", "report", "replay"])
+def test_a_run_from_a_newer_version(run: Path, command: str) -> None:
+    change_facts(run, format=99)
+    refused(call(command, "tiny"), "newer Glasshouse", "99", "pip install --upgrade")
+    worked(call("runs"))
+
+
+def test_an_existing_name(run: Path, text: Path, finished: Path) -> None:
+    refused(train_on(str(text)), "a run 'tiny' already", "another --name", "glasshouse resume tiny")
+    assert weights(run) == weights(finished)
+
+
+@pytest.mark.parametrize("name", ["../x", ".hidden", "a b", "a/b", "-x", "x" * 200, "é"])
+def test_a_bad_name(runs: Path, text: Path, name: str) -> None:
+    outcome = call("train", "language-model", *SMALL, *TWO_STEPS, f"data.files={text}", f"--name={name}")
+    refused(outcome, repr(name), "letters, digits")
+    assert folders(runs) == []
+    assert not Path("x").exists()
+
+
+def test_a_run_in_use(run: Path, finished: Path) -> None:
+    shutil.rmtree(checkpoints(run)[-1])
+    with RunFolder(run).locked():
+        refused(resume(), "tiny is in use", str(os.getpid()), "--name")
+        worked(call("sample", "tiny", "--tokens", "2"))
+    worked(resume())
+    assert weights(run) == weights(finished)
+
+
+def test_a_file_where_the_runs_folder_should_be(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("occupied").write_text("")
+    monkeypatch.setenv("GLASSHOUSE_RUNS", "occupied")
+    with no_longer_than(seconds=20):
+        refused(call("train", "language-model", *SMALL, *TWO_STEPS, f"data.files={text}"), "occupied")
+        refused(train_on(str(text)), "occupied", "GLASSHOUSE_RUNS")
+    assert Path("occupied").read_text() == ""
+
+
+def test_a_file_where_the_cache_should_be(runs: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("occupied").write_text("")
+    monkeypatch.setenv("GLASSHOUSE_CACHE", "occupied")
+    refused(train_on(str(text)), "occupied", "GLASSHOUSE_CACHE")
+    assert folders(runs) == []
+
+
+def test_a_text_that_has_changed_since(run: Path, runs: Path) -> None:
+    Path("mine.txt").write_text(some_text(seed=5))
+    worked(train("training.steps=2", "data.files=mine.txt", name="mine"))
+    shutil.rmtree(checkpoints(runs / "mine")[-1])
+    Path("mine.txt").write_text(some_text(seed=6))
+    refused(resume("mine"), "mine has changed since the run began", "put the old text back")
+    Path("mine.txt").unlink()
+    refused(resume("mine"), "mine.txt", "No such file")
+
+
+# Damage. A damaged file costs the steps since the last good checkpoint and no more.
+
+
+def cut_in_half(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def flip_a_bit(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(bytes(content))
+
+
+def put_a_stranger(file: Path) -> None:
+    file.write_bytes(b"\x80\x04\x95\x10\x00\x00\x00\x00\x00\x00\x00\x8c\x08builtins\x94.")
+
+
+def empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "optimiser.safetensors", "state.json"])
+@pytest.mark.parametrize("damage", [cut_in_half, flip_a_bit, put_a_stranger, empty, Path.unlink])
+def test_a_damaged_checkpoint(run: Path, finished: Path, name: str, damage: Callable[[Path], None]) -> None:
+    newest = checkpoints(run)[-1]
+    if name == "state.json" and damage is flip_a_bit:
+        # A flipped bit in a number of the JSON is not always an error to a reader: damage its structure instead.
+        (newest / name).write_bytes((newest / name).read_bytes().replace(b":", b";", 1))
+    else:
+        damage(newest / name)
+    sampled = worked(call("sample", "tiny", "--tokens", "2"))
+    assert newest.name in sampled.err
+    outcome = worked(resume())
+    assert newest.name in outcome.err
+    assert "the one before it is used" in outcome.err
+    assert "step 8/8" in outcome.err
+    assert weights(run) == weights(finished)
+    assert losses(run) == losses(finished)
+
+
+def test_every_checkpoint_damaged(run: Path, finished: Path) -> None:
+    for checkpoint in checkpoints(run):
+        cut_in_half(checkpoint / "model.safetensors")
+    refused(call("sample", "tiny"), "glasshouse resume tiny")
+    worked(resume())
+    assert weights(run) == weights(finished)
+    assert losses(run) == losses(finished)
+
+
+def test_a_file_of_another_format_with_a_fitting_checksum(run: Path, finished: Path) -> None:
+    newest = checkpoints(run)[-1]
+    put_a_stranger(newest / "model.safetensors")
+    state = json.loads((newest / "state.json").read_text())
+    found = hashlib.blake2b((newest / "model.safetensors").read_bytes(), digest_size=16).hexdigest()
+    state["checksums"]["model.safetensors"] = found
+    (newest / "state.json").write_text(json.dumps(state))
+    outcome = worked(resume())
+    assert "not a safetensors file" in outcome.err
+    assert weights(run) == weights(finished)
+
+
+def test_a_checkpoint_of_another_model(run: Path, runs: Path, text: Path) -> None:
+    worked(train(*STEPS, f"data.files={text}", "model.width=32", name="wider"))
+    shutil.rmtree(checkpoints(run)[-1])
+    shutil.copytree(checkpoints(runs / "wider")[-1], run / "checkpoints" / "step-00000008")
+    # It is whole, so nothing is deleted; the message says which folder does not fit, and how.
+    change_facts(run, status="training")
+    refused(resume(), "step-00000008", "shape")
+    refused(call("sample", "tiny"), "step 8", "shape")
+
+
+def test_a_foreign_folder_among_the_checkpoints(run: Path, finished: Path) -> None:
+    shutil.rmtree(checkpoints(run)[-1])
+    (run / "checkpoints" / "step-old").mkdir()
+    (run / "checkpoints" / "notes.txt").write_text("mine")
+    worked(call("sample", "tiny", "--tokens", "2"))
+    worked(resume())
+    assert weights(run) == (finished / "checkpoints" / "step-00000008" / "model.safetensors").read_bytes()
+
+
+def test_the_best_checkpoint_damaged_before_the_end(run: Path) -> None:
+    # As after an early best that no later evaluation reached: it is kept for the end, beside the latest two.
+    shutil.copytree(run / "checkpoints" / "step-00000006", run / "checkpoints" / "step-00000004")
+    for checkpoint in checkpoints(run)[1:]:
+        state = json.loads((checkpoint / "state.json").read_text())
+        state["values"]["best"] = {"step": 4, "value": 0.001}
+        (checkpoint / "state.json").write_text(json.dumps(state))
+    cut_in_half(run / "checkpoints" / "step-00000004" / "model.safetensors")
+    change_facts(run, status="training", outcome=None, best=None)
+    outcome = worked(resume())
+    assert "step-00000004" in outcome.err
+    assert "validation" in outcome.out
+
+
+@pytest.mark.parametrize("content", [b"", b"[model", b"\xff\xff", b"[model]\nwidth = -5", b"[model]\nunheard = 1"], ids=repr)
+def test_a_damaged_spec(run: Path, content: bytes) -> None:
+    (run / "spec.toml").write_bytes(content)
+    for command in ("resume", "sample", "evaluate", "report"):
+        refused(call(command, "tiny"), "spec.toml")
+    assert "damaged" in worked(call("runs")).out
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xff", b"[]", b"1"], ids=repr)
+def test_a_damaged_record(run: Path, content: bytes) -> None:
+    (run / "run.json").write_bytes(content)
+    for command in ("resume", "sample", "evaluate", "report"):
+        refused(call(command, "tiny"), "run.json")
+    assert "damaged" in worked(call("runs")).out
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xff", b"[]"], ids=repr)
+def test_a_damaged_tokenizer(run: Path, content: bytes) -> None:
+    (run / "tokenizer.json").write_bytes(content)
+    for command in ("resume", "sample", "evaluate", "report"):
+        refused(call(command, "tiny"), "tokenizer.json")
+
+
+def test_a_metric_log_with_a_cut_last_line(run: Path, finished: Path) -> None:
+    log = run / "metrics.jsonl"
+    log.write_bytes(log.read_bytes()[:-30])
+    shutil.rmtree(checkpoints(run)[-1])
+    worked(call("runs"))
+    worked(call("report", "tiny"))
+    worked(resume())
+    assert losses(run) == losses(finished)
+
+
+@pytest.mark.parametrize("line", [b"\x00" * 50, b"\xff\xfe{", b'{"loss": 1.0}\n', b"[1]\n", b"7\n"], ids=repr)
+def test_a_metric_log_with_a_foreign_last_line(run: Path, finished: Path, line: bytes) -> None:
+    log = run / "metrics.jsonl"
+    log.write_bytes(log.read_bytes() + line)
+    shutil.rmtree(checkpoints(run)[-1])
+    worked(call("runs"))
+    worked(call("report", "tiny"))
+    worked(resume())
+    assert losses(run) == losses(finished)
+
+
+# A full disk.
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A runs folder on a file system of its own that holds two checkpoints of the tiny run and not a third."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if os.geteuid() != 0 or shutil.which("mount") is None:
+        pytest.skip("mounting a small file system needs to be root")
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", folder], check=False)
+    if mounted.returncode:
+        pytest.skip("mounting a small file system is not possible here")
+    monkeypatch.setenv("GLASSHOUSE_RUNS", str(folder))
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def make_room(disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,size=20m", disk], check=True)
+
+
+def test_the_disk_is_full_while_training(small_disk: Path, text: Path, finished: Path) -> None:
+    arguments = (*SMALL, *STEPS, f"data.files={text}", "--name", "tiny", "--device", "cpu")
+    refused(finish(start("train", "language-model", *arguments)), "No space left", "stands", "glasshouse resume")
+    run = small_disk / "tiny"
+    stands = [path.name for path in checkpoints(run)]
+    assert 0 < len(stands) < 4
+    assert list((run / "checkpoints").glob(".*")) == []
+    worked(call("sample", "tiny", "--tokens", "2"))
+    make_room(small_disk)
+    worked(resume())
+    assert weights(run) == weights(finished)
+    assert losses(run) == losses(finished)
+
+
+@pytest.mark.parametrize("left", [0, 4096, 8192, 65536])
+def test_the_disk_is_full_from_the_start(small_disk: Path, finished: Path, left: int) -> None:
+    run = shutil.copytree(finished, small_disk / "tiny", ignore=shutil.ignore_patterns("step-00000008", "report.html"))
+    change_facts(run, status="training", outcome=None, best=None)
+    before = weights(run)
+    free = os.statvfs(small_disk)
+    (small_disk / "ballast").write_bytes(bytes(free.f_bavail * free.f_frsize - left))
+    refused(resume(), "No space left", "tiny")
+    assert weights(run) == before
+    (small_disk / "ballast").unlink()
+    make_room(small_disk)
+    worked(resume())
+    assert weights(run) == weights(finished)
+    assert losses(run) == losses(finished)
+
+
+def test_no_room_for_a_new_run(small_disk: Path, text: Path) -> None:
+    free = os.statvfs(small_disk)
+    (small_disk / "ballast").write_bytes(bytes(free.f_bavail * free.f_frsize))
+    refused(train_on(str(text)), "No space left", "tiny")
+    assert folders(small_disk) == ["ballast"]
+
+
+@pytest.fixture
+def short_files() -> Iterator[Callable[[int], None]]:
+    """Sets the largest size that a file may have, which the tests after it do not feel."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_checkpoint_that_cannot_be_written(run: Path, finished: Path, short_files: Callable[[int], None]) -> None:
+    shutil.rmtree(checkpoints(run)[-1])
+    before = weights(run)
+    short_files(30000)
+    outcome = resume()
+    short_files(resource.RLIM_INFINITY)
+    refused(outcome, "cannot save the checkpoint", "step 6 stands", "glasshouse resume")
+    assert weights(run) == before
+    assert list((run / "checkpoints").glob(".*")) == []
+    worked(resume())
+    assert weights(run) == weights(finished)
+
+
+# Numbers that are not finite.
+
+EXPLODING = ("training.learning_rate=1e30", "training.clip=0", "training.warmup=0", "training.schedule=constant")
+
+
+def test_a_loss_that_is_not_finite(runs: Path, text: Path) -> None:
+    outcome = train(*EXPLODING, f"data.files={text}", "training.steps=20", "evaluation.every=20")
+    message = refused(outcome, "not finite", "first in the", "glasshouse replay tiny", "training.learning_rate")
+    place = message.split("first in the ")[1].split(";")[0]
+    failure = runs / "tiny" / "failure"
+    assert sorted(path.name for path in failure.iterdir()) == ["batch.safetensors", "failure.json", "model.safetensors"]
+    shown = worked(call("replay", "tiny")).out
+    assert f"it began in the {place}" in shown
+    assert "<-" in shown
+    assert len(worked(call("replay", "tiny", "--all")).out) > len(shown)
+    assert "failed" in worked(call("runs")).out
+    worked(call("report", "tiny"))
+    # Continuing repeats the same step, and fails in the same way.
+    refused(resume(), "not finite", place)
+
+
+def test_replay_of_a_run_that_never_failed(run: Path) -> None:
+    refused(call("replay", "tiny"), "tiny has no failed step")
+
+
+def test_replay_of_a_damaged_failure(runs: Path, text: Path) -> None:
+    train(*EXPLODING, f"data.files={text}", "training.steps=20", "evaluation.every=20")
+    failure = runs / "tiny" / "failure"
+    (failure / "failure.json").write_text("{")
+    refused(call("replay", "tiny"), "failure.json")
+    (failure / "failure.json").write_text('{"step": 1}')
+    cut_in_half(failure / "batch.safetensors")
+    refused(call("replay", "tiny"), "batch.safetensors")
+    (failure / "batch.safetensors").unlink()
+    refused(call("replay", "tiny"), "batch.safetensors")

@@ -1,0 +1,106 @@
+"""A run that is stopped, gently or not, and continued ends with the same bits as one that was left alone."""
+
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .program import (
+    SMALL,
+    Outcome,
+    checkpoints,
+    finish,
+    logged_steps,
+    losses,
+    resume,
+    start,
+    train,
+    wait_until,
+    weights,
+    worked,
+)
+
+LONG = ("training.steps=160", "training.checkpoint_every=20", "evaluation.every=40")
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path, text: Path) -> Path:
+    """The run that nobody interrupts."""
+    folder = tmp_path_factory.mktemp("alone")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GLASSHOUSE_RUNS", str(folder))
+        worked(train(*LONG, f"data.files={text}"))
+    return folder / "tiny"
+
+
+@pytest.fixture
+def started(runs: Path, text: Path, alone: Path) -> subprocess.Popen[str]:
+    """The same run, just started by another process."""
+    arguments = (*SMALL, *LONG, f"data.files={text}", "--name", "tiny", "--device", "cpu")
+    return start("train", "language-model", *arguments)
+
+
+def assert_same(run: Path, alone: Path) -> None:
+    assert weights(run) == weights(alone)
+    assert losses(run) == losses(alone)
+
+
+def interrupt(process: subprocess.Popen[str], number: signal.Signals) -> Outcome:
+    process.send_signal(number)
+    return finish(process)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_training(
+    runs: Path, started: subprocess.Popen[str], alone: Path, number: signal.Signals, code: int
+) -> None:
+    run = runs / "tiny"
+    wait_until(lambda: logged_steps(run) >= 60, started)
+    outcome = interrupt(started, number)
+    assert "Traceback" not in outcome.err, outcome.err
+    assert outcome.code == code
+    assert number.name in outcome.err
+    assert "continue with: glasshouse resume tiny" in outcome.err
+    reached = int(checkpoints(run)[-1].name.removeprefix("step-"))
+    assert 60 <= reached < 160
+    assert f"stopped after step {reached} of 160, saved" in outcome.err
+    assert "Traceback" not in worked(resume()).err
+    assert_same(run, alone)
+
+
+def test_a_signal_before_the_first_step(runs: Path, started: subprocess.Popen[str], alone: Path) -> None:
+    wait_until(lambda: (runs / "tiny" / "run.json").exists(), started)
+    outcome = interrupt(started, signal.SIGINT)
+    assert "Traceback" not in outcome.err, outcome.err
+    assert outcome.code == 130
+    worked(resume())
+    assert_same(runs / "tiny", alone)
+
+
+def folder_exists(run: Path) -> bool:
+    return run.exists()
+
+
+def some_steps_are_taken(run: Path) -> bool:
+    return logged_steps(run) >= 100
+
+
+def a_checkpoint_is_being_written(run: Path) -> bool:
+    """Or has just been written, where the disk is too fast to see it."""
+    return any((run / "checkpoints").glob(".step-*")) or len(checkpoints(run)) >= 2
+
+
+def all_steps_are_taken(run: Path) -> bool:
+    return (run / "checkpoints" / "step-00000160").exists()
+
+
+@pytest.mark.parametrize("moment", [folder_exists, some_steps_are_taken, a_checkpoint_is_being_written, all_steps_are_taken])
+def test_a_kill(runs: Path, started: subprocess.Popen[str], alone: Path, moment: object) -> None:
+    run = runs / "tiny"
+    wait_until(lambda: moment(run), started)  # type: ignore[operator]
+    outcome = interrupt(started, signal.SIGKILL)
+    assert outcome.code == -signal.SIGKILL
+    worked(resume())
+    assert_same(run, alone)
+    assert list((run / "checkpoints").glob(".*")) == [], "what the killed process left unfinished is gone"
