@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import importlib.util
 import json
 import os
 import resource
@@ -78,6 +79,7 @@ def no_longer_than(seconds: int) -> Iterator[None]:
         ("magic.gz", b"\x1f\x8b", ["magic.gz is not a whole gzip file"]),
         ("noise.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + b"\xff" * 200, ["noise.gz is not a whole gzip"]),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_files_that_are_no_text(runs: Path, name: str, content: bytes, words: list[str]) -> None:
     Path(name).write_bytes(content)
@@ -246,12 +248,19 @@ def test_evaluate_on_a_file_that_cannot_be(run: Path) -> None:
         (["training.schedule=cosin"], ["training.schedule='cosin'", "did you mean 'cosine'"]),
         (["evaluation.stride=1000"], ["evaluation.stride=1000", "data.context=16"]),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) and "=" in value[0] else "",
+    ids=lambda value: " ".join(value),
 )
 def test_specs_that_cannot_be(runs: Path, text: Path, overrides: list[str], words: list[str]) -> None:
     base = [] if any(change.startswith("data.source") for change in overrides) else [f"data.files={text}"]
     steps = [] if any(change.startswith(("training.steps", "training.epochs")) for change in overrides) else TWO_STEPS
     refused(train(*base, *steps, *overrides), *words)
+    assert folders(runs) == []
+
+
+def test_a_logger_that_is_not_installed(runs: Path, text: Path) -> None:
+    if importlib.util.find_spec("wandb"):
+        pytest.skip("wandb is installed")
+    refused(train_on(str(text), "training.loggers=[wandb]"), "wandb", "pip install wandb")
     assert folders(runs) == []
 
 
@@ -619,6 +628,20 @@ def test_no_room_for_a_new_run(small_disk: Path, text: Path) -> None:
     (small_disk / "ballast").write_bytes(bytes(free.f_bavail * free.f_frsize))
     refused(train_on(str(text)), "No space left", "tiny")
     assert folders(small_disk) == ["ballast"]
+
+
+@pytest.mark.parametrize("status", ["done", "training"])
+def test_a_disk_that_is_read_only(small_disk: Path, finished: Path, status: str) -> None:
+    make_room(small_disk)
+    run = shutil.copytree(finished, small_disk / "tiny")
+    change_facts(run, status=status)
+    (run / ".lock").unlink()
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    assert "tiny" in worked(call("runs")).out
+    worked(call("sample", "tiny", "--tokens", "2"))
+    worked(call("evaluate", "tiny"))
+    for command in ("report", "resume"):
+        refused(call(command, "tiny"), "tiny", "Read-only")
 
 
 @pytest.fixture

@@ -54,9 +54,7 @@ def sample(text: str, seed: int) -> Sample:
         probability = float(random.beta(5, 1.5) if inside_word else random.beta(0.6, 1.3))
         likely = [other for other in random.permutation(others) if other != piece][:5]
         shares = np.sort(random.dirichlet(np.ones(6)))[::-1][:5] * (1 - probability)
-        ranked = sorted(
-            [(piece, probability), *zip(likely, map(float, shares), strict=True)], key=lambda pair: -pair[1]
-        )
+        ranked = sorted([(piece, probability), *zip(likely, map(float, shares), strict=True)], key=lambda pair: -pair[1])
         tokens.append(Token(piece, probability, tuple(ranked[:5])))
     return Sample(first, tuple(tokens))
 
@@ -136,9 +134,7 @@ def report(steps: int = 500) -> Report:
         ),
         other=(
             Curve("learning rate", every.tolist(), rate.tolist()),
-            Curve(
-                "gradient norm", every.tolist(), (0.4 + 2 * np.exp(-every / 40) + random.gamma(2, 0.05, steps)).tolist()
-            ),
+            Curve("gradient norm", every.tolist(), (0.4 + 2 * np.exp(-every / 40) + random.gamma(2, 0.05, steps)).tolist()),
             Curve("tokens per second", every.tolist(), (8700 + random.normal(0, 240, steps)).tolist()),
         ),
         notes=(

@@ -26,9 +26,7 @@ def drawn(svg: str) -> dict:
 def test_both_scales_are_drawn_and_one_shows() -> None:
     root = ElementTree.fromstring(charts.lines((curve([100.0, 10.0, 1.0]),), log=True))
     display = {
-        group.attrib["data-scale"]: group.attrib.get("display")
-        for group in root.iter("g")
-        if "data-scale" in group.attrib
+        group.attrib["data-scale"]: group.attrib.get("display") for group in root.iter("g") if "data-scale" in group.attrib
     }
     assert display == {"linear": "none", "log": None}
 

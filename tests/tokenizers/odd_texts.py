@@ -14,15 +14,38 @@ PARTS = [
     *"aZé ſßİ你。١²½Ⅻ1234567890'’!?-_@<|>.,()\"\t\n\r\v\f\x1c\x85\x00",
     *("'s", "'S", "'ll", "'Ll", "'re", "'VE", "'ſ", "'d", "I'm", "can't", " '", "''"),
     *("  ", "   ", "\r\n", "\n\n", " \n", "\n ", "\t\t", "\u00a0", "\u2003", "\u2028", "\u3000", "\u200b", "\ufeff"),
-    *("e\u0301", "\u0301", "👩\u200d👩\u200d👧", "🇫🇷", "नमस्ते", "สวัสดี", "Ελληνικά", "русский", "ﷺ", "\U00010400", "\U000e0001"),
-    *("the", " the", " International", "internationalisation", "antidisestablishmentarianism", "x" * 60, " " * 40, "=" * 33),
+    *(
+        "e\u0301",
+        "\u0301",
+        "👩\u200d👩\u200d👧",
+        "🇫🇷",
+        "नमस्ते",
+        "สวัสดี",
+        "Ελληνικά",
+        "русский",
+        "ﷺ",
+        "\U00010400",
+        "\U000e0001",
+    ),
+    *(
+        "the",
+        " the",
+        " International",
+        "internationalisation",
+        "antidisestablishmentarianism",
+        "x" * 60,
+        " " * 40,
+        "=" * 33,
+    ),
     *(MARK, "<unk>", "<|endof", "text|>", "<|endoftext|"),
 ]
 
 texts = strategies.one_of(
     strategies.text(),
     strategies.lists(strategies.sampled_from(PARTS), max_size=60).map("".join),
-    strategies.lists(strategies.one_of(strategies.sampled_from(PARTS), strategies.text(max_size=5)), max_size=40).map("".join),
+    strategies.lists(strategies.one_of(strategies.sampled_from(PARTS), strategies.text(max_size=5)), max_size=40).map(
+        "".join
+    ),
 )
 """Any text without lone surrogates, with more than a fair share of what patterns disagree about."""
 

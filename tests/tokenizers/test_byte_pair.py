@@ -154,7 +154,9 @@ def test_a_full_table_is_emptied(trained, monkeypatch):
     text = PROSE + "".join(f" word{number} {'w' * number}" for number in range(300)) + "x" * 300_000 + PROSE
     assert fresh.encode(text).tolist() == trained.encode(text).tolist()
     lines = text.splitlines(keepends=True)
-    assert np.concatenate(fresh.encode_batch(lines)).tolist() == np.concatenate([fresh.encode(line) for line in lines]).tolist()
+    assert (
+        np.concatenate(fresh.encode_batch(lines)).tolist() == np.concatenate([fresh.encode(line) for line in lines]).tolist()
+    )
     assert fresh.decode(fresh.encode(text)) == text
 
 

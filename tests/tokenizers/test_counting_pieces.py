@@ -20,7 +20,12 @@ def as_dict(counts):
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 @settings(max_examples=100, deadline=None)
-@given(text=texts, cuts=strategies.lists(strategies.integers(0, 200)), threads=strategies.integers(1, 3), size=strategies.integers(1, 50))
+@given(
+    text=texts,
+    cuts=strategies.lists(strategies.integers(0, 200)),
+    threads=strategies.integers(1, 3),
+    size=strategies.integers(1, 50),
+)
 def test_counts_every_piece(pattern, text, cuts, threads, size):
     places = [0, *sorted(cut for cut in cuts if cut < len(text)), len(text)]
     chunks = [text[first:last] for first, last in zip(places, places[1:], strict=False)]

@@ -35,7 +35,10 @@ def trained_elsewhere(text, vocabulary, pattern):
 @settings(max_examples=100, deadline=None)
 @given(
     pieces=strategies.dictionaries(
-        strategies.text("abc", min_size=1, max_size=12).map(str.encode), strategies.integers(1, 5), min_size=1, max_size=12
+        strategies.text("abc", min_size=1, max_size=12).map(str.encode),
+        strategies.integers(1, 5),
+        min_size=1,
+        max_size=12,
     ),
     more=strategies.integers(1, 40),
 )
@@ -56,9 +59,10 @@ def test_counts_are_64_bit():
 def test_learns_as_tokenizers_does(pattern, tmp_path):
     ours = BytePair.train([PROSE], 400, pattern=pattern)
     ours.save(tmp_path / "tokenizer.json")
-    assert json.loads((tmp_path / "tokenizer.json").read_text())["model"] == json.loads(
-        trained_elsewhere(PROSE, 400, pattern).to_str()
-    )["model"]
+    assert (
+        json.loads((tmp_path / "tokenizer.json").read_text())["model"]
+        == json.loads(trained_elsewhere(PROSE, 400, pattern).to_str())["model"]
+    )
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

@@ -13,6 +13,9 @@ import tokenizers
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tokenizers import load
 from glasshouse.tokenizers.byte_pair import BytePair
+from glasshouse.tokenizers.compiling import sources_stamp
+from glasshouse.tokenizers.counting import count_text
+from glasshouse.tokenizers.encoding import encode_text
 from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 
 
@@ -133,14 +136,19 @@ def test_another_split_pattern(document, tmp_path):
         (b"[1, 2]", "has no 'model'"),
         (b'{"model": 3}', "has no 'model'"),
         (b'{"model": {"type": "BPE"}}', "pre_tokenizer None"),
-        (b'{"model": {"type": "WordLevel", "vocab": {}}, "pre_tokenizer": {"type": "Digits"}}', "pre_tokenizer 'Digits'"),
+        (
+            b'{"model": {"type": "WordLevel", "vocab": {}}, "pre_tokenizer": {"type": "Digits"}}',
+            "pre_tokenizer 'Digits'",
+        ),
         (b'{"model": {"type": "WordLevel", "vocab": {}}, "pre_tokenizer": {"type": "Whitespace"}}', "damaged"),
         (
-            b'{"model": {"type": "WordLevel", "vocab": {"a": 1}, "unk_token": "a"}, "pre_tokenizer": {"type": "Whitespace"}}',
+            b'{"model": {"type": "WordLevel", "vocab": {"a": 1}, "unk_token": "a"}, '
+            b'"pre_tokenizer": {"type": "Whitespace"}}',
             "without a gap",
         ),
         (
-            b'{"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "b"}, "pre_tokenizer": {"type": "Whitespace"}}',
+            b'{"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "b"}, '
+            b'"pre_tokenizer": {"type": "Whitespace"}}',
             'unk_token="b"',
         ),
     ],
@@ -157,6 +165,11 @@ def test_not_a_tokenizer(tmp_path, content, reason):
 def test_missing_file(tmp_path):
     with pytest.raises(GlasshouseError, match=r"nowhere\.json: No such file"):
         load(tmp_path / "nowhere.json")
+
+
+def test_a_compiled_kernel_is_stale_when_any_file_changes():
+    caches = [encode_text._cache, count_text._cache]
+    assert {cache._cache_file._source_stamp for cache in caches} == {sources_stamp()}
 
 
 def test_importing_the_package_imports_no_compiler():

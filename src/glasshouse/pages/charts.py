@@ -125,9 +125,7 @@ def remarks(curves: tuple[Curve, ...]) -> list[str]:
             place = f"{steps[int(np.argmax(gaps))]:,.10g}"
             found.append(f"{curve.name}: {how_many} not finite (from step {place}); the line has a gap there.")
         if len(values) > MOST_POINTS:
-            found.append(
-                f"{curve.name}: {len(values):,} points, drawn by the lowest and highest of each short stretch."
-            )
+            found.append(f"{curve.name}: {len(values):,} points, drawn by the lowest and highest of each short stretch.")
     return found
 
 
@@ -177,9 +175,7 @@ def _finite(arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def _step_axis(axis: axes.Axis, frame: _Frame) -> str:
-    body = (
-        f'<path class="axis" stroke="#b9c4bd" fill="none" d="M{frame.left:.1f} {frame.bottom:.1f}H{frame.right:.1f}"/>'
-    )
+    body = f'<path class="axis" stroke="#b9c4bd" fill="none" d="M{frame.left:.1f} {frame.bottom:.1f}H{frame.right:.1f}"/>'
     for index, tick in enumerate(axis.ticks):
         x = frame.x(axis.fraction(tick))
         # The last label would run over the edge if it were centred.
@@ -235,6 +231,5 @@ def _short(numbers: np.ndarray, digits: int = 5) -> list[float | int | None]:
     """So many digits each, whole numbers without a point: what a reader sees, at half the size."""
     rounded = [None if np.isnan(number) else float(f"{number:.{digits}g}") for number in numbers]
     return [
-        int(number) if number is not None and abs(number) < 1e15 and number == int(number) else number
-        for number in rounded
+        int(number) if number is not None and abs(number) < 1e15 and number == int(number) else number for number in rounded
     ]

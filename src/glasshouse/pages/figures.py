@@ -22,9 +22,7 @@ INK, SOFT, HAIRLINE = "#18221d", "#55645c", "#e0e7e2"
 def curves(curves: tuple[Curve, ...], path: str | Path, log: bool = False) -> None:
     """Curves over steps in one picture; `log` asks for a logarithmic scale, which values at or below zero forbid."""
     if log and not charts.has_log_scale(curves):
-        raise GlasshouseError(
-            "a logarithmic scale needs values above zero, and these curves have others; leave out log"
-        )
+        raise GlasshouseError("a logarithmic scale needs values above zero, and these curves have others; leave out log")
     figure = _figure(7.2, 4.2, path)
     panel = figure.add_subplot()
     for curve, tone in zip(curves, charts.tones(len(curves)), strict=True):
@@ -84,9 +82,7 @@ def attention(map: AttentionMap, path: str | Path) -> None:
 def _figure(width: float, height: float, path: str | Path) -> Figure:
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
-        raise GlasshouseError(
-            f"a figure is written as {' or '.join(SUFFIXES)}, not {suffix or 'without a suffix'}: {path}"
-        )
+        raise GlasshouseError(f"a figure is written as {' or '.join(SUFFIXES)}, not {suffix or 'without a suffix'}: {path}")
     # Imported here because it takes longer than most commands. A Figure of its own and not pyplot: no window system, no
     # global state and no caller's backend is touched.
     try:

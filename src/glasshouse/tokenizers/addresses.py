@@ -1,8 +1,8 @@
 """Arrays handed to a compiled function by address; knows nothing of what they hold.
 
 Each array passed to a compiled function costs as much time as encoding twenty bytes, and a line of text is short. So an
-encoder writes the addresses and lengths of its arrays into one array, once, and passes that. Whoever writes an address there
-must keep the array alive.
+encoder writes the addresses and lengths of its arrays into one array, once, and passes that. Whoever writes an address
+there must keep the array alive.
 """
 
 from typing import Any

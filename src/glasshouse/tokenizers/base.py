@@ -17,7 +17,7 @@ END_OF_TEXT: Final = "<|endoftext|>"
 UNKNOWN: Final = "<unk>"
 
 Progress = Callable[[str, float], None]
-"""Hears what is being done and which fraction of it; counting a stream of unknown length stays at 0 until it is done."""
+"""Hears what is being done and which fraction of it; for counting a stream, whose length is unknown, that stays 0."""
 
 
 class Tokenizer(ABC):
@@ -104,9 +104,9 @@ class Tokenizer(ABC):
         """Make a vocabulary from a stream of text.
 
         The chunks are taken as one text, whatever their sizes: end a document with `<|endoftext|>` or a newline if what
-        follows is another. Special tokens in the text divide it and are not learned from. `<|endoftext|>` is always among
-        the special tokens. The result depends on the text alone, not on the chunks or on how many `processes` (threads)
-        share the work.
+        follows is another. Special tokens in the text divide it and are not learned from. `<|endoftext|>` is always
+        among the special tokens. The result depends on the text alone, not on the chunks or on how many `processes`
+        (threads) share the work.
         """
 
     @classmethod

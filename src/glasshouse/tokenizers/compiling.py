@@ -8,6 +8,10 @@ from typing import Any
 
 from numba import njit
 
+# Numba can also make each function callable from C and from Python; what is not needed is not compiled.
+_FROM_PYTHON: dict[str, Any] = {"no_cfunc_wrapper": True}
+_FROM_KERNELS_ONLY: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+
 
 @functools.cache
 def sources_stamp() -> str:
@@ -19,17 +23,17 @@ def sources_stamp() -> str:
 
 
 def part(function: Callable[..., Any]) -> Any:
-    """A part of kernels, compiled into them. Python cannot call it: the code for that would take time to compile."""
-    return njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
+    """Make a function that is compiled into the kernels which call it. Python cannot."""
+    return njit(nogil=True, **_FROM_KERNELS_ONLY)(function)
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function on first use and keep the result for later processes. It lets other threads run meanwhile.
 
     Numba keeps a compiled function until its own file changes. But the parts in it lie in other files, and a program of
-    which one half was older than the other has gone round in circles for ever. So here any change in the package counts.
+    which one half was older than the other has gone round in circles for ever. So here any change to the package counts.
     """
-    compiled = njit(nogil=True, no_cfunc_wrapper=True)(function)
+    compiled = njit(nogil=True, **_FROM_PYTHON)(function)
     try:
         compiled.enable_caching()
     except RuntimeError:  # There is no folder that can be written to: each process compiles for itself.

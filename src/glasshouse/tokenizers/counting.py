@@ -1,11 +1,11 @@
 """How often each piece occurs in a stream of text; knows nothing of merges or ids.
 
 The chunks of the stream are taken as one text: it does not matter where one ends and the next begins. The stream is
-counted in blocks, cut where cutting changes no piece, so that several threads can share the work and the result does not
-depend on how many there are.
+counted in blocks, cut where cutting changes no piece, so that several threads can share the work and the result does
+not depend on how many there are.
 
-Memory: a block for each thread, and at most `MOST_PIECES` different pieces (about 100 bytes each) plus those that are new
-in `GATHER_EVERY` blocks. When there are more, the rarest are dropped until at most half of that limit is left: they
+Memory: a block for each thread, and at most `MOST_PIECES` different pieces (about 100 bytes each) plus those that are
+new in `GATHER_EVERY` blocks. When there are more, the rarest are dropped until at most half of that limit is left: they
 occurred too seldom to become tokens, unless the text is so varied that nothing in it repeats.
 """
 
@@ -153,7 +153,7 @@ def count_stream(
     most: int = MOST_PIECES,
     size: int = BLOCK,
 ) -> PieceCounts:
-    """Count the pieces of a stream. Special tokens in it end a piece and are not counted. `report` hears of progress."""
+    """Count the pieces of a stream. Special tokens in it end a piece and are not counted; `report` hears how far it is."""
     separator = re.compile("|".join(map(re.escape, sorted(specials, key=len, reverse=True))) or r"(?!)")
     total = PieceCounts(pattern)
     tables = [total] if threads <= 1 else [PieceCounts(pattern) for _ in range(threads)]

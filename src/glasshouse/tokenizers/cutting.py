@@ -21,8 +21,8 @@ BLOCK: Final = 1 << 20
 def last_safe_cut(text: str, specials: Iterable[str] = ()) -> int:
     """The largest index, neither the start nor the end, at which `text` may be cut; 0 if there is none.
 
-    More text may follow, so the end itself is never safe. `specials` are the special tokens that are not to be cut in two;
-    it is only needed for those in which one of the places above occurs (`<|endoftext|>` has none).
+    More text may follow, so the end itself is never safe. `specials` are special tokens that are not to be cut in two;
+    only those in which one of the places above occurs need to be named (`<|endoftext|>` has none).
     """
     marks = [mark for mark in specials if len(mark) > 1]
     cut = _last_boundary(text, len(text) - max((len(mark) - 1 for mark in marks), default=0))

@@ -1,7 +1,7 @@
 """Text to ids for one vocabulary of byte pairs; knows nothing of special tokens, files or how merges were learned.
 
-Text repeats itself: most pieces have been merged before. A new piece is merged once and its ids kept in a table, so that
-encoding is splitting and looking up. The table is bounded; when full it is emptied, and what is common soon returns.
+Text repeats itself: most pieces have been merged before. A new piece is merged once and its ids kept in a table, so
+that encoding is splitting and looking up. The table is bounded; when full it is emptied, and what is common returns.
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ LONGEST_KEPT: Final = 256
 
 FEWEST_SLOTS: Final = 1 << 12
 MOST_SLOTS: Final = 1 << 18
-"""At most half of the slots are used. A slot takes 32 bytes, and room for the bytes and ids of longer pieces 64 more."""
+"""At most half of the slots are used. A slot takes 32 bytes, and room for long pieces and for ids another 64."""
 
 SMALL: Final = 1 << 14
-"""Up to so many bytes of text are encoded into memory that is used again: copying a few ids costs less than new memory."""
+"""Texts of up to so many bytes are encoded into memory that is used again: new memory costs more than a copy."""
 
 CLASSES, SLOTS, STORE, SPANS, MERGES, BYTE_IDS, WORKING, IDS = (np.int64(entry) for entry in range(8))
 FOURTH, USED, STORED, SPANNED, WRITTEN = (np.int64(entry) for entry in range(16, 21))

@@ -1,4 +1,4 @@
-"""The `tokenizer.json` file: reading, checking, writing; knows which class reads which model, and nothing of its insides."""
+"""The `tokenizer.json` file: reading, checking, writing; knows which class reads what, and no more."""
 
 import json
 import os

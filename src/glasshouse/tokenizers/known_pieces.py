@@ -1,9 +1,9 @@
 """The fast path of counting and of encoding: from piece to piece for as long as the table knows them.
 
-It knows nothing of what to do with a new piece, and decides nothing: `piece_end`, `piece_key` and `find_slot` define what
-a piece is and where it is found. The commonest kinds, up to 16 ASCII letters with or without a space before them and a
-single sign after a space, are recognised here from one or two words of eight bytes. It is one long function because a
-call for each piece would cost as much as the piece.
+It knows nothing of what to do with a new piece, and decides nothing: `piece_end`, `piece_key` and `find_slot` define
+what a piece is and where it is found. The commonest kinds, up to 15 ASCII letters with or without a space before them
+and a single sign after a space, are recognised here from one or two words of eight bytes. It is one long function
+because a call for each piece would cost as much as the piece.
 """
 
 import numpy as np
@@ -20,10 +20,10 @@ _FIRST, _SECOND, _SECOND_AND_THIRD = np.uint64(0x80), np.uint64(0x8000), np.uint
 
 @part
 def follow_known(text, start, stop, classes, fourth, slots, store, spans, ids, written):  # type: ignore[no-untyped-def]
-    """Go on until a piece is not in the table; returns where that piece starts (or `stop`) and how many ids are written.
+    """Go on until a piece is not in the table; returns where it starts (or `stop`) and how many ids are written.
 
-    A known piece's third word holds how many ids it has, above its length; the fourth holds one or two ids, or where they
-    begin in `spans`. They are appended to `ids`. If `ids` is empty, nothing is written and the fourth word counts.
+    A known piece's third word holds how many ids it has, above its length; the fourth holds one or two ids, or where
+    they begin in `spans`. They are appended to `ids`. If `ids` is empty, nothing is written and the fourth word counts.
     """
     mask = np.uint64(len(slots) // SLOT - 1)
     counting = len(ids) == 0
@@ -35,7 +35,7 @@ def follow_known(text, start, stop, classes, fourth, slots, store, spans, ids, w
             ends = not_letters(first)
             sign = np.int64(first & _BYTE)
             if ends & _FIRST != _ZERO and ends & _SECOND == _ZERO and sign < 0x80:
-                # A letter follows, and this sign may lead it: in GPT-2's pattern if it is a space, in GPT-4's almost any.
+                # A letter follows, and this sign may lead it: in GPT-2's pattern a space, in GPT-4's almost any sign.
                 # An apostrophe is left to `piece_end`: it may begin a contraction.
                 kind = classes[sign]
                 if sign == SPACE or (fourth and sign != APOSTROPHE and kind != NUMBER and kind != NEWLINE):
@@ -75,7 +75,7 @@ def follow_known(text, start, stop, classes, fourth, slots, store, spans, ids, w
             found = slots[slot + 3]
             if count <= 2:
                 ids[written] = np.int32(found & _FOUR_BYTES)
-                ids[written + 1] = np.int32(found >> _THIRTY_TWO)  # Of no account if there is one: the next overwrites it.
+                ids[written + 1] = np.int32(found >> _THIRTY_TWO)  # If there is only one, the next piece overwrites this.
             else:
                 offset = np.int64(found)
                 for index in range(count):

@@ -1,8 +1,8 @@
 """Which byte pairs to merge, learned from how often pieces occur; knows nothing of how text is split or encoded.
 
 Each step merges the most frequent pair of neighbours; of several equally frequent, the one whose ids are smallest, the
-left id before the right (the rule of the `tokenizers` package, so that both learn the same merges). Counts are 64-bit and
-kept up to date: a merge touches only the pieces that contain the pair.
+left id before the right (the rule of the `tokenizers` package, so that both learn the same merges). Counts are 64-bit
+and kept up to date: a merge touches only the pieces that contain the pair.
 
 If a merge spells a token that exists already (`a`+`bc` after `ab`+`c`), it makes that token: a vocabulary names each
 spelling once. So there may be more merges than new tokens.
@@ -115,7 +115,7 @@ def spell(left, right, store, ends, spellings, counters):  # type: ignore[no-unt
 
 @kernel
 def count_pairs(symbols, ends, times, pairs, places, touched, counters, piece):  # type: ignore[no-untyped-def]
-    """Count the pairs of the pieces from one on; returns the piece where the table of pairs was half full, or the end."""
+    """Count the pairs of the pieces from one on; returns the piece for which the table had no room, or the end."""
     while piece < len(ends):
         start = ends[piece - 1] if piece > 0 else 0
         if (counters[PAIRS] + ends[piece] - start) * 2 * PAIR > len(pairs):
@@ -139,7 +139,9 @@ def list_touched(pairs, touched, heap, counters):  # type: ignore[no-untyped-def
 
 
 @part
-def merge_in_piece(symbols, start, length, pair, token, times, piece, pairs, places, touched, counters):  # type: ignore[no-untyped-def]
+def merge_in_piece(  # type: ignore[no-untyped-def]
+    symbols, start, length, pair, token, times, piece, pairs, places, touched, counters
+):
     """Merge a pair wherever it occurs in one piece, left to right, and keep the counts; returns the new length."""
     left, right = pair >> 32, pair & 0xFFFFFFFF
     read = write = start
@@ -196,7 +198,17 @@ def learn_steps(  # type: ignore[no-untyped-def]
             piece = np.int64(places[2 * place])
             place = np.int64(places[2 * place + 1])
             lengths[piece] = merge_in_piece(
-                symbols, starts[piece], lengths[piece], pair, token, times[piece], piece, pairs, places, touched, counters
+                symbols,
+                starts[piece],
+                lengths[piece],
+                pair,
+                token,
+                times[piece],
+                piece,
+                pairs,
+                places,
+                touched,
+                counters,
             )
         pairs[slot + 1] = 0
         list_touched(pairs, touched, heap, counters)
@@ -223,8 +235,8 @@ def learn(
 ) -> tuple[list[tuple[int, int, int]], int]:
     """The merges (left id, right id, id) that give `most` tokens, or as many as can be had; and that number.
 
-    `pieces` are the bytes of all pieces on end. `alphabet` gives the first 256 tokens their bytes: token i is the one byte
-    `alphabet[i]`. No pair is merged across the end of a piece.
+    `pieces` are the bytes of all pieces on end. `alphabet` gives the first 256 tokens their bytes: token i is the one
+    byte `alphabet[i]`. No pair is merged across the end of a piece.
     """
     token_of = np.empty(256, np.int32)
     token_of[alphabet] = np.arange(256)
@@ -252,7 +264,20 @@ def learn(
     while counters[TOKENS] < most and counters[CANDIDATES] > 0:
         stop = min(most, int(counters[TOKENS]) + REPORT_EVERY)
         learn_steps(
-            symbols, starts, lengths, times, pairs, places, touched, heap, store, ends, spellings, merges, counters, stop
+            symbols,
+            starts,
+            lengths,
+            times,
+            pairs,
+            places,
+            touched,
+            heap,
+            store,
+            ends,
+            spellings,
+            merges,
+            counters,
+            stop,
         )
         report(int(counters[TOKENS]))
         new_pairs = 2 * int(counters[TOKENS] + REPORT_EVERY)

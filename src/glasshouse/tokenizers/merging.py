@@ -1,8 +1,8 @@
 """How one piece of text becomes ids: merges by rank; knows nothing of splitting text or of learning merges.
 
-The definition: while any two neighbours form a known pair, merge the pair of lowest rank, the leftmost if it occurs twice.
-A short piece is done just so. For a long one that would take quadratic time (a megabyte of one letter is one piece), so
-there the candidates wait in a heap.
+The definition: while any two neighbours form a known pair, merge the pair of lowest rank, the leftmost if it occurs
+twice. A short piece is done just so. For a long one that would take quadratic time (a megabyte of one letter is one
+piece), so there the candidates wait in a heap.
 """
 
 from collections.abc import Sequence
@@ -124,8 +124,8 @@ def pop(heap, bottom, size):  # type: ignore[no-untyped-def]
 def merge_long(work, count, table):  # type: ignore[no-untyped-def]
     """The same, with a heap of `rank << 32 | position`.
 
-    `work` holds, `count` of each: the ids; the merge of each with its right neighbour; the place before; the place after;
-    and then the heap. A candidate whose merge is not that of its place any more is passed over.
+    `work` holds, `count` of each: the ids; the merge of each with its right neighbour; the place before; the place
+    after; and then the heap. A candidate whose merge is not that of its place any more is passed over.
     """
     merge, before, after, heap = count, 2 * count, 3 * count, 4 * count
     size = np.int64(0)

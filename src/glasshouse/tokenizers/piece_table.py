@@ -26,7 +26,7 @@ _ONE = np.uint64(1)
 
 @part
 def piece_key(text, start, end):  # type: ignore[no-untyped-def]
-    """The two words that stand for a piece: its bytes, or for a long one a hash, which alone proves nothing, and a mark."""
+    """The two words that stand for a piece: its bytes; for a long one a hash, which alone proves nothing, and a mark."""
     length = end - start
     if length <= 8:
         return gather(text, start, end), _ZERO

@@ -1,8 +1,9 @@
 """Where a text is cut into pieces before byte pairs are merged; knows nothing of merges, ids or files.
 
-The GPT-2 and GPT-4 patterns are usually run by a regular-expression engine, and most of an encoder's time goes there. Here
-each is a small machine over UTF-8 bytes: a look at the class of one code point, seldom of two, decides which alternative
-of the pattern applies, and a run of one class is then followed to its end. The patterns stay here as the definition.
+The GPT-2 and GPT-4 patterns are usually run by a regular-expression engine, and most of an encoder's time goes there.
+Here each is a small machine over UTF-8 bytes: a look at the class of one code point, seldom of two, decides which
+alternative of the pattern applies, and a run of one class is then followed to its end. The patterns stay here as the
+definition.
 """
 
 import functools
@@ -22,7 +23,7 @@ PATTERNS: Final = {
     r"|\s*[\r\n]+|\s+(?!\S)|\s+",
 }
 
-# Typed numbers, here and in the other kernels: for a plain one the compiler makes a version of each function it is given to.
+# Typed numbers, as in the other kernels: of a function that is given a plain one, the compiler makes one more version.
 OTHER, LETTER, NUMBER, BLANK, NEWLINE = (np.int64(kind) for kind in range(5))
 """The classes the machine tells apart; a blank is any whitespace but carriage return and line feed."""
 

@@ -1,8 +1,8 @@
 """The class of every Unicode code point, as the split patterns see it; knows nothing of patterns, bytes or tokens.
 
 Python's own tables change with its version, and with them would change where a text is split. These are fixed: they
-are what the `tokenizers` package (0.23) takes for `\\p{L}`, `\\p{N}`, `\\s` and `\\w`, asked for each code point in turn,
-and a test asks again. They are kept as run lengths: `33.` is 33 code points of class `.`, and `L` alone is one letter.
+are what the `tokenizers` package (0.23) takes for `\\p{L}`, `\\p{N}`, `\\s` and `\\w`, asked for each code point in
+turn, and a test asks again. They are kept as run lengths: `33.` is 33 code points of class `.`, `L` is one letter.
 """
 
 import functools
