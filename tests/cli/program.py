@@ -30,6 +30,7 @@ SMALL = (
     "data.context=16",
     "training.batch=4",
     "training.precision=fp32",
+    "training.threads=1",
     "evaluation.sample_tokens=4",
     "evaluation.prompts=[ba]",
 )

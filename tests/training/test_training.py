@@ -24,6 +24,7 @@ TINY = (
     "model.feed_forward=32",
     "training.batch=8",
     "training.precision=fp32",
+    "training.threads=1",
     "evaluation.every=4",
     "evaluation.tokens=600",
 )
@@ -224,6 +225,18 @@ def test_bf16_is_chosen_only_when_it_is_faster(monkeypatch):
     assert precision.choose(CPU, {"fp32": 1.1, "bf16": 1.0}.__getitem__)[0] == "fp32"
     rates["bf16"] = 0.01
     assert precision.choose(CPU, lambda name: pytest.fail("a step in bf16 would take minutes here"))[0] == "fp32"
+
+
+@pytest.mark.parametrize(("alone", "together", "chosen"), [(1.0, 2.0, 1), (1.0, 1.1, 4), (2.0, 1.0, 4)])
+def test_threads_are_chosen_by_measuring(text, monkeypatch, alone, together, chosen):
+    job, now = Job.of(tiny(text, "training.threads=0"), CPU), [4]
+    monkeypatch.setattr(torch, "get_num_threads", lambda: now[0])
+    monkeypatch.setattr(torch, "set_num_threads", lambda count: now.__setitem__(0, count))
+    monkeypatch.setattr(planning, "step_seconds", lambda *_: alone if now[0] == 1 else together)
+    plan = planning.make(job)
+    assert plan.threads == chosen
+    assert plan.step_seconds == (alone if chosen == 1 else together)
+    assert now == [4], "torch is left as it was"
 
 
 def test_bf16_trains(text):

@@ -17,9 +17,17 @@ def print_plan(plan: Plan) -> None:
             ("steps", f"{plan.steps:,}", f"{count(plan.tokens)} tokens seen"),
             ("FLOPs", flops(plan.flops), "counted: matrix products, training and evaluation"),
             ("memory", size(sum(plan.memory.values())), memory),
-            ("time", duration(plan.seconds), f"measured: {plan.step_seconds * 1e3:.1f} ms a step in {plan.precision}"),
+            (
+                "time",
+                duration(plan.seconds),
+                f"measured: {plan.step_seconds * 1e3:.1f} ms a step in {plan.precision}{_threads(plan)}",
+            ),
         ],
         right=(1,),
     )
     for note in plan.notes:
         console.print(note, markup=False)
+
+
+def _threads(plan: Plan) -> str:
+    return f" on {plan.threads} threads" if plan.threads > 1 else " on 1 thread" if plan.threads else ""

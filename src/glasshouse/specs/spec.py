@@ -64,6 +64,7 @@ class Training:
     clip: float = setting(1.0, "largest gradient norm; 0 means no clipping", minimum=0)
     seed: int = setting(0, "decides initial weights, data order and dropout", minimum=0, maximum=2**31 - 1)
     precision: str = setting("auto", "auto measures and says what it chose", choices=("auto", "fp32", "bf16"))
+    threads: int = setting(0, "CPU threads; 0 measures and says what it chose", minimum=0)
     compile: bool = setting(False, "torch.compile the model (slow to start)")
     checkpoint_every: int = setting(0, "steps between checkpoints; 0 means at every evaluation", minimum=0)
     loggers: tuple[str, ...] = setting((), "where metrics go besides metrics.jsonl", family="logger")

@@ -1,5 +1,8 @@
 """Which device to compute on. Nothing here, or anywhere, touches CUDA when the CPU is asked for."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 
 from glasshouse.specs.errors import GlasshouseError
@@ -23,6 +26,17 @@ def pick(name: str) -> torch.device:
     if name == "mps" and not torch.backends.mps.is_available():
         raise GlasshouseError("--device=mps was asked for and torch finds no Apple GPU; use --device cpu or auto")
     return torch.device(name)
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Compute on so many CPU threads for a while; 0 leaves torch's own number."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def synchronise(device: torch.device) -> None:

@@ -43,14 +43,15 @@ def train(run: RunFolder, device_name: str = "auto") -> None:
         if restored and restored.step >= job.steps and run.facts().get("status") == "done":
             say(f"{run.name} has taken all its {job.steps} steps already")
             return
-        run.record(status="training", machine=machine.describe(str(device)))
-        engine = job.engine()
-        progress = Progress()
-        if restored:
-            engine.restore(restored)
-            progress = Progress(restored.step, **restored.values)
-        metric_log.rewind(run.metrics_file, progress.step)
         with ExitStack() as stack:
+            stack.enter_context(devices.threads(job.spec.training.threads))
+            run.record(status="training", machine=machine.describe(str(device)))
+            engine = job.engine()
+            progress = Progress()
+            if restored:
+                engine.restore(restored)
+                progress = Progress(restored.step, **restored.values)
+            metric_log.rewind(run.metrics_file, progress.step)
             watch = stack.enter_context(watching())
             loggers = stack.enter_context(_loggers(run, job))
             display = stack.enter_context(showing(run.name, progress.step, job.steps))
@@ -71,10 +72,11 @@ def _open(run: RunFolder, device: Any) -> tuple[Job, Checkpoint | None]:
         )
     if known is None:
         job.prepared.tokenizer.save(run.tokenizer_file)
-    if spec.training.precision == "auto" or "plan" not in facts:
+    if "plan" not in facts:
         planned = plan.make(job)
         # From here on the spec says what was chosen, so that it alone reproduces the run.
-        spec = replace(spec, training=replace(spec.training, precision=planned.precision))
+        chosen = {"precision": planned.precision, "threads": planned.threads}
+        spec = replace(spec, training=replace(spec.training, **chosen))  # type: ignore[arg-type]
         write_text(run.spec_file, reading.to_toml(spec))
         run.record(plan=planned.facts(), data=job.prepared.fingerprint)
         for note in planned.notes:

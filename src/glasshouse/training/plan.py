@@ -6,6 +6,7 @@ steps, which are then thrown away.
 
 import statistics
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -23,6 +24,8 @@ from glasshouse.training.job import Job
 # A trial is long enough to be a fair sample of a noisy machine and short enough not to be noticed.
 TRIAL_SECONDS = 1.0
 TRIAL_STEPS = 20
+# One thread must be this much faster to be chosen: a busy machine may be idle later.
+THREADS_WORTH = 1.2
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class Plan:
     step_seconds: float
     seconds: float
     precision: str
+    threads: int
     notes: tuple[str, ...]
 
     def facts(self) -> dict[str, Any]:
@@ -46,11 +50,16 @@ class Plan:
 def make(job: Job) -> Plan:
     """Plan a job, measuring on its device."""
     notes = []
-    chosen = job.spec.training.precision
+    chosen, count = job.spec.training.precision, job.spec.training.threads
     if chosen == "auto":
         chosen, why = precision.choose(job.device, lambda name: step_seconds(_trial(job).engine(name), job.device))
         notes.append(f"precision {why}")
-    measured = step_seconds(_trial(job).engine(chosen), job.device)
+    if job.device.type == "cpu" and not count:
+        count, measured, why = _choose_threads(lambda: step_seconds(_trial(job).engine(chosen), job.device))
+        notes.append(f"threads {why}")
+    else:
+        with devices.threads(count):
+            measured = step_seconds(_trial(job).engine(chosen), job.device)
     if job.spec.training.compile:
         notes.append("time was measured without torch.compile, which is slow to start and then faster")
     with torch.device("meta"):
@@ -69,8 +78,22 @@ def make(job: Job) -> Plan:
         step_seconds=measured,
         seconds=measured * job.steps * (1 + evaluation / training),
         precision=chosen,
+        threads=count,
         notes=tuple(notes),
     )
+
+
+def _choose_threads(time_step: Callable[[], float]) -> tuple[int, float, str]:
+    """(threads, seconds of a step, why): all of torch's, or one where a busy machine makes threads wait for each other."""
+    every = torch.get_num_threads()
+    together = time_step()
+    if every == 1:
+        return 1, together, "1: torch was given no more"
+    with devices.threads(1):
+        alone = time_step()
+    count = 1 if alone * THREADS_WORTH < together else every
+    why = f"{count}: measured {alone * 1e3:.1f} ms a step on 1 and {together * 1e3:.1f} ms on {every}"
+    return count, alone if count == 1 else together, why
 
 
 def step_seconds(engine: Engine, device: torch.device) -> float:
