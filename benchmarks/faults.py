@@ -34,11 +34,12 @@ SPEC = (
     "data.vocabulary=300",
     "data.context=64",
     "training.batch=48",
+    "training.threads=1",
     f"training.steps={STEPS}",
     "training.checkpoint_every=5",
     "evaluation.every=10",
     "evaluation.batch=128",
-    "evaluation.tokens=8000",
+    "evaluation.tokens=40000",
     "evaluation.stride=64",
     "evaluation.sample_tokens=20",
 )

@@ -17,7 +17,7 @@ from glasshouse.inspection import reporting
 from glasshouse.records import folder, machine, progress
 from glasshouse.runs.run import Run
 from glasshouse.specs import recipes as recipe_files
-from glasshouse.specs.errors import RunError
+from glasshouse.specs.errors import GlasshouseError, RunError
 from glasshouse.specs.recipes import Recipe
 from glasshouse.specs.spec import Data, Spec
 from glasshouse.training import devices, failure, loop
@@ -42,7 +42,12 @@ def train(
     devices.pick(device)
     spec = _with_absolute_paths(recipe_files.spec(recipe, overrides, **sections))
     stem = Path(recipe).stem
-    return _train(folder.create(spec, name, stem), device)
+    run = folder.create(spec, name, stem)
+    try:
+        return _train(run, device)
+    except (GlasshouseError, OSError):
+        run.discard_unbegun()
+        raise
 
 
 def resume(run: str | PathLike[str], device: str = "auto") -> Run:

@@ -31,6 +31,7 @@ SMALL = (
     "training.batch=4",
     "training.precision=fp32",
     "training.threads=1",
+    "training.threads=1",
     "evaluation.sample_tokens=4",
     "evaluation.prompts=[ba]",
 )

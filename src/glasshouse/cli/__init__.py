@@ -1,9 +1,13 @@
 """The command `glasshouse`: one short file a command. Nothing here imports torch before a command needs it."""
 
+import errno
 import sys
 
 from glasshouse.cli.application import application
 from glasshouse.specs.errors import GlasshouseError
+
+# What a machine refuses and a person can put right; any other OSError is a fault of ours.
+REFUSALS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
 
 
 def main() -> None:
@@ -18,3 +22,8 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         sys.exit(1)
+    except OSError as error:
+        if error.errno not in REFUSALS:
+            raise
+        print(f"glasshouse: cannot write {error.filename or 'a file'}: {error.strerror}", file=sys.stderr)
+        sys.exit(2)

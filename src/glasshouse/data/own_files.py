@@ -90,6 +90,13 @@ class OwnFiles(Source):
                     f"{path}, line {number}, has no text in the field {self.field!r} (it has: {fields}); "
                     "name the field that holds the text: data.field=NAME"
                 )
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                raise DataError(
+                    f"{path}, line {number}, has half of a surrogate pair, U+{ord(text[error.start]):04X}, which is no "
+                    "character; remove it or replace it"
+                ) from None
             if text:
                 yield text
 

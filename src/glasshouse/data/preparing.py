@@ -76,8 +76,13 @@ def tokenizer_for(data: Data, source: Source, progress: Progress = lambda what, 
                 progress("reading text", done / max(total, 1))
 
         trained = cls.train(chunks(), data.vocabulary, pattern=data.pattern, progress=progress)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        trained.save(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            trained.save(path)
+        except OSError as error:
+            raise DataError(
+                f"cannot write the tokenizer to {path}: {error.strerror}; free some space or set GLASSHOUSE_CACHE"
+            ) from None
     return tokenizers.load(path)
 
 
@@ -97,7 +102,8 @@ def _shards(source: Source, fingerprint: str, tokenizer: Tokenizer, progress: Pr
                         lambda done, name=name, total=total: progress(name, done / total),  # type: ignore[misc]
                     )
         except FileExistsError:
-            pass  # another process made the same shards meanwhile
+            if not folder.is_dir():  # else another process made the same shards meanwhile
+                raise DataError(f"cannot write token shards to {folder}: set GLASSHOUSE_CACHE to a folder") from None
         except OSError as error:
             raise DataError(
                 f"cannot write token shards to {folder}: {error}; free some space or set GLASSHOUSE_CACHE"

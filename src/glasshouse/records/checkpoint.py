@@ -37,7 +37,8 @@ def steps(checkpoints: Path) -> list[int]:
     """The steps that have a checkpoint, oldest first. Unfinished ones have other names and are not seen."""
     if not checkpoints.is_dir():
         return []
-    return sorted(int(path.name[5:]) for path in checkpoints.iterdir() if path.name.startswith("step-"))
+    names = (path.name for path in checkpoints.iterdir())
+    return sorted(int(name[5:]) for name in names if name.startswith("step-") and name[5:].isdigit())
 
 
 def save(checkpoints: Path, checkpoint: Checkpoint) -> Path:
@@ -123,7 +124,7 @@ def load_tensors(path: Path) -> Tensors:
 
     try:
         return load_file(path)
-    except SafetensorError as error:
+    except (SafetensorError, OSError) as error:
         raise RunError(f"{path} is not a safetensors file: {error}") from None
 
 

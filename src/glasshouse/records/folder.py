@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,7 +67,10 @@ class RunFolder:
     def facts(self) -> dict[str, Any]:
         """What is known of the run besides its spec: format, machine, prediction, outcome (`run.json`)."""
         try:
-            return json.loads((self.path / "run.json").read_text(encoding="utf-8"))
+            facts = json.loads((self.path / "run.json").read_text(encoding="utf-8"))
+            if not isinstance(facts, dict):
+                raise ValueError("it holds no facts")
+            return facts
         except (OSError, ValueError) as error:
             raise RunError(f"{self.path} is not a run folder: its run.json cannot be read ({error})") from None
 
@@ -80,10 +84,18 @@ class RunFolder:
         if recorded not in ("new", "training"):
             return recorded
         try:
-            with self.locked():
-                return "interrupted"
-        except RunError:
+            with open(self.path / ".lock", encoding="utf-8") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
             return "training"
+        except OSError:
+            pass
+        return "interrupted"
+
+    def discard_unbegun(self) -> None:
+        """Delete the folder of a run that has come to nothing: it was refused before its first step."""
+        if self.facts().get("status") == "new":
+            shutil.rmtree(self.path)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -108,6 +120,10 @@ class RunFolder:
 def create(spec: Spec, name: str | None, stem: str) -> RunFolder:
     """A new run folder with its spec, under `name` or the first free `stem`, `stem-2`, ..."""
     facts = {"format": FORMAT, "glasshouse": __version__, "recipe": stem, "created": time.time(), "status": "new"}
+    try:
+        root().mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"cannot make the runs folder {root()}: {error.strerror}; set GLASSHOUSE_RUNS to another") from None
     attempt = 1
     while True:
         chosen = name or (stem if attempt == 1 else f"{stem}-{attempt}")

@@ -98,6 +98,8 @@ def check(value: Any, rule: Rule, where: str) -> None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         if value != value:
             raise SpecError(f"{where} is not a number (NaN); give a finite value")
+        if value in (float("inf"), float("-inf")):
+            raise SpecError(f"{where}={value} is not possible; give a finite value")
         if rule.minimum is not None and value < rule.minimum:
             raise SpecError(f"{where}={value:g} is below {rule.minimum:g}, the least it may be")
         if rule.maximum is not None and value > rule.maximum:

@@ -127,7 +127,10 @@ def document_of(
 def write_document(path: str | PathLike[str], document: Mapping[str, Any]) -> None:
     """Write a document under a temporary name beside the final one, then rename: nobody ever reads half a file."""
     final = Path(path)
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{final.name}.", dir=final.parent)
+    try:
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{final.name}.", dir=final.parent)
+    except OSError as error:
+        raise GlasshouseError(f"cannot write the tokenizer to {path}: {error.strerror}; check the path") from None
     try:
         with open(descriptor, "w", encoding="utf-8") as file:
             json.dump(document, file, ensure_ascii=False, indent=1)

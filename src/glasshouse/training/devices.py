@@ -12,7 +12,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 
 def pick(name: str) -> torch.device:
     """The device of that name; `auto` takes an accelerator where there is one."""
-    if name.split(":")[0] not in DEVICES:
+    if name.split(":")[0] not in DEVICES or name.startswith("auto:"):
         raise GlasshouseError(f"--device={name} is not one of: {', '.join(DEVICES)}")
     if name == "auto":
         if torch.cuda.is_available():
@@ -25,7 +25,10 @@ def pick(name: str) -> torch.device:
         raise GlasshouseError("--device=cuda was asked for and torch finds no CUDA device; use --device cpu or auto")
     if name == "mps" and not torch.backends.mps.is_available():
         raise GlasshouseError("--device=mps was asked for and torch finds no Apple GPU; use --device cpu or auto")
-    return torch.device(name)
+    try:
+        return torch.device(name)
+    except RuntimeError:
+        raise GlasshouseError(f"--device={name} is not a device; write for example cuda:1") from None
 
 
 @contextmanager

@@ -113,7 +113,7 @@ class Engine:
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on from a checkpoint."""
-        load_weights(self.model, checkpoint.groups["model"], "the checkpoint")
+        load_weights(self.model, checkpoint.groups["model"], f"the checkpoint step-{checkpoint.step:08d}")
         optimisers.restore(self.optimiser, self.model, checkpoint.groups["optimiser"])
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.records import atomic, checkpoint
+from glasshouse.specs.errors import RunError
 from glasshouse.tasks.base import Batch
 from glasshouse.training.engine import Engine
 
@@ -88,6 +89,9 @@ def _finding(name: str, kind: str, value: Tensor) -> Finding:
 
 def load(folder: Path) -> tuple[int, Batch, checkpoint.Tensors]:
     """(step, batch, weights) as `save` kept them."""
-    facts = json.loads((folder / "failure.json").read_text(encoding="utf-8"))
+    try:
+        step = int(json.loads((folder / "failure.json").read_text(encoding="utf-8"))["step"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{folder / 'failure.json'} cannot be read: {error}; train again to see the failure") from None
     batch = checkpoint.load_tensors(folder / "batch.safetensors")
-    return int(facts["step"]), batch, checkpoint.load_tensors(folder / "model.safetensors")
+    return step, batch, checkpoint.load_tensors(folder / "model.safetensors")

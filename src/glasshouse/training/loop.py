@@ -45,7 +45,6 @@ def train(run: RunFolder, device_name: str = "auto") -> None:
             return
         with ExitStack() as stack:
             stack.enter_context(devices.threads(job.spec.training.threads))
-            run.record(status="training", machine=machine.describe(str(device)))
             engine = job.engine()
             progress = Progress()
             if restored:
@@ -54,6 +53,7 @@ def train(run: RunFolder, device_name: str = "auto") -> None:
             metric_log.rewind(run.metrics_file, progress.step)
             watch = stack.enter_context(watching())
             loggers = stack.enter_context(_loggers(run, job))
+            run.record(status="training", machine=machine.describe(str(device)))
             display = stack.enter_context(showing(run.name, progress.step, job.steps))
             peak.reset(device)
             _Loop(run, job, engine, progress, display, loggers, watch).go()
@@ -194,8 +194,11 @@ class _Loop:
             "memory": peak.bytes_since_reset(self.engine.device),
         }
         if self.progress.best:
-            best = checkpoint.load(self.run.checkpoints, int(self.progress.best["step"]))
-            load_weights(self.engine.model, best.groups["model"], "the best checkpoint")
+            try:
+                best = checkpoint.load(self.run.checkpoints, int(self.progress.best["step"]))
+                load_weights(self.engine.model, best.groups["model"], "the best checkpoint")
+            except RunError as error:
+                say(f"{error}; the newest weights are measured instead of the best")
         for split in ("validation", "test"):
             if self.job.prepared.splits[split].tokens_count > 1:
                 outcome[split] = self.engine.evaluate(self.job.prepared.splits[split], whole=True)

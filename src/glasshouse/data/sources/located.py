@@ -4,6 +4,7 @@ Nothing is fetched unless a person asks (`glasshouse data get NAME`). A fetched 
 """
 
 import hashlib
+import http.client
 import os
 import urllib.error
 import urllib.request
@@ -64,7 +65,7 @@ class Remote:
                     f"try again, or put the right file at {target}"
                 )
             os.replace(temporary, target)
-        except (urllib.error.URLError, TimeoutError, OSError) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", None) or error
             raise DataError(f"cannot fetch {url}: {reason}; try again, or put the file at {target}") from None
         finally:
