@@ -17,6 +17,13 @@ def build(spec: Model, vocabulary: int, context: int, seed: int = 0) -> nn.Modul
     return model
 
 
+def check(spec: Model, context: int) -> None:
+    """Raise SpecError where the parts do not fit together, which one of each is enough to find out."""
+    workshop = Workshop.of(spec, context)
+    workshop.block()
+    workshop.position(at_embedding=True)
+
+
 def assemble(spec: Model, vocabulary: int, context: int) -> nn.Module:
     """The model's modules with whatever weights torch gave them; on the meta device this costs nothing."""
     kind = catalogue.find("model", spec.kind, "model.kind")

@@ -29,8 +29,7 @@ class Job:
     @classmethod
     def of(cls, spec: Spec, device: torch.device, tokenizer: Tokenizer | None = None) -> "Job":
         """Check that the parts fit together, then make the text ready, showing progress where that takes a while."""
-        with torch.device("meta"):
-            models.assemble(spec.model, vocabulary=spec.data.vocabulary, context=spec.data.context)
+        models.check(spec.model, spec.data.context)
         with progress.bar("preparing text") as bar:
             prepared = preparing.prepare(spec.data, tokenizer, lambda what, share: bar(share, what))
         task: Task = catalogue.find("task", spec.task, "task").of(spec)
