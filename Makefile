@@ -3,24 +3,30 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
+# The stamps name the Python version, so that another PYTHON makes the environment anew.
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+CORE := $(VENV)/core-$(VERSION)
+DEV := $(VENV)/dev-$(VERSION)
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
 .PHONY: install demo test test-slow lint bench docs clean
 
-install: $(VENV)/core
-demo: $(VENV)/core
+install: $(CORE)
+
+demo: $(CORE)
 	$(BIN)/glasshouse demo
 
-$(VENV)/core: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+$(CORE): pyproject.toml
+	test -x $(BIN)/python$(VERSION) || $(PYTHON) -m venv --clear $(VENV)
+	$(PIP) -e .
 	@touch $@
 
-$(VENV)/dev: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
-	@touch $(VENV)/core $@
+$(DEV): pyproject.toml
+	test -x $(BIN)/python$(VERSION) || $(PYTHON) -m venv --clear $(VENV)
+	$(PIP) -e '.[dev]'
+	@touch $(CORE) $@
 
-lint: $(VENV)/dev
+lint: $(DEV)
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
@@ -31,10 +37,10 @@ test: lint
 test-slow: lint
 	$(BIN)/python -m pytest -n $(JOBS)
 
-bench: $(VENV)/dev
+bench: $(DEV)
 	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
 
-docs: $(VENV)/dev
+docs: $(DEV)
 	$(BIN)/python -m glasshouse.cli.pages > docs/commands.md
 
 clean:

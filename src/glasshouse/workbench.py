@@ -172,22 +172,3 @@ def _with_absolute_paths(spec: Spec) -> Spec:
     tokenizer = os.path.abspath(os.path.expanduser(data.tokenizer_file)) if data.tokenizer_file else ""
     return replace(spec, data=replace(data, files=files, tokenizer_file=tokenizer))
 
-
-__all__ = [
-    "Diagnosis",
-    "Replay",
-    "data_sets",
-    "doctor",
-    "evaluate",
-    "get_data",
-    "list_runs",
-    "open_run",
-    "plan",
-    "recipes",
-    "replay",
-    "report",
-    "resume",
-    "sample",
-    "train",
-    "train_tokenizer",
-]
