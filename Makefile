@@ -15,6 +15,7 @@ install: $(CORE)
 
 demo: $(CORE)
 	$(BIN)/glasshouse demo
+	@echo 'The command is in $(BIN); have it on your path with: source $(BIN)/activate'
 
 $(CORE): pyproject.toml
 	test -x $(BIN)/python$(VERSION) || $(PYTHON) -m venv --clear $(VENV)

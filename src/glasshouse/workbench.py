@@ -41,8 +41,9 @@ def train(
     """Train a recipe: `train("demo-lm", model={"position": "learned"})` or `train("demo-lm", "model.position=learned")`."""
     devices.pick(device)
     spec = _with_absolute_paths(recipe_files.spec(recipe, overrides, **sections))
-    stem = Path(recipe).stem
-    run = folder.create(spec, name, stem)
+    path = Path(recipe)
+    # A run's own spec.toml is named after its folder.
+    run = folder.create(spec, name, path.parent.name if path.name == "spec.toml" and path.parent.name else path.stem)
     try:
         return _train(run, device)
     except (GlasshouseError, OSError):
@@ -158,10 +159,11 @@ def doctor(device: str = "auto") -> Diagnosis:
 
 def _train(run: folder.RunFolder, device: str) -> Run:
     began = time.perf_counter()
-    loop.train(run, device)
+    went_on = loop.train(run, device)
     trained = Run(run, device)
     reporting.write(trained)
-    progress.say(f"{run.name}: done in {time.perf_counter() - began:.0f} s")
+    if went_on:
+        progress.say(f"{run.name}: done in {time.perf_counter() - began:.0f} s")
     return trained
 
 
@@ -171,4 +173,3 @@ def _with_absolute_paths(spec: Spec) -> Spec:
     files = tuple(os.path.abspath(os.path.expanduser(name)) for name in data.files)
     tokenizer = os.path.abspath(os.path.expanduser(data.tokenizer_file)) if data.tokenizer_file else ""
     return replace(spec, data=replace(data, files=files, tokenizer_file=tokenizer))
-

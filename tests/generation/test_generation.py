@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from glasshouse import models
 from glasshouse.generation.rollout import Rollout
 from glasshouse.generation.sampling import Sampling, distribution, draw
-from glasshouse.generation.text import Completion, complete, encode_prompt, stream
+from glasshouse.generation.text import Completion, encode_prompt, stream
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.spec import Model
@@ -28,6 +28,13 @@ def tokenizer():
 
 def make(vocabulary, **words):
     return models.build(Model(**{"width": 16, "layers": 2, "heads": 2, "initialisation": 2.0, **words}), vocabulary, CONTEXT)
+
+
+def complete(model, tokenizer, prompts, sampling, tokens, context, **how):
+    completions = [Completion(prompt, encode_prompt(tokenizer, prompt)) for prompt in prompts]
+    for _ in stream(model, tokenizer, completions, sampling, tokens, context, **how):
+        pass
+    return completions
 
 
 HOW = [

@@ -49,7 +49,7 @@ def test_the_parts_add_up(model):
 
 
 def test_hooks_are_gone_afterwards(model):
-    with capture(model, "*"):
+    with capture(model, "**"):
         pass
     assert not any(module._forward_hooks for module in model.modules())
 
@@ -60,3 +60,15 @@ def test_unknown_names_are_refused(model):
         capture(model, "blocks.1.atention.weights"),
     ):
         pass
+
+
+def test_a_star_stays_between_two_dots(model):
+    with capture(model, "blocks.*.output") as seen:
+        model(torch.randint(0, 30, (1, 7)))
+    assert list(seen) == ["blocks.0.output", "blocks.1.output"]
+
+
+def test_every_name_on_offer_is_passed(model):
+    with capture(model, "**") as seen:
+        model(torch.randint(0, 30, (1, 7)))
+    assert sorted(seen) == sorted(probes(model))

@@ -8,10 +8,11 @@ import torch
 
 import glasshouse
 from glasshouse.records import checkpoint, folder, metric_log
+from glasshouse.runs import suggestions
 from glasshouse.specs import recipes
-from glasshouse.specs.errors import GlasshouseError, MissingExtra, RunError
+from glasshouse.specs.errors import GlasshouseError, MissingExtra, RunError, SpecError
 from glasshouse.specs.spec import Training
-from glasshouse.training import devices, loggers, loop, precision, schedules
+from glasshouse.training import devices, failure, loggers, loop, precision, schedules
 from glasshouse.training import plan as planning
 from glasshouse.training.job import Job
 
@@ -179,6 +180,46 @@ def test_a_loss_that_is_not_finite_stops_and_can_be_replayed(text):
     first = next(finding for finding in replay.findings if finding.bad)
     assert f"first in the {first.kind} of {first.module};" in str(e.value)
     assert not math.isfinite(replay.loss) or first.kind == "gradient"
+
+
+def test_gradients_are_examined_in_the_order_of_the_backward_pass(text):
+    engine = Job.of(tiny(text), CPU).engine()
+    _, findings = failure.examine(engine, 0, engine.batch(0))
+    order = [finding.module for finding in findings if finding.kind == "gradient"]
+    assert order[0] == "final_norm.weight"
+    inside = [
+        order.index(f"blocks.1.feed_forward{name}") for name in (".down.weight", ".up.weight", "_connection.norm.weight")
+    ]
+    assert inside == sorted(inside)
+    assert order[-1] == "embedding.weight"
+
+
+def test_a_plan_that_cannot_fit_is_refused(text):
+    with pytest.raises(SpecError, match="would need about .* of memory"):
+        planning.make(Job.of(tiny(text, "training.batch=100000000"), CPU))
+
+
+def test_json_lines_are_evaluated_as_documents(text, tmp_path):
+    run = train(text)
+    (tmp_path / "a.txt").write_text("The state of our union is strong.")
+    (tmp_path / "a.jsonl").write_text('{"text": "The state of our union is strong.", "year": 1}\n')
+    plain, rows = (run.evaluate(tmp_path / name) for name in ("a.txt", "a.jsonl"))
+    assert next(iter(plain.values())) == next(iter(rows.values()))
+
+
+def test_suggestions_work_as_they_stand(text):
+    run = train(text, 'evaluation.prompts=["The state, of", b]')
+    assert run.spec.evaluation.prompts == ("The state, of", "b")
+    last = suggestions.commands(run)[-1].split()
+    again = glasshouse.train(*last[2:], name="again", device="cpu")
+    assert again.spec.model.position == "learned"
+    assert "model.position=rotary" in suggestions.commands(again)[-1]
+
+
+def test_one_stop_string_may_be_given_bare(text):
+    run = train(text, "training.steps=40", "training.learning_rate=0.01")
+    one, several = (run.sample("The", tokens=40, temperature=0, stop=stop)[0] for stop in ("union", ["union"]))
+    assert one.text == several.text
 
 
 def test_replay_needs_a_failure(text):

@@ -12,7 +12,9 @@ EXAMPLES = "Examples: glasshouse evaluate demo-lm · glasshouse evaluate demo-lm
 
 def evaluate(
     run: Run,
-    data: Annotated[str | None, typer.Option(help="A text file; by default the run's own held-out text.")] = None,
+    data: Annotated[
+        str | None, typer.Option(help="A file, plain, .gz or JSON lines; by default the run's own held-out text.")
+    ] = None,
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

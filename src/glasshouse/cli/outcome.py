@@ -4,6 +4,7 @@ from rich.text import Text
 
 from glasshouse.cli.tables import console, show
 from glasshouse.generation.text import Completion
+from glasshouse.runs import suggestions
 from glasshouse.runs.run import Run
 
 
@@ -17,7 +18,8 @@ def print_samples(run: Run) -> None:
 
 def print_completion(completion: Completion) -> None:
     """A prompt in bold and what followed it."""
-    console.print(Text(completion.prompt, style="bold") + Text(completion.text, style="not bold"), soft_wrap=True)
+    text = Text(completion.prompt, style="bold") + Text(completion.text, style="not bold")
+    console.print(text, soft_wrap=not console.is_terminal)
     console.print()
 
 
@@ -46,9 +48,5 @@ def print_run(run: Run) -> None:
     console.print(f"run     {run.folder.path}", soft_wrap=True)
     console.print(f"report  {run.folder.report_file}", soft_wrap=True)
     console.print("\nTry next:")
-    for command in (
-        f'glasshouse sample {run.name} --prompt "The state of"',
-        f"glasshouse evaluate {run.name}",
-        f"glasshouse train {run.facts['recipe']} model.position=learned",
-    ):
+    for command in suggestions.commands(run):
         console.print(f"  {command}", markup=False, soft_wrap=True)

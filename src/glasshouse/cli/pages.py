@@ -45,7 +45,8 @@ def _section(command: Any, words: list[str]) -> str:
 def _row(parameter: Any) -> str:
     named = parameter.param_type_name == "option"
     name = f"`{parameter.opts[0]}`" if named else f"`{parameter.metavar or parameter.name.upper()}`"
-    default = "" if parameter.required or parameter.default in (None, "", False) else f"`{parameter.default}`"
+    silent = parameter.required or parameter.default is None or parameter.default is False or parameter.default == ""
+    default = "" if silent else f"`{parameter.default}`"
     return f"| {name} | {parameter.help or ''} | {default} |"
 
 

@@ -12,7 +12,7 @@ def recipes(
 ) -> None:
     """List the recipes, a line each; with a name, show that one's fields and what they mean."""
     from glasshouse.cli.tables import console, show
-    from glasshouse.specs import reading, recipes, settings
+    from glasshouse.specs import catalogue, reading, recipes, settings
     from glasshouse.specs.spec import SECTIONS
 
     if name is None:
@@ -24,6 +24,7 @@ def recipes(
         for field, (_, rule, _) in settings.fields(cls).items():
             value = getattr(getattr(spec, section), field)
             shown = "[" + ", ".join(value) + "]" if isinstance(value, tuple) else str(value)
-            rows.append((f"{section}.{field}", shown, rule.about))
+            words = rule.choices or (catalogue.names(rule.family) if rule.family else ())
+            rows.append((f"{section}.{field}", shown, f"{rule.about}: {', '.join(words)}" if words else rule.about))
     show(("field", "value", "meaning"), rows)
     console.print(f"Change any of them: glasshouse train {name} model.width=64", markup=False)

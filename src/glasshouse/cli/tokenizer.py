@@ -28,7 +28,7 @@ def train(
 
 @app.command(epilog='Example: glasshouse tokenizer show tokenizer.json --text "unshakable faith"')
 def show(
-    file: Annotated[str, typer.Argument(help="A tokenizer.json, or a run's folder.")],
+    file: Annotated[str, typer.Argument(help="A tokenizer.json, or a run's name or folder.")],
     text: Annotated[str, typer.Option(help="The text to cut.")],
 ) -> None:
     """Show the pieces a text is cut into, coloured, and their ids."""
@@ -39,13 +39,16 @@ def show(
     from glasshouse import tokenizers
     from glasshouse.cli.tables import console
     from glasshouse.pages.text import visible
+    from glasshouse.records import folder
 
     path = Path(file)
-    tokenizer = tokenizers.load(path / "tokenizer.json" if path.is_dir() else path)
+    tokenizer = tokenizers.load(path if path.is_file() or path.suffix else folder.find(file).tokenizer_file)
     ids = [int(token) for token in tokenizer.encode(text)]
     line = Text()
     for index, token in enumerate(ids):
         piece = tokenizer.token_bytes(token).decode("utf-8", "replace")
+        if index and console.color_system is None:
+            line.append("|")
         line.append(visible(piece), style=COLOURS[index % len(COLOURS)])
     console.print(line, soft_wrap=True)
     console.print(" ".join(map(str, ids)), soft_wrap=True)

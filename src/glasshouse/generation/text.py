@@ -77,24 +77,6 @@ def stream(
             yield Piece(row, rest)
 
 
-def complete(
-    model: Any,
-    tokenizer: Tokenizer,
-    prompts: Sequence[str],
-    sampling: Sampling,
-    tokens: int,
-    context: int,
-    stop: Sequence[str] = (),
-    cached: bool = True,
-    alternatives: int = 0,
-) -> list[Completion]:
-    """Continue each prompt, all at once."""
-    completions = [Completion(prompt, encode_prompt(tokenizer, prompt)) for prompt in prompts]
-    for _ in stream(model, tokenizer, completions, sampling, tokens, context, stop, cached, alternatives):
-        pass
-    return completions
-
-
 class _Writer:
     """Tokens to text: bytes to whole characters, with a tail held back while it could begin a stop string."""
 

@@ -1,16 +1,22 @@
 """The attention maps of a text: every layer's and head's weights, exactly as the model computed them."""
 
+from collections.abc import Sequence
+
 import torch
 
 from glasshouse.inspection.capture import capture
 from glasshouse.pages.content import AttentionMap
 from glasshouse.runs.run import Run
+from glasshouse.specs.errors import GlasshouseError
 
 
-def attention_map(run: Run, text: str) -> AttentionMap:
-    """Weights (layers, heads, queries, keys) over a text's tokens, cut to the model's context."""
+def attention_map(run: Run, text: str | Sequence[int]) -> AttentionMap:
+    """Weights (layers, heads, queries, keys) over the tokens of a text, or given tokens, cut to the model's context."""
     tokenizer = run.tokenizer
-    ids = [int(token) for token in tokenizer.encode(text)][: run.spec.data.context]
+    tokens = tokenizer.encode(text) if isinstance(text, str) else text
+    ids = [int(token) for token in tokens][: run.spec.data.context]
+    if not ids:
+        raise GlasshouseError("an attention map needs at least one token; give a text")
     pattern = "blocks.*.attention.weights"
     with torch.inference_mode(), capture(run.model, pattern) as seen:
         run.model(torch.tensor([ids], device=run.device))

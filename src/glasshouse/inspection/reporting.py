@@ -10,6 +10,7 @@ from glasshouse.pages import report as page
 from glasshouse.pages.text import count, duration, flops, size
 from glasshouse.records import atomic, metric_log
 from glasshouse.records.checkpoint import steps as checkpoint_steps
+from glasshouse.runs import suggestions
 from glasshouse.runs.run import Run
 from glasshouse.specs import reading
 
@@ -53,11 +54,7 @@ def gather(run: Run) -> page.Report:
             },
         ),
         notes=tuple(notes),
-        commands=(
-            f'glasshouse sample {run.name} --prompt "The state of"',
-            f"glasshouse evaluate {run.name} --data FILE",
-            f"glasshouse train {facts.get('recipe', 'demo-lm')} model.position=learned",
-        ),
+        commands=suggestions.commands(run),
     )
 
 
@@ -82,9 +79,8 @@ def _shown(run: Run, sample: Completion) -> page.Sample:
 def _map(run: Run, samples: list[Completion]) -> page.AttentionMap | None:
     if not samples:
         return None
-    ids = (samples[0].prompt_tokens if samples[0].prompt else []) + [choice.token for choice in samples[0].choices]
-    text = run.tokenizer.decode(ids[:MAP_TOKENS])
-    return attention_map(run, text) if text else None
+    tokens = samples[0].prompt_tokens + [choice.token for choice in samples[0].choices]
+    return attention_map(run, tokens[:MAP_TOKENS])
 
 
 def _subtitle(run: Run, parameters: int, rows: list[dict]) -> str:

@@ -57,7 +57,7 @@ class Decoder(nn.Module):
 
     def forward(self, tokens_BT: Tensor, positions: Tensor | None = None, cache: KeyValueCache | None = None) -> Tensor:
         """Logits (B, T, V). Positions (B, T) go with a cache; without one they run from 0."""
-        return self.logits(self.project(self.features(tokens_BT, positions, cache)))
+        return self.project(self.features(tokens_BT, positions, cache))
 
     def features(self, tokens_BT: Tensor, positions: Tensor | None = None, cache: KeyValueCache | None = None) -> Tensor:
         """The last hidden states (B, T, D), from which the head makes logits."""
@@ -74,8 +74,8 @@ class Decoder(nn.Module):
     def project(self, features_BTD: Tensor) -> Tensor:
         """Logits from hidden states."""
         if self.head is None:
-            return F.linear(features_BTD, self.embedding.weight)
-        return self.head(features_BTD)
+            return self.logits(F.linear(features_BTD, self.embedding.weight))
+        return self.logits(self.head(features_BTD))
 
     def flops(self, tokens: int) -> int:
         """Multiplications and additions of the matrix products for one sequence, forward."""

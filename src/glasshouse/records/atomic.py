@@ -56,8 +56,6 @@ def folder(path: Path) -> Iterator[Path]:
 
 def sync(path: Path) -> None:
     """Ask the system to put a file or folder on the disk now, so that it survives a power cut too."""
-    if path.is_dir() and os.name == "nt":
-        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

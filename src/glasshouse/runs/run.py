@@ -12,8 +12,7 @@ from torch import nn
 
 from glasshouse import models, tokenizers
 from glasshouse.data import preparing, shards
-from glasshouse.data.documents import Document
-from glasshouse.data.text_files import parts
+from glasshouse.data.own_files import OwnFiles
 from glasshouse.generation import text as texts
 from glasshouse.generation.sampling import Sampling
 from glasshouse.generation.text import Completion, Piece
@@ -57,7 +56,7 @@ class Run:
     @cached_property
     def tokenizer(self) -> Tokenizer:
         if not self.folder.tokenizer_file.exists():
-            raise RunError(f"{self.name} has no tokenizer yet; continue it with: glasshouse resume {self.name}")
+            raise RunError(f"{self.name} has no tokenizer yet; {self._remedy()}")
         return tokenizers.load(self.folder.tokenizer_file)
 
     @cached_property
@@ -65,7 +64,7 @@ class Run:
         """The model with its best weights by validation loss, or its latest where nothing was validated."""
         saved = checkpoint.newest(self.folder.checkpoints, complain=say)
         if saved is None:
-            raise RunError(f"{self.name} has no checkpoint yet; continue it with: glasshouse resume {self.name}")
+            raise RunError(f"{self.name} has no checkpoint yet; {self._remedy()}")
         if best := saved.values["best"]:
             try:
                 saved = checkpoint.load(self.folder.checkpoints, int(best["step"]))
@@ -85,7 +84,7 @@ class Run:
         self,
         completions: list[Completion],
         tokens: int = 100,
-        stop: Sequence[str] = (),
+        stop: str | Sequence[str] = (),
         cached: bool = True,
         alternatives: int = 0,
         **sampling: Any,
@@ -93,14 +92,15 @@ class Run:
         """Continue in place, giving text as it comes; sampling: temperature, top_k, top_p, min_p, seed, ..."""
         if tokens < 1:
             raise GlasshouseError(f"tokens={tokens} is not possible; ask for 1 or more")
+        rules = Sampling(**sampling)
         return texts.stream(
             self.model,
             self.tokenizer,
             completions,
-            Sampling(**sampling),
+            rules,
             tokens,
             self.spec.data.context,
-            stop,
+            (stop,) if isinstance(stop, str) else stop,
             cached,
             alternatives,
         )
@@ -122,16 +122,23 @@ class Run:
         """A completion of this prompt with nothing generated yet."""
         return Completion(prompt, texts.encode_prompt(self.tokenizer, prompt))
 
+    def _remedy(self) -> str:
+        if self.folder.status() == "training":
+            return "it is being trained: wait for its first evaluation"
+        return f"continue it with: glasshouse resume {self.name}"
+
     def _shard_of(self, path: Path, temporary: Path) -> shards.Shard:
-        documents = (Document(part, continues=index > 0) for index, part in enumerate(parts(path)))
-        shard = shards.write(temporary, "given", documents, self.tokenizer)
+        source = OwnFiles((str(path),), self.spec.data.field, validation=0.0, test=0.0)
+        shard = shards.write(temporary, "given", source.documents("train"), self.tokenizer)
         if shard.tokens_count < 2:
             raise DataError(f"{path} has no text to predict; give a longer one")
         return shard
 
     def _score(self, shard: shards.Shard, progress: Callable[[float], None]) -> dict[str, float]:
         task: Task = catalogue.find("task", self.spec.task).of(self.spec)
-        with precision.context(self.spec.training.precision, self.device):
+        # A model trained in bf16 on a GPU is measured in fp32 on a CPU, where bf16 may be hundreds of times slower.
+        chosen = "fp32" if self.device.type == "cpu" else self.spec.training.precision
+        with precision.context(chosen, self.device):
             return task.evaluate(self.model, shard, self.spec.evaluation, whole=True, progress=progress)
 
     def _model_with(self, tensors: checkpoint.Tensors, where: str) -> nn.Module:
@@ -140,14 +147,16 @@ class Run:
         return model.to(self.device).eval()
 
     def __repr__(self) -> str:
-        return f"Run({self.name!r}, {self.facts.get('status')})"
+        return f"Run({self.name!r}, {self.folder.status()})"
 
     def _repr_html_(self) -> str:
         """How a notebook shows a run."""
         outcome = self.facts.get("outcome", {})
-        rows = [("run", self.name), ("status", self.facts.get("status", "")), ("folder", str(self.folder.path))]
+        rows = [("run", self.name), ("status", self.folder.status()), ("folder", str(self.folder.path))]
         for split in ("validation", "test"):
             if split in outcome:
-                rows += [(f"{split} {name}", f"{value:.4g}") for name, value in outcome[split].items()]
+                rows += [
+                    (f"{split} {name}", f"{value:,.4f}".rstrip("0").rstrip(".")) for name, value in outcome[split].items()
+                ]
         cells = "".join(f"<tr><td>{escape(name)}</td><td>{escape(str(value))}</td></tr>" for name, value in rows)
         return f"<table>{cells}</table>"

@@ -30,6 +30,7 @@ class RunError(GlasshouseError):
 class MissingExtra(GlasshouseError):
     """An optional dependency that is not installed."""
 
-    def __init__(self, package: str, purpose: str, extra: str | None = None) -> None:
-        remedy = f"pip install 'glasshouse[{extra}]'" if extra else f"pip install {package}"
-        super().__init__(f"{purpose} needs the package {package!r}, which is not installed; install it with: {remedy}")
+    def __init__(self, package: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package {package!r}, which is not installed; install it with: pip install {package}"
+        )

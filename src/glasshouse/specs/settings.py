@@ -4,6 +4,8 @@ Knows nothing of particular fields; `spec.py` declares them.
 """
 
 import dataclasses
+import tomllib
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -39,6 +41,8 @@ def from_text(kind: Any, text: str, where: str) -> Any:
     text = text.strip()
     if get_origin(kind) is tuple:
         if text.startswith("[") and text.endswith("]"):
+            with suppress(tomllib.TOMLDecodeError):  # quoted items may hold commas
+                return coerce(kind, tomllib.loads(f"list = {text}")["list"], where)
             return tuple(part.strip().strip("\"'") for part in text[1:-1].split(",") if part.strip())
         return (text,)
     if kind is bool:

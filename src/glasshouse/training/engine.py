@@ -4,6 +4,7 @@ Everything random in a step (which examples, which activations are dropped) foll
 state to save, and a resumed run goes on as if it had never stopped.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,10 +103,12 @@ class Engine:
         self.first_bad = torch.where(good | (self.first_bad >= 0), self.first_bad, float(step))
         self.optimiser.found_inf.copy_(self.first_bad >= 0)
 
-    def evaluate(self, shard: Shard, whole: bool = False) -> dict[str, float]:
+    def evaluate(
+        self, shard: Shard, whole: bool = False, progress: Callable[[float], None] = lambda share: None
+    ) -> dict[str, float]:
         """The task's metrics on a split."""
         with precision.context(self.spec.training.precision, self.device):
-            return self.task.evaluate(self.model, shard, self.spec.evaluation, whole)
+            return self.task.evaluate(self.model, shard, self.spec.evaluation, whole, progress)
 
     def groups(self) -> dict[str, Tensors]:
         """All tensors that a later process needs to go on."""

@@ -28,20 +28,14 @@ class Finding:
 
 
 def examine(engine: Engine, step: int, batch: Batch) -> tuple[float, list[Finding]]:
-    """Run the step's forward and backward pass with every module watched: (loss, findings in the order computed).
-
-    Outputs come first; where all of those are finite, the gradients of parameters, from the output back.
-    """
+    """Run the step again with every module and parameter watched: (loss, findings in the order they were computed)."""
     findings: list[Finding] = []
     compiled, engine.loss_sum = engine.loss_sum, engine.task.loss_sum  # what is compiled does not see hooks
     try:
-        with _outputs(engine.model, findings):
+        with _watching(engine.model, findings):
             loss = float(engine.gradients(step, batch))
     finally:
         engine.loss_sum = compiled
-    for name, parameter in reversed(list(engine.model.named_parameters())):
-        if parameter.grad is not None:
-            findings.append(_finding(name, "gradient", parameter.grad))
     engine.optimiser.zero_grad(set_to_none=True)
     return loss, findings
 
@@ -65,8 +59,16 @@ def save(folder: Path, engine: Engine, step: int) -> Finding | None:
 
 
 @contextmanager
-def _outputs(model: nn.Module, findings: list[Finding]) -> Iterator[None]:
+def _watching(model: nn.Module, findings: list[Finding]) -> Iterator[None]:
+    """Note every module's output and every parameter's gradient as it comes."""
     handles = []
+    for name, parameter in model.named_parameters():
+
+        def note(owner: Tensor, name: str = name) -> None:
+            if owner.grad is not None:
+                findings.append(_finding(name, "gradient", owner.grad))
+
+        handles.append(parameter.register_post_accumulate_grad_hook(note))
     for name, module in model.named_modules():
 
         def look(_: nn.Module, __: Any, output: Any, name: str = name) -> None:

@@ -49,7 +49,7 @@ class WeightsAndBiases(Logger):
             import wandb
         except ImportError:
             raise MissingExtra("wandb", "training.loggers=[wandb]") from None
-        self.run = wandb.init(name=folder.name, dir=str(folder), config=spec, resume="allow", id=folder.name)
+        self.run = wandb.init(name=folder.name, dir=str(folder), config=spec)
 
     def log(self, step: int, values: dict[str, float]) -> None:
         self.run.log(values, step=step)

@@ -11,7 +11,7 @@ from glasshouse.records import checkpoint, machine, metric_log
 from glasshouse.records.atomic import write_text
 from glasshouse.records.checkpoint import Checkpoint
 from glasshouse.records.folder import RunFolder
-from glasshouse.records.progress import say
+from glasshouse.records.progress import bar, say
 from glasshouse.specs import catalogue, reading
 from glasshouse.specs.errors import Interrupted, RunError
 from glasshouse.training import devices, failure, peak, plan
@@ -34,15 +34,18 @@ class Progress:
     best: dict[str, float] = field(default_factory=dict)
 
 
-def train(run: RunFolder, device_name: str = "auto") -> None:
-    """Train a run from wherever it stands to its end. Safe to call again after any interruption."""
+def train(run: RunFolder, device_name: str = "auto") -> bool:
+    """Train a run from wherever it stands to its end; whether there was anything left to do.
+
+    Safe to call again after any interruption.
+    """
     device = devices.pick(device_name)
     with run.locked():
         checkpoint.clean(run.checkpoints)
         job, restored = _open(run, device)
         if restored and restored.step >= job.steps and run.facts().get("status") == "done":
             say(f"{run.name} has taken all its {job.steps} steps already")
-            return
+            return False
         with ExitStack() as stack:
             stack.enter_context(devices.threads(job.spec.training.threads))
             engine = job.engine()
@@ -51,12 +54,11 @@ def train(run: RunFolder, device_name: str = "auto") -> None:
                 engine.restore(restored)
                 progress = Progress(restored.step, **restored.values)
             metric_log.rewind(run.metrics_file, progress.step)
-            watch = stack.enter_context(watching())
-            loggers = stack.enter_context(_loggers(run, job))
-            run.record(status="training", machine=machine.describe(str(device)))
-            display = stack.enter_context(showing(run.name, progress.step, job.steps))
-            peak.reset(device)
-            _Loop(run, job, engine, progress, display, loggers, watch).go()
+            run.record(machine=machine.describe(str(device)))
+            loop = _Loop(run, job, engine, progress)
+            loop.go()
+            loop.finish()
+    return True
 
 
 def _open(run: RunFolder, device: Any) -> tuple[Job, Checkpoint | None]:
@@ -99,46 +101,50 @@ def _loggers(run: RunFolder, job: Job) -> Iterator[list[Logger]]:
 class _Loop:
     """The state of one pass through the loop."""
 
-    def __init__(
-        self,
-        run: RunFolder,
-        job: Job,
-        engine: Engine,
-        progress: Progress,
-        display: Display,
-        loggers: list[Logger],
-        watch: Watch,
-    ) -> None:
+    loggers: list[Logger]
+    display: Display
+    watch: Watch
+
+    def __init__(self, run: RunFolder, job: Job, engine: Engine, progress: Progress) -> None:
         self.run, self.job, self.engine, self.progress = run, job, engine, progress
-        self.display, self.loggers, self.watch = display, loggers, watch
         self.pending: list[tuple[int, Taken]] = []
         self.clock = time.perf_counter()
-        self.spent = 0.0
 
     def go(self) -> None:
+        """Take the steps that are left."""
+        with ExitStack() as stack:
+            self.watch = stack.enter_context(watching())
+            self.loggers = stack.enter_context(_loggers(self.run, self.job))
+            self.run.record(status="training")
+            self.display = stack.enter_context(showing(self.run.name, self.progress.step, self.job.steps))
+            peak.reset(self.engine.device)
+            self.clock = time.perf_counter()
+            try:
+                for step in range(self.progress.step, self.job.steps):
+                    self._step(step)
+            except NotFinite as bad:
+                self._fail(bad.step)
+
+    def _step(self, step: int) -> None:
+        """One step, and whatever is due after it."""
         settings = self.job.spec.evaluation
         every = self.job.spec.training.checkpoint_every or settings.every
-        look = LOOK_EVERY[self.engine.device.type]
-        try:
-            for step in range(self.progress.step, self.job.steps):
-                self.pending.append((step + 1, self.engine.step(step)))
-                self.progress.step = step + 1
-                last = self.progress.step == self.job.steps
-                evaluating = last or self.progress.step % settings.every == 0
-                if evaluating or len(self.pending) >= look or self.watch.received:
-                    self._look()
-                improved = self._evaluate() if evaluating else False
-                if improved or last or self.progress.step % every == 0 or self.watch.received:
-                    self._save()
-                if self.watch.received and not last:
-                    raise Interrupted(
-                        self.watch.received,
-                        f"stopped after step {self.progress.step} of {self.job.steps}, saved; "
-                        f"continue with: glasshouse resume {self.run.name}",
-                    )
-        except NotFinite as bad:
-            self._fail(bad.step)
-        self._finish()
+        self.pending.append((step + 1, self.engine.step(step)))
+        self.progress.step = step + 1
+        last = self.progress.step == self.job.steps
+        evaluating = last or self.progress.step % settings.every == 0
+        saving = last or self.progress.step % every == 0 or self.watch.received is not None
+        # Nothing is measured or saved before it is known that the steps up to it were sound.
+        if evaluating or saving or len(self.pending) >= LOOK_EVERY[self.engine.device.type]:
+            self._look()
+        if (evaluating and self._evaluate()) or saving:
+            self._save()
+        if self.watch.received and not last:
+            raise Interrupted(
+                self.watch.received,
+                f"stopped after step {self.progress.step} of {self.job.steps}, saved; "
+                f"continue with: glasshouse resume {self.run.name}",
+            )
 
     def _look(self) -> None:
         """Read what the device has done and log it."""
@@ -187,7 +193,7 @@ class _Loop:
         for logger in self.loggers:
             logger.log(step, values)
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
         """Measure the best weights by the full rule, and record the outcome."""
         outcome: dict[str, Any] = {
             "seconds": self.progress.seconds,
@@ -201,7 +207,8 @@ class _Loop:
                 say(f"{error}; the newest weights are measured instead of the best")
         for split in ("validation", "test"):
             if self.job.prepared.splits[split].tokens_count > 1:
-                outcome[split] = self.engine.evaluate(self.job.prepared.splits[split], whole=True)
+                with bar(f"measuring the best weights on the {split} text") as show:
+                    outcome[split] = self.engine.evaluate(self.job.prepared.splits[split], whole=True, progress=show)
         outcome["evaluation_seconds"] = self._lap()
         self.run.record(status="done", outcome=outcome, best=self.progress.best)
 

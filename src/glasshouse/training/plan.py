@@ -17,6 +17,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from glasshouse import models
 from glasshouse.models import counts
+from glasshouse.pages.text import size
+from glasshouse.records import machine
+from glasshouse.specs.errors import SpecError
 from glasshouse.training import devices, precision
 from glasshouse.training.engine import Engine, NotFinite
 from glasshouse.training.job import Job
@@ -50,6 +53,7 @@ class Plan:
 def make(job: Job) -> Plan:
     """Plan a job, measuring on its device."""
     notes = []
+    _refuse_too_large(job)
     chosen, count = job.spec.training.precision, job.spec.training.threads
     if chosen == "auto":
         chosen, why = precision.choose(job.device, lambda name: step_seconds(_trial(job).engine(name), job.device))
@@ -81,6 +85,17 @@ def make(job: Job) -> Plan:
         threads=count,
         notes=tuple(notes),
     )
+
+
+def _refuse_too_large(job: Job) -> None:
+    """Raise before the trial where even the leaner format needs more memory than the device has."""
+    needed = min(sum(memory(job, name).values()) for name in ("fp32", "bf16"))
+    there = torch.cuda.get_device_properties(job.device).total_memory if job.device.type == "cuda" else machine.memory()
+    if needed > there:
+        raise SpecError(
+            f"training would need about {size(needed)} of memory and this device has {size(there)}; choose a smaller "
+            f"training.batch (now {job.spec.training.batch}), a larger training.accumulate, or a smaller model"
+        )
 
 
 def _choose_threads(time_step: Callable[[], float]) -> tuple[int, float, str]:
@@ -129,15 +144,15 @@ def memory(job: Job, chosen: str) -> dict[str, int]:
         hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
         with hooks, precision.context(chosen, torch.device("cpu")):
             job.task.loss_sum(model, {"inputs": tokens, "targets": tokens})
-    size = counts.parameters(model) * 4
+    parameters = counts.parameters(model) * 4
     logits = rows * spec.data.context * job.prepared.tokenizer.vocabulary * 4
     return {
-        "weights": size,
-        "gradients": size,
-        "optimiser": 2 * size,
+        "weights": parameters,
+        "gradients": parameters,
+        "optimiser": 2 * parameters,
         "activations": sum(saved.values()),
         # The loss's backward pass forms the logits' gradient beside the saved log-probabilities.
-        "passing": logits,
+        "loss gradient": logits,
     }
 
 

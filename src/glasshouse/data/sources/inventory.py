@@ -82,5 +82,5 @@ def _where(name: str, cls: Any) -> str:
         for file in files:
             file.locate(name)
     except DataError:
-        return f"no: glasshouse data get {name}" if all(file.url for file in files) else "no"
+        return f"no: glasshouse data get {name}" if all(file.url for file in files) else "no: put it in GLASSHOUSE_DATA"
     return "yes"
