@@ -350,7 +350,7 @@ def test_tokenizers_that_cannot_be(runs: Path, text: Path, run: Path) -> None:
     refused(call("tokenizer", "train", str(text), "--vocabulary", "300", "--output", "no/where.json"), "no/where.json")
     refused(call("tokenizer", "show", "nowhere.json", "--text", "a"), "nowhere.json", "No such file")
     os.mkdir("empty")
-    refused(call("tokenizer", "show", "empty", "--text", "a"), "empty/tokenizer.json", "No such file")
+    refused(call("tokenizer", "show", "empty", "--text", "a"), "empty is not a run folder", "spec.toml")
     Path("wrong.json").write_text('{"model": {"type": "Unigram"}}')
     refused(call("tokenizer", "show", "wrong.json", "--text", "a"), "wrong.json", "Unigram", "supported are")
     Path("broken.json").write_text('{"model": ')

@@ -208,7 +208,7 @@ def test_json_lines_are_evaluated_as_documents(text, tmp_path):
 
 
 def test_suggestions_work_as_they_stand(text):
-    run = train(text, 'evaluation.prompts=["The state, of", b]')
+    run = train(text, 'evaluation.prompts=["The state, of", "b"]')
     assert run.spec.evaluation.prompts == ("The state, of", "b")
     last = suggestions.commands(run)[-1].split()
     again = glasshouse.train(*last[2:], name="again", device="cpu")
