@@ -113,7 +113,7 @@ class PieceEncoder:
     """The encoder and its table of pieces seen. One thread at a time may use it."""
 
     def __init__(self, byte_ids: np.ndarray, merges: np.ndarray, pattern: str) -> None:
-        self._book = np.zeros(WRITTEN + 1, np.int64)
+        self._book = np.zeros(int(WRITTEN) + 1, np.int64)
         self._book[FOURTH] = pattern == "gpt-4"
         self._arrays: dict[np.int64, np.ndarray] = {}
         self._ids = np.empty(SMALL + 1, np.int32)
