@@ -38,7 +38,11 @@ def specs(draw):
     spec = BASE
     for section, cls in SECTIONS.items():
         fields = {name: draw(values(kind, rule)) for name, (kind, rule, _) in settings.fields(cls).items()}
-        spec = replace(spec, **{section: cls(**fields)})
+        outer, _, inner = section.rpartition(".")
+        if outer:
+            spec = replace(spec, **{outer: replace(getattr(spec, outer), **{inner: cls(**fields)})})
+        else:
+            spec = replace(spec, **{section: cls(**fields)})
     return spec
 
 

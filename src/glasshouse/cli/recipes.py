@@ -22,7 +22,7 @@ def recipes(
     rows = [("task", spec.task, "what is asked of the model")]
     for section, cls in SECTIONS.items():
         for field, (_, rule, _) in settings.fields(cls).items():
-            value = getattr(getattr(spec, section), field)
+            value = getattr(reading.section(spec, section), field)
             shown = "[" + ", ".join(value) + "]" if isinstance(value, tuple) else str(value)
             words = rule.choices or (catalogue.names(rule.family) if rule.family else ())
             rows.append((f"{section}.{field}", shown, f"{rule.about}: {', '.join(words)}" if words else rule.about))

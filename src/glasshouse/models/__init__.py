@@ -2,5 +2,30 @@
 
 from glasshouse.models.build import assemble, build, check
 from glasshouse.models.decoder import Decoder
+from glasshouse.models.dual_encoder import DualEncoder
+from glasshouse.models.encoder import Encoder
+from glasshouse.models.encoder_decoder import EncoderDecoder
+from glasshouse.models.heads.classifier import ClassifierHead
+from glasshouse.models.heads.contrastive import ContrastiveHead
+from glasshouse.models.heads.masked_token import MaskedTokenHead
+from glasshouse.models.heads.next_token import NextTokenHead
+from glasshouse.models.heads.pooled import PooledHead
+from glasshouse.models.recurrent import Recurrent
+from glasshouse.models.tower import Tower
 
-__all__ = ["Decoder", "assemble", "build", "check"]
+__all__ = [
+    "ClassifierHead",
+    "ContrastiveHead",
+    "Decoder",
+    "DualEncoder",
+    "Encoder",
+    "EncoderDecoder",
+    "MaskedTokenHead",
+    "NextTokenHead",
+    "PooledHead",
+    "Recurrent",
+    "Tower",
+    "assemble",
+    "build",
+    "check",
+]

@@ -1,6 +1,7 @@
 """From a spec to a model: the parts that its words name, checked to fit together, with weights drawn from a seed."""
 
 import math
+from dataclasses import replace
 
 import torch
 from torch import nn
@@ -18,10 +19,9 @@ def build(spec: Model, vocabulary: int, context: int, seed: int = 0) -> nn.Modul
 
 
 def check(spec: Model, context: int) -> None:
-    """Raise SpecError where the parts do not fit together, which one of each is enough to find out."""
-    workshop = Workshop.of(spec, context)
-    workshop.block()
-    workshop.position(at_embedding=True)
+    """Raise SpecError where the parts do not fit together, which one block of each is enough to find out."""
+    with torch.device("meta"):
+        assemble(replace(spec, layers=1, encoder_layers=min(spec.encoder_layers, 1)), vocabulary=2, context=context)
 
 
 def assemble(spec: Model, vocabulary: int, context: int) -> nn.Module:
@@ -39,8 +39,10 @@ def initialise(model: nn.Module, spec: Model, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
+            if parameter.dim() == 0:
+                continue  # a single number has the value it was made with
             if parameter.dim() >= 2:
-                deviation = spec.initialisation / math.sqrt(parameter.shape[-1])
+                deviation = spec.initialisation / math.sqrt(parameter[0].numel())
                 if name.endswith(("attention.output.weight", "feed_forward.down.weight")):
                     deviation /= math.sqrt(2 * spec.layers)
                 parameter.normal_(0.0, deviation, generator=generator)

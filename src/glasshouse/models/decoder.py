@@ -3,98 +3,71 @@
 Axes: B batch, T time, D width, V vocabulary.
 """
 
+from typing import Any
+
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
+from glasshouse.models.heads.base import Head
+from glasshouse.models.tower import Tower
 from glasshouse.models.workshop import Workshop
-from glasshouse.parts.block import Block
-from glasshouse.parts.cache import KeyValueCache
+from glasshouse.parts.cache import Cache, LayerCache
 from glasshouse.parts.mask import Causal
-from glasshouse.parts.positions.base import NoPosition, Position
 from glasshouse.parts.probe import Probe
-from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.spec import Model
 
 
-class Decoder(nn.Module):
+class Decoder(Tower):
     """Embedding, positions, blocks, a last norm, and a head that may share the embedding's matrix."""
 
-    def __init__(
-        self,
-        embedding: nn.Embedding,
-        blocks: list[Block],
-        final_norm: nn.Module,
-        position: Position | None = None,
-        head: nn.Linear | None = None,
-        dropout: float = 0.0,
-    ) -> None:
-        super().__init__()
-        self.embedding = embedding
-        self.position = position or NoPosition()
-        self.dropout = nn.Dropout(dropout)
-        self.embedded = Probe()
-        self.blocks = nn.ModuleList(blocks)
-        self.final_norm = final_norm
+    embedding: nn.Embedding
+
+    def __init__(self, embedding: nn.Embedding, blocks: list[Any], head: Head, **tower: Any) -> None:
+        super().__init__(embedding, blocks, **tower)
         self.head = head
         self.logits = Probe()
 
     @classmethod
     def assemble(cls, workshop: Workshop, spec: Model, vocabulary: int) -> "Decoder":
         """The decoder that a spec describes."""
-        return cls(
-            embedding=nn.Embedding(vocabulary, spec.width),
-            blocks=[workshop.block() for _ in range(spec.layers)],
-            final_norm=workshop.norm(),
-            position=workshop.position(at_embedding=True),
-            head=None if spec.tied else nn.Linear(spec.width, vocabulary, bias=False),
-            dropout=spec.dropout,
-        )
+        workshop = workshop.under(causal=True)
+        head = workshop.head("next-token", vocabulary, seen=("next-token", "classifier", "pooled"))
+        return cls(workshop.embedding(vocabulary), workshop.blocks(spec.layers), head, **workshop.around())
 
     @property
     def vocabulary(self) -> int:
         return self.embedding.num_embeddings
 
-    def forward(self, tokens_BT: Tensor, positions: Tensor | None = None, cache: KeyValueCache | None = None) -> Tensor:
-        """Logits (B, T, V). Positions (B, T) go with a cache; without one they run from 0."""
-        return self.project(self.features(tokens_BT, positions, cache))
+    def forward(self, tokens_BT: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Logits (B, T, V). Tokens after the first `lengths` of a row are padding, which no real token sees."""
+        return self.project(self.features(tokens_BT), lengths)
 
-    def features(self, tokens_BT: Tensor, positions: Tensor | None = None, cache: KeyValueCache | None = None) -> Tensor:
+    def features(self, tokens_BT: Tensor, positions: Tensor | None = None, cache: Cache | None = None) -> Tensor:
         """The last hidden states (B, T, D), from which the head makes logits."""
-        if positions is None:
-            positions = torch.arange(tokens_BT.shape[1], device=tokens_BT.device)
-        self._check_length(tokens_BT.shape[1])
-        x = self.position.embed(self.embedding(tokens_BT), positions)
-        x = self.embedded(self.dropout(x))
-        mask = Causal()
-        for index, block in enumerate(self.blocks):
-            x = block(x, mask, positions, cache.layers[index] if cache else None)
-        return self.final_norm(x)
+        return self.run(tokens_BT, Causal(), positions, cache)
 
-    def project(self, features_BTD: Tensor) -> Tensor:
+    def project(self, features_BTD: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Logits from hidden states."""
-        if self.head is None:
-            return self.logits(F.linear(features_BTD, self.embedding.weight))
-        return self.logits(self.head(features_BTD))
+        return self.logits(self.head(features_BTD, self.embedding.weight, lengths))
 
     def flops(self, tokens: int) -> int:
         """Multiplications and additions of the matrix products for one sequence, forward."""
-        blocks = sum(block.flops(tokens, tokens) for block in self.blocks)  # type: ignore[operator]
-        return blocks + 2 * tokens * self.embedding.embedding_dim * self.vocabulary
+        return self.tower_flops(tokens, causal=True) + self.head.flops(tokens)
 
-    def empty_cache(self, batch: int, slots: int) -> KeyValueCache:
-        """A key-value cache of this model's shape."""
-        attention = self.blocks[0].attention
-        heads: int = attention.heads  # type: ignore[assignment, union-attr]
-        weight = self.embedding.weight
-        return KeyValueCache.empty(
-            len(self.blocks), batch, heads, slots, weight.shape[1] // heads, weight.device, weight.dtype
-        )
+    def empty_cache(self, batch: int, slots: int) -> Cache:
+        """A cache of this model's shape."""
+        return Cache(empty_layers(self, batch, slots, self.embedding.weight))
 
-    def _check_length(self, length: int) -> None:
-        limit = self.position.limit()
-        if limit is not None and length > limit:
-            raise GlasshouseError(
-                f"{type(self.position).__name__.lower()} positions end at {limit} and {length} tokens were given; "
-                "give fewer, or train with a longer data.context or another model.position"
-            )
+    def example(self, batch: int, length: int, generator: torch.Generator | None = None) -> dict[str, Tensor]:
+        """Random inputs of the right shapes, by the names that `forward` gives them."""
+        return {"tokens_BT": torch.randint(0, self.vocabulary, (batch, length), generator=generator)}
+
+
+def empty_layers(tower: Tower, batch: int, slots: int, like: Tensor, sources: list[Any] | None = None) -> list[LayerCache]:
+    """A cache for each block's attention, with what each keeps of a source."""
+    layers = []
+    for index, block in enumerate(tower.blocks):
+        attention: Any = block.attention
+        source = sources[index] if sources else None
+        layers.append(LayerCache.empty(batch, attention.key_value_heads, slots, attention.head_width, like, source))
+    return layers

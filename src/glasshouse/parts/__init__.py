@@ -1,36 +1,82 @@
 """The parts a Transformer is made of. Parts receive parts, and know nothing of tasks, training or who looks at them."""
 
+from glasshouse.parts.attention.additive import AdditiveAttention
+from glasshouse.parts.attention.base import Attention
+from glasshouse.parts.attention.cross import CrossAttention
+from glasshouse.parts.attention.grouped_query import GroupedQueryAttention
+from glasshouse.parts.attention.linformer import LinformerAttention
+from glasshouse.parts.attention.local_window import LocalAttention
 from glasshouse.parts.attention.multi_head import MultiHeadAttention
+from glasshouse.parts.attention.nothing import NoAttention
+from glasshouse.parts.attention.performer import PerformerAttention
 from glasshouse.parts.block import Block
-from glasshouse.parts.cache import KeyValueCache
-from glasshouse.parts.connection import PostNorm, PreNorm
-from glasshouse.parts.feed_forward import GELU, ReLU, SwiGLU
-from glasshouse.parts.mask import Causal, Everything, Mask
-from glasshouse.parts.normalisation import LayerNorm, RMSNorm
+from glasshouse.parts.cache import Cache
+from glasshouse.parts.connection import NoResidual, PostNorm, PreNorm
+from glasshouse.parts.cross_block import CrossBlock
+from glasshouse.parts.feed_forward import GELU, ExactGELU, ReLU, SigmoidGELU, SwiGLU
+from glasshouse.parts.mask import Causal, Everything, Mask, Padding, Prefix, Window
+from glasshouse.parts.memory import Memory
+from glasshouse.parts.normalisation import BatchNorm, LayerNorm, NoNorm, RMSNorm
+from glasshouse.parts.patches import Patches
+from glasshouse.parts.positions.alibi import Alibi
 from glasshouse.parts.positions.base import NoPosition, Position
+from glasshouse.parts.positions.bucketed import BucketedBias
 from glasshouse.parts.positions.learned import Learned
+from glasshouse.parts.positions.one_hot import OneHot
+from glasshouse.parts.positions.relative import RelativeBias
 from glasshouse.parts.positions.rotary import Rotary
 from glasshouse.parts.positions.sinusoidal import Sinusoidal
 from glasshouse.parts.probe import Probe
+from glasshouse.parts.recurrence import Cell, GRUCell, IdentityCell, LSTMCell, Recurrence, ReLUCell, TanhCell
 
 __all__ = [
     "GELU",
+    "AdditiveAttention",
+    "Alibi",
+    "Attention",
+    "BatchNorm",
     "Block",
+    "BucketedBias",
+    "Cache",
     "Causal",
+    "Cell",
+    "CrossAttention",
+    "CrossBlock",
     "Everything",
-    "KeyValueCache",
+    "ExactGELU",
+    "GRUCell",
+    "GroupedQueryAttention",
+    "IdentityCell",
+    "LSTMCell",
     "LayerNorm",
     "Learned",
+    "LinformerAttention",
+    "LocalAttention",
     "Mask",
+    "Memory",
     "MultiHeadAttention",
+    "NoAttention",
+    "NoNorm",
     "NoPosition",
+    "NoResidual",
+    "OneHot",
+    "Padding",
+    "Patches",
+    "PerformerAttention",
     "Position",
     "PostNorm",
     "PreNorm",
+    "Prefix",
     "Probe",
     "RMSNorm",
     "ReLU",
+    "ReLUCell",
+    "Recurrence",
+    "RelativeBias",
     "Rotary",
+    "SigmoidGELU",
     "Sinusoidal",
     "SwiGLU",
+    "TanhCell",
+    "Window",
 ]

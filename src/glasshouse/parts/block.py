@@ -4,6 +4,7 @@ from torch import Tensor, nn
 
 from glasshouse.parts.cache import LayerCache
 from glasshouse.parts.mask import Mask
+from glasshouse.parts.memory import Memory
 from glasshouse.parts.probe import Probe
 
 
@@ -25,11 +26,13 @@ class Block(nn.Module):
         self.middle = Probe()
         self.output = Probe()
 
-    def forward(self, x: Tensor, mask: Mask, positions: Tensor, cache: LayerCache | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, mask: Mask, positions: Tensor, cache: LayerCache | None = None, memory: Memory | None = None
+    ) -> Tensor:
         x = self.attention_connection(x, lambda stream: self.attention(stream, mask, positions, cache))
         x = self.feed_forward_connection(self.middle(x), self.feed_forward)
         return self.output(x)
 
-    def flops(self, queries: int, keys: int) -> int:
+    def flops(self, queries: int, keys: int, causal: bool, source: int = 0) -> int:
         """Matrix multiplications and additions for one sequence, forward."""
-        return self.attention.flops(queries, keys) + self.feed_forward.flops(queries)  # type: ignore[operator]
+        return self.attention.flops(queries, keys, causal) + self.feed_forward.flops(queries)  # type: ignore[operator]

@@ -1,12 +1,18 @@
-"""Connections: how a part (attention, feed-forward) joins the residual stream."""
+"""Connections: how a part (attention, feed-forward) joins the residual stream.
+
+`final_norm` says whether a stack of such blocks leaves its stream unnormalised, so that a model ends it with a norm.
+"""
 
 from collections.abc import Callable
+from typing import ClassVar
 
 from torch import Tensor, nn
 
 
 class PreNorm(nn.Module):
     """x + part(norm(x)): the stream itself is never normalised (Xiong et al., On Layer Normalization, 2020)."""
+
+    final_norm: ClassVar[bool] = True
 
     def __init__(self, norm: nn.Module, dropout: float = 0.0) -> None:
         super().__init__()
@@ -20,6 +26,8 @@ class PreNorm(nn.Module):
 class PostNorm(nn.Module):
     """norm(x + part(x)), as in the first Transformer (Vaswani et al., Attention Is All You Need, 2017)."""
 
+    final_norm: ClassVar[bool] = False
+
     def __init__(self, norm: nn.Module, dropout: float = 0.0) -> None:
         super().__init__()
         self.norm = norm
@@ -27,3 +35,17 @@ class PostNorm(nn.Module):
 
     def forward(self, x: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
         return self.norm(x + self.dropout(part(x)))
+
+
+class NoResidual(nn.Module):
+    """part(norm(x)): nothing is carried past a part, for the trials of what residual connections are for."""
+
+    final_norm: ClassVar[bool] = True
+
+    def __init__(self, norm: nn.Module, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.norm = norm
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
+        return self.dropout(part(self.norm(x)))

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -46,6 +47,20 @@ class GELU(_TwoLayers):
 
     def activate(self, x: Tensor) -> Tensor:
         return F.gelu(x, approximate="tanh")
+
+
+class ExactGELU(_TwoLayers):
+    """x times the normal distribution function of x, by the error function, as in BERT."""
+
+    def activate(self, x: Tensor) -> Tensor:
+        return F.gelu(x)
+
+
+class SigmoidGELU(_TwoLayers):
+    """x sigmoid(1.702 x): the GELU by a logistic function, as in CLIP."""
+
+    def activate(self, x: Tensor) -> Tensor:
+        return x * torch.sigmoid(1.702 * x)
 
 
 class SwiGLU(nn.Module):

@@ -1,5 +1,8 @@
 """Masks: which query may look at which key, as a rule over positions that is made dense only where it must be.
 
+Positions have shape (T) or (B, ..., T): the first axis of two or more is the batch. Masks compose: `Causal() & Padding(n)`
+allows what both allow, `Causal() | Prefix(n)` what either does.
+
 Axes: B batch, Q queries, K keys.
 """
 
@@ -9,7 +12,7 @@ from torch import Tensor
 
 
 class Mask(ABC):
-    """A rule over positions. `&` of two masks allows what both allow."""
+    """A rule over positions."""
 
     @abstractmethod
     def allowed(self, queries: Tensor, keys: Tensor) -> Tensor | None:
@@ -20,8 +23,16 @@ class Mask(ABC):
         """Whether, over positions 0..n-1, this is exactly the lower triangle: the fused kernel has that built in."""
         return False
 
+    @property
+    def causal(self) -> bool:
+        """Whether no query may look at a later key."""
+        return False
+
     def __and__(self, other: "Mask") -> "Mask":
         return Both(self, other)
+
+    def __or__(self, other: "Mask") -> "Mask":
+        return Either(self, other)
 
 
 class Everything(Mask):
@@ -41,6 +52,40 @@ class Causal(Mask):
     def plainly_causal(self) -> bool:
         return True
 
+    @property
+    def causal(self) -> bool:
+        return True
+
+
+class Window(Mask):
+    """A query sees keys less than `size` away, on both sides."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def allowed(self, queries: Tensor, keys: Tensor) -> Tensor | None:
+        return (keys[..., None, :] - queries[..., :, None]).abs() < self.size
+
+
+class Padding(Mask):
+    """Only the first `lengths` (B) positions of each sequence are real; the rest is seen by nobody."""
+
+    def __init__(self, lengths_B: Tensor) -> None:
+        self.lengths = lengths_B
+
+    def allowed(self, queries: Tensor, keys: Tensor) -> Tensor | None:
+        return keys[..., None, :] < _over_batch(self.lengths, keys)
+
+
+class Prefix(Mask):
+    """Every query sees the first `lengths` (B) positions: with `Causal() |` before it, a prefix read from both sides."""
+
+    def __init__(self, lengths_B: Tensor) -> None:
+        self.lengths = lengths_B
+
+    def allowed(self, queries: Tensor, keys: Tensor) -> Tensor | None:
+        return keys[..., None, :] < _over_batch(self.lengths, keys)
+
 
 class Both(Mask):
     """What two masks both allow."""
@@ -53,3 +98,27 @@ class Both(Mask):
         if first is None or second is None:
             return second if first is None else first
         return first & second
+
+    @property
+    def causal(self) -> bool:
+        return self.first.causal or self.second.causal
+
+
+class Either(Mask):
+    """What at least one of two masks allows."""
+
+    def __init__(self, first: Mask, second: Mask) -> None:
+        self.first, self.second = first, second
+
+    def allowed(self, queries: Tensor, keys: Tensor) -> Tensor | None:
+        first, second = self.first.allowed(queries, keys), self.second.allowed(queries, keys)
+        return None if first is None or second is None else first | second
+
+    @property
+    def causal(self) -> bool:
+        return self.first.causal and self.second.causal
+
+
+def _over_batch(lengths_B: Tensor, keys: Tensor) -> Tensor:
+    """Lengths with as many axes as (..., Q, K) over these keys has."""
+    return lengths_B.view(-1, *([1] * max(keys.dim(), 2)))

@@ -1,7 +1,10 @@
 """Normalisation: each token's vector brought to unit scale, with a learned gain."""
 
-from torch import nn
+from typing import ClassVar
 
+from torch import Tensor, nn
+
+from glasshouse.parts.laws import Refusals
 from glasshouse.parts.sizes import Sizes
 
 EPSILON = 1e-5
@@ -10,20 +13,49 @@ EPSILON = 1e-5
 class LayerNorm(nn.LayerNorm):
     """(x - mean) / deviation * gain + bias (Ba et al., Layer Normalization, 2016)."""
 
-    def __init__(self, width: int, bias: bool = True) -> None:
-        super().__init__(width, eps=EPSILON, bias=bias)
+    def __init__(self, width: int, bias: bool = True, epsilon: float = EPSILON) -> None:
+        super().__init__(width, eps=epsilon, bias=bias)
 
     @classmethod
     def build(cls, sizes: Sizes) -> "LayerNorm":
-        return cls(sizes.width, sizes.bias)
+        return cls(sizes.width, sizes.bias, sizes.epsilon)
 
 
 class RMSNorm(nn.RMSNorm):
     """x / root mean square * gain (Zhang and Sennrich, Root Mean Square Layer Normalization, 2019)."""
 
-    def __init__(self, width: int) -> None:
-        super().__init__(width, eps=EPSILON)
+    def __init__(self, width: int, epsilon: float = EPSILON) -> None:
+        super().__init__(width, eps=epsilon)
 
     @classmethod
     def build(cls, sizes: Sizes) -> "RMSNorm":
-        return cls(sizes.width)
+        return cls(sizes.width, sizes.epsilon)
+
+
+class BatchNorm(nn.Module):
+    """(x - mean) / deviation * gain + bias, mean and deviation of each feature over all tokens of the batch
+    (Ioffe and Szegedy, Batch Normalization, 2015).
+
+    In training a token's output depends on every other token, later ones included; once trained, on none.
+    """
+
+    refuses: ClassVar[Refusals] = {"batch": "in training its mean and deviation are those of the batch"}
+
+    def __init__(self, width: int, epsilon: float = EPSILON) -> None:
+        super().__init__()
+        self.inner = nn.BatchNorm1d(width, eps=epsilon)
+
+    @classmethod
+    def build(cls, sizes: Sizes) -> "BatchNorm":
+        return cls(sizes.width, sizes.epsilon)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.inner(x.flatten(0, -2)).view_as(x)
+
+
+class NoNorm(nn.Identity):
+    """x itself, for the trials of what normalisation is for."""
+
+    @classmethod
+    def build(cls, sizes: Sizes) -> "NoNorm":
+        return cls()

@@ -5,16 +5,27 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Sizes:
-    """What `Part.build` is given. A part takes what it needs and refuses, with SpecError, what it cannot be."""
+    """What `Part.build` is given. A part takes what it needs and refuses, with SpecError, what it cannot be.
+
+    `context` is the longest sequence in training, `causal` says whether tokens see only those before them; 0 for
+    `key_value_heads`, `window` and `rank` leaves the choice to the part.
+    """
 
     width: int
     heads: int
     context: int
     feed_forward: int
     layers: int
-    bias: bool
-    dropout: float
+    bias: bool = False
+    dropout: float = 0.0
+    causal: bool = True
+    head_width: int = 0
+    key_value_heads: int = 0
+    window: int = 0
+    rank: int = 0
+    rotary_base: float = 10000.0
+    epsilon: float = 1e-5
 
-    @property
-    def head_width(self) -> int:
-        return self.width // self.heads
+    def __post_init__(self) -> None:
+        if not self.head_width:
+            object.__setattr__(self, "head_width", self.width // self.heads)

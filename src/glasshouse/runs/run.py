@@ -141,8 +141,13 @@ class Run:
         with precision.context(chosen, self.device):
             return task.evaluate(self.model, shard, self.spec.evaluation, whole=True, progress=progress)
 
+    @property
+    def vocabulary(self) -> int:
+        """How many tokens the model knows: its tokenizer's, or, of an imported model, as many as it came with."""
+        return int(self.facts.get("vocabulary", 0)) or self.tokenizer.vocabulary
+
     def _model_with(self, tensors: checkpoint.Tensors, where: str) -> nn.Module:
-        model = models.build(self.spec.model, self.tokenizer.vocabulary, self.spec.data.context)
+        model = models.build(self.spec.model, self.vocabulary, self.spec.data.context)
         load_weights(model, tensors, where)
         return model.to(self.device).eval()
 

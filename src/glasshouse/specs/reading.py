@@ -3,7 +3,8 @@
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -42,14 +43,17 @@ def override(spec: Spec, changes: Iterable[str]) -> Spec:
         name, equals, text = change.partition("=")
         if not equals:
             raise SpecError(f"{change!r} is not field=value; write for example model.width=64")
-        section, dot, field = name.strip().partition(".")
+        section, dot, field = name.strip().rpartition(".")
         if not dot:
-            if section != "task":
+            if field != "task":
                 raise SpecError(_unknown_field(name.strip()))
             tables["task"] = text.strip()
         else:
             kind = _rule_of(section, field)[0]
-            tables.setdefault(section, {})[field] = settings.from_text(kind, text, name.strip())
+            table = tables
+            for word in section.split("."):
+                table = table.setdefault(word, {})
+            table[field] = settings.from_text(kind, text, name.strip())
     return checked(_with_tables(spec, tables))
 
 
@@ -64,9 +68,9 @@ def unchecked(*layers: Mapping[str, Any]) -> Spec:
 def checked(spec: Spec) -> Spec:
     """The spec itself, once every field and every combination has passed."""
     catalogue.check("task", spec.task, "task")
-    for section, cls in SECTIONS.items():
+    for table, cls in SECTIONS.items():
         for name, (_, rule, _) in settings.fields(cls).items():
-            settings.check(getattr(getattr(spec, section), name), rule, f"{section}.{name}")
+            settings.check(getattr(section(spec, table), name), rule, f"{table}.{name}")
     rules.check(spec)
     return spec
 
@@ -74,9 +78,9 @@ def checked(spec: Spec) -> Spec:
 def to_toml(spec: Spec) -> str:
     """TOML text that `from_toml` reads back as an equal spec."""
     lines = [f"task = {_toml(spec.task)}"]
-    for section in SECTIONS:
-        lines += ["", f"[{section}]"]
-        lines += [f"{name} = {_toml(value)}" for name, value in asdict(getattr(spec, section)).items()]
+    for table, cls in SECTIONS.items():
+        lines += ["", f"[{table}]"]
+        lines += [f"{name} = {_toml(getattr(section(spec, table), name))}" for name in settings.fields(cls)]
     return "\n".join(lines) + "\n"
 
 
@@ -89,16 +93,29 @@ def _with_tables(spec: Spec, tables: Mapping[str, Any]) -> Spec:
             continue
         if section not in SECTIONS:
             raise SpecError(_unknown_field(section))
-        if not isinstance(table, Mapping):
-            raise SpecError(f"{section} is a section of fields; write for example {section}.{_example(section)}=...")
-        values: dict[str, Any] = {}
-        for name, value in table.items():
-            kind, rule, _ = _rule_of(section, name)
-            values[name] = settings.coerce(kind, value, f"{section}.{name}")
-            if rule.instead_of and rule.instead_of not in table and values[name]:
-                values[rule.instead_of] = settings.fields(SECTIONS[section])[rule.instead_of][2]
-        spec = replace(spec, **{section: replace(getattr(spec, section), **values)})
+        spec = replace(spec, **{section: _with_table(getattr(spec, section), section, table)})
     return spec
+
+
+def _with_table(own: Any, section: str, table: Any) -> Any:
+    """A section with the values of a table, and those of the tables inside it."""
+    if not isinstance(table, Mapping):
+        raise SpecError(f"{section} is a section of fields; write for example {section}.{_example(section)}=...")
+    values: dict[str, Any] = {}
+    for name, value in table.items():
+        if f"{section}.{name}" in SECTIONS:
+            values[name] = _with_table(getattr(own, name), f"{section}.{name}", value)
+            continue
+        kind, rule, _ = _rule_of(section, name)
+        values[name] = settings.coerce(kind, value, f"{section}.{name}")
+        if rule.instead_of and rule.instead_of not in table and values[name]:
+            values[rule.instead_of] = settings.fields(SECTIONS[section])[rule.instead_of][2]
+    return replace(own, **values)
+
+
+def section(spec: Spec, name: str) -> Any:
+    """A table of a spec by its dotted name."""
+    return reduce(getattr, name.split("."), spec)
 
 
 def _rule_of(section: str, field: str) -> tuple[Any, settings.Rule, Any]:
@@ -110,10 +127,10 @@ def _rule_of(section: str, field: str) -> tuple[Any, settings.Rule, Any]:
 
 def _unknown_field(name: str) -> str:
     every = [f"{section}.{field}" for section, cls in SECTIONS.items() for field in settings.fields(cls)]
-    section, _, field = name.partition(".")
-    same_field = [known for known in every if known.split(".")[1] == (field or section)]
+    section, _, field = name.rpartition(".")
+    same_field = [known for known in every if known.rpartition(".")[2] == field]
     hint = f"; did you mean {same_field[0]!r}?" if same_field else catalogue.nearest(name, every)
-    own = [known.split(".")[1] for known in every if known.startswith(section + ".")]
+    own = list(settings.fields(SECTIONS[section])) if section in SECTIONS else []
     listing = f"the fields of {section} are: {', '.join(own)}" if own else f"the sections are: {', '.join(SECTIONS)}"
     return f"there is no field {name!r}{hint} ({listing})"
 

@@ -12,15 +12,17 @@ def check(spec: Spec) -> None:
     data, model, training = spec.data, spec.model, spec.training
     if data.source and data.files:
         raise SpecError(f"data.source={data.source!r} and data.files are both given; give one of them")
-    if not data.source and not data.files:
+    untrained = not training.steps and not training.epochs
+    if not data.source and not data.files and not untrained:
         raise SpecError(
             "no text is given; name a data set (data.source=state-of-the-union) or your own (data.files=mine.txt)"
         )
-    if model.width % model.heads:
+    if model.width % model.heads and not model.head_width:
         fitting = [str(n) for n in range(1, model.width + 1) if model.width % n == 0]
         some = ", ".join(fitting[:6]) + (", ..." if len(fitting) > 6 else "")
         raise SpecError(f"model.heads={model.heads} does not divide model.width={model.width}; choose {some}")
-    if bool(training.steps) == bool(training.epochs):
+    # Neither text nor steps: the spec of a model that was imported and not trained here.
+    if bool(training.steps) == bool(training.epochs) and (data.source or data.files):
         given = f"training.steps={training.steps} and training.epochs={training.epochs:g}"
         raise SpecError(f"{given}: give exactly one of them a value above 0")
     if training.batch % training.accumulate:

@@ -31,9 +31,10 @@ def setting(default: Any, about: str, **law: Any) -> Any:
 
 
 def fields(section: type) -> dict[str, tuple[Any, Rule, Any]]:
-    """Name -> (type, rule, default) for every field of a section, in the order it was declared."""
+    """Name -> (type, rule, default) for every field of a section that is not a section itself, in the order declared."""
     hints = get_type_hints(section)
-    return {f.name: (hints[f.name], f.metadata["rule"], f.default) for f in dataclasses.fields(section)}
+    plain = [f for f in dataclasses.fields(section) if "rule" in f.metadata]
+    return {f.name: (hints[f.name], f.metadata["rule"], f.default) for f in plain}
 
 
 def from_text(kind: Any, text: str, where: str) -> Any:

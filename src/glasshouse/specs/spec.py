@@ -1,6 +1,6 @@
 """The spec: everything that makes a run, as a task's name and four small frozen dataclasses.
 
-Each field's meaning, range and default stands here and nowhere else. Nothing here imports torch.
+The model's head and its picture side are tables of their own inside it (`model.head.pooling`). Each field's meaning, range and default stands here and nowhere else. Nothing here imports torch.
 """
 
 from dataclasses import dataclass, field
@@ -25,23 +25,64 @@ class Data:
 
 
 @dataclass(frozen=True)
+class Head:
+    """What the model's features are turned into."""
+
+    kind: str = setting("", "what comes out; by default what the kind of model is for", family="head")
+    classes: int = setting(0, "classes that a classifier tells apart", minimum=0)
+    pooling: str = setting("mean", "how tokens become one vector", choices=("mean", "first", "last", "max"))
+    hidden: int = setting(0, "size of a classifier's hidden layer; 0 means none", minimum=0)
+    norm: str = setting("none", "normalisation of that hidden layer", family="norm")
+    bias: bool = setting(False, "a bias for every token of the vocabulary")
+    width: int = setting(0, "size of the space where text and pictures meet; 0 means the width", minimum=0)
+
+
+@dataclass(frozen=True)
+class Image:
+    """The picture side of a dual encoder; 0 means as on the text side."""
+
+    size: int = setting(32, "pixels along each side", minimum=1)
+    channels: int = setting(3, "numbers of a pixel", minimum=1)
+    patch: int = setting(8, "pixels along each side of a patch; must divide the size", minimum=1)
+    width: int = setting(0, "size of the residual stream", minimum=0)
+    layers: int = setting(0, "number of blocks", minimum=0)
+    heads: int = setting(0, "attention heads of a block", minimum=0)
+    feed_forward: int = setting(0, "inner size of the feed-forward part", minimum=0)
+    norm: bool = setting(False, "normalise embedded patches before the first block")
+
+
+@dataclass(frozen=True)
 class Model:
     """Which parts, and how large."""
 
     kind: str = setting("decoder", "the model", family="model")
     width: int = setting(128, "size of the residual stream", minimum=1)
     layers: int = setting(4, "number of blocks", minimum=1)
+    encoder_layers: int = setting(0, "blocks of an encoder-decoder's encoder; 0 means as many as layers", minimum=0)
     heads: int = setting(4, "attention heads of a block; must divide the width", minimum=1)
+    key_value_heads: int = setting(0, "heads of grouped-query's keys and values; 0 means half as many", minimum=0)
+    head_width: int = setting(0, "size of a head; 0 means width / heads", minimum=0)
     feed_forward: int = setting(0, "inner size of the feed-forward part; 0 means four times the width", minimum=0)
     attention: str = setting("dot-product", "the attention part", family="attention")
+    window: int = setting(0, "distance at which a local window ends; 0 means a quarter of the context", minimum=0)
+    rank: int = setting(0, "Linformer's keys, Performer's random features; 0 chooses", minimum=0)
     position: str = setting("rotary", "how order enters", family="position")
+    rotary_base: float = setting(10000.0, "rotary's longest wavelength, over 2 pi", minimum=1)
     norm: str = setting("layer", "the normalisation part", family="norm")
+    epsilon: float = setting(1e-5, "what normalisation adds to a variance", minimum=0)
     connection: str = setting("pre-norm", "how a part joins the residual stream", family="connection")
     activation: str = setting("gelu", "the feed-forward part", family="feed_forward")
+    cell: str = setting("lstm", "a recurrent model's cell", family="cell")
+    bidirectional: bool = setting(False, "a recurrent model reads from both ends")
+    causal: bool = setting(False, "an encoder's tokens see only those before them")
+    segments: int = setting(0, "kinds of segment that a token may belong to (BERT's token types)", minimum=0)
+    embedding_norm: bool = setting(False, "normalise embeddings before the first block")
     tied: bool = setting(True, "use the token embedding as the output matrix too")
     bias: bool = setting(False, "biases in linear layers and layer norm")
     dropout: float = setting(0.0, "share of activations dropped in training", minimum=0, maximum=0.95)
     initialisation: float = setting(0.5, "initial weights have deviation this / sqrt(inputs)", minimum=0)
+    head: Head = field(default_factory=Head)
+    image: Image = field(default_factory=Image)
 
 
 @dataclass(frozen=True)
@@ -93,4 +134,12 @@ class Spec:
     evaluation: Evaluation = field(default_factory=Evaluation)
 
 
-SECTIONS: dict[str, type] = {"data": Data, "model": Model, "training": Training, "evaluation": Evaluation}
+# Every table of a spec by its dotted name, a table before those inside it.
+SECTIONS: dict[str, type] = {
+    "data": Data,
+    "model": Model,
+    "model.head": Head,
+    "model.image": Image,
+    "training": Training,
+    "evaluation": Evaluation,
+}

@@ -10,6 +10,7 @@ from glasshouse.data import preparing
 from glasshouse.data.preparing import Prepared
 from glasshouse.records import progress
 from glasshouse.specs import catalogue
+from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Task
 from glasshouse.tokenizers import Tokenizer
@@ -29,6 +30,11 @@ class Job:
     @classmethod
     def of(cls, spec: Spec, device: torch.device, tokenizer: Tokenizer | None = None) -> "Job":
         """Check that the parts fit together, then make the text ready, showing progress where that takes a while."""
+        if not spec.data.source and not spec.data.files:
+            raise SpecError(
+                "this spec has neither text nor steps: it is of an imported model; give it both, for example "
+                "data.files=mine.txt training.steps=500"
+            )
         models.check(spec.model, spec.data.context)
         with progress.bar("preparing text") as bar:
             prepared = preparing.prepare(spec.data, tokenizer, lambda what, share: bar(share, what))

@@ -1,12 +1,14 @@
 """softmax(scores + bias) V, twice: plainly, which is the definition and shows its weights, and fused, which is fast.
 
-Axes: B batch, H heads, Q queries, K keys, E head width.
+Axes: B batch, H heads, G heads of keys and values (which divides H), Q queries, K keys, E head width.
 """
 
 import math
 
 import torch.nn.functional as F
 from torch import Tensor
+
+from glasshouse.parts.mask import Mask
 
 
 def scores(queries_BHQE: Tensor, keys_BHKE: Tensor, bias: Tensor | None) -> Tensor:
@@ -26,8 +28,8 @@ def weights(scores_BHQK: Tensor, allowed: Tensor | None) -> Tensor:
 
 def fused(
     queries_BHQE: Tensor,
-    keys_BHKE: Tensor,
-    values_BHKE: Tensor,
+    keys_BGKE: Tensor,
+    values_BGKE: Tensor,
     allowed: Tensor | None,
     bias: Tensor | None,
     causal: bool,
@@ -38,6 +40,19 @@ def fused(
     if bias is not None:
         mask = bias if allowed is None else bias.masked_fill(~allowed, float("-inf"))
         mask = mask.to(queries_BHQE.dtype)
+    heads = queries_BHQE.shape[1]
     return F.scaled_dot_product_attention(
-        queries_BHQE, keys_BHKE, values_BHKE, attn_mask=mask, dropout_p=dropout, is_causal=causal
+        queries_BHQE, each(keys_BGKE, heads), each(values_BGKE, heads), attn_mask=mask, dropout_p=dropout, is_causal=causal
     )
+
+
+def each(keys_BGKE: Tensor, heads: int) -> Tensor:
+    """Keys, or values, for each head: a group of H / G neighbouring heads shares one."""
+    groups = keys_BGKE.shape[1]
+    return keys_BGKE if groups == heads else keys_BGKE.repeat_interleave(heads // groups, dim=1)
+
+
+def allowed_over_heads(mask: Mask, queries: Tensor, keys: Tensor) -> Tensor | None:
+    """What a mask allows, with an axis for the heads."""
+    allowed = mask.allowed(queries, keys)
+    return allowed if allowed is None or allowed.dim() == 2 else allowed[:, None]

@@ -1,20 +1,23 @@
 """What a position part may do: add to embeddings, turn queries and keys, or bias scores. Each kind overrides one of these.
 
-Axes: B batch, T time, D width, H heads, Q queries, K keys, E head width. Positions are whole numbers of shape (T) or (B, T).
+Axes: B batch, T time, D width, H heads, Q queries, K keys, E head width. Positions are whole numbers of shape (T) or
+(B, ..., T).
 """
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from torch import Tensor, nn
 
+from glasshouse.parts.laws import Refusals
 from glasshouse.parts.sizes import Sizes
 
 
 class Position(nn.Module):
     """By itself does nothing."""
 
-    # Where the part sits: once at the embeddings, or in each attention.
-    at_embedding: ClassVar[bool] = False
+    # Where it acts: once at the embeddings, or in each attention, by the law that this asks of the attention.
+    acts: ClassVar[Literal["embedding", "rotation", "bias", ""]] = ""
+    refuses: ClassVar[Refusals] = {}
 
     @classmethod
     def build(cls, sizes: Sizes) -> "Position":
@@ -24,12 +27,12 @@ class Position(nn.Module):
         """Token embeddings with order in them."""
         return x_BTD
 
-    def rotate(self, queries_BHTE: Tensor, keys_BHTE: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Queries and keys with order in them."""
-        return queries_BHTE, keys_BHTE
+    def rotate(self, x_BHTE: Tensor, positions: Tensor) -> Tensor:
+        """Queries, or keys, with order in them."""
+        return x_BHTE
 
     def bias(self, queries: Tensor, keys: Tensor) -> Tensor | None:
-        """What to add to the scores, (H, Q, K) or (B, H, Q, K), for query and key positions; None adds nothing."""
+        """What to add to the scores, (..., H, Q, K), for query and key positions; None adds nothing."""
         return None
 
     def limit(self) -> int | None:

@@ -1,7 +1,10 @@
 """A learned vector for each position (Gehring et al. 2017; GPT-2)."""
 
+from typing import ClassVar
+
 from torch import Tensor, nn
 
+from glasshouse.parts.laws import Refusals
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
 
@@ -9,7 +12,8 @@ from glasshouse.parts.sizes import Sizes
 class Learned(Position):
     """x_t + table[t]. Has no entry, and so no answer, beyond the length of its table."""
 
-    at_embedding = True
+    acts = "embedding"
+    refuses: ClassVar[Refusals] = {"longer": "its table ends at the length it was built for"}
 
     def __init__(self, context: int, width: int) -> None:
         super().__init__()

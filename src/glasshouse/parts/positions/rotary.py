@@ -18,6 +18,7 @@ class Rotary(Position):
     pairs need their rows permuted. Angles are computed where they are needed: there is no table to outgrow.
     """
 
+    acts = "rotation"
     frequencies: Tensor
 
     def __init__(self, head_width: int, base: float = 10000.0) -> None:
@@ -32,18 +33,14 @@ class Rotary(Position):
                 f"model.position='rotary' turns pairs and needs an even head width, not model.width / model.heads = "
                 f"{sizes.head_width}; change model.heads"
             )
-        return cls(sizes.head_width)
+        return cls(sizes.head_width, sizes.rotary_base)
 
-    def rotate(self, queries_BHTE: Tensor, keys_BHTE: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+    def rotate(self, x_BHTE: Tensor, positions: Tensor) -> Tensor:
         angles = positions[..., None].float() * self.frequencies
         if positions.dim() == 2:
             angles = angles[:, None]
+        # The angles are float32, and so is the product with a coarser x, until it is rounded back once.
         cosine, sine = angles.cos(), angles.sin()
-        return _turn(queries_BHTE, cosine, sine), _turn(keys_BHTE, cosine, sine)
-
-
-def _turn(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    # The angles are float32, and so is the product with a coarser x, until it is rounded back once.
-    first, second = x.chunk(2, dim=-1)
-    turned = torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
-    return turned.to(x.dtype)
+        first, second = x_BHTE.chunk(2, dim=-1)
+        turned = torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
+        return turned.to(x_BHTE.dtype)

@@ -11,7 +11,7 @@ from glasshouse.specs.errors import SpecError
 class Sinusoidal(Position):
     """x_t + [sin(t w_i), cos(t w_i)], w_i = 10000^(-2i/D). Defined at every position."""
 
-    at_embedding = True
+    acts = "embedding"
     frequencies: Tensor
 
     def __init__(self, width: int) -> None:

@@ -1,0 +1,1 @@
+"""The world's models: read into runs, and runs written as others read them."""

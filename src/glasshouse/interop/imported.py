@@ -1,0 +1,58 @@
+"""A model from elsewhere, understood: what every reader gives, and how it becomes a run folder."""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from glasshouse import models
+from glasshouse.interop.tables import Tensors
+from glasshouse.records import atomic, checkpoint, folder
+from glasshouse.records.checkpoint import Checkpoint
+from glasshouse.records.folder import RunFolder
+from glasshouse.specs import reading
+from glasshouse.specs.errors import GlasshouseError, SpecError
+from glasshouse.specs.spec import Data, Model, Spec
+
+
+@dataclass(frozen=True)
+class Imported:
+    """Our spec and weights of a model, its vocabulary (which may be larger than its tokenizer's), and the contents of its
+    tokenizer.json where there is one."""
+
+    model: Model
+    context: int
+    vocabulary: int
+    tensors: Tensors
+    tokenizer: dict[str, Any] | None
+    origin: str
+
+    @property
+    def spec(self) -> Spec:
+        """A spec that made no run: it names the parts, and no text and no training."""
+        spec = Spec(data=Data(context=self.context), model=self.model)
+        return replace(spec, evaluation=replace(spec.evaluation, sample_tokens=min(60, self.context)))
+
+
+def shapes(model: Model, vocabulary: int, context: int) -> dict[str, tuple[int, ...]]:
+    """The names and shapes of a model's tensors, without making it."""
+    with torch.device("meta"):
+        built = models.assemble(model, vocabulary, context)
+    return {name: tuple(tensor.shape) for name, tensor in built.state_dict().items()}
+
+
+def write(imported: Imported, name: str) -> RunFolder:
+    """A new run with these weights, which `sample`, `evaluate`, `export` and `certify` read like any other."""
+    try:
+        spec = reading.checked(imported.spec)
+        models.check(spec.model, spec.data.context)
+    except SpecError as error:
+        raise GlasshouseError(f"{imported.origin} cannot be expressed here: {error}") from None
+    run = folder.create(spec, name, name)
+    saved = Checkpoint(0, {"model": imported.tensors}, {"seconds": 0.0, "best": {}})
+    checkpoint.save(run.checkpoints, saved)
+    if imported.tokenizer is not None:
+        atomic.write_text(run.tokenizer_file, json.dumps(imported.tokenizer, ensure_ascii=False, indent=1) + "\n")
+    run.record(status="imported", vocabulary=imported.vocabulary, origin=imported.origin)
+    return run

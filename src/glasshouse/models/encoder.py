@@ -1,0 +1,65 @@
+"""The encoder: every token sees every other (or, where it is causal, those before it).
+
+Axes: B batch, T time, D width, V vocabulary.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from glasshouse.models.heads.base import Head
+from glasshouse.models.tower import Tower
+from glasshouse.models.workshop import Workshop
+from glasshouse.parts.mask import Causal, Everything, Mask, Padding
+from glasshouse.parts.probe import Probe
+from glasshouse.specs.spec import Model
+
+
+class Encoder(Tower):
+    """Embedding, positions, blocks under a mask of padding, a last norm, and a head."""
+
+    embedding: nn.Embedding
+
+    def __init__(self, embedding: nn.Embedding, blocks: list[Any], head: Head, causal: bool = False, **tower: Any) -> None:
+        super().__init__(embedding, blocks, **tower)
+        self.head, self.causal = head, causal
+        self.logits = Probe()
+
+    @classmethod
+    def assemble(cls, workshop: Workshop, spec: Model, vocabulary: int) -> "Encoder":
+        """The encoder that a spec describes."""
+        workshop = workshop.under(spec.causal)
+        known = ("masked-token", "classifier", "pooled", *(("next-token",) if spec.causal else ()))
+        head = workshop.head("masked-token", vocabulary, seen=known)
+        return cls(workshop.embedding(vocabulary), workshop.blocks(spec.layers), head, spec.causal, **workshop.around())
+
+    @property
+    def vocabulary(self) -> int:
+        return self.embedding.num_embeddings
+
+    def forward(self, tokens_BT: Tensor, lengths: Tensor | None = None, segments: Tensor | None = None) -> Tensor:
+        """What the head says. Only the first `lengths` (B) tokens of each row are real; by default all are."""
+        return self.project(self.features(tokens_BT, lengths, segments), lengths)
+
+    def features(self, tokens_BT: Tensor, lengths: Tensor | None = None, segments: Tensor | None = None) -> Tensor:
+        """The last hidden states (B, T, D)."""
+        return self.run(tokens_BT, self.mask(lengths), segments=segments)
+
+    def mask(self, lengths: Tensor | None) -> Mask:
+        """Who sees whom. Under a causal mask padding, which stands at the end, is hidden already."""
+        if self.causal:
+            return Causal()
+        return Everything() if lengths is None else Padding(lengths)
+
+    def project(self, features_BTD: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """The head's answer from hidden states."""
+        return self.logits(self.head(features_BTD, self.embedding.weight, lengths))
+
+    def flops(self, tokens: int) -> int:
+        """Multiplications and additions of the matrix products for one sequence, forward."""
+        return self.tower_flops(tokens, self.causal) + self.head.flops(tokens)
+
+    def example(self, batch: int, length: int, generator: torch.Generator | None = None) -> dict[str, Tensor]:
+        """Random inputs of the right shapes, by the names that `forward` gives them."""
+        return {"tokens_BT": torch.randint(0, self.vocabulary, (batch, length), generator=generator)}

@@ -1,0 +1,1 @@
+"""Heads: what a model's features are turned into."""

@@ -1,0 +1,46 @@
+"""What a head is told when it is built from a spec, and the one thing it does.
+
+Axes: B batch, T time, D width, V vocabulary.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from glasshouse.specs.spec import Head as Settings
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes and settings a head may need. A head takes what it needs and refuses what it cannot be."""
+
+    width: int
+    vocabulary: int
+    tied: bool
+    bias: bool
+    dropout: float
+    epsilon: float
+    activation: str
+    settings: Settings
+
+
+class Head(nn.Module, ABC):
+    """Features (B, T, D) in, an answer out."""
+
+    # Whether it predicts what follows, so that its features must not have seen it.
+    causal: ClassVar[bool] = False
+
+    @classmethod
+    @abstractmethod
+    def build(cls, shape: Shape) -> "Head":
+        """The head of a spec."""
+
+    @abstractmethod
+    def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
+        """The answer. `embedding` is the token embedding, which a tied head shares."""
+
+    @abstractmethod
+    def flops(self, tokens: int) -> int:
+        """Multiplications and additions of the matrix products for one sequence, forward."""

@@ -1,0 +1,26 @@
+"""Contrastive: how well each text goes with each picture (Radford et al., CLIP, 2021).
+
+Axes: N texts, M pictures, D width.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class ContrastiveHead(nn.Module):
+    """exp(s) cos(A text, B picture), with s learned, from ln(1 / 0.07) on."""
+
+    def __init__(self, text_width: int, image_width: int, width: int) -> None:
+        super().__init__()
+        self.text = nn.Linear(text_width, width, bias=False)
+        self.image = nn.Linear(image_width, width, bias=False)
+        self.scale = nn.Parameter(torch.tensor(math.log(1 / 0.07)))
+
+    def forward(self, text_ND: Tensor, image_MD: Tensor) -> Tensor:
+        """Scores (N, M)."""
+        texts = F.normalize(self.text(text_ND), dim=-1)
+        images = F.normalize(self.image(image_MD), dim=-1)
+        return self.scale.exp() * texts @ images.T

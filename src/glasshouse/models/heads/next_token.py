@@ -1,0 +1,32 @@
+"""Next token: a score for every token that may follow.
+
+Axes: B batch, T time, D width, V vocabulary.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from glasshouse.models.heads.base import Head, Shape
+
+
+class NextTokenHead(Head):
+    """W x (+ b), where W may be the token embedding itself (Press and Wolf 2017)."""
+
+    causal = True
+
+    def __init__(self, width: int, vocabulary: int, tied: bool = True, bias: bool = False) -> None:
+        super().__init__()
+        self.width, self.vocabulary = width, vocabulary
+        self.weight = None if tied else nn.Parameter(torch.randn(vocabulary, width) / width**0.5)
+        self.bias = nn.Parameter(torch.zeros(vocabulary)) if bias else None
+
+    @classmethod
+    def build(cls, shape: Shape) -> "NextTokenHead":
+        return cls(shape.width, shape.vocabulary, shape.tied, shape.settings.bias)
+
+    def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
+        return F.linear(features_BTD, embedding_VD if self.weight is None else self.weight, self.bias)
+
+    def flops(self, tokens: int) -> int:
+        return 2 * tokens * self.width * self.vocabulary

@@ -1,0 +1,23 @@
+"""Pooling: the vectors of a sequence's real tokens made one.
+
+Axes: B batch, T time, D width.
+"""
+
+import torch
+from torch import Tensor
+
+
+def pool(features_BTD: Tensor, kind: str, lengths_B: Tensor | None = None) -> Tensor:
+    """(B, D): the mean or the largest of each feature, or the first or the last token. A row of no tokens gives zeros."""
+    batch, time = features_BTD.shape[:2]
+    places = torch.arange(time, device=features_BTD.device)
+    lengths = torch.full((batch,), time, device=features_BTD.device) if lengths_B is None else lengths_B
+    real = (places < lengths[:, None])[..., None]
+    if kind == "mean":
+        return (features_BTD * real).sum(1) / lengths.clamp(min=1)[:, None].to(features_BTD.dtype)
+    if kind == "max":
+        largest = features_BTD.masked_fill(~real, float("-inf")).amax(1)
+        return largest.masked_fill(lengths[:, None] == 0, 0.0)
+    index = torch.zeros_like(lengths) if kind == "first" else (lengths - 1).clamp(min=0)
+    chosen = features_BTD[torch.arange(batch, device=features_BTD.device), index]
+    return chosen * (lengths > 0)[:, None]

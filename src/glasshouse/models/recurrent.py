@@ -1,0 +1,143 @@
+"""The recurrent model: a state carried from token to token, read from one end or both, with or without attention.
+
+Axes: B batch, T time, D width, V vocabulary.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from glasshouse.models.heads.base import Head
+from glasshouse.models.tower import Tower
+from glasshouse.models.workshop import Workshop
+from glasshouse.parts.cache import Cache, LayerCache
+from glasshouse.parts.laws import demand
+from glasshouse.parts.mask import Causal, Everything, Mask, Padding
+from glasshouse.parts.positions.base import NoPosition, Position
+from glasshouse.parts.probe import Probe
+from glasshouse.parts.recurrence import Recurrence
+from glasshouse.specs import catalogue
+from glasshouse.specs.errors import SpecError
+from glasshouse.specs.spec import Model
+
+
+class Recurrent(nn.Module):
+    """Layers of cells, each over the one below, then an attention over their states whose gathering is added to them."""
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        layers: list[Recurrence],
+        attention: nn.Module,
+        head: Head,
+        position: Position | None = None,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.embedding, self.position = embedding, position or NoPosition()
+        self.layers = nn.ModuleList(layers)
+        self.attention, self.head = attention, head
+        self.dropout = nn.Dropout(dropout)
+        self.bidirectional = layers[0].backwards is not None
+        self.embedded, self.states, self.logits = Probe(), Probe(), Probe()
+
+    @classmethod
+    def assemble(cls, workshop: Workshop, spec: Model, vocabulary: int) -> "Recurrent":
+        """The recurrent model that a spec describes."""
+        if spec.bidirectional and spec.width % 2:
+            raise SpecError(f"model.bidirectional halves the width, and model.width={spec.width} is odd; choose an even one")
+        if spec.bidirectional and spec.head.kind in ("", "next-token"):
+            raise SpecError(
+                "model.bidirectional=true reads what comes later, so it cannot predict the next token; "
+                "choose model.head.kind=classifier, masked-token or pooled"
+            )
+        causal = not spec.bidirectional
+        if causal:
+            demand(workshop.classes["attention"], "causal", f"model.attention={spec.attention!r} in a recurrent model")
+        workshop = workshop.under(causal)
+        cell = catalogue.find("cell", spec.cell, "model.cell")
+        state = spec.width if causal else spec.width // 2
+        layers = [
+            Recurrence(cell(spec.width, state), None if causal else cell(spec.width, state)) for _ in range(spec.layers)
+        ]
+        head = workshop.head("next-token", vocabulary, seen=("next-token", "masked-token", "classifier", "pooled"))
+        return cls(
+            workshop.embedding(vocabulary),
+            layers,
+            workshop.attention(),
+            head,
+            workshop.position(at_embedding=True),
+            spec.dropout,
+        )
+
+    @property
+    def vocabulary(self) -> int:
+        return self.embedding.num_embeddings
+
+    def forward(self, tokens_BT: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """What the head says. Only the first `lengths` (B) tokens of each row are real; by default all are."""
+        return self.project(self.features(tokens_BT, lengths=lengths), lengths)
+
+    def features(
+        self,
+        tokens_BT: Tensor,
+        positions: Tensor | None = None,
+        cache: Cache | None = None,
+        lengths: Tensor | None = None,
+    ) -> Tensor:
+        """The last states (B, T, D), with what attention gathered from the others."""
+        Tower.check_length(self, tokens_BT.shape[1])  # type: ignore[arg-type]
+        given = positions
+        if positions is None:
+            positions = torch.arange(tokens_BT.shape[1], device=tokens_BT.device)
+        x = self.embedded(self.dropout(self.position.embed(self.embedding(tokens_BT), positions)))
+        for index, layer in enumerate(self.layers):
+            x = self.dropout(layer(x, lengths) if cache is None else _continued(layer, x, cache.layers[index], given))
+        x = self.states(x)
+        last = cache.layers[-1] if cache is not None else None
+        return x + self.attention(x, self.mask(lengths), positions, last)
+
+    def mask(self, lengths: Tensor | None) -> Mask:
+        if not self.bidirectional:
+            return Causal()
+        return Everything() if lengths is None else Padding(lengths)
+
+    def limit(self) -> int | None:
+        limits = [self.position.limit(), self.attention.limit()]  # type: ignore[operator]
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    @property
+    def blocks(self) -> list[Any]:
+        """What has an attention to ask for its limit."""
+        return [self]
+
+    def project(self, features_BTD: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """The head's answer from states."""
+        return self.logits(self.head(features_BTD, self.embedding.weight, lengths))
+
+    def flops(self, tokens: int) -> int:
+        """Multiplications and additions of the matrix products for one sequence, forward."""
+        cells = sum(layer.flops(tokens) for layer in self.layers)  # type: ignore[operator]
+        attention = self.attention.flops(tokens, tokens, not self.bidirectional)  # type: ignore[operator]
+        return cells + attention + self.head.flops(tokens)
+
+    def empty_cache(self, batch: int, slots: int) -> Cache:
+        """A slot for the state after each token in each layer, and the attention's keys and values."""
+        like = self.embedding.weight
+        cells = [LayerCache.empty(batch, 1, slots, layer.forwards.state, like) for layer in self.layers]  # type: ignore[union-attr, arg-type]
+        heads = getattr(self.attention, "key_value_heads", 1), getattr(self.attention, "head_width", 1)
+        return Cache([*cells, LayerCache.empty(batch, heads[0], slots, heads[1], like)])
+
+    def example(self, batch: int, length: int, generator: torch.Generator | None = None) -> dict[str, Tensor]:
+        """Random inputs of the right shapes, by the names that `forward` gives them."""
+        return {"tokens_BT": torch.randint(0, self.vocabulary, (batch, length), generator=generator)}
+
+
+def _continued(layer: Any, x_BTD: Tensor, cache: LayerCache, positions_BT: Tensor | None) -> Tensor:
+    """The states after new tokens, from the state before them."""
+    assert positions_BT is not None
+    before = tuple(state[:, 0] for state in cache.before(positions_BT))
+    first, second = layer.forwards(x_BTD, before)
+    cache.extend(first[:, None], second[:, None], positions_BT)
+    return first

@@ -1,0 +1,82 @@
+"""A tower: embeddings with order in them, a stack of blocks, a last norm. Encoders and decoders are towers under a mask.
+
+Axes: B batch, T time, D width.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from glasshouse.parts.cache import Cache
+from glasshouse.parts.mask import Mask
+from glasshouse.parts.memory import Memory
+from glasshouse.parts.positions.base import NoPosition, Position
+from glasshouse.parts.probe import Probe
+from glasshouse.specs.errors import GlasshouseError
+
+
+class Tower(nn.Module):
+    """Tokens (or whatever `embedding` takes; without one, vectors) to features (B, T, D)."""
+
+    def __init__(
+        self,
+        embedding: nn.Module | None,
+        blocks: Sequence[nn.Module],
+        final_norm: nn.Module | None = None,
+        position: Position | None = None,
+        segments: nn.Embedding | None = None,
+        embedding_norm: nn.Module | None = None,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.embedding = embedding or nn.Identity()
+        self.position = position or NoPosition()
+        self.segments = segments
+        self.embedding_norm = embedding_norm or nn.Identity()
+        self.dropout = nn.Dropout(dropout)
+        self.embedded = Probe()
+        self.blocks = nn.ModuleList(blocks)
+        self.final_norm = final_norm or nn.Identity()
+
+    def run(
+        self,
+        inputs: Tensor,
+        mask: Mask,
+        positions: Tensor | None = None,
+        cache: Cache | None = None,
+        memory: Memory | None = None,
+        segments: Tensor | None = None,
+    ) -> Tensor:
+        """The last hidden states. Positions (B, T) go with a cache; without one they run from 0."""
+        x = self.embedding(inputs)
+        if positions is None:
+            positions = torch.arange(x.shape[1], device=x.device)
+        self.check_length(x.shape[1])
+        if self.segments is not None:
+            x = x + (self.segments.weight[0] if segments is None else self.segments(segments))
+        x = self.embedding_norm(self.position.embed(x, positions))
+        x = self.embedded(self.dropout(x))
+        for index, block in enumerate(self.blocks):
+            x = block(x, mask, positions, cache.layers[index] if cache else None, memory)
+        return self.final_norm(x)
+
+    def tower_flops(self, tokens: int, causal: bool, source: int = 0) -> int:
+        """Multiplications and additions of the blocks' matrix products for one sequence, forward."""
+        return sum(block.flops(tokens, tokens, causal, source) for block in self.blocks)  # type: ignore[operator, misc]
+
+    def limit(self) -> int | None:
+        """The first length that a part of this tower cannot take, or None."""
+        limits = [self.position.limit(), *(block.attention.limit() for block in self.blocks)]  # type: ignore[operator, union-attr]
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    def check_length(self, length: int) -> None:
+        """Raise where a part has no answer for so many tokens."""
+        if (limit := self.limit()) is not None and length > limit:
+            parts: list[Any] = [self.position, *(block.attention for block in self.blocks)]  # type: ignore[union-attr]
+            part = next(type(part) for part in parts if part.limit() == limit)
+            raise GlasshouseError(
+                f"{part.__name__} ends at {limit} tokens and {length} were given: {part.refuses['longer']}; "
+                "give fewer, or train with a longer data.context or other parts"
+            )

@@ -1,0 +1,46 @@
+"""Additive attention (Bahdanau et al., Neural Machine Translation by Jointly Learning to Align and Translate, 2015).
+
+Axes: B batch, H heads, Q queries, K keys, E head width.
+"""
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from glasshouse.parts.attention import core
+from glasshouse.parts.attention.base import Attention, only_plain_heads
+from glasshouse.parts.laws import Refusals
+from glasshouse.parts.mask import Mask
+from glasshouse.parts.positions.base import Position
+from glasshouse.parts.sizes import Sizes
+
+
+class AdditiveAttention(Attention):
+    """concat over heads of softmax_j(v_h . tanh(q_i + k_j)) V_h, times W_O: a small network scores each pair.
+
+    Costs n^2 h + n h^2 like the dot product, but the n^2 h are tanh and not matrix products, and so is the memory.
+    """
+
+    refuses: ClassVar[Refusals] = {
+        "rotation": "additive attention scores v.tanh(q + k), and turning q and k makes only a dot product depend on distance; "
+        "choose model.position=alibi, relative, sinusoidal or learned"
+    }
+
+    def __init__(self, width: int, heads: int, *more: Any, **settings: Any) -> None:
+        super().__init__(width, heads, *more, **settings)
+        self.scorer = nn.Parameter(torch.randn(heads, self.head_width) / self.head_width**0.5)
+
+    @classmethod
+    def build(cls, sizes: Sizes, position: Position) -> "AdditiveAttention":
+        only_plain_heads(sizes, "additive")
+        return cls(sizes.width, sizes.heads, position, sizes.bias, sizes.dropout, head_width=sizes.head_width)
+
+    def mix(
+        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
+    ) -> Tensor:
+        pairs_BHQKE = torch.tanh(queries[:, :, :, None] + keys[:, :, None])
+        scores = (pairs_BHQKE @ self.scorer[:, None, :, None])[..., 0]
+        bias = self.position.bias(query_positions, key_positions)
+        allowed = core.allowed_over_heads(mask, query_positions, key_positions)
+        return self.weigh(scores if bias is None else scores + bias, values, allowed)

@@ -1,0 +1,31 @@
+"""Grouped-query attention: heads in groups that share keys and values (Ainslie et al., GQA, 2023)."""
+
+from torch import Tensor
+
+from glasshouse.parts.attention.base import Attention
+from glasshouse.parts.mask import Mask
+from glasshouse.parts.positions.base import Position
+from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.errors import SpecError
+
+
+class GroupedQueryAttention(Attention):
+    """concat over heads of softmax(Q_h K_g^T / sqrt(E)) V_g, g = the group of h, times W_O.
+
+    Costs n^2 h + n h^2 like multi-head attention; keys, values and their cache shrink by heads / key_value_heads. One
+    key-value head is multi-query attention (Shazeer 2019).
+    """
+
+    @classmethod
+    def build(cls, sizes: Sizes, position: Position) -> "GroupedQueryAttention":
+        heads = sizes.heads
+        groups = sizes.key_value_heads or (heads // 2 if heads % 2 == 0 else 1)
+        if heads % groups:
+            fitting = ", ".join(str(n) for n in range(1, heads + 1) if heads % n == 0)
+            raise SpecError(f"model.key_value_heads={groups} does not divide model.heads={heads}; choose {fitting}")
+        return cls(sizes.width, heads, position, sizes.bias, sizes.dropout, groups, sizes.head_width)
+
+    def mix(
+        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
+    ) -> Tensor:
+        return self.dot_product(queries, keys, values, mask, query_positions, key_positions)

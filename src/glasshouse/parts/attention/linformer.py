@@ -1,0 +1,69 @@
+"""Linformer: keys and values mixed down to a few before any query looks (Wang et al., Linformer, 2020).
+
+Axes: B batch, H heads, Q queries, K keys, R rank, E head width.
+"""
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from glasshouse.parts.attention import core
+from glasshouse.parts.attention.base import Attention, only_plain_heads
+from glasshouse.parts.laws import Refusals
+from glasshouse.parts.mask import Everything, Mask
+from glasshouse.parts.positions.base import Position
+from glasshouse.parts.sizes import Sizes
+
+_MIXED = "Linformer mixes all keys into a few before any query looks"
+
+
+class LinformerAttention(Attention):
+    """softmax(Q_h (C K_h)^T / sqrt(E)) D V_h, with learned C and D of r rows and a column for each position.
+
+    Costs n r h + n h^2: linear in n. Hidden keys are set to zero before they are mixed, so padding changes nothing; a mask that
+    differs from query to query cannot be kept.
+    """
+
+    refuses: ClassVar[Refusals] = {
+        "causal": f"{_MIXED}, so a query would see later tokens; it is for encoders (model.kind=encoder)",
+        "tokens": "a row of its weights is over mixtures of tokens",
+        "bias": f"{_MIXED}, so no score belongs to one distance; choose model.position=rotary, sinusoidal or learned",
+        "cache": f"{_MIXED}, and a new token would change them all",
+        "longer": "its matrices have a column for each position it was built for, and no more",
+    }
+
+    def __init__(self, width: int, heads: int, context: int, rank: int, *more: Any, **settings: Any) -> None:
+        super().__init__(width, heads, *more, **settings)
+        self.key_mixture = nn.Parameter(torch.randn(rank, context) / context**0.5)
+        self.value_mixture = nn.Parameter(torch.randn(rank, context) / context**0.5)
+
+    @classmethod
+    def build(cls, sizes: Sizes, position: Position) -> "LinformerAttention":
+        only_plain_heads(sizes, "linformer")
+        rank = sizes.rank or max(sizes.context // 4, 1)
+        more = (position, sizes.bias, sizes.dropout)
+        return cls(sizes.width, sizes.heads, sizes.context, rank, *more, head_width=sizes.head_width)
+
+    def mix(
+        self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
+    ) -> Tensor:
+        length = keys.shape[2]
+        # A mask that is the same for every query, as that of padding, is a mask of keys.
+        allowed = mask.allowed(query_positions[..., :1], key_positions)
+        if allowed is not None:
+            hidden = ~(allowed if allowed.dim() == 2 else allowed[:, None]).transpose(-2, -1)
+            keys, values = keys.masked_fill(hidden, 0.0), values.masked_fill(hidden, 0.0)
+        keys = self.key_mixture[:, :length].to(keys.dtype) @ keys
+        values = self.value_mixture[:, :length].to(values.dtype) @ values
+        if not self.watched:
+            return core.fused(queries, keys, values, None, None, False, self.dropout if self.training else 0.0)
+        return self.weigh(core.scores(queries, keys, None), values, Everything().allowed(query_positions, key_positions))
+
+    def limit(self) -> int | None:
+        return self.key_mixture.shape[1]
+
+    def mix_flops(self, queries: int, keys: int, causal: bool) -> int:
+        across = self.heads * self.head_width
+        rank = self.key_mixture.shape[0]
+        return 4 * rank * keys * across + 4 * queries * rank * across

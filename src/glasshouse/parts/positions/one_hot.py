@@ -1,0 +1,38 @@
+"""One-hot positions: the plainest way to say where a token stands."""
+
+from typing import ClassVar
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from glasshouse.parts.laws import Refusals
+from glasshouse.parts.positions.base import Position
+from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.errors import SpecError
+
+
+class OneHot(Position):
+    """x_t + e_t, where e_t has a one at place t and zeros elsewhere: nothing is learned, and the width must hold every
+    position."""
+
+    acts = "embedding"
+    refuses: ClassVar[Refusals] = {"longer": "it has no vector for a position beyond the length it was built for"}
+
+    def __init__(self, context: int, width: int) -> None:
+        super().__init__()
+        self.context, self.width = context, width
+
+    @classmethod
+    def build(cls, sizes: Sizes) -> "OneHot":
+        if sizes.context > sizes.width:
+            raise SpecError(
+                f"model.position='one-hot' needs a place in the width for each position, and data.context={sizes.context} "
+                f"is more than model.width={sizes.width}; raise the width or shorten the context"
+            )
+        return cls(sizes.context, sizes.width)
+
+    def embed(self, x_BTD: Tensor, positions: Tensor) -> Tensor:
+        return x_BTD + F.one_hot(positions, self.width).to(x_BTD.dtype)
+
+    def limit(self) -> int | None:
+        return self.context
