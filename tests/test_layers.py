@@ -12,7 +12,9 @@ ROOT = Path(glasshouse.__file__).parent
 LAYERS = [
     "cli",
     "workbench",
+    "laboratory",
     "inspection",
+    "interop",
     "runs",
     "training",
     "tasks",

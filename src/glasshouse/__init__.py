@@ -9,10 +9,13 @@ from typing import Any
 __version__ = "0.1.0"
 
 _FUNCTIONS = (
+    "certify",
     "data_sets",
     "doctor",
     "evaluate",
+    "export",
     "get_data",
+    "import_model",
     "list_runs",
     "open_run",
     "plan",

@@ -14,6 +14,9 @@ from glasshouse.data.own_files import OwnFiles
 from glasshouse.data.sources import inventory
 from glasshouse.generation.text import Completion
 from glasshouse.inspection import reporting
+from glasshouse.interop import imported, opening
+from glasshouse.laboratory import certificates
+from glasshouse.laboratory.certificates import Check
 from glasshouse.records import folder, machine, progress
 from glasshouse.runs.run import Run
 from glasshouse.specs import recipes as recipe_files
@@ -90,6 +93,28 @@ def sample(
 def report(run: str | PathLike[str], device: str = "auto") -> Path:
     """Write a run's report anew and give its path."""
     return reporting.write(Run(run, device))
+
+
+def import_model(source: str | PathLike[str], name: str, tokenizer: str | PathLike[str] | None = None) -> Run:
+    """A model from elsewhere as a run: a Hugging Face directory or hub name, a GGUF file, a llama2.c file."""
+    with progress.bar("importing"):
+        understood = opening.read(source, Path(tokenizer) if tokenizer else None)
+        return Run(imported.write(understood, name), device="cpu")
+
+
+def export(run: str | PathLike[str], to: str, output: str | PathLike[str]) -> Path:
+    """Write a run for others: `to` is "huggingface" (a directory) or "gguf" (a file)."""
+    if to not in opening.EXPORTS:
+        raise GlasshouseError(f"to={to!r} is not one of: {', '.join(opening.EXPORTS)}")
+    with progress.bar(f"exporting to {to}"):
+        opening.EXPORTS[to](Run(run, device="cpu"), Path(output))
+    return Path(output)
+
+
+def certify(run: str | PathLike[str], device: str = "auto") -> list[Check]:
+    """Do all the ways to the same result agree? The largest difference of each, its tolerance, and what does not apply."""
+    with progress.bar(f"certifying {run}") as bar:
+        return list(certificates.certify(Run(run, device), bar))
 
 
 def train_tokenizer(

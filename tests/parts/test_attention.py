@@ -68,8 +68,8 @@ def test_rotary_scores_depend_on_distance_alone():
     query, key = torch.randn(8), torch.randn(8)
 
     def score(i, j):
-        turned, _ = rotary.rotate(query.expand(1, 1, 1, 8), query.expand(1, 1, 1, 8), torch.tensor([i]))
-        _, other = rotary.rotate(key.expand(1, 1, 1, 8), key.expand(1, 1, 1, 8), torch.tensor([j]))
+        turned = rotary.rotate(query.expand(1, 1, 1, 8), torch.tensor([i]))
+        other = rotary.rotate(key.expand(1, 1, 1, 8), torch.tensor([j]))
         return (turned * other).sum()
 
     torch.testing.assert_close(score(3, 1), score(103, 101), rtol=1e-4, atol=1e-4)

@@ -3,10 +3,13 @@
 import typer
 
 from glasshouse.cli import (
+    certify,
     data,
     demo,
     doctor,
     evaluate,
+    export,
+    import_,
     recipes,
     replay,
     report,
@@ -30,9 +33,11 @@ def application() -> typer.Typer:
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    for command in (demo, recipes, train, resume, runs, evaluate, sample, report, replay, doctor):
+    working = (demo, recipes, train, resume, runs, evaluate, sample, report, import_, export, certify, replay, doctor)
+    for command in working:
         name = command.__name__.rsplit(".", 1)[1]
-        app.command(name, epilog=command.EXAMPLES)(getattr(command, name))
+        # `import` is a word of Python's own, so its file and function end in an underscore.
+        app.command(name.rstrip("_"), epilog=command.EXAMPLES)(getattr(command, name))
     app.add_typer(data.app, name="data")
     app.add_typer(tokenizer.app, name="tokenizer")
     return app

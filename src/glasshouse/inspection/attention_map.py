@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import torch
 
-from glasshouse.inspection.capture import capture
+from glasshouse.inspection.capture import capture, probes
 from glasshouse.pages.content import AttentionMap
 from glasshouse.runs.run import Run
+from glasshouse.specs import catalogue
 from glasshouse.specs.errors import GlasshouseError
 
 
@@ -17,8 +18,11 @@ def attention_map(run: Run, text: str | Sequence[int]) -> AttentionMap:
     ids = [int(token) for token in tokens][: run.spec.data.context]
     if not ids:
         raise GlasshouseError("an attention map needs at least one token; give a text")
-    pattern = "blocks.*.attention.weights"
-    with torch.inference_mode(), capture(run.model, pattern) as seen:
+    names = [name for name in probes(run.model) if name.split(".")[-2:] == ["attention", "weights"]]
+    if not names:
+        attention = catalogue.find("attention", run.spec.model.attention)
+        raise GlasshouseError(f"{run.name} has no attention map: {attention.refuses['rows']}")
+    with torch.inference_mode(), capture(run.model, *names) as seen:
         run.model(torch.tensor([ids], device=run.device))
     weights = torch.stack([layer[0].float().cpu() for layer in seen.values()]).numpy()
     return AttentionMap(tuple(tokenizer.token_bytes(token).decode("utf-8", "replace") for token in ids), weights)

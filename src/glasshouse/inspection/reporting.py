@@ -12,7 +12,7 @@ from glasshouse.records import atomic, metric_log
 from glasshouse.records.checkpoint import steps as checkpoint_steps
 from glasshouse.runs import suggestions
 from glasshouse.runs.run import Run
-from glasshouse.specs import reading
+from glasshouse.specs import catalogue, reading
 
 # An attention map with more tokens than this cannot be read.
 MAP_TOKENS = 40
@@ -28,11 +28,13 @@ def gather(run: Run) -> page.Report:
     """Everything the page shows. A run that has not come far yet shows what it has."""
     facts, rows = run.facts, run.metrics
     trained = bool(checkpoint_steps(run.folder.checkpoints))
-    samples = _samples(run) if trained else []
+    samples = _samples(run) if trained and run.continues_text else []
     parameters = counts.parameters_by_part(run.model) if trained else {}
     notes = list(facts.get("plan", {}).get("notes", ()))
-    if (status := run.folder.status()) != "done":
+    if (status := run.folder.status()) not in ("done", "imported"):
         notes.append(f"this run is not finished: {status}")
+    if "rows" in (refuses := catalogue.find("attention", run.spec.model.attention).refuses):
+        notes.append(f"there is no attention map: {refuses['rows']}")
     return page.Report(
         title=run.name,
         subtitle=_subtitle(run, sum(parameters.values()), rows),
@@ -77,7 +79,7 @@ def _shown(run: Run, sample: Completion) -> page.Sample:
 
 
 def _map(run: Run, samples: list[Completion]) -> page.AttentionMap | None:
-    if not samples:
+    if not samples or "rows" in catalogue.find("attention", run.spec.model.attention).refuses:
         return None
     tokens = samples[0].prompt_tokens + [choice.token for choice in samples[0].choices]
     return attention_map(run, tokens[:MAP_TOKENS])
@@ -85,6 +87,8 @@ def _map(run: Run, samples: list[Completion]) -> page.AttentionMap | None:
 
 def _subtitle(run: Run, parameters: int, rows: list[dict]) -> str:
     data, model = run.spec.data, run.spec.model
+    if "origin" in run.facts:
+        return f"{model.kind}, {count(parameters)} parameters, imported from {run.facts['origin']}"
     text = data.source or ", ".join(Path(name).name for name in data.files)
     steps = int(rows[-1]["step"]) if rows else 0
     return f"{model.kind}, {count(parameters)} parameters, {steps:,} steps on {text}"

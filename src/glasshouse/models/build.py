@@ -18,10 +18,11 @@ def build(spec: Model, vocabulary: int, context: int, seed: int = 0) -> nn.Modul
     return model
 
 
-def check(spec: Model, context: int) -> None:
-    """Raise SpecError where the parts do not fit together, which one block of each is enough to find out."""
+def check(spec: Model, context: int) -> nn.Module:
+    """Raise SpecError where the parts do not fit together, which one block of each is enough to find out; give that model,
+    without numbers."""
     with torch.device("meta"):
-        assemble(replace(spec, layers=1, encoder_layers=min(spec.encoder_layers, 1)), vocabulary=2, context=context)
+        return assemble(replace(spec, layers=1, encoder_layers=min(spec.encoder_layers, 1)), vocabulary=2, context=context)
 
 
 def assemble(spec: Model, vocabulary: int, context: int) -> nn.Module:

@@ -80,7 +80,7 @@ class DualEncoder(nn.Module):
         """Multiplications and additions of the matrix products for one text and one picture, forward."""
         patches: Patches = self.image.embedding  # type: ignore[assignment]
         towers = self.text.tower_flops(tokens, self.causal) + self.image.tower_flops(patches.count + 1, causal=False)
-        head = 2 * (self.head.text.weight.numel() + self.head.image.weight.numel())
+        head = 2 * (self.head.text.weight.numel() + self.head.image.weight.numel() + len(self.head.text.weight))
         return towers + patches.flops() + head
 
     def example(self, batch: int, length: int, generator: torch.Generator | None = None) -> dict[str, Tensor]:

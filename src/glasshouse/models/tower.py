@@ -64,7 +64,7 @@ class Tower(nn.Module):
 
     def tower_flops(self, tokens: int, causal: bool, source: int = 0) -> int:
         """Multiplications and additions of the blocks' matrix products for one sequence, forward."""
-        return sum(block.flops(tokens, tokens, causal, source) for block in self.blocks)  # type: ignore[operator, misc]
+        return sum(block.flops(tokens, tokens, causal, source) for block in self.blocks)  # type: ignore[operator]
 
     def limit(self) -> int | None:
         """The first length that a part of this tower cannot take, or None."""
@@ -74,7 +74,7 @@ class Tower(nn.Module):
     def check_length(self, length: int) -> None:
         """Raise where a part has no answer for so many tokens."""
         if (limit := self.limit()) is not None and length > limit:
-            parts: list[Any] = [self.position, *(block.attention for block in self.blocks)]  # type: ignore[union-attr]
+            parts: list[Any] = [self.position, *(block.attention for block in self.blocks)]
             part = next(type(part) for part in parts if part.limit() == limit)
             raise GlasshouseError(
                 f"{part.__name__} ends at {limit} tokens and {length} were given: {part.refuses['longer']}; "

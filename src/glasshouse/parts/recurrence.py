@@ -1,7 +1,7 @@
 """Recurrent layers: a state carried from token to token.
 
-Each cell is h_t = f(h_(t-1), x_t). The loop over time is the definition; torch's fused kernels, where they have the cell, are
-the fast path. Both read the same weights, in torch's layout.
+Each cell is h_t = f(h_(t-1), x_t). The loop over time is the definition; torch's fused kernels, where they have the cell,
+are the fast path. Both read the same weights, in torch's layout.
 
 Axes: B batch, T time, D width, G gates times state.
 """
@@ -39,7 +39,6 @@ class Cell(nn.Module, ABC):
         if state is None:
             zeros = x_BTD.new_zeros(x_BTD.shape[0], self.state)
             state = (zeros, zeros)
-        # The kernels give the second state at the end only, so they serve where nobody will go on from the middle.
         inputs = self.input(x_BTD)
         first, second = [], []
         for time in range(x_BTD.shape[1]):
@@ -49,13 +48,17 @@ class Cell(nn.Module, ABC):
         return torch.stack(first, 1), torch.stack(second, 1)
 
     def outputs(self, x_BTD: Tensor) -> Tensor:
-        """The states (B, T, state) from a state of zeros, by the fused kernel where there is one."""
+        """The states (B, T, state) from a state of zeros, by the fused kernel where there is one.
+
+        The kernels give the second state at the end only, so they do not serve where a cache goes on from the middle.
+        """
         if self.kernel is None or self.plain:
             return self.forward(x_BTD)[0]
         zeros = x_BTD.new_zeros(1, x_BTD.shape[0], self.state)
         start: Any = (zeros, zeros) if isinstance(self, LSTMCell) else zeros
         weights = [self.input.weight, self.recurrent.weight, self.input.bias, self.recurrent.bias]
-        return self.kernel(x_BTD, start, weights, True, 1, 0.0, self.training, False, True)[0]
+        # Said to be training, since cuDNN keeps what a backward pass needs only then; without dropout it is the same.
+        return self.kernel(x_BTD, start, weights, True, 1, 0.0, True, False, True)[0]
 
     def flops(self, tokens: int) -> int:
         return 2 * tokens * self.gates * self.state * (self.width + self.state)

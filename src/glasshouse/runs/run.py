@@ -8,7 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from glasshouse import models, tokenizers
 from glasshouse.data import preparing, shards
@@ -16,6 +17,11 @@ from glasshouse.data.own_files import OwnFiles
 from glasshouse.generation import text as texts
 from glasshouse.generation.sampling import Sampling
 from glasshouse.generation.text import Completion, Piece
+from glasshouse.models.dual_encoder import DualEncoder
+from glasshouse.models.encoder import Encoder
+from glasshouse.models.heads.next_token import NextTokenHead
+from glasshouse.models.heads.pooling import pool
+from glasshouse.models.recurrent import Recurrent
 from glasshouse.records import checkpoint, folder, metric_log
 from glasshouse.records.folder import RunFolder
 from glasshouse.records.progress import say
@@ -55,6 +61,8 @@ class Run:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
+        if not self.folder.tokenizer_file.exists() and "origin" in self.facts:
+            raise RunError(f"{self.name} was imported without a tokenizer; put a tokenizer.json into {self.folder.path}")
         if not self.folder.tokenizer_file.exists():
             raise RunError(f"{self.name} has no tokenizer yet; {self._remedy()}")
         return tokenizers.load(self.folder.tokenizer_file)
@@ -92,6 +100,11 @@ class Run:
         """Continue in place, giving text as it comes; sampling: temperature, top_k, top_p, min_p, seed, ..."""
         if tokens < 1:
             raise GlasshouseError(f"tokens={tokens} is not possible; ask for 1 or more")
+        if not self.continues_text:
+            raise GlasshouseError(
+                f"{self.name} is a model of kind {self.spec.model.kind!r} that does not continue a text; "
+                "a decoder, a recurrent model or a causal encoder with the head next-token does"
+            )
         rules = Sampling(**sampling)
         return texts.stream(
             self.model,
@@ -101,7 +114,7 @@ class Run:
             tokens,
             self.spec.data.context,
             (stop,) if isinstance(stop, str) else stop,
-            cached,
+            cached and hasattr(self.model, "empty_cache"),
             alternatives,
         )
 
@@ -117,6 +130,34 @@ class Run:
         if not held:
             raise DataError(f"{self.name} holds out no text; give a file: glasshouse evaluate {self.name} --data FILE")
         return {split: self._score(prepared.splits[split], progress) for split in held}
+
+    @property
+    def continues_text(self) -> bool:
+        """Whether the model says what follows a text, so that it can be sampled."""
+        return isinstance(getattr(self.model, "head", None), NextTokenHead) and hasattr(self.model, "features")
+
+    @torch.inference_mode()
+    def embed(self, texts: Sequence[str], pooling: str | None = None, batch: int = 32) -> Tensor:
+        """One vector (D) for each text, pooled over its tokens as the spec's head says, or otherwise."""
+        before, after = self.tokenizer.frame
+        room = self.spec.data.context - len(before) - len(after)
+        rows = [[*before, *self.tokenizer.encode(text).tolist()[:room], *after] for text in texts]
+        found = []
+        for begin in range(0, len(rows), batch):
+            lengths = [len(row) for row in rows[begin : begin + batch]]
+            padded = [row + [0] * (max(lengths) - len(row)) for row in rows[begin : begin + batch]]
+            tokens, real = (torch.tensor(value, device=self.device) for value in (padded, lengths))
+            if isinstance(self.model, DualEncoder):
+                found.append(self.model.of_text(tokens, real))
+            elif isinstance(self.model, Encoder | Recurrent):
+                features = self.model.features(tokens, lengths=real)
+                found.append(pool(features, pooling or self.spec.model.head.pooling, real))
+            else:
+                raise GlasshouseError(
+                    f"{self.name} is a model of kind {self.spec.model.kind!r}, which has no vector for a text; "
+                    "an encoder, a dual encoder and a recurrent model have"
+                )
+        return torch.cat(found) if found else torch.zeros(0, self.spec.model.width)
 
     def begin(self, prompt: str) -> Completion:
         """A completion of this prompt with nothing generated yet."""

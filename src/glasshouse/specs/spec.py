@@ -1,6 +1,7 @@
 """The spec: everything that makes a run, as a task's name and four small frozen dataclasses.
 
-The model's head and its picture side are tables of their own inside it (`model.head.pooling`). Each field's meaning, range and default stands here and nowhere else. Nothing here imports torch.
+The model's head and its picture side are tables of their own inside it (`model.head.pooling`). Each field's meaning, range
+and default stands here and nowhere else. Nothing here imports torch.
 """
 
 from dataclasses import dataclass, field

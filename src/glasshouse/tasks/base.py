@@ -27,6 +27,10 @@ class Task(ABC):
         """The task of a spec."""
 
     @abstractmethod
+    def fits(self, model: nn.Module, kind: str) -> None:
+        """Raise SpecError where this cannot be asked of a model; `kind` is its word in the spec."""
+
+    @abstractmethod
     def examples(self, shard: Shard) -> int:
         """How many examples make one epoch."""
 

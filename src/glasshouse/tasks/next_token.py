@@ -16,7 +16,9 @@ from torch import Tensor, nn
 from glasshouse.data.batches import mix
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.perplexity import bits_per_byte, perplexity
-from glasshouse.specs.errors import DataError
+from glasshouse.models.encoder_decoder import EncoderDecoder
+from glasshouse.models.heads.next_token import NextTokenHead
+from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import Evaluation, Spec
 from glasshouse.tasks.base import Batch, Forward, Task
 
@@ -30,6 +32,13 @@ class NextToken(Task):
     @classmethod
     def of(cls, spec: Spec) -> "NextToken":
         return cls(spec.data.context)
+
+    def fits(self, model: nn.Module, kind: str) -> None:
+        if not isinstance(getattr(model, "head", None), NextTokenHead) or isinstance(model, EncoderDecoder):
+            raise SpecError(
+                f"task='next-token' asks what follows a text, which model.kind={kind!r} with this head does not say; choose "
+                "model.kind=decoder or recurrent (or encoder with model.causal=true) and model.head.kind=next-token"
+            )
 
     def examples(self, shard: Shard) -> int:
         # One window fewer than would fit, so that every window may begin up to `context - 1` tokens later.

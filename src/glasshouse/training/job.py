@@ -35,10 +35,10 @@ class Job:
                 "this spec has neither text nor steps: it is of an imported model; give it both, for example "
                 "data.files=mine.txt training.steps=500"
             )
-        models.check(spec.model, spec.data.context)
+        task: Task = catalogue.find("task", spec.task, "task").of(spec)
+        task.fits(models.check(spec.model, spec.data.context), spec.model.kind)
         with progress.bar("preparing text") as bar:
             prepared = preparing.prepare(spec.data, tokenizer, lambda what, share: bar(share, what))
-        task: Task = catalogue.find("task", spec.task, "task").of(spec)
         training = spec.training
         examples = task.examples(prepared.splits["train"])
         steps = training.steps or max(math.ceil(training.epochs * examples / training.batch), 1)

@@ -18,6 +18,9 @@ def context(precision: str, device: torch.device) -> AbstractContextManager:
     """The context that forward passes run in."""
     if precision == "bf16":
         return torch.autocast(device.type, dtype=torch.bfloat16)
+    if device.type == "cuda":
+        # Matrix products are float32 by default there; cuDNN's (pictures, recurrent cells) would be a coarser format.
+        return torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
     return nullcontext()
 
 

@@ -23,8 +23,8 @@ class AdditiveAttention(Attention):
     """
 
     refuses: ClassVar[Refusals] = {
-        "rotation": "additive attention scores v.tanh(q + k), and turning q and k makes only a dot product depend on distance; "
-        "choose model.position=alibi, relative, sinusoidal or learned"
+        "rotation": "additive attention scores v.tanh(q + k), and turning q and k makes only a dot product depend on "
+        "distance; choose model.position=alibi, relative, sinusoidal or learned"
     }
 
     def __init__(self, width: int, heads: int, *more: Any, **settings: Any) -> None:

@@ -41,9 +41,11 @@ def fused(
         mask = bias if allowed is None else bias.masked_fill(~allowed, float("-inf"))
         mask = mask.to(queries_BHQE.dtype)
     heads = queries_BHQE.shape[1]
-    return F.scaled_dot_product_attention(
+    mixed = F.scaled_dot_product_attention(
         queries_BHQE, each(keys_BGKE, heads), each(values_BGKE, heads), attn_mask=mask, dropout_p=dropout, is_causal=causal
     )
+    # For a query that may see nothing the kernels differ: in bfloat16 on a GPU it gets the mean of all values.
+    return mixed if allowed is None else mixed.masked_fill(~allowed.any(-1, keepdim=True), 0.0)
 
 
 def each(keys_BGKE: Tensor, heads: int) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from glasshouse.parts.attention import core
 from glasshouse.parts.attention.base import Attention, only_plain_heads
 from glasshouse.parts.laws import Refusals
-from glasshouse.parts.mask import Everything, Mask
+from glasshouse.parts.mask import Mask
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
 
@@ -21,8 +21,8 @@ _MIXED = "Linformer mixes all keys into a few before any query looks"
 class LinformerAttention(Attention):
     """softmax(Q_h (C K_h)^T / sqrt(E)) D V_h, with learned C and D of r rows and a column for each position.
 
-    Costs n r h + n h^2: linear in n. Hidden keys are set to zero before they are mixed, so padding changes nothing; a mask that
-    differs from query to query cannot be kept.
+    Costs n r h + n h^2: linear in n. Hidden keys are set to zero before they are mixed, so padding changes nothing; a mask
+    that differs from query to query cannot be kept.
     """
 
     refuses: ClassVar[Refusals] = {
@@ -58,7 +58,7 @@ class LinformerAttention(Attention):
         values = self.value_mixture[:, :length].to(values.dtype) @ values
         if not self.watched:
             return core.fused(queries, keys, values, None, None, False, self.dropout if self.training else 0.0)
-        return self.weigh(core.scores(queries, keys, None), values, Everything().allowed(query_positions, key_positions))
+        return self.weigh(core.scores(queries, keys, None), values, None)
 
     def limit(self) -> int | None:
         return self.key_mixture.shape[1]

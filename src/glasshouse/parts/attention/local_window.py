@@ -49,7 +49,7 @@ class LocalAttention(Attention):
         return self.dot_product(queries, keys, values, mask & Window(self.window), query_positions, key_positions)
 
     def _by_chunks(self, queries_BHTE: Tensor, keys_BHTE: Tensor, values_BHTE: Tensor, mask: Mask) -> Tensor:
-        batch, heads, length, head_width = queries_BHTE.shape
+        batch, _, length, _ = queries_BHTE.shape
         window, after = self.window, 0 if mask.causal else self.window
         chunks = -(-length // window)
         short = chunks * window - length

@@ -24,8 +24,8 @@ CHUNK = 32
 class PerformerAttention(Attention):
     """phi(Q) (phi(K)^T V) over phi(Q) (phi(K)^T 1), phi(x) = exp(w_f . x - |x|^2 / 2) / sqrt(F), x over E^(1/4).
 
-    In expectation over the random w this is softmax attention. Costs n F h + n h^2: linear in n. The w are orthogonal, of
-    length sqrt(E), drawn once and kept with the weights. Features are computed in float32.
+    In expectation over the random w this is softmax attention. Costs n F h + n h^2: linear in n. The w are Gaussian
+    and orthogonal, drawn once and kept with the weights. Features are computed in float32.
     """
 
     refuses: ClassVar[Refusals] = {
@@ -116,8 +116,12 @@ def _normalised(sums: Tensor, divisor: Tensor) -> Tensor:
 
 
 def orthogonal(rows: int, columns: int) -> Tensor:
-    """Rows of length sqrt(columns), orthogonal in blocks of as many as there are columns; the same for every call."""
+    """Gaussian rows, orthogonal in blocks of as many as there are columns; the same for every call."""
     generator = np.random.default_rng(0)
-    draws = generator.standard_normal((-(-rows // columns), columns, columns))
-    blocks = np.linalg.qr(draws)[0].reshape(-1, columns)[:rows] * columns**0.5
-    return torch.tensor(blocks, dtype=torch.float32)
+    shape = (-(-rows // columns), columns, columns)
+    directions, triangle = np.linalg.qr(generator.standard_normal(shape))
+    # With the triangle's signs the directions are uniform; with the lengths of Gaussian vectors the rows are Gaussian,
+    # without which the features would stand for another kernel than the softmax's.
+    directions *= np.sign(np.diagonal(triangle, axis1=1, axis2=2))[:, None, :]
+    lengths = np.linalg.norm(generator.standard_normal(shape), axis=-1, keepdims=True)
+    return torch.tensor((directions * lengths).reshape(-1, columns)[:rows], dtype=torch.float32)

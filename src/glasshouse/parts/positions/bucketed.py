@@ -15,9 +15,12 @@ from glasshouse.parts.sizes import Sizes
 
 
 class BucketedBias(Position):
-    """softmax(Q_i K_j / sqrt(E) + p_bucket(i - j)) V: half of the buckets hold one distance each, the other half
-    distances that grow geometrically up to `furthest`, and the last one everything beyond. Without a causal mask each side has
-    half of the buckets. `buckets` times H parameters, at any length."""
+    """softmax(Q_i K_j / sqrt(E) + p_bucket(i - j)) V: half of the buckets hold one distance each, the other half distances
+    that grow geometrically up to `furthest`, and the last one everything beyond.
+
+    Without a causal mask each side has half of the buckets. Costs n^2 H more than attention without it, and `buckets` times
+    H parameters, at any length.
+    """
 
     acts = "bias"
 

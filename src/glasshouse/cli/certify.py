@@ -1,0 +1,43 @@
+"""`glasshouse certify`: do all the ways to the same result agree?"""
+
+import json
+from typing import Annotated
+
+import typer
+
+from glasshouse.cli.arguments import Device, Run
+
+EXAMPLES = "Examples: glasshouse certify demo-lm · glasshouse certify demo-lm --json"
+
+
+def certify(
+    run: Run,
+    device: Device = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Check a run against itself, and print the largest differences.
+
+    With a cache and without, alone and in a batch, in parts and whole, compiled and eager, in bfloat16 and float32, resumed
+    and uninterrupted, exported and imported again. What does not apply says why. The exit code is 1 if anything fails.
+    """
+    from glasshouse import workbench
+    from glasshouse.cli.tables import show
+
+    checks = workbench.certify(run, device)
+    if as_json:
+        rows = [{**vars(check), "passed": check.passed} for check in checks]
+        print(json.dumps(rows))
+    else:
+        figures = [
+            (
+                check.name,
+                "" if check.difference is None else f"{check.difference:.2g}",
+                "" if check.tolerance is None else f"{check.tolerance:.2g}",
+                check.verdict,
+                check.note,
+            )
+            for check in checks
+        ]
+        show(("check", "largest difference", "tolerance", "verdict", "how, or why not"), figures, right=(1, 2))
+    if any(check.passed is False for check in checks):
+        raise typer.Exit(1)

@@ -1,0 +1,37 @@
+"""`glasshouse import`: a model from elsewhere becomes a run."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXAMPLES = (
+    "Examples: glasshouse import downloads/gpt2 --name gpt2 · glasshouse import model.gguf --name small · "
+    "glasshouse import stories260K.bin --tokenizer tok512.bin --name stories"
+)
+
+
+def import_(
+    source: Annotated[
+        str, typer.Argument(help="A Hugging Face directory (or hub name, when online), a GGUF file, or a llama2.c file.")
+    ],
+    name: Annotated[str, typer.Option(help="The new run's name.")],
+    tokenizer: Annotated[
+        Path | None, typer.Option(help="A llama2.c tokenizer file; by default the one beside the model.")
+    ] = None,
+) -> None:
+    """Read a model from elsewhere into a run, which every other command then opens like one trained here.
+
+    Only safetensors, GGUF and llama2.c files are read; nothing is ever unpickled.
+    """
+    from glasshouse import workbench
+    from glasshouse.cli.tables import console
+
+    run = workbench.import_model(source, name, tokenizer)
+    model = run.spec.model
+    sizes = f"width {model.width}, {model.layers} layers, {model.heads} heads, vocabulary {run.vocabulary:,}"
+    console.print(f"run     {run.folder.path}: {model.kind}, {sizes}, context {run.spec.data.context}", soft_wrap=True)
+    console.print("\nTry next:")
+    if run.folder.tokenizer_file.exists() and run.continues_text:
+        console.print(f"  glasshouse sample {run.name}", markup=False)
+    console.print(f"  glasshouse certify {run.name}", markup=False)

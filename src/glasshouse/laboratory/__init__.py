@@ -1,0 +1,1 @@
+"""Experiments on runs, and what they prove."""

@@ -1,0 +1,169 @@
+"""Whole models and their heads: what each kind gives, refuses, and shares with the others."""
+
+import pytest
+import torch
+from torch import nn
+
+from glasshouse import models, parts
+from glasshouse.generation.rollout import Rollout
+from glasshouse.generation.sampling import Sampling
+from glasshouse.models.heads.pooling import pool
+from glasshouse.specs import catalogue
+from glasshouse.specs.errors import GlasshouseError, SpecError
+from glasshouse.specs.spec import Head, Image, Model
+
+SMALL = {"width": 16, "layers": 2, "heads": 2}
+
+
+def build(**settings):
+    return models.build(Model(**{**SMALL, **settings}), vocabulary=29, context=12).eval()
+
+
+def tokens(*shape):
+    return torch.randint(0, 29, shape, generator=torch.Generator().manual_seed(0))
+
+
+def test_an_encoder_with_a_causal_mask_is_a_decoder():
+    decoder = build(kind="decoder")
+    encoder = build(kind="encoder", causal=True, head=Head(kind="next-token"))
+    encoder.load_state_dict(decoder.state_dict())
+    assert torch.equal(encoder(tokens(2, 9)), decoder(tokens(2, 9)))
+
+
+@pytest.mark.parametrize("norm", ["none", "batch", "layer", "rms"])
+@pytest.mark.parametrize("pooling", ["mean", "first", "last", "max"])
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "recurrent"])
+def test_a_classifier_gives_one_answer_for_a_sequence(kind, pooling, norm):
+    head = Head(kind="classifier", classes=3, pooling=pooling, hidden=7, norm=norm)
+    model = build(kind=kind, head=head)
+    x, lengths = tokens(4, 9), torch.tensor([9, 5, 1, 3])
+    together = model(x, lengths)
+    assert together.shape == (4, 3)
+    for row, length in enumerate(lengths):
+        torch.testing.assert_close(model(x[row : row + 1, :length])[0], together[row], rtol=1e-4, atol=1e-5)
+
+
+def test_pooling():
+    x, lengths = torch.randn(3, 4, 5), torch.tensor([4, 2, 0])
+    torch.testing.assert_close(pool(x, "mean", lengths)[1], x[1, :2].mean(0))
+    torch.testing.assert_close(pool(x, "max", lengths)[1], x[1, :2].amax(0))
+    assert torch.equal(pool(x, "first", lengths)[1], x[1, 0])
+    assert torch.equal(pool(x, "last", lengths)[1], x[1, 1])
+    assert torch.equal(pool(x, "last")[1], x[1, 3])
+    for kind in ("mean", "max", "first", "last"):
+        assert torch.equal(pool(x, kind, lengths)[2], torch.zeros(5)), kind
+
+
+@pytest.mark.parametrize("cell", catalogue.names("cell"))
+@pytest.mark.parametrize("attention", ["none", "additive"])
+def test_every_cell_continues_from_its_cache(cell, attention):
+    model = build(kind="recurrent", cell=cell, attention=attention, position="none")
+    prompts = [[1, 2, 3], [4], [5, 6, 7, 8, 9, 10]]
+    cached, plain = (Rollout(model, prompts, Sampling(temperature=0), 12, cached=way) for way in (True, False))
+    for _ in range(20):  # past the context, where the window begins anew
+        assert [c.token for c in cached.advance()] == [c.token for c in plain.advance()]
+
+
+@pytest.mark.parametrize("attention", ["dot-product", "grouped-query", "additive", "performer"])
+def test_an_encoder_decoder_continues_from_its_cache(attention):
+    model = build(kind="encoder-decoder", attention=attention, position="sinusoidal")
+    given = model.given(tokens(3, 8), torch.tensor([8, 3, 5]))
+    prompts = [[1, 2, 3], [4], [5, 6, 7, 8, 9, 10]]
+    cached, plain = (Rollout(given, prompts, Sampling(temperature=0), 12, cached=way) for way in (True, False))
+    for _ in range(20):
+        assert [c.token for c in cached.advance()] == [c.token for c in plain.advance()]
+
+
+@pytest.mark.parametrize("cell", catalogue.names("cell"))
+def test_a_bidirectional_model_sees_both_sides(cell):
+    model = build(kind="recurrent", cell=cell, bidirectional=True, head=Head(kind="masked-token"))
+    x = tokens(1, 9)
+    before = model(x)
+    changed = x.clone()
+    changed[0, 8] = (changed[0, 8] + 1) % 29
+    assert not torch.equal(model(changed)[0, 0], before[0, 0])
+    assert before.shape == (1, 9, 29)
+
+
+def test_segments_are_added_and_default_to_the_first():
+    model = build(kind="encoder", segments=2)
+    x = tokens(2, 6)
+    zeros = torch.zeros_like(x)
+    assert torch.equal(model(x), model(x, segments=zeros))
+    assert not torch.allclose(model(x), model(x, segments=zeros + 1))
+
+
+def test_a_dual_encoder_may_have_sides_of_different_sizes():
+    image = Image(size=12, patch=4, channels=1, width=8, layers=1, heads=1, norm=True)
+    model = build(kind="dual-encoder", image=image, position="learned", head=Head(pooling="mean", width=6))
+    assert model(tokens(3, 7), torch.randn(5, 1, 12, 12)).shape == (3, 5)
+    assert len(model.image.blocks) == 1
+    assert model.image.embedding.count == 9
+
+
+def test_a_dual_encoder_can_learn_which_picture_belongs_to_which_text():
+    torch.manual_seed(0)
+    model = build(kind="dual-encoder", image=Image(size=8, patch=4, channels=1), position="learned").train()
+    texts, pictures = tokens(6, 5), torch.randn(6, 1, 8, 8)
+    optimiser = torch.optim.Adam(model.parameters(), 1e-2)
+    for _ in range(60):
+        loss = nn.functional.cross_entropy(model(texts, pictures), torch.arange(6))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    assert torch.equal(model(texts, pictures).argmax(1), torch.arange(6))
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"kind": "recurrent", "bidirectional": True}, "cannot predict the next token"),
+        ({"kind": "encoder", "head": Head(kind="next-token")}, "does not go with model.kind='encoder'"),
+        ({"kind": "encoder", "head": Head(kind="classifier")}, "model.head.classes=0"),
+        ({"kind": "encoder", "head": Head(kind="classifier", classes=2, norm="batch")}, "model.head.hidden is 0"),
+        ({"kind": "dual-encoder", "head": Head(kind="classifier", classes=2)}, "use 'contrastive'"),
+        ({"kind": "dual-encoder", "image": Image(size=10, patch=4)}, "does not divide model.image.size=10"),
+        ({"kind": "decoder", "attention": "linformer"}, "later tokens"),
+        ({"kind": "decoder", "attention": "none"}, "model.kind='recurrent'"),
+        ({"kind": "encoder", "attention": "additive", "position": "rotary"}, "dot product"),
+        ({"kind": "encoder", "attention": "performer", "position": "alibi"}, "no scores"),
+        ({"kind": "encoder-decoder", "attention": "local-window"}, "a window is a distance"),
+        ({"kind": "decoder", "position": "one-hot", "width": 8}, "data.context=12 is more than model.width=8"),
+        ({"kind": "decoder", "attention": "grouped-query", "key_value_heads": 3}, "does not divide model.heads=2"),
+        ({"kind": "decoder", "key_value_heads": 1}, "goes with model.attention='grouped-query'"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_the_reason(settings, reason):
+    with pytest.raises(SpecError, match=reason):
+        models.check(Model(**{**SMALL, **settings}), context=12)
+
+
+def test_too_long_a_sequence_names_the_part_and_the_remedy():
+    model = build(kind="encoder", attention="linformer", position="sinusoidal")
+    with pytest.raises(GlasshouseError, match="LinformerAttention ends at 12 tokens and 13 were given"):
+        model(tokens(1, 13))
+    assert build(kind="encoder", attention="linformer", position="sinusoidal")(tokens(1, 5)).shape == (1, 5, 29)
+
+
+def test_parts_build_an_encoder_decoder_by_hand():
+    width, heads = 16, 2
+
+    def connection():
+        return parts.PostNorm(parts.LayerNorm(width))
+
+    block = parts.CrossBlock(
+        attention=parts.MultiHeadAttention(width, heads),
+        cross_attention=parts.CrossAttention(parts.AdditiveAttention(width, heads)),
+        feed_forward=parts.ReLU(width, 32),
+        attention_connection=connection(),
+        cross_connection=connection(),
+        feed_forward_connection=connection(),
+    )
+    encoder_block = parts.Block(parts.MultiHeadAttention(width, heads), parts.ReLU(width, 32), connection(), connection())
+    model = models.EncoderDecoder(
+        embedding=nn.Embedding(29, width),
+        encoder=models.Tower(None, [encoder_block], position=parts.Sinusoidal(width)),
+        decoder=models.Tower(None, [block], position=parts.Sinusoidal(width)),
+        head=models.NextTokenHead(width, 29),
+    )
+    assert model(tokens(2, 5), tokens(2, 7)).shape == (2, 7, 29)
