@@ -43,6 +43,7 @@ bench: $(DEV)
 
 docs: $(DEV)
 	$(BIN)/python -m glasshouse.cli.pages > docs/commands.md
+	$(BIN)/python -m glasshouse.cli.parts_page > docs/parts.md
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -7,6 +7,7 @@ import pytest
 
 import glasshouse
 from glasshouse import workbench
+from glasshouse.cli import parts_page
 from glasshouse.cli.pages import page
 
 ROOT = Path(__file__).parent.parent
@@ -21,6 +22,11 @@ TINY = {
 def test_the_command_page_is_current():
     path = ROOT / "docs" / "commands.md"
     assert path.read_text() == page(), "docs/commands.md is not what the program says; run: make docs"
+
+
+def test_the_page_of_parts_is_current():
+    path = ROOT / "docs" / "parts.md"
+    assert path.read_text() == parts_page.page(), "docs/parts.md is not what the parts say; run: make docs"
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/tour.md", "docs/log.md"])

@@ -301,6 +301,8 @@ def test_rows_of_weights_sum_to_one_and_looking_changes_nothing(choice):
     near(watched, unwatched)
     for name, weights in seen.items():
         assert weights.shape[:3] in ((3, 2, CONTEXT), (3, 2, 10)), name
+        tokens = 10 if weights.shape[2] == 10 else CONTEXT
+        assert (weights.shape[3] == tokens) is not refuses(choice, "tokens"), name
         near(weights.float().sum(-1), torch.ones(weights.shape[:3], device=DEVICE), 10 * NEAR)
         if choice["kind"] in ("decoder", "recurrent"):
             assert torch.equal(weights.triu(1), torch.zeros_like(weights))

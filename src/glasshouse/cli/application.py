@@ -10,6 +10,7 @@ from glasshouse.cli import (
     evaluate,
     export,
     import_,
+    parts,
     recipes,
     replay,
     report,
@@ -33,8 +34,8 @@ def application() -> typer.Typer:
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    working = (demo, recipes, train, resume, runs, evaluate, sample, report, import_, export, certify, replay, doctor)
-    for command in working:
+    make, look, exchange = (demo, recipes, parts, train, resume), (runs, evaluate, sample, report), (import_, export)
+    for command in (*make, *look, *exchange, certify, replay, doctor):
         name = command.__name__.rsplit(".", 1)[1]
         # `import` is a word of Python's own, so its file and function end in an underscore.
         app.command(name.rstrip("_"), epilog=command.EXAMPLES)(getattr(command, name))

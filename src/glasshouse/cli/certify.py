@@ -21,7 +21,7 @@ def certify(
     and uninterrupted, exported and imported again. What does not apply says why. The exit code is 1 if anything fails.
     """
     from glasshouse import workbench
-    from glasshouse.cli.tables import show
+    from glasshouse.cli.tables import console, show
 
     checks = workbench.certify(run, device)
     if as_json:
@@ -34,10 +34,16 @@ def certify(
                 "" if check.difference is None else f"{check.difference:.2g}",
                 "" if check.tolerance is None else f"{check.tolerance:.2g}",
                 check.verdict,
-                check.note,
+                "" if check.passed is None else check.note,
             )
             for check in checks
         ]
-        show(("check", "largest difference", "tolerance", "verdict", "how, or why not"), figures, right=(1, 2))
+        show(("check", "difference", "tolerance", "verdict", "how"), figures, right=(1, 2))
+        reasons: dict[str, list[str]] = {}
+        for check in checks:
+            if check.passed is None:
+                reasons.setdefault(check.note, []).append(check.name)
+        for reason, names in reasons.items():
+            console.print(f"not applicable ({', '.join(names)}): {reason}", markup=False, soft_wrap=True)
     if any(check.passed is False for check in checks):
         raise typer.Exit(1)

@@ -19,9 +19,10 @@ def attention_map(run: Run, text: str | Sequence[int]) -> AttentionMap:
     if not ids:
         raise GlasshouseError("an attention map needs at least one token; give a text")
     names = [name for name in probes(run.model) if name.split(".")[-2:] == ["attention", "weights"]]
-    if not names:
-        attention = catalogue.find("attention", run.spec.model.attention)
-        raise GlasshouseError(f"{run.name} has no attention map: {attention.refuses['rows']}")
+    refuses = catalogue.find("attention", run.spec.model.attention).refuses
+    for law in ("rows", "tokens"):
+        if law in refuses:
+            raise GlasshouseError(f"{run.name} has no attention map: {refuses[law]}")
     with torch.inference_mode(), capture(run.model, *names) as seen:
         run.model(torch.tensor([ids], device=run.device))
     weights = torch.stack([layer[0].float().cpu() for layer in seen.values()]).numpy()

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.models.heads.base import Head
-from glasshouse.models.tower import Tower
+from glasshouse.models.tower import Tower, lowest
 from glasshouse.models.workshop import Workshop
 from glasshouse.parts.cache import Cache, LayerCache
 from glasshouse.parts.laws import demand
@@ -104,8 +104,7 @@ class Recurrent(nn.Module):
         return Everything() if lengths is None else Padding(lengths)
 
     def limit(self) -> int | None:
-        limits = [self.position.limit(), self.attention.limit()]  # type: ignore[operator]
-        return min((limit for limit in limits if limit is not None), default=None)
+        return lowest([self.position.limit(), self.attention.limit()])  # type: ignore[operator]
 
     @property
     def blocks(self) -> list[Any]:

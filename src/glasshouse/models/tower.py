@@ -3,7 +3,7 @@
 Axes: B batch, T time, D width.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -68,8 +68,7 @@ class Tower(nn.Module):
 
     def limit(self) -> int | None:
         """The first length that a part of this tower cannot take, or None."""
-        limits = [self.position.limit(), *(block.attention.limit() for block in self.blocks)]  # type: ignore[operator, union-attr]
-        return min((limit for limit in limits if limit is not None), default=None)
+        return lowest([self.position.limit(), *(block.attention.limit() for block in self.blocks)])  # type: ignore[operator, union-attr]
 
     def check_length(self, length: int) -> None:
         """Raise where a part has no answer for so many tokens."""
@@ -80,3 +79,9 @@ class Tower(nn.Module):
                 f"{part.__name__} ends at {limit} tokens and {length} were given: {part.refuses['longer']}; "
                 "give fewer, or train with a longer data.context or other parts"
             )
+
+
+def lowest(limits: Iterable[int | None]) -> int | None:
+    """The lowest limit, or None where there is none."""
+    known = [limit for limit in limits if limit is not None]
+    return min(known) if known else None

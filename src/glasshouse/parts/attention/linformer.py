@@ -29,7 +29,6 @@ class LinformerAttention(Attention):
         "causal": f"{_MIXED}, so a query would see later tokens; it is for encoders (model.kind=encoder)",
         "tokens": "a row of its weights is over mixtures of tokens",
         "bias": f"{_MIXED}, so no score belongs to one distance; choose model.position=rotary, sinusoidal or learned",
-        "cache": f"{_MIXED}, and a new token would change them all",
         "longer": "its matrices have a column for each position it was built for, and no more",
     }
 

@@ -1,0 +1,27 @@
+"""`glasshouse parts`: what a model can be made of."""
+
+from typing import Annotated
+
+import typer
+
+EXAMPLES = "Examples: glasshouse parts · glasshouse parts attention · glasshouse parts position"
+
+
+def parts(
+    family: Annotated[str | None, typer.Argument(help="A family, such as attention; by default all, a line each.")] = None,
+) -> None:
+    """List the parts that a spec can name; with a family, each one's formula, cost and source, and what it refuses."""
+    from glasshouse.cli.tables import console, show
+    from glasshouse.models import inventory
+    from glasshouse.specs import catalogue
+
+    if family is None:
+        rows = [(name, field, ", ".join(catalogue.names(name))) for name, field in inventory.FAMILIES.items()]
+        show(("family", "field", "words"), rows)
+        return
+    for entry in inventory.family(family):
+        console.print(f"[bold]{inventory.FAMILIES[family]}={entry.word}[/bold]  ({entry.name})")
+        console.print(f"{entry.about}\n{entry.source}", markup=False)
+        for law, reason in entry.refuses.items():
+            console.print(f"- not {law}: {reason}", markup=False)
+        console.print()

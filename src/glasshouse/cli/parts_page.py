@@ -1,0 +1,35 @@
+"""Every part as one page, `docs/parts.md`: `python -m glasshouse.cli.parts_page` prints it, from the parts themselves."""
+
+from glasshouse.models import inventory
+from glasshouse.parts.laws import LAWS
+
+HEAD = """# Parts
+
+This page is generated from the parts' own docstrings (`make docs`); a test checks that it is current. `glasshouse parts FAMILY`
+says the same. Every part is a class in `glasshouse.parts` or `glasshouse.models` that receives other parts, and a word that a
+spec may use. Which parts go together is decided by laws: a part obeys those it does not refuse, `models.check` refuses a model
+built against a refusal, with the reason, and one battery of tests (`tests/parts/test_battery.py`) holds every part to its laws
+and to its refusals.
+
+Relative attention is dot-product attention (or any whose scores take a bias) with `model.position=relative` or
+`relative-buckets`; cross-attention is any attention whose keys and values come from another sequence
+(`glasshouse.parts.CrossAttention`), and stands in every encoder-decoder.
+
+Axes and sizes: n sequence length, h (or D) width, H heads, E head width, B batch.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    lines = [HEAD, "## Laws", "", *(f"- **{law}**: {meaning}" for law, meaning in LAWS.items())]
+    for family, field in inventory.FAMILIES.items():
+        lines += ["", f"## {family.replace('_', '-')}: `{field}`"]
+        for entry in inventory.family(family):
+            lines += ["", f"### `{entry.word}`", "", f"`{entry.name}`. {entry.source}", "", entry.about]
+            if entry.refuses:
+                lines += ["", *(f"- does not obey *{law}*: {reason}" for law, reason in entry.refuses.items())]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -1,0 +1,49 @@
+"""The inventory of parts: every word a spec may use for one, what it is, and what it refuses. Knows no terminal."""
+
+from dataclasses import dataclass
+from inspect import cleandoc
+
+from glasshouse.specs import catalogue
+from glasshouse.specs.errors import SpecError
+
+# The families of parts, and where a spec names one of each.
+FAMILIES = {
+    "model": "model.kind",
+    "attention": "model.attention",
+    "position": "model.position",
+    "norm": "model.norm",
+    "connection": "model.connection",
+    "feed_forward": "model.activation",
+    "cell": "model.cell",
+    "head": "model.head.kind",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A part: its word, its class, what that says of itself, and the laws it refuses with the reasons."""
+
+    word: str
+    name: str
+    about: str
+    source: str
+    refuses: dict[str, str]
+
+
+def family(name: str) -> list[Entry]:
+    """Every part of a family."""
+    if name not in FAMILIES:
+        raise SpecError(f"there is no family {name!r}{catalogue.nearest(name, FAMILIES)} (they are: {', '.join(FAMILIES)})")
+    return [_entry(name, word) for word in catalogue.names(name)]
+
+
+def _entry(name: str, word: str) -> Entry:
+    part = catalogue.find(name, word)
+    module = __import__(part.__module__, fromlist=["__doc__"])
+    return Entry(
+        word=word,
+        name=f"{part.__module__.split('.')[0]}.{part.__module__.split('.')[1]}.{part.__name__}",
+        about=cleandoc(part.__doc__ or ""),
+        source=cleandoc(module.__doc__ or "").split("\n\n")[0],
+        refuses=dict(getattr(part, "refuses", {})),
+    )
