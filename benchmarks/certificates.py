@@ -24,8 +24,8 @@ HEAD = """# Certificates
 
 What `glasshouse certify` says of one run of each kind of model. The page is printed by `benchmarks/certificates.py`.
 A difference is the largest between two ways to the same numbers (logits; for accumulation, gradients; for resuming,
-weights); the tolerance is a ten-thousandth of the largest number compared, a twentieth for bfloat16, and nothing at all for resuming
-on a CPU and for the tokens that llama.cpp chooses.
+weights); the tolerance is a ten-thousandth of the largest number compared, a twentieth for bfloat16, and nothing at all for
+resuming on a CPU and for the tokens that llama.cpp chooses.
 """
 SMALL = {
     "data": {"vocabulary": 1024, "context": 128},

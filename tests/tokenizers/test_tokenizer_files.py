@@ -85,7 +85,6 @@ def test_merges_as_strings(document, tmp_path):
         (["model", "type"], "Unigram", "model type 'Unigram'"),
         (["model", "type"], "WordPiece", "model type 'WordPiece'"),
         (["model", "dropout"], 0.1, "dropout=0.1"),
-        (["model", "unk_token"], "<unk>", 'unk_token="<unk>"'),
         (["model", "byte_fallback"], True, "byte_fallback=true"),
         (["model", "ignore_merges"], True, "ignore_merges=true"),
         (["model", "end_of_word_suffix"], "</w>", "end_of_word_suffix"),
@@ -105,7 +104,9 @@ def test_merges_as_strings(document, tmp_path):
         (["added_tokens", 0, "id"], 7, "has id 7"),
     ],
 )
-def test_refused_with_a_reason(document, tmp_path, path, value, reason):
+def test_refused_with_a_reason(document, tmp_path, path, value, reason, monkeypatch):
+    """Without the package `tokenizers`, which runs what our own classes do not follow."""
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
     part = document
     for step in path[:-1]:
         part = part[step]
@@ -116,10 +117,42 @@ def test_refused_with_a_reason(document, tmp_path, path, value, reason):
         load(file)
     assert str(file) in str(caught.value)
     assert reason in str(caught.value)
-    assert "supported are byte-level BPE" in str(caught.value)
+    assert "supported are (without the package tokenizers) byte-level BPE" in str(caught.value)
+    assert "pip install tokenizers" in str(caught.value)
 
 
-def test_another_split_pattern(document, tmp_path):
+def test_a_template_that_adds_nothing(document, tmp_path):
+    first, second = ({"Sequence": {"id": name, "type_id": place}} for place, name in enumerate("AB"))
+    document["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": [first],
+        "pair": [first, second],
+        "special_tokens": {},
+    }
+    (tmp_path / "template.json").write_text(json.dumps(document))
+    assert isinstance(load(tmp_path / "template.json"), BytePair)
+
+
+def test_an_unknown_token_that_is_never_used(document, tmp_path):
+    ours = load(tmp_path / "tokenizer.json")
+    document["model"]["unk_token"] = MARK
+    (tmp_path / "unknown.json").write_text(json.dumps(document))
+    other = load(tmp_path / "unknown.json")
+    assert isinstance(other, BytePair)
+    assert other.encode(PROSE).tolist() == ours.encode(PROSE).tolist()
+
+
+def test_an_unknown_token_that_may_be_used(document, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    document["model"]["unk_token"] = MARK
+    del document["model"]["vocab"]["Z"]
+    (tmp_path / "unknown.json").write_text(json.dumps(document))
+    with pytest.raises(GlasshouseError, match="is not supported where a byte has no token"):
+        load(tmp_path / "unknown.json")
+
+
+def test_another_split_pattern(document, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
     split = {"type": "Split", "pattern": {"Regex": r"\w+"}, "behavior": "Isolated", "invert": False}
     document["pre_tokenizer"]["use_regex"] = False
     document["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [split, document["pre_tokenizer"]]}
@@ -153,7 +186,9 @@ def test_another_split_pattern(document, tmp_path):
         ),
     ],
 )
-def test_not_a_tokenizer(tmp_path, content, reason):
+def test_not_a_tokenizer(tmp_path, content, reason, monkeypatch):
+    """Without the package `tokenizers`; what it makes of such files is in test_foreign.py."""
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
     path = tmp_path / "tokenizer.json"
     path.write_bytes(content)
     with pytest.raises(GlasshouseError) as caught:

@@ -33,8 +33,11 @@ class Piece:
 
 
 def encode_prompt(tokenizer: Tokenizer, prompt: str) -> list[int]:
-    """A prompt's tokens; an empty prompt begins a new document."""
+    """A prompt's tokens, after those that its tokenizer begins a text with; an empty prompt begins a new document."""
+    before, _ = tokenizer.frame
     ids = [int(token) for token in tokenizer.encode(prompt)]
+    if ids[: len(before)] != before:  # a prompt may have written them itself
+        ids = before + ids
     return ids or [tokenizer.end_of_text or 0]
 
 

@@ -1,7 +1,7 @@
 """A model from elsewhere, understood: what every reader gives, and how it becomes a run folder."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -19,7 +19,11 @@ from glasshouse.specs.spec import Data, Model, Spec
 @dataclass(frozen=True)
 class Imported:
     """Our spec and weights of a model, its vocabulary (which may be larger than its tokenizer's), and the contents of its
-    tokenizer.json where there is one."""
+    tokenizer.json where there is one.
+
+    Where they are known: what the model is called where it came from, so that it can go back as the same, and the ids of its
+    tokens by role (bos, eos, pad, ...).
+    """
 
     model: Model
     context: int
@@ -27,12 +31,23 @@ class Imported:
     tensors: Tensors
     tokenizer: dict[str, Any] | None
     origin: str
+    architecture: str = ""
+    token_ids: dict[str, Any] = field(default_factory=dict)
 
     @property
     def spec(self) -> Spec:
         """A spec that made no run: it names the parts, and no text and no training."""
         spec = Spec(data=Data(context=self.context), model=self.model)
         return replace(spec, evaluation=replace(spec.evaluation, sample_tokens=min(60, self.context)))
+
+
+def check(model: Model, context: int, origin: str) -> None:
+    """Refuse a model whose parts do not fit together here."""
+    try:
+        reading.checked(Spec(data=Data(context=context), model=model))
+        models.check(model, context)
+    except SpecError as error:
+        raise GlasshouseError(f"{origin} cannot be expressed here: {error}") from None
 
 
 def shapes(model: Model, vocabulary: int, context: int) -> dict[str, tuple[int, ...]]:
@@ -44,15 +59,17 @@ def shapes(model: Model, vocabulary: int, context: int) -> dict[str, tuple[int, 
 
 def write(imported: Imported, name: str) -> RunFolder:
     """A new run with these weights, which `sample`, `evaluate`, `export` and `certify` read like any other."""
-    try:
-        spec = reading.checked(imported.spec)
-        models.check(spec.model, spec.data.context)
-    except SpecError as error:
-        raise GlasshouseError(f"{imported.origin} cannot be expressed here: {error}") from None
-    run = folder.create(spec, name, name)
+    check(imported.model, imported.context, imported.origin)
+    run = folder.create(imported.spec, name, name)
     saved = Checkpoint(0, {"model": imported.tensors}, {"seconds": 0.0, "best": {}})
     checkpoint.save(run.checkpoints, saved)
     if imported.tokenizer is not None:
         atomic.write_text(run.tokenizer_file, json.dumps(imported.tokenizer, ensure_ascii=False, indent=1) + "\n")
-    run.record(status="imported", vocabulary=imported.vocabulary, origin=imported.origin)
+    run.record(
+        status="imported",
+        vocabulary=imported.vocabulary,
+        origin=imported.origin,
+        architecture=imported.architecture,
+        token_ids=imported.token_ids,
+    )
     return run

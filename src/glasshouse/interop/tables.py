@@ -1,6 +1,7 @@
 """Weight tables: which of their tensors is which of ours, and how each must be turned. Knows no architecture.
 
-A row names one tensor of ours and the tensors of theirs that it is made of, one below the other. The same rows read and write.
+A row names one tensor of ours and the tensors of theirs that it is made of, one below the other. The same
+rows read and write.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +25,7 @@ class Change:
 
 
 SAME = Change(lambda tensor: tensor, lambda tensor: tensor)
-TRANSPOSED = Change(lambda tensor: tensor.T, lambda tensor: tensor.T)
+TRANSPOSED = Change(lambda tensor: tensor.transpose(0, 1), lambda tensor: tensor.transpose(0, 1))
 
 
 def skipping(rows: int) -> Change:
@@ -112,12 +113,14 @@ def load(
             except (RuntimeError, IndexError) as error:
                 shape = tuple(theirs[part.name].shape)
                 raise GlasshouseError(f"{where}: {part.name!r} has shape {shape}, which does not fit: {error}") from None
-            if part.rows is not None and pieces[-1].shape[0] != part.rows:
+            if part.rows is not None and tuple(pieces[-1].shape[:1]) != (part.rows,):
                 shape = tuple(theirs[part.name].shape)
                 raise GlasshouseError(f"{where}: {part.name!r} has shape {shape}, but should give {part.rows} rows")
+        names = ", ".join(f"{part.name!r} {tuple(theirs[part.name].shape)}" for part in each.parts)
+        if len({tuple(piece.shape[1:]) for piece in pieces}) > 1:
+            raise GlasshouseError(f"{where}: {names} have rows of different lengths, and must be put one below the other")
         whole = torch.cat(pieces) if len(pieces) > 1 else pieces[0]
         if tuple(whole.shape) != tuple(shapes[each.ours]):
-            names = ", ".join(f"{part.name!r} {tuple(theirs[part.name].shape)}" for part in each.parts)
             raise GlasshouseError(f"{where}: {names} gives shape {tuple(whole.shape)}, not {tuple(shapes[each.ours])}")
         found[each.ours] = whole.to(torch.float32).contiguous()
     return found
@@ -129,7 +132,7 @@ def save(rows: Sequence[Row], ours: Mapping[str, Tensor]) -> Tensors:
     for each in rows:
         sizes = [part.rows for part in each.parts]
         whole = ours[each.ours]
-        pieces = [whole] if sizes == [None] else whole.split(sizes)  # type: ignore[arg-type]
+        pieces = [whole] if sizes == [None] else whole.split(sizes)
         for part, piece in zip(each.parts, pieces, strict=True):
             found[part.name] = part.change.save(piece).contiguous()
     return found

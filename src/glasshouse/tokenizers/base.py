@@ -50,6 +50,11 @@ class Tokenizer(ABC):
         """The id for what the vocabulary lacks, or None if it lacks nothing."""
         return self.specials.get(UNKNOWN)
 
+    @property
+    def frame(self) -> tuple[list[int], list[int]]:
+        """Ids that this tokenizer's models expect before and after a text (a start token, say). `encode` gives neither."""
+        return [], []
+
     def encode(self, text: str, *, specials: bool = True) -> np.ndarray:
         """The ids of a text, as int32.
 

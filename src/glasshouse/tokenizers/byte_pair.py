@@ -1,5 +1,6 @@
 """Byte-level byte-pair encoding: the tokenizer that can spell any text; knows nothing of how its kernels work."""
 
+import json
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +28,7 @@ Merge = tuple[int, int, int]
 _MODEL_SETTINGS: Final = {
     "type": (None, "BPE"),
     "dropout": (None, 0, 0.0),
-    "unk_token": (None,),
+    "unk_token": (),  # Judged once the vocabulary is known.
     "continuing_subword_prefix": (None, ""),
     "end_of_word_suffix": (None, ""),
     "fuse_unk": (),  # Without an unknown token this does nothing.
@@ -170,6 +171,9 @@ class BytePair(Tokenizer):
         if decoder.get("type") != "ByteLevel":
             raise Unsupported(f"decoder {decoder.get('type')!r} is not supported with model type 'BPE'")
         vocabulary: dict[str, int] = model["vocab"]
+        # Where every byte is a token, nothing is unknown, and the name of an unknown token does nothing.
+        if model.get("unk_token") is not None and not set(LETTERS) <= set(vocabulary):
+            raise Unsupported(f"unk_token={json.dumps(model['unk_token'])} is not supported where a byte has no token")
         specials = read_specials(document, vocabulary)
         tokens: list[bytes | None] = [None] * (1 + max([*vocabulary.values(), *specials.values()], default=-1))
         for letters, id in vocabulary.items():

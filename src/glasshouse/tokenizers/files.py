@@ -8,41 +8,57 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import GlasshouseError, MissingExtra
 
 if TYPE_CHECKING:
     from glasshouse.tokenizers.base import Tokenizer
 
 SUPPORTED: Final = (
-    "supported are byte-level BPE with the GPT-2 or the GPT-4 pattern, WordLevel with Whitespace, "
-    "and WordLevel with a Split into single characters"
+    "supported are (without the package tokenizers) byte-level BPE with the GPT-2 or the GPT-4 pattern, "
+    "WordLevel with Whitespace, and WordLevel with a Split into single characters"
 )
+_TEXT_ALONE: Final = {"Sequence": {"id": "A", "type_id": 0}}
 
 
 class Unsupported(GlasshouseError):
-    """A tokenizer.json that asks for something which these tokenizers do not do."""
+    """A tokenizer.json that asks for something which a tokenizer does not do."""
 
 
 def load(path: str | PathLike[str]) -> "Tokenizer":
-    """Read a `tokenizer.json`, ours or another's, into the tokenizer that gives the same ids."""
+    """Read a `tokenizer.json`, ours or another's, into the tokenizer that gives the same ids.
+
+    What our own classes do not follow is run by the `tokenizers` package, where that is installed.
+    """
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise GlasshouseError(f"cannot read the tokenizer file {path}: {error.strerror}") from error
     except ValueError as error:
         raise GlasshouseError(f"{path} is not a tokenizer.json: it is not JSON ({error})") from error
+    if not isinstance(document, dict) or not isinstance(document.get("model"), dict):
+        raise GlasshouseError(f"{path} is not a tokenizer.json: it has no 'model'")
     try:
         return _class_of(document).from_document(document)
     except Unsupported as error:
-        raise Unsupported(f"{path}: {error}; {SUPPORTED}") from None
+        return _foreign(document, f"{path}: {error}; {SUPPORTED}")
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise GlasshouseError(f"{path} is a damaged tokenizer.json: {type(error).__name__}: {error}") from error
 
 
-def _class_of(document: Any) -> "type[Tokenizer]":
+def _foreign(document: dict[str, Any], refusal: str) -> "Tokenizer":
+    """The tokenizer as the `tokenizers` package runs it, or the refusal with what the package says."""
+    from glasshouse.tokenizers.foreign import Foreign
+
+    try:
+        return Foreign(document)
+    except MissingExtra:
+        raise MissingExtra("tokenizers", f"{refusal}; anything else") from None
+    except Unsupported as error:
+        raise Unsupported(f"{refusal}; {error}") from None
+
+
+def _class_of(document: dict[str, Any]) -> "type[Tokenizer]":
     """The class that reads this document. Imported only now: byte pairs bring a compiler with them."""
-    if not isinstance(document, dict) or not isinstance(document.get("model"), dict):
-        raise Unsupported("this is not a tokenizer.json: it has no 'model'")
     model = document["model"].get("type")
     if model is None and "merges" in document["model"]:
         model = "BPE"  # Files from before the type was written down.
@@ -81,7 +97,8 @@ def check_document(document: Mapping[str, Any]) -> None:
             kind = document[part].get("type", "") if isinstance(document[part], dict) else ""
             raise Unsupported(f"{part} {kind!r} is not supported" if kind else f"{part} is not supported")
     after = document.get("post_processor")
-    if after is not None and after.get("type") != "ByteLevel":  # ByteLevel there moves offsets only, never ids.
+    # ByteLevel there moves offsets only, never ids; a template may add nothing to a text.
+    if after is not None and after.get("type") != "ByteLevel" and after.get("single") != [_TEXT_ALONE]:
         raise Unsupported(f"post_processor {after.get('type')!r} is not supported")
 
 

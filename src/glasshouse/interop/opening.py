@@ -1,0 +1,37 @@
+"""Which reader a file from elsewhere needs, and which writer a format: the doors of this package."""
+
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+
+from glasshouse.interop import gguf_reading, gguf_writing, huggingface, llama2c
+from glasshouse.interop.imported import Imported
+from glasshouse.runs.run import Run
+from glasshouse.specs.errors import GlasshouseError
+
+EXPORTS: dict[str, Callable[[Run, Path], None]] = {"huggingface": huggingface.export, "gguf": gguf_writing.export}
+# How pickled weights are called, which are never read.
+PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".ckpt")
+
+
+def read(source: str | PathLike[str], tokenizer: Path | None = None) -> Imported:
+    """A model from a Hugging Face directory or hub name, a GGUF file or a llama2.c file."""
+    path = Path(source)
+    if not path.is_file():
+        return huggingface.read(huggingface.resolve(str(source)))
+    with open(path, "rb") as file:
+        begins = file.read(8)
+    if begins[:4] == b"GGUF" or path.suffix == ".gguf":
+        return gguf_reading.read(path)
+    if path.suffix in PICKLES or begins[:2] in (b"PK", b"\x80\x02"):
+        raise GlasshouseError(
+            f"{path} is a pickle checkpoint, and nothing is ever unpickled here: opening one can run any program; "
+            "save the model as safetensors (save_pretrained does) and import the directory"
+        )
+    if path.suffix == ".safetensors":
+        raise GlasshouseError(f"{path} is only the weights; import the directory that holds it and its config.json")
+    if path.suffix == ".bin":
+        return llama2c.read(path, tokenizer)
+    raise GlasshouseError(
+        f"{path} is no model that can be imported; give a Hugging Face directory, a .gguf file or a llama2.c .bin file"
+    )
