@@ -1,7 +1,8 @@
 """Token shards: the tokens of one split in a file that is mapped into memory, never read whole.
 
-A document begins with the tokenizer's end-of-text mark, so that its first token has something before it, and the last one
-is followed by a mark too. `NAME.tokens` holds the tokens, `NAME.starts` where each document begins, `NAME.json` the counts.
+A document begins with the tokenizer's mark for that (ours have the end-of-text mark), so that its first token has something
+before it, and the last one is followed by a mark too. `NAME.tokens` holds the tokens, `NAME.starts` where each document
+begins, `NAME.json` the counts.
 """
 
 import json
@@ -59,7 +60,7 @@ def write(
 ) -> Shard:
     """Encode documents into a shard, holding one part of one document in memory at a time."""
     dtype = "<u2" if tokenizer.vocabulary <= 1 << 16 else "<u4"
-    mark = [] if tokenizer.end_of_text is None else [tokenizer.end_of_text]
+    mark = [] if tokenizer.beginning is None else [tokenizer.beginning]
     starts = array("q")
     total = size = unknown = 0
     with open(folder / f"{split}.tokens", "wb") as file:
@@ -84,7 +85,7 @@ def write(
         "documents": max(len(starts) - 1, 0),
         "bytes": size,
         "unknown": unknown,
-        "mark": tokenizer.end_of_text,
+        "mark": tokenizer.beginning,
         "dtype": dtype,
     }
     (folder / f"{split}.json").write_text(json.dumps(facts))

@@ -46,7 +46,8 @@ class Rollout:
         self.starts = [max(0, len(prompt) - context) for prompt in prompts]
         self.numbers = np.array(rows if rows is not None else range(len(prompts)), dtype=np.int64)
         self.active = [True] * len(prompts)
-        self.cache = model.empty_cache(len(prompts), context) if cached else None
+        with torch.inference_mode():
+            self.cache = model.empty_cache(len(prompts), context) if cached else None
         self.fresh = list(range(len(prompts)))
         self.step = 0
 

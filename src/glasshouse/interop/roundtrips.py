@@ -50,15 +50,14 @@ def through_gguf(run: Run, inputs: Inputs, path: Path) -> tuple[Tensor, Tensor]:
 
 
 def through_llama_cpp(run: Run, path: Path) -> tuple[int, int]:
-    """How many of the tokens that llama.cpp chooses greedily after each prompt are not those chosen here, and of how many."""
+    """How many of the tokens that llama.cpp chooses greedily after each prompt are not those chosen here; and all."""
     tokens = min(TOKENS, run.spec.data.context - 8)
     if tokens < 1:
         raise GlasshouseError(f"a context of {run.spec.data.context} tokens leaves no room to continue a prompt")
     gguf_writing.export(run, path)
     theirs = llama_cpp.greedy_in_llama_cpp(path, list(PROMPTS), tokens)
     ours = [
-        [choice.token for choice in completion.choices]
-        for completion in run.sample(PROMPTS, tokens=tokens, temperature=0)
+        [choice.token for choice in completion.choices] for completion in run.sample(PROMPTS, tokens=tokens, temperature=0)
     ]
     wrong = 0
     for one, two in zip(ours, theirs, strict=True):

@@ -1,6 +1,6 @@
 """Whole models, built from parts. A model knows nothing of tasks or training."""
 
-from glasshouse.models.build import assemble, build, check
+from glasshouse.models.build import assemble, build, check, initialise
 from glasshouse.models.decoder import Decoder
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.models.encoder import Encoder
@@ -28,4 +28,5 @@ __all__ = [
     "assemble",
     "build",
     "check",
+    "initialise",
 ]

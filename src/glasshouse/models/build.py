@@ -14,7 +14,7 @@ from glasshouse.specs.spec import Model
 def build(spec: Model, vocabulary: int, context: int, seed: int = 0) -> nn.Module:
     """The model a spec describes, on the CPU, initialised from the seed."""
     model = assemble(spec, vocabulary, context)
-    initialise(model, spec, seed)
+    initialise(model, seed, spec.initialisation)
     return model
 
 
@@ -31,21 +31,21 @@ def assemble(spec: Model, vocabulary: int, context: int) -> nn.Module:
     return kind.assemble(Workshop.of(spec, context), spec, vocabulary)
 
 
-def initialise(model: nn.Module, spec: Model, seed: int) -> None:
-    """Draw every weight from the seed: matrices with deviation `initialisation` / sqrt(inputs), gains 1, biases 0.
+def initialise(model: nn.Module, seed: int = 0, scale: float = 0.5) -> None:
+    """Draw every weight from the seed: matrices with deviation `scale` / sqrt(inputs), gains 1, biases 0.
 
     The last matrix of each residual branch is smaller by sqrt(2 layers), so that the stream's variance does not grow
-    with depth (Radford et al., Language Models are Unsupervised Multitask Learners, 2019).
+    with depth (Radford et al., Language Models are Unsupervised Multitask Learners, 2019). A single number keeps the
+    value it was made with.
     """
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            if parameter.dim() == 0:
-                continue  # a single number has the value it was made with
             if parameter.dim() >= 2:
-                deviation = spec.initialisation / math.sqrt(parameter[0].numel())
-                if name.endswith(("attention.output.weight", "feed_forward.down.weight")):
-                    deviation /= math.sqrt(2 * spec.layers)
+                deviation = scale / math.sqrt(parameter[0].numel())
+                if name.endswith(("attention.output.weight", "feed_forward.down.weight")) and "blocks." in name:
+                    tower = model.get_submodule(name[: name.index("blocks.")].rstrip("."))
+                    deviation /= math.sqrt(2 * len(tower.blocks))  # type: ignore[arg-type]
                 parameter.normal_(0.0, deviation, generator=generator)
-            else:
+            elif parameter.dim() == 1:
                 parameter.fill_(0.0 if name.endswith("bias") else 1.0)

@@ -12,7 +12,7 @@ from glasshouse.models.heads.base import Head
 from glasshouse.models.tower import Tower
 from glasshouse.models.workshop import Workshop
 from glasshouse.parts.cache import Cache, LayerCache
-from glasshouse.parts.mask import Causal
+from glasshouse.parts.mask import Causal, Mask
 from glasshouse.parts.probe import Probe
 from glasshouse.specs.spec import Model
 
@@ -25,6 +25,7 @@ class Decoder(Tower):
     def __init__(self, embedding: nn.Embedding, blocks: list[Any], head: Head, **tower: Any) -> None:
         super().__init__(embedding, blocks, **tower)
         self.head = head
+        head.check(embedding.embedding_dim, embedding.num_embeddings)
         self.logits = Probe()
 
     @classmethod
@@ -42,9 +43,14 @@ class Decoder(Tower):
         """Logits (B, T, V). Tokens after the first `lengths` of a row are padding, which no real token sees."""
         return self.project(self.features(tokens_BT), lengths)
 
-    def features(self, tokens_BT: Tensor, positions: Tensor | None = None, cache: Cache | None = None) -> Tensor:
-        """The last hidden states (B, T, D), from which the head makes logits."""
-        return self.run(tokens_BT, Causal(), positions, cache)
+    def features(
+        self, tokens_BT: Tensor, positions: Tensor | None = None, cache: Cache | None = None, mask: Mask | None = None
+    ) -> Tensor:
+        """The last hidden states (B, T, D), from which the head makes logits.
+
+        Another mask than the causal one, such as `Causal() | Prefix(lengths)`, makes it a prefix language model.
+        """
+        return self.run(tokens_BT, mask or Causal(), positions, cache)
 
     def project(self, features_BTD: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Logits from hidden states."""

@@ -24,6 +24,7 @@ class Encoder(Tower):
     def __init__(self, embedding: nn.Embedding, blocks: list[Any], head: Head, causal: bool = False, **tower: Any) -> None:
         super().__init__(embedding, blocks, **tower)
         self.head, self.causal = head, causal
+        head.check(embedding.embedding_dim, embedding.num_embeddings)
         self.logits = Probe()
 
     @classmethod

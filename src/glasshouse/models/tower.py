@@ -14,7 +14,7 @@ from glasshouse.parts.mask import Mask
 from glasshouse.parts.memory import Memory
 from glasshouse.parts.positions.base import NoPosition, Position
 from glasshouse.parts.probe import Probe
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import GlasshouseError, SpecError
 
 
 class Tower(nn.Module):
@@ -33,6 +33,11 @@ class Tower(nn.Module):
         super().__init__()
         self.embedding = embedding or nn.Identity()
         self.position = position or NoPosition()
+        if self.position.acts in ("rotation", "bias"):
+            raise SpecError(
+                f"{type(self.position).__name__} acts in each attention and would do nothing at the embeddings; "
+                "give it to the attentions"
+            )
         self.segments = segments
         self.embedding_norm = embedding_norm or nn.Identity()
         self.dropout = nn.Dropout(dropout)

@@ -27,7 +27,12 @@ class Block(nn.Module):
         self.output = Probe()
 
     def forward(
-        self, x: Tensor, mask: Mask, positions: Tensor, cache: LayerCache | None = None, memory: Memory | None = None
+        self,
+        x: Tensor,
+        mask: Mask | None = None,
+        positions: Tensor | None = None,
+        cache: LayerCache | None = None,
+        memory: Memory | None = None,
     ) -> Tensor:
         x = self.attention_connection(x, lambda stream: self.attention(stream, mask, positions, cache))
         x = self.feed_forward_connection(self.middle(x), self.feed_forward)

@@ -7,7 +7,9 @@ Axes: B batch, Q queries, K keys.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 
@@ -70,8 +72,8 @@ class Window(Mask):
 class Padding(Mask):
     """Only the first `lengths` (B) positions of each sequence are real; the rest is seen by nobody."""
 
-    def __init__(self, lengths_B: Tensor) -> None:
-        self.lengths = lengths_B
+    def __init__(self, lengths_B: Tensor | Sequence[int]) -> None:
+        self.lengths = torch.as_tensor(lengths_B)
 
     def allowed(self, queries: Tensor, keys: Tensor) -> Tensor | None:
         return keys[..., None, :] < _over_batch(self.lengths, keys)
@@ -80,8 +82,8 @@ class Padding(Mask):
 class Prefix(Mask):
     """Every query sees the first `lengths` (B) positions: with `Causal() |` before it, a prefix read from both sides."""
 
-    def __init__(self, lengths_B: Tensor) -> None:
-        self.lengths = lengths_B
+    def __init__(self, lengths_B: Tensor | Sequence[int]) -> None:
+        self.lengths = torch.as_tensor(lengths_B)
 
     def allowed(self, queries: Tensor, keys: Tensor) -> Tensor | None:
         return keys[..., None, :] < _over_batch(self.lengths, keys)

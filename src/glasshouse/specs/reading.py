@@ -21,7 +21,10 @@ def from_tables(tables: Mapping[str, Any]) -> Spec:
 def from_toml(text: str, where: str) -> Spec:
     """A checked spec from TOML text; `where` is the file named in an error."""
     try:
-        return from_tables(tomllib.loads(text))
+        tables = tomllib.loads(text)
+        if not tables:
+            raise SpecError("the spec is empty; it must say at least which text and how many steps")
+        return from_tables(tables)
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{where} is not TOML: {error}") from None
     except SpecError as error:

@@ -3,6 +3,8 @@
 Only what can be known without torch; whether parts fit together is checked by `models.build`.
 """
 
+from itertools import islice
+
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 
@@ -18,7 +20,7 @@ def check(spec: Spec) -> None:
             "no text is given; name a data set (data.source=state-of-the-union) or your own (data.files=mine.txt)"
         )
     if model.width % model.heads and not model.head_width:
-        fitting = [str(n) for n in range(1, model.width + 1) if model.width % n == 0]
+        fitting = list(islice((str(n) for n in range(1, model.width + 1) if model.width % n == 0), 7))
         some = ", ".join(fitting[:6]) + (", ..." if len(fitting) > 6 else "")
         raise SpecError(f"model.heads={model.heads} does not divide model.width={model.width}; choose {some}")
     # Neither text nor steps: the spec of a model that was imported and not trained here.

@@ -46,6 +46,11 @@ class Tokenizer(ABC):
         return self.specials.get(END_OF_TEXT)
 
     @property
+    def beginning(self) -> int | None:
+        """The id that stands before a document: what this tokenizer puts first, or the end of the document before."""
+        return self.frame[0][0] if self.frame[0] else self.end_of_text
+
+    @property
     def unknown(self) -> int | None:
         """The id for what the vocabulary lacks, or None if it lacks nothing."""
         return self.specials.get(UNKNOWN)

@@ -3,8 +3,6 @@
 Axes: B batch, H heads, Q queries, K keys, E head width.
 """
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -24,8 +22,16 @@ class CosineAttention(Attention):
     queries and keys before they are made units.
     """
 
-    def __init__(self, width: int, heads: int, *more: Any, **settings: Any) -> None:
-        super().__init__(width, heads, *more, **settings)
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        position: Position | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        head_width: int = 0,
+    ) -> None:
+        super().__init__(width, heads, position, bias, dropout, head_width=head_width)
         self.gain = nn.Parameter(torch.ones(heads))
 
     @classmethod

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
+from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Head as Settings
 
 
@@ -40,6 +41,16 @@ class Head(nn.Module, ABC):
     @abstractmethod
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
         """The answer. `embedding` is the token embedding, which a tied head shares."""
+
+    def check(self, width: int, vocabulary: int) -> None:
+        """Raise SpecError where this head was made for a model of other sizes."""
+        own = {
+            "width": (getattr(self, "width", width), width),
+            "vocabulary": (getattr(self, "vocabulary", vocabulary), vocabulary),
+        }
+        for what, (mine, theirs) in own.items():
+            if mine != theirs:
+                raise SpecError(f"{type(self).__name__} was made for a {what} of {mine}, and the model has {theirs}")
 
     @abstractmethod
     def flops(self, tokens: int) -> int:

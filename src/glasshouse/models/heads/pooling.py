@@ -6,6 +6,8 @@ Axes: B batch, T time, D width.
 import torch
 from torch import Tensor
 
+from glasshouse.specs.errors import SpecError
+
 
 def pool(features_BTD: Tensor, kind: str, lengths_B: Tensor | None = None) -> Tensor:
     """(B, D): the mean or the largest of each feature, or the first or the last token. A row of no tokens gives zeros."""
@@ -18,6 +20,8 @@ def pool(features_BTD: Tensor, kind: str, lengths_B: Tensor | None = None) -> Te
     if kind == "max":
         largest = features_BTD.masked_fill(~real, float("-inf")).amax(1)
         return largest.masked_fill(lengths[:, None] == 0, 0.0)
+    if kind not in ("first", "last"):
+        raise SpecError(f"pooling={kind!r} is not one of: mean, first, last, max")
     index = torch.zeros_like(lengths) if kind == "first" else (lengths - 1).clamp(min=0)
     chosen = features_BTD[torch.arange(batch, device=features_BTD.device), index]
     return chosen * (lengths > 0)[:, None]

@@ -3,7 +3,7 @@
 Axes: B batch, H heads, Q queries, K keys, E head width.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -27,8 +27,16 @@ class AdditiveAttention(Attention):
         "distance; choose model.position=alibi, relative, sinusoidal or learned"
     }
 
-    def __init__(self, width: int, heads: int, *more: Any, **settings: Any) -> None:
-        super().__init__(width, heads, *more, **settings)
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        position: Position | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        head_width: int = 0,
+    ) -> None:
+        super().__init__(width, heads, position, bias, dropout, head_width=head_width)
         self.scorer = nn.Parameter(torch.randn(heads, self.head_width) / self.head_width**0.5)
 
     @classmethod

@@ -6,13 +6,14 @@ Axes: B batch, T time, D width, H heads, G heads of keys and values, Q queries, 
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from glasshouse.parts.attention import core
 from glasshouse.parts.cache import LayerCache, positions_of
-from glasshouse.parts.laws import Refusals
-from glasshouse.parts.mask import Mask
+from glasshouse.parts.laws import Refusals, demand
+from glasshouse.parts.mask import Everything, Mask
 from glasshouse.parts.positions.base import NoPosition, Position
 from glasshouse.parts.probe import Probe
 from glasshouse.parts.sizes import Sizes
@@ -38,12 +39,19 @@ class Attention(nn.Module, ABC):
         head_width: int = 0,
     ) -> None:
         super().__init__()
+        if width % heads and not head_width:
+            raise SpecError(f"heads={heads} does not divide width={width}; choose a divisor, or give head_width")
         self.width, self.heads = width, heads
         self.key_value_heads = key_value_heads or heads
         self.head_width = head_width or width // heads
         self.dropout = dropout
         self.plain = False
         self.position = position or NoPosition()
+        if self.position.acts == "embedding":
+            raise SpecError(f"{type(self.position).__name__} acts at the embeddings and would do nothing in an attention")
+        if self.position.acts:
+            demand(type(self), self.position.acts, f"{type(self).__name__} with {type(self.position).__name__}")
+        self.position.check(heads, self.head_width)
         # Queries, keys and values in one product: one launch instead of three.
         self._parts = [heads * self.head_width] + 2 * [self.key_value_heads * self.head_width]
         self.projection = nn.Linear(width, sum(self._parts), bias=bias)
@@ -69,8 +77,20 @@ class Attention(nn.Module, ABC):
     ) -> Tensor:
         """Values gathered by each query, (B, H, Q, E). Where both are the same positions, they run from 0."""
 
-    def forward(self, x_BTD: Tensor, mask: Mask, positions: Tensor, cache: LayerCache | None = None) -> Tensor:
-        """Self-attention: every token asks, and every token the mask allows answers."""
+    def forward(
+        self,
+        x_BTD: Tensor,
+        mask: Mask | None = None,
+        positions: Tensor | None = None,
+        cache: LayerCache | None = None,
+    ) -> Tensor:
+        """Self-attention: every token asks, and every token the mask allows (by default all) answers.
+
+        Without positions the tokens stand at 0, 1, 2 and so on.
+        """
+        mask = mask or Everything()
+        if positions is None:
+            positions = torch.arange(x_BTD.shape[1], device=x_BTD.device)
         parts = self.projection(x_BTD).split(self._parts, dim=-1)
         queries, keys, values = (self._split(part) for part in parts)
         keys, values = self.keys(self.position.rotate(keys, positions)), self.values(values)

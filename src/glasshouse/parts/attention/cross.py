@@ -1,10 +1,13 @@
 """Cross-attention: one sequence looks at another (Bahdanau et al. 2015; Vaswani et al. 2017)."""
 
+import torch
 from torch import Tensor, nn
 
 from glasshouse.parts.attention.base import Attention
 from glasshouse.parts.cache import LayerCache
+from glasshouse.parts.laws import demand
 from glasshouse.parts.memory import Memory
+from glasshouse.specs.errors import SpecError
 
 
 class CrossAttention(nn.Module):
@@ -16,9 +19,14 @@ class CrossAttention(nn.Module):
 
     def __init__(self, attention: Attention) -> None:
         super().__init__()
+        demand(type(attention), "cross", f"CrossAttention of {type(attention).__name__}")
+        if attention.position.acts:
+            raise SpecError(f"{type(attention.position).__name__} has no meaning between two sequences; give none")
         self.attention = attention
 
-    def forward(self, x: Tensor, memory: Memory, positions: Tensor, cache: LayerCache | None = None) -> Tensor:
+    def forward(self, x: Tensor, memory: Memory, positions: Tensor | None = None, cache: LayerCache | None = None) -> Tensor:
+        if positions is None:
+            positions = torch.arange(x.shape[1], device=x.device)
         keys, values = self.remember(memory) if cache is None or cache.source is None else cache.source
         return self.attention.look(x, keys, values, memory.mask, positions)
 

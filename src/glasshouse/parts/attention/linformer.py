@@ -3,7 +3,7 @@
 Axes: B batch, H heads, Q queries, K keys, R rank, E head width.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,7 @@ from glasshouse.parts.laws import Refusals
 from glasshouse.parts.mask import Mask
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.errors import GlasshouseError
 
 _MIXED = "Linformer mixes all keys into a few before any query looks"
 
@@ -32,8 +33,18 @@ class LinformerAttention(Attention):
         "longer": "its matrices have a column for each position it was built for, and no more",
     }
 
-    def __init__(self, width: int, heads: int, context: int, rank: int, *more: Any, **settings: Any) -> None:
-        super().__init__(width, heads, *more, **settings)
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        context: int,
+        rank: int,
+        position: Position | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        head_width: int = 0,
+    ) -> None:
+        super().__init__(width, heads, position, bias, dropout, head_width=head_width)
         self.key_mixture = nn.Parameter(torch.randn(rank, context) / context**0.5)
         self.value_mixture = nn.Parameter(torch.randn(rank, context) / context**0.5)
 
@@ -47,6 +58,8 @@ class LinformerAttention(Attention):
     def mix(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
     ) -> Tensor:
+        if mask.causal:
+            raise GlasshouseError(self.refuses["causal"])
         length = keys.shape[2]
         # A mask that is the same for every query, as that of padding, is a mask of keys.
         allowed = mask.allowed(query_positions[..., :1], key_positions)

@@ -3,7 +3,7 @@
 Axes: B batch, H heads, T time, E head width, C chunks, W window, S keys that a chunk sees.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -29,8 +29,17 @@ class LocalAttention(Attention):
         "choose another model.attention for an encoder-decoder"
     }
 
-    def __init__(self, width: int, heads: int, window: int, *more: Any, **settings: Any) -> None:
-        super().__init__(width, heads, *more, **settings)
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        window: int,
+        position: Position | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        head_width: int = 0,
+    ) -> None:
+        super().__init__(width, heads, position, bias, dropout, head_width=head_width)
         self.window = window
 
     @classmethod

@@ -23,7 +23,9 @@ class NoAttention(nn.Module):
     def build(cls, sizes: Sizes, position: Position) -> "NoAttention":
         return cls()
 
-    def forward(self, x: Tensor, mask: Mask, positions: Tensor, cache: LayerCache | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, mask: Mask | None = None, positions: Tensor | None = None, cache: LayerCache | None = None
+    ) -> Tensor:
         return x.new_zeros(())
 
     def flops(self, queries: int, keys: int, causal: bool) -> int:

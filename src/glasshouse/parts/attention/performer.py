@@ -3,7 +3,7 @@
 Axes: B batch, H heads, T time, Q queries, K keys, E head width, F features, C chunks, W tokens of a chunk.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -35,8 +35,17 @@ class PerformerAttention(Attention):
     }
     features: Tensor
 
-    def __init__(self, width: int, heads: int, features: int, *more: Any, **settings: Any) -> None:
-        super().__init__(width, heads, *more, **settings)
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        features: int,
+        position: Position | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        head_width: int = 0,
+    ) -> None:
+        super().__init__(width, heads, position, bias, dropout, head_width=head_width)
         self.register_buffer("features", orthogonal(features, self.head_width))
 
     @classmethod

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.errors import SpecError
 
 
 class Alibi(Position):
@@ -29,6 +30,10 @@ class Alibi(Position):
     @classmethod
     def build(cls, sizes: Sizes) -> "Alibi":
         return cls(sizes.heads)
+
+    def check(self, heads: int, head_width: int) -> None:
+        if len(self.slopes) != heads:
+            raise SpecError(f"Alibi was made for {len(self.slopes)} heads, and the attention has {heads}")
 
     def bias(self, queries: Tensor, keys: Tensor) -> Tensor | None:
         distance = (keys[..., None, :] - queries[..., :, None]).abs()

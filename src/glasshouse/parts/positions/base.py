@@ -23,6 +23,10 @@ class Position(nn.Module):
     def build(cls, sizes: Sizes) -> "Position":
         return cls()
 
+    def check(self, heads: int, head_width: int) -> None:
+        """Raise SpecError where this part was made for an attention of other sizes."""
+        return
+
     def embed(self, x_BTD: Tensor, positions: Tensor) -> Tensor:
         """Token embeddings with order in them."""
         return x_BTD

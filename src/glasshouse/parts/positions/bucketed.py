@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.errors import SpecError
 
 
 class BucketedBias(Position):
@@ -32,6 +33,10 @@ class BucketedBias(Position):
     @classmethod
     def build(cls, sizes: Sizes) -> "BucketedBias":
         return cls(sizes.heads, causal=sizes.causal)
+
+    def check(self, heads: int, head_width: int) -> None:
+        if self.table.shape[1] != heads:
+            raise SpecError(f"BucketedBias was made for {self.table.shape[1]} heads, and the attention has {heads}")
 
     def bias(self, queries: Tensor, keys: Tensor) -> Tensor | None:
         return self.table[self.bucket(queries[..., :, None] - keys[..., None, :])].movedim(-1, -3)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.errors import SpecError
 
 
 class RelativeBias(Position):
@@ -27,6 +28,10 @@ class RelativeBias(Position):
     @classmethod
     def build(cls, sizes: Sizes) -> "RelativeBias":
         return cls(max(sizes.context - 1, 1), sizes.heads, sizes.causal)
+
+    def check(self, heads: int, head_width: int) -> None:
+        if self.table.shape[1] != heads:
+            raise SpecError(f"RelativeBias was made for {self.table.shape[1]} heads, and the attention has {heads}")
 
     def bias(self, queries: Tensor, keys: Tensor) -> Tensor | None:
         lowest = 0 if self.causal else -self.furthest

@@ -23,17 +23,20 @@ class Rotary(Position):
 
     def __init__(self, head_width: int, base: float = 10000.0) -> None:
         super().__init__()
+        if head_width % 2:
+            raise SpecError(f"rotary positions turn pairs and need an even head width, not {head_width}; change model.heads")
         exponents = torch.arange(0, head_width, 2, dtype=torch.float32) / head_width
         self.register_buffer("frequencies", base**-exponents, persistent=False)
 
     @classmethod
     def build(cls, sizes: Sizes) -> "Rotary":
-        if sizes.head_width % 2:
-            raise SpecError(
-                f"model.position='rotary' turns pairs and needs an even head width, not model.width / model.heads = "
-                f"{sizes.head_width}; change model.heads"
-            )
         return cls(sizes.head_width, sizes.rotary_base)
+
+    def check(self, heads: int, head_width: int) -> None:
+        if 2 * len(self.frequencies) != head_width:
+            raise SpecError(
+                f"Rotary was made for a head width of {2 * len(self.frequencies)}, and the attention has {head_width}"
+            )
 
     def rotate(self, x_BHTE: Tensor, positions: Tensor) -> Tensor:
         angles = positions[..., None].float() * self.frequencies

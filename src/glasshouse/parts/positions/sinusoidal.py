@@ -16,15 +16,13 @@ class Sinusoidal(Position):
 
     def __init__(self, width: int) -> None:
         super().__init__()
+        if width % 2:
+            raise SpecError(f"sinusoidal positions are pairs of sine and cosine and need an even width, not {width}")
         exponents = torch.arange(0, width, 2, dtype=torch.float32) / width
         self.register_buffer("frequencies", 10000.0**-exponents, persistent=False)
 
     @classmethod
     def build(cls, sizes: Sizes) -> "Sinusoidal":
-        if sizes.width % 2:
-            raise SpecError(
-                f"model.position='sinusoidal' needs an even model.width (pairs of sine and cosine), not {sizes.width}"
-            )
         return cls(sizes.width)
 
     def embed(self, x_BTD: Tensor, positions: Tensor) -> Tensor:
