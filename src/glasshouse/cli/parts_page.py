@@ -6,9 +6,9 @@ from glasshouse.parts.laws import LAWS
 HEAD = """# Parts
 
 This page is generated from the parts' own docstrings (`make docs`); a test checks that it is current. `glasshouse parts
-FAMILY` says the same. Every part is a class in `glasshouse.parts` or `glasshouse.models` that receives other parts, and a word
-that a spec may use. Which parts go together is decided by laws: a part obeys those it does not refuse, `models.check` refuses
-a model built against a refusal, with the reason, and one battery of tests (`tests/parts/test_battery.py`,
+FAMILY` says the same. Every part is a class in `glasshouse.parts` or `glasshouse.models` that receives other parts, and a
+word that a spec may use. Which parts go together is decided by laws: a part obeys those it does not refuse, `models.check`
+refuses a model built against a refusal, with the reason, and one battery of tests (`tests/parts/test_battery.py`,
 [its outcome](battery.md)) holds every part to its laws and to its refusals.
 
 Relative attention is dot-product attention (or any whose scores take a bias) with `model.position=relative` or

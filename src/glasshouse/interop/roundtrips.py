@@ -28,6 +28,8 @@ def through_transformers(run: Run, inputs: Inputs, folder: Path) -> tuple[Tensor
         import transformers
     except ImportError:
         raise MissingExtra("transformers", "comparing with transformers") from None
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     theirs = getattr(transformers, config["architectures"][0]).from_pretrained(folder, local_files_only=True).eval()
     inputs = _marked({name: value.cpu() for name, value in inputs.items()}, theirs.config)
