@@ -125,6 +125,10 @@ class Run:
         if data is not None:
             with tempfile.TemporaryDirectory() as temporary:
                 return {str(data): self._score(self._shard_of(Path(data), Path(temporary)), progress)}
+        if not self.spec.data.source and not self.spec.data.files:
+            raise DataError(
+                f"{self.name} was imported and has no text of its own; give a file: glasshouse evaluate {self.name} --data FILE"
+            )
         prepared = preparing.prepare(self.spec.data, self.tokenizer)
         held = [split for split in ("validation", "test") if prepared.splits[split].tokens_count > 1]
         if not held:
@@ -177,6 +181,7 @@ class Run:
 
     def _score(self, shard: shards.Shard, progress: Callable[[float], None]) -> dict[str, float]:
         task: Task = catalogue.find("task", self.spec.task).of(self.spec)
+        task.fits(self.model, self.spec.model.kind)
         # A model trained in bf16 on a GPU is measured in fp32 on a CPU, where bf16 may be hundreds of times slower.
         chosen = "fp32" if self.device.type == "cpu" else self.spec.training.precision
         with precision.context(chosen, self.device):
