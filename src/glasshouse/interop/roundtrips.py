@@ -53,7 +53,8 @@ def through_gguf(run: Run, inputs: Inputs, path: Path) -> tuple[Tensor, Tensor]:
 
 def through_llama_cpp(run: Run, path: Path) -> tuple[int, int]:
     """How many of the tokens that llama.cpp chooses greedily after each prompt are not those chosen here; and all."""
-    tokens = min(TOKENS, run.spec.data.context - 8)
+    # Beyond the context the two part: here the window begins anew with its latest half, there it is moved.
+    tokens = min(TOKENS, run.spec.data.context - max(len(run.begin(prompt).prompt_tokens) for prompt in PROMPTS))
     if tokens < 1:
         raise GlasshouseError(f"a context of {run.spec.data.context} tokens leaves no room to continue a prompt")
     gguf_writing.export(run, path)
@@ -61,8 +62,9 @@ def through_llama_cpp(run: Run, path: Path) -> tuple[int, int]:
     ours = [
         [choice.token for choice in completion.choices] for completion in run.sample(PROMPTS, tokens=tokens, temperature=0)
     ]
-    wrong = 0
+    wrong, end = 0, run.tokenizer.end_of_text
     for one, two in zip(ours, theirs, strict=True):
+        two = two[: two.index(end)] if end in two else two  # here a text ends before its mark
         wrong += sum(a != b for a, b in zip(one, two, strict=False)) + abs(len(one) - len(two))
     return wrong, sum(map(len, ours))
 
