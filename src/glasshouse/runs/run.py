@@ -127,7 +127,8 @@ class Run:
                 return {str(data): self._score(self._shard_of(Path(data), Path(temporary)), progress)}
         if not self.spec.data.source and not self.spec.data.files:
             raise DataError(
-                f"{self.name} was imported and has no text of its own; give a file: glasshouse evaluate {self.name} --data FILE"
+                f"{self.name} was imported and has no text of its own; give a file: "
+                f"glasshouse evaluate {self.name} --data FILE"
             )
         prepared = preparing.prepare(self.spec.data, self.tokenizer)
         held = [split for split in ("validation", "test") if prepared.splits[split].tokens_count > 1]
