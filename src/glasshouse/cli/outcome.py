@@ -4,6 +4,7 @@ from rich.text import Text
 
 from glasshouse.cli.tables import console, show
 from glasshouse.generation.text import Completion
+from glasshouse.metrics import shown
 from glasshouse.runs import suggestions
 from glasshouse.runs.run import Run
 
@@ -24,21 +25,13 @@ def print_completion(completion: Completion) -> None:
 
 
 def print_metrics(metrics: dict[str, dict[str, float]]) -> None:
-    """Loss, perplexity and bits per byte, a row for each text."""
-    rows = []
-    for name, values in metrics.items():
-        per_byte = f"{values['bits_per_byte']:.4f}" if "bits_per_byte" in values else ""
-        unknown = f"{values['unknown_share']:.2%}" if "unknown_share" in values else "none"
-        figures = (
-            f"{values['loss']:.4f}",
-            f"{values['perplexity']:.2f}",
-            per_byte,
-            f"{values['tokens']:,.0f}",
-            unknown,
-        )
-        rows.append((name, *figures))
-    columns = ("text", "loss", "perplexity", "bits per byte", "tokens", "unknown")
-    show(columns, rows, right=(1, 2, 3, 4, 5))
+    """Every metric, a row for each text."""
+    columns = list(dict.fromkeys(metric for values in metrics.values() for metric in shown.ordered(values)))
+    rows = [
+        (name, *(shown.figure(metric, values[metric]) if metric in values else "" for metric in columns))
+        for name, values in metrics.items()
+    ]
+    show(("text", *map(shown.name, columns)), rows, right=range(1, len(columns) + 1))
 
 
 def print_run(run: Run) -> None:

@@ -6,6 +6,7 @@ EXAMPLES = "Example: glasshouse runs"
 def runs() -> None:
     """List the runs in the runs folder, oldest first."""
     from glasshouse.cli.tables import console, show
+    from glasshouse.metrics import shown
     from glasshouse.records import folder, metric_log
     from glasshouse.specs.errors import GlasshouseError
 
@@ -18,13 +19,12 @@ def runs() -> None:
         try:
             facts, spec = run.facts(), run.spec()
         except GlasshouseError as error:
-            rows.append((run.name, "damaged", "", "", "", str(error)))
+            rows.append((run.name, "damaged", "", "", str(error)))
             continue
         logged = metric_log.read(run.metrics_file)
         steps = f"{int(logged[-1]['step']):,}" if logged else "0"
         scores = facts.get("outcome", {}).get("validation", {})
         text = spec.data.source or ", ".join(name.rsplit("/", 1)[-1] for name in spec.data.files)
-        perplexity = f"{scores['perplexity']:.1f}" if scores else ""
-        per_byte = f"{scores['bits_per_byte']:.3f}" if "bits_per_byte" in scores else ""
-        rows.append((run.name, run.status(), steps, perplexity, per_byte, text))
-    show(("run", "status", "steps", "validation perplexity", "bits per byte", "text"), rows, right=(2, 3, 4))
+        figures = ", ".join(f"{name} {figure}" for name, figure in shown.chief(scores))
+        rows.append((run.name, run.status(), steps, figures, text or str(facts.get("origin", ""))))
+    show(("run", "status", "steps", "validation", "text"), rows, right=(2,))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from glasshouse.generation.text import Completion
 from glasshouse.inspection.attention_map import attention_map
+from glasshouse.metrics import shown
 from glasshouse.metrics.perplexity import perplexity
 from glasshouse.models import counts
 from glasshouse.pages import report as page
@@ -99,8 +100,7 @@ def _headline(run: Run) -> tuple[tuple[str, str], ...]:
     figures = []
     for split in ("validation", "test"):
         if split in outcome:
-            figures.append((f"{split} perplexity", f"{outcome[split]['perplexity']:.1f}"))
-            figures.append((f"{split} bits per byte", f"{outcome[split]['bits_per_byte']:.3f}"))
+            figures += [(f"{split} {name}", figure) for name, figure in shown.chief(outcome[split])]
     if "seconds" in outcome:
         figures.append(("training time", duration(outcome["seconds"])))
     if "plan" in run.facts:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 from rich.progress import Progress, TaskID, TextColumn
 
+from glasshouse.metrics import shown
 from glasshouse.records import progress
 
 
@@ -21,8 +22,8 @@ class Display:
         self._show(step)
 
     def evaluation(self, step: int, metrics: dict[str, float]) -> None:
-        if "perplexity" in metrics:
-            self.figures["validation"] = f"validation perplexity {metrics['perplexity']:.1f}"
+        if chief := shown.chief(metrics):
+            self.figures["validation"] = f"validation {chief[0][0]} {chief[0][1]}"
         self._show(step)
         if not progress.watched():
             parts = [self.figures["loss"], self.figures["validation"], self.figures["speed"]]

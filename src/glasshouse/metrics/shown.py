@@ -1,0 +1,36 @@
+"""How figures are called and written for people: one table for terminals, reports and lists of runs."""
+
+# Metric -> (what it is called, how it is written), in the order in which people want them.
+SHOWN = {
+    "accuracy": ("accuracy", "{:.2%}"),
+    "majority": ("always the commonest", "{:.2%}"),
+    "macro_f1": ("macro F1", "{:.3f}"),
+    "perplexity": ("perplexity", "{:.2f}"),
+    "bits_per_byte": ("bits per byte", "{:.4f}"),
+    "loss": ("loss", "{:.4f}"),
+    "tokens": ("tokens", "{:,.0f}"),
+    "examples": ("examples", "{:,.0f}"),
+    "unknown_share": ("unknown", "{:.2%}"),
+}
+# What a list of runs, a headline and a line of progress have room for.
+CHIEF = ("accuracy", "perplexity", "bits_per_byte")
+
+
+def name(metric: str) -> str:
+    """What a metric is called."""
+    return SHOWN[metric][0] if metric in SHOWN else metric.replace("_", " ").replace(".", " of ")
+
+
+def figure(metric: str, value: float) -> str:
+    """How its value is written."""
+    return (SHOWN[metric][1] if metric in SHOWN else "{:.4g}").format(value)
+
+
+def chief(metrics: dict[str, float]) -> list[tuple[str, str]]:
+    """(name, figure) of the metrics that matter most, of those there are."""
+    return [(name(metric), figure(metric, metrics[metric])) for metric in CHIEF if metric in metrics]
+
+
+def ordered(metrics: dict[str, float]) -> list[str]:
+    """The metrics that have a place in a table, in its order."""
+    return [metric for metric in SHOWN if metric in metrics]
