@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 _FUNCTIONS = (
     "certify",
+    "classify",
     "data_sets",
     "doctor",
     "evaluate",

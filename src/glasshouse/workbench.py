@@ -90,6 +90,11 @@ def sample(
     return Run(run, device).sample(prompt, count, **how)
 
 
+def classify(run: str | PathLike[str], texts: Sequence[str], device: str = "auto") -> list[dict[str, float]]:
+    """The probability of each class for each text, likeliest first."""
+    return Run(run, device).classify(texts)
+
+
 def report(run: str | PathLike[str], device: str = "auto") -> Path:
     """Write a run's report anew and give its path."""
     return reporting.write(Run(run, device))

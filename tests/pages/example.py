@@ -104,7 +104,7 @@ def report(steps: int = 500) -> Report:
             Curve("training loss", every.tolist(), training.tolist()),
             Curve("validation loss", measured.tolist(), validation.tolist()),
         ),
-        perplexity=(
+        quality=(
             Curve("training perplexity", every.tolist(), np.exp(training).tolist()),
             Curve("validation perplexity", measured.tolist(), np.exp(validation).tolist()),
         ),

@@ -93,7 +93,7 @@ def test_a_page_stays_small() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"loss": (), "perplexity": ()},
+        {"loss": (), "quality": ()},
         {"loss": (Curve("training loss", [1], [3.0]),)},
         {"loss": (Curve("training loss", [], []),)},
         {

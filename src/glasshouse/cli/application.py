@@ -4,6 +4,7 @@ import typer
 
 from glasshouse.cli import (
     certify,
+    classify,
     data,
     demo,
     doctor,
@@ -34,8 +35,8 @@ def application() -> typer.Typer:
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    make, look, exchange = (demo, recipes, parts, train, resume), (runs, evaluate, sample, report), (import_, export)
-    for command in (*make, *look, *exchange, certify, replay, doctor):
+    making, using = (demo, recipes, parts, train, resume), (runs, evaluate, sample, classify, report)
+    for command in (*making, *using, import_, export, certify, replay, doctor):
         name = command.__name__.rsplit(".", 1)[1]
         # `import` is a word of Python's own, so its file and function end in an underscore.
         app.command(name.rstrip("_"), epilog=command.EXAMPLES)(getattr(command, name))

@@ -11,6 +11,8 @@ from glasshouse.runs.run import Run
 
 def print_samples(run: Run) -> None:
     """The recipe's prompts, continued."""
+    if not run.continues_text:
+        return
     settings = run.spec.evaluation
     prompts = settings.prompts or ("",)
     for completion in run.sample(prompts, tokens=settings.sample_tokens, temperature=0.8, top_p=0.95):

@@ -20,6 +20,8 @@ class Document:
 class Source(ABC):
     """Somewhere documents come from. Reading twice gives the same; the splits never share a document."""
 
+    # What a document has besides its text, by the names that tasks ask for: "label".
+    columns: ClassVar[tuple[str, ...]] = ()
     about: ClassVar[str]
     origin: ClassVar[str]
     licence: ClassVar[str]
@@ -31,6 +33,10 @@ class Source(ABC):
     @abstractmethod
     def fingerprint(self) -> str:
         """Changes whenever the documents or their splits do."""
+
+    def notes(self) -> list[str]:
+        """What a person should know of these documents."""
+        return []
 
     def bytes(self, split: str) -> int:
         """How much text a split has, in UTF-8 bytes, for progress bars."""

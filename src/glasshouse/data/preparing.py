@@ -11,6 +11,7 @@ from glasshouse import tokenizers
 from glasshouse.data import shards
 from glasshouse.data.documents import SPLITS, Source
 from glasshouse.data.own_files import OwnFiles
+from glasshouse.data.own_rows import OwnRows
 from glasshouse.data.sources.located import cache
 from glasshouse.records import atomic
 from glasshouse.specs import catalogue
@@ -32,28 +33,42 @@ class Prepared:
     tokenizer: Tokenizer
     splits: dict[str, shards.Shard]
     fingerprint: str
+    labels: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
-def source_of(data: Data) -> Source:
-    """Where a spec's documents come from."""
+def source_of(data: Data, columns: tuple[str, ...] = ()) -> Source:
+    """Where a spec's documents come from; `columns` are what each must have besides its text."""
     if data.files:
+        if columns:
+            return OwnRows(data.files, data.field, data.label, data.validation, data.test)
         return OwnFiles(data.files, data.field, data.validation, data.test)
-    return catalogue.find("source", data.source, "data.source")()
+    source = catalogue.find("source", data.source, "data.source")
+    for column in columns:
+        if column not in source.columns:
+            able = [name for name in catalogue.names("source") if column in catalogue.find("source", name).columns]
+            raise DataError(
+                f"data.source={data.source!r} has no {column} for each text; choose one that has ({', '.join(able)}), "
+                "or give your own: data.files=mine.tsv"
+            )
+    return source()
 
 
-def prepare(data: Data, tokenizer: Tokenizer | None = None, progress: Progress = lambda what, share: None) -> Prepared:
+def prepare(
+    data: Data,
+    tokenizer: Tokenizer | None = None,
+    progress: Progress = lambda what, share: None,
+    columns: tuple[str, ...] = (),
+) -> Prepared:
     """The tokenizer (trained, read from a file, or given) and the shards of every split."""
-    source = source_of(data)
+    source = source_of(data, columns)
     fingerprint = source.fingerprint()
     tokenizer = tokenizer or tokenizer_for(data, source, progress)
-    folder = _shards(source, fingerprint, tokenizer, progress)
+    folder = _shards(source, fingerprint, tokenizer, progress, columns)
     splits = {split: shards.open_shard(folder, split) for split in SPLITS}
-    if splits["train"].tokens_count <= data.context:
-        raise DataError(
-            f"the training text has {splits['train'].tokens_count} tokens, too few for one window of "
-            f"data.context={data.context} and the token after it; give more text or a shorter context"
-        )
-    return Prepared(tokenizer, splits, hashlib.blake2b(fingerprint.encode(), digest_size=16).hexdigest())
+    labels = tuple(json.loads((folder / "labels.json").read_text(encoding="utf-8"))) if "label" in columns else ()
+    made = hashlib.blake2b(fingerprint.encode(), digest_size=16).hexdigest()
+    return Prepared(tokenizer, splits, made, labels, tuple(source.notes()))
 
 
 def tokenizer_for(data: Data, source: Source, progress: Progress = lambda what, share: None) -> Tokenizer:
@@ -86,8 +101,8 @@ def tokenizer_for(data: Data, source: Source, progress: Progress = lambda what, 
     return tokenizers.load(path)
 
 
-def _shards(source: Source, fingerprint: str, tokenizer: Tokenizer, progress: Progress) -> Path:
-    folder = cache() / "shards" / _key(fingerprint, tokenizer.digest())
+def _shards(source: Source, fingerprint: str, tokenizer: Tokenizer, progress: Progress, columns: tuple[str, ...]) -> Path:
+    folder = cache() / "shards" / _key(fingerprint, tokenizer.digest(), *columns)
     if not folder.exists():
         try:
             with atomic.folder(folder) as temporary:
@@ -101,6 +116,8 @@ def _shards(source: Source, fingerprint: str, tokenizer: Tokenizer, progress: Pr
                         tokenizer,
                         lambda done, name=name, total=total: progress(name, done / total),  # type: ignore[misc]
                     )
+                if "label" in columns:
+                    _write_labels(temporary, source)
         except FileExistsError:
             if not folder.is_dir():  # else another process made the same shards meanwhile
                 raise DataError(f"cannot write token shards to {folder}: set GLASSHOUSE_CACHE to a folder") from None
@@ -109,6 +126,15 @@ def _shards(source: Source, fingerprint: str, tokenizer: Tokenizer, progress: Pr
                 f"cannot write token shards to {folder}: {error}; free some space or set GLASSHOUSE_CACHE"
             ) from None
     return folder
+
+
+def _write_labels(folder: Path, source: Source) -> None:
+    """The class of each document as a number, by the sorted names of all that occur."""
+    found = {split: [document.fields["label"] for document in source.documents(split)] for split in SPLITS}
+    names = sorted({label for labels in found.values() for label in labels})
+    for split, labels in found.items():
+        shards.write_labels(folder, split, (names.index(label) for label in labels))
+    atomic.write_text(folder / "labels.json", json.dumps(names))
 
 
 def _key(*what: Any) -> str:

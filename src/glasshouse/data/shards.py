@@ -46,6 +46,16 @@ class Shard:
         return np.memmap(self.folder / f"{self.split}.tokens", dtype=self.dtype, mode="r")
 
     @cached_property
+    def labels(self) -> np.ndarray:
+        """The class of each document, where the data have classes."""
+        return np.fromfile(self.folder / f"{self.split}.labels", dtype="<i4")
+
+    def document(self, index: int) -> np.ndarray:
+        """The tokens of one document, without its mark."""
+        begin, end = self.starts[index] + (self.mark is not None), self.starts[index + 1]
+        return np.asarray(self.tokens[begin:end], dtype=np.int64)
+
+    @cached_property
     def starts(self) -> np.ndarray:
         """Where each document's mark stands, and one past the end."""
         return np.fromfile(self.folder / f"{self.split}.starts", dtype="<i8")
@@ -90,6 +100,11 @@ def write(
     }
     (folder / f"{split}.json").write_text(json.dumps(facts))
     return Shard(folder, split, **facts)  # type: ignore[arg-type]
+
+
+def write_labels(folder: Path, split: str, labels: Iterable[int]) -> None:
+    """The class of each document, beside its tokens."""
+    np.array(list(labels), dtype="<i4").tofile(folder / f"{split}.labels")
 
 
 def open_shard(folder: Path, split: str) -> Shard:

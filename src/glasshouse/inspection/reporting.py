@@ -41,7 +41,8 @@ def gather(run: Run) -> page.Report:
         subtitle=_subtitle(run, sum(parameters.values()), rows),
         headline=_headline(run),
         loss=_curves(rows, {"training": "loss", "validation": "validation.loss"}),
-        perplexity=_perplexities(rows),
+        quality=_quality(run, rows),
+        quality_name="Accuracy" if run.spec.task == "classify" else "Perplexity",
         samples=tuple(_shown(run, sample) for sample in samples),
         attention=_map(run, samples),
         parameters=tuple(parameters.items()),
@@ -113,7 +114,9 @@ def _curves(rows: list[dict], names: dict[str, str]) -> tuple[page.Curve, ...]:
     return tuple(page.Curve(shown, *column) for shown, column in columns.items() if column[0])
 
 
-def _perplexities(rows: list[dict]) -> tuple[page.Curve, ...]:
+def _quality(run: Run, rows: list[dict]) -> tuple[page.Curve, ...]:
+    if run.spec.task == "classify":
+        return _curves(rows, {"validation": "validation.accuracy"})
     losses = _curves(rows, {"training": "loss", "validation": "validation.loss"})
     return tuple(page.Curve(curve.name, curve.steps, [perplexity(loss) for loss in curve.values]) for curve in losses)
 

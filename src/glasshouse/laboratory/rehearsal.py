@@ -4,7 +4,7 @@ What is examined (do parts of a batch add up, does a resumed run go on as if it 
 and so a model needs neither text nor task for it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -65,3 +65,12 @@ class Rehearsal(Task):
 
     def tokens(self, batch: int) -> int:
         return batch * self.length
+
+    def blank(self, rows: int) -> Batch:
+        raise NotImplementedError("a rehearsal is not planned")
+
+    def answers(self, rows: int, vocabulary: int) -> int:
+        raise NotImplementedError("a rehearsal is not planned")
+
+    def evaluated(self, splits: Mapping[str, Any], settings: Evaluation, rounds: int) -> int:
+        raise NotImplementedError("a rehearsal is not planned")

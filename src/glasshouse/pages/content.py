@@ -69,13 +69,14 @@ class Report:
     subtitle: str
     headline: tuple[tuple[str, str], ...]  # (name, figure), e.g. ("validation perplexity", "62.3")
     loss: tuple[Curve, ...]
-    perplexity: tuple[Curve, ...]
+    quality: tuple[Curve, ...]
     samples: tuple[Sample, ...]
     attention: AttentionMap | None
     parameters: tuple[tuple[str, int], ...]  # by part
     prediction: tuple[Comparison, ...]
     spec: str  # TOML
     machine: tuple[tuple[str, str], ...]
+    quality_name: str = "Perplexity"  # what those curves are of
     other: tuple[Curve, ...] = ()  # learning rate, gradient norm, tokens per second
     notes: tuple[str, ...] = ()  # choices the trainer made, warnings
     commands: tuple[str, ...] = ()  # to try next

@@ -42,7 +42,7 @@ def render(report: Report) -> str:
 
 
 def _titled(report: Report) -> tuple[tuple[str, tuple[Curve, ...]], ...]:
-    return (("Loss", report.loss), ("Perplexity", report.perplexity))
+    return (("Loss", report.loss), (report.quality_name, report.quality))
 
 
 def _panel(title: str, curves: tuple[Curve, ...], small: bool = False) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from html import escape
 from os import PathLike
@@ -13,7 +14,6 @@ from torch import Tensor, nn
 
 from glasshouse import models, tokenizers
 from glasshouse.data import preparing, shards
-from glasshouse.data.own_files import OwnFiles
 from glasshouse.generation import text as texts
 from glasshouse.generation.sampling import Sampling
 from glasshouse.generation.text import Completion, Piece
@@ -29,6 +29,7 @@ from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError, GlasshouseError, RunError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Task
+from glasshouse.tasks.classify import Classify
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.training import devices, precision
 from glasshouse.training.engine import load_weights
@@ -130,11 +131,37 @@ class Run:
                 f"{self.name} was imported and has no text of its own; give a file: "
                 f"glasshouse evaluate {self.name} --data FILE"
             )
-        prepared = preparing.prepare(self.spec.data, self.tokenizer)
+        prepared = preparing.prepare(self.spec.data, self.tokenizer, columns=self.task.columns)
         held = [split for split in ("validation", "test") if prepared.splits[split].tokens_count > 1]
         if not held:
             raise DataError(f"{self.name} holds out no text; give a file: glasshouse evaluate {self.name} --data FILE")
         return {split: self._score(prepared.splits[split], progress) for split in held}
+
+    @cached_property
+    def task(self) -> Task:
+        """What is asked of the model, with the names of its classes where it has some."""
+        task: Task = catalogue.find("task", self.spec.task, "task").of(self.spec)
+        if isinstance(task, Classify):
+            task.labels, task.frame = tuple(self.facts.get("labels", ())), self.tokenizer.frame
+        return task
+
+    @torch.inference_mode()
+    def classify(self, texts: Sequence[str], batch: int = 32) -> list[dict[str, float]]:
+        """The probability of each class, for each text, likeliest first."""
+        if not isinstance(self.task, Classify):
+            raise GlasshouseError(f"{self.name} does not tell classes apart: its task is {self.spec.task!r}, not 'classify'")
+        before, after = self.tokenizer.frame
+        room = self.spec.data.context - len(before) - len(after)
+        found = []
+        for begin in range(0, len(texts), batch):
+            rows = [[*before, *self.tokenizer.encode(t).tolist()[:room], *after] for t in texts[begin : begin + batch]]
+            lengths = torch.tensor([max(len(row), 1) for row in rows], device=self.device)
+            longest = int(lengths.max())
+            tokens = torch.tensor([row + [0] * (longest - len(row)) for row in rows], device=self.device)
+            for row in self.model(tokens, lengths=lengths).float().softmax(-1).tolist():
+                pairs = zip(self.task.labels, row, strict=True)
+                found.append(dict(sorted(pairs, key=lambda pair: -pair[1])))
+        return found
 
     @property
     def continues_text(self) -> bool:
@@ -174,14 +201,24 @@ class Run:
         return f"continue it with: glasshouse resume {self.name}"
 
     def _shard_of(self, path: Path, temporary: Path) -> shards.Shard:
-        source = OwnFiles((str(path),), self.spec.data.field, validation=0.0, test=0.0)
+        alone = replace(self.spec.data, files=(str(path),), source="", validation=0.0, test=0.0)
+        source = preparing.source_of(alone, self.task.columns)
         shard = shards.write(temporary, "given", source.documents("train"), self.tokenizer)
+        if isinstance(self.task, Classify):
+            shards.write_labels(temporary, "given", [self._class(d.fields["label"]) for d in source.documents("train")])
         if shard.tokens_count < 2:
             raise DataError(f"{path} has no text to predict; give a longer one")
         return shard
 
+    def _class(self, label: str) -> int:
+        assert isinstance(self.task, Classify)
+        if label not in self.task.labels:
+            known = ", ".join(self.task.labels)
+            raise DataError(f"the label {label!r} is none of those that {self.name} was trained on: {known}")
+        return self.task.labels.index(label)
+
     def _score(self, shard: shards.Shard, progress: Callable[[float], None]) -> dict[str, float]:
-        task: Task = catalogue.find("task", self.spec.task).of(self.spec)
+        task = self.task
         task.fits(self.model, self.spec.model.kind)
         # A model trained in bf16 on a GPU is measured in fp32 on a CPU, where bf16 may be hundreds of times slower.
         chosen = "fp32" if self.device.type == "cpu" else self.spec.training.precision

@@ -4,12 +4,13 @@ from glasshouse.runs.run import Run
 
 
 def commands(run: Run) -> tuple[str, ...]:
-    """Continue a text, measure, and train again with one part changed."""
+    """Use it, measure it, and train again with one part changed."""
     prompts = run.spec.evaluation.prompts
     prompt = f' --prompt "{prompts[0]}"' if prompts else ""
     position = "learned" if run.spec.model.position != "learned" else "rotary"
+    use = f'classify {run.name} "Thank you all."' if run.spec.task == "classify" else f"sample {run.name}{prompt}"
     return (
-        f"glasshouse sample {run.name}{prompt}",
+        f"glasshouse {use}",
         f"glasshouse evaluate {run.name}",
         f"glasshouse train {run.folder.spec_file} model.position={position}",
     )

@@ -1,14 +1,15 @@
 """What every task gives the training loop."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import numpy as np
 from torch import Tensor, nn
 
+from glasshouse.data.preparing import Prepared
 from glasshouse.data.shards import Shard
-from glasshouse.specs.spec import Evaluation, Spec
+from glasshouse.specs.spec import Evaluation, Model, Spec
 
 # Named tensors whose first axis is the example, so that any task's batch can be cut into parts.
 Batch = dict[str, Tensor]
@@ -20,6 +21,8 @@ class Task(ABC):
 
     # The metric, lower being better, that decides which checkpoint is the best.
     criterion: ClassVar[str] = "loss"
+    # What each document must have besides its text.
+    columns: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     @abstractmethod
@@ -29,6 +32,18 @@ class Task(ABC):
     @abstractmethod
     def fits(self, model: nn.Module, kind: str) -> None:
         """Raise SpecError where this cannot be asked of a model; `kind` is its word in the spec."""
+
+    def draft(self, model: Model) -> Model:
+        """The model spec with what the task asks of it, as far as that can be known before the data."""
+        return model
+
+    def complete(self, model: Model, prepared: Prepared) -> Model:
+        """The model spec with what follows from the data; raises where the data do not suffice."""
+        return model
+
+    def cut(self, shard: Shard) -> int:
+        """How many texts do not fit into the context, and so are read in part; where none is meant to, 0."""
+        return 0
 
     @abstractmethod
     def examples(self, shard: Shard) -> int:
@@ -60,3 +75,15 @@ class Task(ABC):
     @abstractmethod
     def tokens(self, batch: int) -> int:
         """Tokens in a batch of so many examples, for speeds and FLOPs."""
+
+    @abstractmethod
+    def blank(self, rows: int) -> Batch:
+        """A batch of the largest shapes, without meaning, for predicting memory."""
+
+    @abstractmethod
+    def answers(self, rows: int, vocabulary: int) -> int:
+        """How many numbers the model answers such a batch with."""
+
+    @abstractmethod
+    def evaluated(self, splits: Mapping[str, Shard], settings: Evaluation, rounds: int) -> int:
+        """Tokens that so many evaluations in training, and the ones at the end, will read."""

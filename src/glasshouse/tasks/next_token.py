@@ -6,7 +6,7 @@ predictions (the first window scores all), so every token is predicted once, wit
 it. The marks between documents are given to the model and never scored.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
@@ -14,12 +14,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from glasshouse.data.batches import mix
+from glasshouse.data.preparing import Prepared
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.perplexity import bits_per_byte, perplexity
 from glasshouse.models.encoder_decoder import EncoderDecoder
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.specs.errors import DataError, SpecError
-from glasshouse.specs.spec import Evaluation, Spec
+from glasshouse.specs.spec import Evaluation, Model, Spec
 from glasshouse.tasks.base import Batch, Forward, Task
 
 
@@ -39,6 +40,14 @@ class NextToken(Task):
                 f"task='next-token' asks what follows a text, which model.kind={kind!r} with this head does not say; choose "
                 "model.kind=decoder or recurrent (or encoder with model.causal=true) and model.head.kind=next-token"
             )
+
+    def complete(self, model: Model, prepared: Prepared) -> Model:
+        if (count := prepared.splits["train"].tokens_count) <= self.context:
+            raise DataError(
+                f"the training text has {count} tokens, too few for one window of data.context={self.context} and the token "
+                "after it; give more text or a shorter context"
+            )
+        return model
 
     def examples(self, shard: Shard) -> int:
         # One window fewer than would fit, so that every window may begin up to `context - 1` tokens later.
@@ -61,6 +70,19 @@ class NextToken(Task):
 
     def tokens(self, batch: int) -> int:
         return batch * self.context
+
+    def blank(self, rows: int) -> Batch:
+        tokens = torch.zeros(rows, self.context, dtype=torch.int64)
+        return {"inputs": tokens, "targets": tokens}
+
+    def answers(self, rows: int, vocabulary: int) -> int:
+        return rows * self.context * vocabulary
+
+    def evaluated(self, splits: Mapping[str, Shard], settings: Evaluation, rounds: int) -> int:
+        validation, test = (splits[split].tokens_count for split in ("validation", "test"))
+        each = min(settings.tokens or validation, validation)
+        stride = settings.stride or max(self.context // 2, 1)
+        return rounds * each + (validation + test) * self.context // stride
 
     def evaluate(
         self,

@@ -26,6 +26,7 @@ class Job:
     task: Task
     steps: int
     device: torch.device
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, spec: Spec, device: torch.device, tokenizer: Tokenizer | None = None) -> "Job":
@@ -36,13 +37,18 @@ class Job:
                 "data.files=mine.txt training.steps=500"
             )
         task: Task = catalogue.find("task", spec.task, "task").of(spec)
-        task.fits(models.check(spec.model, spec.data.context), spec.model.kind)
+        task.fits(models.check(task.draft(spec.model), spec.data.context), spec.model.kind)
         with progress.bar("preparing text") as bar:
-            prepared = preparing.prepare(spec.data, tokenizer, lambda what, share: bar(share, what))
+            prepared = preparing.prepare(spec.data, tokenizer, lambda what, share: bar(share, what), task.columns)
+        spec = replace(spec, model=task.complete(spec.model, prepared))
         training = spec.training
         examples = task.examples(prepared.splits["train"])
         steps = training.steps or max(math.ceil(training.epochs * examples / training.batch), 1)
-        return cls(spec, prepared, task, steps, device)
+        notes = list(prepared.notes)
+        for split, shard in prepared.splits.items():
+            if cut := task.cut(shard):
+                notes.append(f"{cut} of {shard.documents} {split} texts are longer than data.context and are cut")
+        return cls(spec, prepared, task, steps, device, tuple(notes))
 
     def engine(self, precision: str | None = None) -> Engine:
         """A new engine with the spec's initial weights."""

@@ -78,9 +78,9 @@ def _open(run: RunFolder, device: Any) -> tuple[Job, Checkpoint | None]:
         planned = plan.make(job)
         # From here on the spec says what was chosen, so that it alone reproduces the run.
         chosen = {"precision": planned.precision, "threads": planned.threads}
-        spec = replace(spec, training=replace(spec.training, **chosen))  # type: ignore[arg-type]
+        spec = replace(job.spec, training=replace(spec.training, **chosen))  # type: ignore[arg-type]
         write_text(run.spec_file, reading.to_toml(spec))
-        run.record(plan=planned.facts(), data=job.prepared.fingerprint)
+        run.record(plan=planned.facts(), data=job.prepared.fingerprint, labels=list(job.prepared.labels))
         for note in planned.notes:
             say(note)
         job = replace(job, spec=spec)

@@ -52,7 +52,7 @@ class Plan:
 
 def make(job: Job) -> Plan:
     """Plan a job, measuring on its device."""
-    notes = []
+    notes = list(job.notes)
     _refuse_too_large(job)
     chosen, count = job.spec.training.precision, job.spec.training.threads
     if chosen == "auto":
@@ -71,7 +71,8 @@ def make(job: Job) -> Plan:
     forward = model.flops(job.spec.data.context)  # type: ignore[operator]
     batch = job.spec.training.batch
     training = counts.training_flops(forward) * batch * job.steps
-    evaluated = _evaluated_tokens(job)
+    rounds = -(-job.steps // job.spec.evaluation.every)
+    evaluated = job.task.evaluated(job.prepared.splits, job.spec.evaluation, rounds)
     evaluation = forward * evaluated // job.spec.data.context
     return Plan(
         parameters=counts.parameters_by_part(model),
@@ -140,12 +141,12 @@ def memory(job: Job, chosen: str) -> dict[str, int]:
                 saved[storage._cdata] = storage.nbytes()
             return tensor
 
-        tokens = torch.zeros(rows, spec.data.context, dtype=torch.int64)
+        batch = job.task.blank(rows)
         hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
         with hooks, precision.context(chosen, torch.device("cpu")):
-            job.task.loss_sum(model, {"inputs": tokens, "targets": tokens})
+            job.task.loss_sum(model, batch)
     parameters = counts.parameters(model) * 4
-    logits = rows * spec.data.context * job.prepared.tokenizer.vocabulary * 4
+    logits = job.task.answers(rows, job.prepared.tokenizer.vocabulary) * 4
     return {
         "weights": parameters,
         "gradients": parameters,
@@ -160,12 +161,3 @@ def _trial(job: Job) -> Job:
     """The job as it is tried: no torch.compile, whose first step would take longer than the trial, and standing still."""
     training = replace(job.spec.training, compile=False, learning_rate=0.0)
     return replace(job, spec=replace(job.spec, training=training))
-
-
-def _evaluated_tokens(job: Job) -> int:
-    settings, context = job.spec.evaluation, job.spec.data.context
-    validation, test = (job.prepared.splits[split].tokens_count for split in ("validation", "test"))
-    rounds = -(-job.steps // settings.every)
-    each = min(settings.tokens or validation, validation)
-    stride = settings.stride or max(context // 2, 1)
-    return rounds * each + (validation + test) * context // stride

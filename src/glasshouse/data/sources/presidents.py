@@ -1,0 +1,31 @@
+"""Who is speaking: paragraphs of the State of the Union addresses, labelled by president. Ships with the package."""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from glasshouse.data.documents import Document, Source
+from glasshouse.data.sources.state_of_the_union import StateOfTheUnion
+
+# Shorter paragraphs ("Thank you.") say little of who speaks.
+SHORTEST = 80
+
+
+class Presidents(Source):
+    """A paragraph a document; whole addresses are held out, so that a paragraph's neighbours do not give it away."""
+
+    about = "paragraphs of State of the Union addresses, labelled by president"
+    origin = StateOfTheUnion.origin
+    licence = StateOfTheUnion.licence
+    columns: ClassVar[tuple[str, ...]] = ("label",)
+
+    def __init__(self) -> None:
+        self.addresses = StateOfTheUnion()
+
+    def documents(self, split: str) -> Iterator[Document]:
+        for address in self.addresses.documents(split):
+            for paragraph in address.text.split("\n\n"):
+                if len(text := " ".join(paragraph.split())) >= SHORTEST:
+                    yield Document(text, fields={"label": address.fields["president"]})
+
+    def fingerprint(self) -> str:
+        return f"paragraphs from {SHORTEST} of {self.addresses.fingerprint()}"
