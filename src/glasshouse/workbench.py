@@ -102,18 +102,27 @@ def report(run: str | PathLike[str], device: str = "auto") -> Path:
 
 def import_model(source: str | PathLike[str], name: str, tokenizer: str | PathLike[str] | None = None) -> Run:
     """A model from elsewhere as a run: a Hugging Face directory or hub name, a GGUF file, a llama2.c file."""
+    folder.check_free(name)
     with progress.bar("importing"):
         understood = opening.read(source, Path(tokenizer) if tokenizer else None)
-        return Run(imported.write(understood, name), device="cpu")
+        run = imported.write(understood, name)
+    if understood.tokenizer is None:
+        progress.say(f"{name} has no tokenizer: it came with no tokenizer.json; import it with --tokenizer FILE to have one")
+    return Run(run, device="cpu")
 
 
 def export(run: str | PathLike[str], to: str, output: str | PathLike[str]) -> Path:
     """Write a run for others: `to` is "huggingface" (a directory) or "gguf" (a file)."""
     if to not in opening.EXPORTS:
         raise GlasshouseError(f"to={to!r} is not one of: {', '.join(opening.EXPORTS)}")
+    opened, path = Run(run, device="cpu"), Path(output)
+    if os.path.lexists(path):
+        raise GlasshouseError(f"{path} exists already; give a path that does not, or delete it")
+    if not path.absolute().parent.is_dir():
+        raise GlasshouseError(f"there is no folder {path.absolute().parent} to write {path.name} into; make it first")
     with progress.bar(f"exporting to {to}"):
-        opening.EXPORTS[to](Run(run, device="cpu"), Path(output))
-    return Path(output)
+        opening.EXPORTS[to](opened, path)
+    return path
 
 
 def certify(run: str | PathLike[str], device: str = "auto") -> list[Check]:

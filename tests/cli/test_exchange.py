@@ -87,7 +87,7 @@ def test_parts() -> None:
     assert "performer" in worked(call("parts")).out
     out = worked(call("parts", "attention")).out
     assert "softmax" in out
-    assert "not causal: Linformer" in out
+    assert "not causal (under a causal mask" in out
     refused(call("parts", "atention"), "attention")
 
 
@@ -118,8 +118,38 @@ def test_mistakes_of_import(run: str, exported: Path, gguf: Path, tmp_path: Path
     refused(call("import", str(exported), "--name", "../out"), "letters")
 
 
+def test_a_tokenizer_that_does_not_belong_to_the_model_is_refused(exported: Path) -> None:
+    document = json.loads((exported / "tokenizer.json").read_text())
+    small = dict(list(document["model"]["vocab"].items()))
+    small.update({f"new{number}": len(small) + number for number in range(5)})
+    document["model"]["vocab"] = small
+    (exported / "tokenizer.json").write_text(json.dumps(document))
+    refused(call("import", str(exported), "--name", "new"), "do not belong together")
+    (exported / "tokenizer.json").write_text("{}")
+    refused(call("import", str(exported), "--name", "new"), "tokenizer")
+
+
+def test_a_model_with_more_rows_than_tokens_and_an_end_of_its_own(exported: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    tensors = load_file(exported / "model.safetensors")
+    wide = torch.cat([tensors["model.embed_tokens.weight"], 100 * torch.ones(7, 16)])
+    save_file({**tensors, "model.embed_tokens.weight": wide}, exported / "model.safetensors", {"format": "pt"})
+    config = json.loads((exported / "config.json").read_text())
+    (exported / "config.json").write_text(json.dumps({**config, "vocab_size": len(wide), "eos_token_id": [5, 6]}))
+    worked(call("import", str(exported), "--name", "wide"))
+    run = glasshouse.open_run("wide")
+    assert run.ends == {5, 6}
+    completions = run.sample("ba", count=3, tokens=20, temperature=2.0)
+    assert all(choice.token < run.tokenizer.vocabulary for each in completions for choice in each.choices)
+
+
 def test_mistakes_of_export(run: str, exported: Path, tmp_path: Path) -> None:
     refused(call("export", run, "--to", "huggingface", "--output", str(exported)), str(exported))
+    worked(call("export", run, "--to", "gguf", "--output", str(tmp_path / "one.gguf")))
+    refused(call("export", run, "--to", "gguf", "--output", str(tmp_path / "one.gguf")), "exists already")
+    refused(call("export", run, "--to", "gguf", "--output", "."), "exists already")
+    refused(call("export", run, "--to", "gguf", "--output", str(tmp_path / "nowhere" / "one.gguf")), "no folder")
     refused(call("export", "nobody", "--to", "gguf", "--output", "a.gguf"), "nobody")
     assert call("export", run, "--to", "onnx", "--output", "a").code == 2
     worked(

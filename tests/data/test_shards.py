@@ -12,7 +12,8 @@ from glasshouse.data import preparing, shards
 from glasshouse.data.documents import Document
 from glasshouse.data.sources.state_of_the_union import HELD_OUT, StateOfTheUnion
 from glasshouse.specs.errors import DataError
-from glasshouse.specs.spec import Data
+from glasshouse.specs.spec import Data, Model
+from glasshouse.tasks.next_token import NextToken
 from glasshouse.tokenizers.byte_pair import BytePair
 from glasshouse.tokenizers.cutting import blocks
 
@@ -85,8 +86,9 @@ def test_preparing_is_done_once(tmp_path):
 
 def test_a_text_shorter_than_the_context_is_refused(tmp_path):
     (tmp_path / "a.txt").write_text("A short text.")
+    prepared = preparing.prepare(Data(files=(str(tmp_path / "a.txt"),), tokenizer="characters", context=64))
     with pytest.raises(DataError, match="too few for one window"):
-        preparing.prepare(Data(files=(str(tmp_path / "a.txt"),), tokenizer="characters", context=64))
+        NextToken(64).complete(Model(), prepared)
 
 
 @pytest.mark.slow

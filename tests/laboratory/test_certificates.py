@@ -117,3 +117,17 @@ def test_the_run_is_left_as_it_was():
     after = Run(run.folder.path).model.state_dict()
     assert all(torch.equal(before[name], after[name]) for name in before)
     assert all(torch.equal(before[name], value) for name, value in run.model.state_dict().items())
+
+
+def test_an_export_that_loses_a_tensor_is_a_failure_and_not_beside_the_point(monkeypatch):
+    from glasshouse.interop import tables
+
+    run = trained()
+    right = tables.save
+
+    def losing(rows, ours):
+        return {name: value for name, value in right(rows, ours).items() if "ln_f" not in name and "output_norm" not in name}
+
+    monkeypatch.setattr(tables, "save", losing)
+    found = checks(run, "Hugging Face round trip", "GGUF round trip", "llama.cpp, greedy")
+    assert [check.verdict for check in found.values()] == ["FAIL", "FAIL", "FAIL"]

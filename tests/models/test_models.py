@@ -131,6 +131,15 @@ def test_a_dual_encoder_can_learn_which_picture_belongs_to_which_text():
         ({"kind": "decoder", "position": "one-hot", "width": 8}, "data.context=12 is more than model.width=8"),
         ({"kind": "decoder", "attention": "grouped-query", "key_value_heads": 3}, "does not divide model.heads=2"),
         ({"kind": "decoder", "key_value_heads": 1}, "goes with model.attention='grouped-query'"),
+        ({"kind": "decoder", "window": 8}, "model.window=8 would do nothing"),
+        ({"kind": "decoder", "rank": 8}, "model.rank=8 would do nothing"),
+        ({"kind": "decoder", "cell": "gru"}, "model.cell='gru' would do nothing"),
+        ({"kind": "decoder", "causal": True}, "model.causal=True would do nothing"),
+        ({"kind": "decoder", "encoder_layers": 3}, "model.encoder_layers=3 would do nothing"),
+        ({"kind": "decoder", "segments": 2}, "model.segments=2 would do nothing"),
+        ({"kind": "decoder", "head": Head(classes=3)}, "model.head.classes=3 would do nothing"),
+        ({"kind": "encoder", "image": Image(size=64)}, "model.image.size=64 would do nothing"),
+        ({"kind": "encoder", "position": "alibi", "rotary_base": 5e5}, "model.rotary_base=500000.0 would do nothing"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_the_reason(settings, reason):
@@ -167,3 +176,37 @@ def test_parts_build_an_encoder_decoder_by_hand():
         head=models.NextTokenHead(width, 29),
     )
     assert model(tokens(2, 5), tokens(2, 7)).shape == (2, 7, 29)
+
+
+def test_parts_in_the_wrong_place_are_refused():
+    for build, reason in (
+        (lambda: parts.MultiHeadAttention(16, 2, position=parts.Learned(8, 16)), "acts at the embeddings"),
+        (lambda: models.Tower(None, [], position=parts.Alibi(2)), "acts in each attention"),
+        (lambda: parts.AdditiveAttention(16, 2, position=parts.Rotary(8)), "dot product"),
+        (lambda: parts.CrossAttention(parts.MultiHeadAttention(16, 2, position=parts.Alibi(2))), "no meaning"),
+        (lambda: parts.CrossAttention(parts.LocalAttention(16, 2, 4)), "a window is a distance"),
+        (lambda: parts.MultiHeadAttention(30, 4), "does not divide width=30"),
+        (lambda: parts.MultiHeadAttention(16, 4, position=parts.Alibi(1)), "made for 1 heads"),
+        (lambda: parts.MultiHeadAttention(16, 2, position=parts.Rotary(2)), "head width of 2"),
+        (lambda: parts.Rotary(7), "even head width"),
+        (lambda: parts.GroupedQueryAttention(64, 4, key_value_heads=3), "does not divide model.heads=4"),
+        (lambda: parts.OneHot(100, 64), "data.context=100 is more than model.width=64"),
+        (lambda: pool(torch.zeros(1, 2, 3), "avg"), "is not one of"),
+        (lambda: models.Decoder(nn.Embedding(29, 16), [], models.NextTokenHead(32, 29)), "a width of 32"),
+        (lambda: parts.LinformerAttention(16, 2, 8, 4)(torch.zeros(1, 8, 16), parts.Window(2)), "cannot be kept"),
+    ):
+        with pytest.raises(GlasshouseError, match=reason):
+            build()
+
+
+def test_a_decoder_can_be_a_prefix_language_model():
+    model, x = build(kind="decoder"), tokens(1, 8)
+    mask = parts.Causal() | parts.Prefix([4])
+    before = model.features(x, mask=mask)
+    changed = x.clone()
+    changed[0, 3] = (changed[0, 3] + 1) % 29
+    after = model.features(changed, mask=mask)
+    assert not torch.equal(before[0, 0], after[0, 0]), "the prefix is read from both sides"
+    changed = x.clone()
+    changed[0, 6] = (changed[0, 6] + 1) % 29
+    assert torch.equal(before[0, :6], model.features(changed, mask=mask)[0, :6])

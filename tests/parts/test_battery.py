@@ -405,7 +405,8 @@ def test_beyond_the_training_length(choice):
 @pytest.mark.parametrize("kind", catalogue.names("model"))
 def test_what_is_refused_is_refused_with_the_reason_and_the_rest_is_built(kind, name, position):
     choice = {"kind": kind, "attention": name, "position": position}
-    spec = Model(width=16, heads=2, layers=1, image=Image(size=24, patch=8), **choice)
+    picture = {"image": Image(size=24, patch=8)} if kind == "dual-encoder" else {}
+    spec = Model(width=16, heads=2, layers=1, **picture, **choice)
     reasons = refusals(choice)
     if not reasons:
         models.check(spec, CONTEXT)
@@ -427,7 +428,7 @@ def test_a_query_that_may_see_nothing_gets_zeros(name, plain):
     from glasshouse.parts.sizes import Sizes
 
     torch.manual_seed(0)
-    attention = catalogue.find("attention", name).build(Sizes(16, 2, CONTEXT, 24, 1, bias=True), position=NoPosition())
+    attention = catalogue.find("attention", name).build(Sizes(16, 2, CONTEXT, 24, bias=True), position=NoPosition())
     attention = attention.to(DEVICE)
     attention.plain = plain
     x = torch.randn(3, CONTEXT, 16, device=DEVICE, requires_grad=True)

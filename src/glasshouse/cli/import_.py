@@ -17,7 +17,8 @@ def import_(
     ],
     name: Annotated[str, typer.Option(help="The new run's name.")],
     tokenizer: Annotated[
-        Path | None, typer.Option(help="A llama2.c tokenizer file; by default the one beside the model.")
+        Path | None,
+        typer.Option(help="A tokenizer.json or llama2.c tokenizer file; by default what comes with the model."),
     ] = None,
 ) -> None:
     """Read a model from elsewhere into a run, which every other command then opens like one trained here.
@@ -26,12 +27,12 @@ def import_(
     """
     from glasshouse import workbench
     from glasshouse.cli.tables import console
+    from glasshouse.runs import suggestions
 
     run = workbench.import_model(source, name, tokenizer)
     model = run.spec.model
     sizes = f"width {model.width}, {model.layers} layers, {model.heads} heads, vocabulary {run.vocabulary:,}"
     console.print(f"run     {run.folder.path}: {model.kind}, {sizes}, context {run.spec.data.context}", soft_wrap=True)
     console.print("\nTry next:")
-    if run.folder.tokenizer_file.exists() and run.continues_text:
-        console.print(f"  glasshouse sample {run.name}", markup=False)
-    console.print(f"  glasshouse certify {run.name}", markup=False)
+    for command in suggestions.commands(run):
+        console.print(f"  {command}", markup=False)

@@ -13,6 +13,7 @@ def parts(
     """List the parts that a spec can name; with a family, each one's formula, cost and source, and what it refuses."""
     from glasshouse.cli.tables import console, show
     from glasshouse.models import inventory
+    from glasshouse.parts.laws import LAWS
     from glasshouse.specs import catalogue
 
     if family is None:
@@ -20,8 +21,10 @@ def parts(
         show(("family", "field", "words"), rows)
         return
     for entry in inventory.family(family):
-        console.print(f"[bold]{inventory.FAMILIES[family]}={entry.word}[/bold]  ({entry.name})")
-        console.print(f"{entry.about}\n{entry.source}", markup=False)
+        console.print(f"[bold]{entry.field}={entry.word}[/bold]  ({entry.name})")
+        for paragraph in (*entry.about.split("\n\n"), entry.source):
+            if paragraph:
+                console.print(" ".join(paragraph.split()), markup=False)
         for law, reason in entry.refuses.items():
-            console.print(f"- not {law}: {reason}", markup=False)
+            console.print(f"- not {law} ({LAWS[law]}): {reason}", markup=False)
         console.print()

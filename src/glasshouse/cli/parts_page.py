@@ -25,7 +25,7 @@ def page() -> str:
     for family, field in inventory.FAMILIES.items():
         lines += ["", f"## {family.replace('_', '-')}: `{field}`"]
         for entry in inventory.family(family):
-            lines += ["", f"### `{entry.word}`", "", f"`{entry.name}`. {entry.source}", "", entry.about]
+            lines += ["", f"### `{entry.word}`", "", f"`{entry.name}`. {entry.source}".strip(), "", entry.about]
             if entry.refuses:
                 lines += ["", *(f"- does not obey *{law}*: {reason}" for law, reason in entry.refuses.items())]
     return "\n".join(lines) + "\n"

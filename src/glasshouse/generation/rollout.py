@@ -36,12 +36,14 @@ class Rollout:
         cached: bool = True,
         alternatives: int = 0,
         rows: list[int] | None = None,
+        vocabulary: int | None = None,
     ) -> None:
         if not prompts or not all(prompts):
             raise GlasshouseError("a prompt has no tokens; begin from the end-of-text mark instead")
         self.model = model.eval()
         self.device = next(model.parameters()).device
         self.sampling, self.context, self.alternatives = sampling, context, alternatives
+        self.vocabulary = vocabulary
         self.tokens = [list(prompt) for prompt in prompts]
         self.starts = [max(0, len(prompt) - context) for prompt in prompts]
         self.numbers = np.array(rows if rows is not None else range(len(prompts)), dtype=np.int64)
@@ -59,6 +61,8 @@ class Rollout:
     def advance(self) -> list[Choice | None]:
         """Choose the next token of every active row; None for the others."""
         logits = self._logits().float()
+        if self.vocabulary is not None and self.vocabulary < logits.shape[-1]:
+            logits[:, self.vocabulary :] = float("-inf")
         chosen = distribution(logits, self.sampling, self._seen(logits))
         if self.sampling.temperature == 0:
             tokens = chosen.argmax(-1)

@@ -1,7 +1,7 @@
 """Text from a rollout: prompts in, text out as it comes, ended by a stop string, the end-of-text mark or a length."""
 
 import codecs
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,9 +51,17 @@ def stream(
     stop: Sequence[str] = (),
     cached: bool = True,
     alternatives: int = 0,
+    ends: Collection[int] = (),
 ) -> Iterator[Piece]:
-    """Extend completions in place, giving each new piece of text as soon as it is certain."""
-    rollout = Rollout(model, [c.prompt_tokens for c in completions], sampling, context, cached, alternatives)
+    """Extend completions in place, giving each new piece of text as soon as it is certain.
+
+    A token of `ends`, by default the tokenizer's end-of-text mark, ends a text. Ids that a model has and its tokenizer has
+    not are never chosen.
+    """
+    prompts = [c.prompt_tokens for c in completions]
+    rollout = Rollout(model, prompts, sampling, context, cached, alternatives, vocabulary=tokenizer.vocabulary)
+    if not ends and tokenizer.end_of_text is not None:
+        ends = {tokenizer.end_of_text}
     writers = [_Writer(tokenizer, stop) for _ in completions]
     for _ in range(tokens):
         if not any(rollout.active):
@@ -62,7 +70,7 @@ def stream(
             if choice is None:
                 continue
             completion = completions[row]
-            if choice.token == tokenizer.end_of_text:
+            if choice.token in ends:
                 completion.finish = "end"
                 rollout.stop(row)
                 continue

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from glasshouse.interop import scored_pieces
 from glasshouse.interop.scored_pieces import CONTROL, NORMAL, UNKNOWN, UNUSED, USER, ScoredPieces
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import CannotExport, GlasshouseError
 from glasshouse.tokenizers.base import Tokenizer
 from glasshouse.tokenizers.byte_pair import BytePair
 from glasshouse.tokenizers.files import Unsupported
@@ -40,15 +40,13 @@ def write(tokenizer: Tokenizer, document: Mapping[str, Any], vocabulary: int) ->
     `document` is the contents of the tokenizer's file. Ids that the model has and the tokenizer has not are unused.
     """
     if tokenizer.vocabulary > vocabulary:
-        raise GlasshouseError(
+        raise CannotExport(
             f"the tokenizer has {tokenizer.vocabulary} tokens and the model {vocabulary}; a GGUF file needs a row for each"
         )
     if tokenizer.end_of_text is None:
-        raise GlasshouseError(
-            "the tokenizer has no end-of-text token, without which llama.cpp takes an ordinary token for it"
-        )
+        raise CannotExport("the tokenizer has no end-of-text token, without which llama.cpp takes an ordinary token for it")
     if not isinstance(tokenizer, BytePair | Foreign):
-        raise GlasshouseError(
+        raise CannotExport(
             f"llama.cpp has no tokenizer of {tokenizer.name}, so this run cannot be a GGUF file; "
             "train with data.tokenizer=byte-pair for one that can"
         )
@@ -58,7 +56,7 @@ def write(tokenizer: Tokenizer, document: Mapping[str, Any], vocabulary: int) ->
     else:
         pieces = scored_pieces.from_document(document, tokenizer.frame, tokenizer.end_of_text)
         if isinstance(pieces, str):
-            raise GlasshouseError(f"llama.cpp has no tokenizer that gives this one's ids: {pieces}")
+            raise CannotExport(f"llama.cpp has no tokenizer that gives this one's ids: {pieces}")
         facts = _pieces(pieces)
     missing = range(len(facts["tokens"]), vocabulary)
     facts["tokens"] += [_unused(id) for id in missing]
@@ -123,20 +121,20 @@ def _byte_pairs(byte_pairs: BytePair, tokenizer: Tokenizer, document: Mapping[st
     model, pattern = document["model"], byte_pairs.pattern
     before, after = tokenizer.frame
     if len(before) > 1 or after:
-        raise GlasshouseError(
+        raise CannotExport(
             f"the tokenizer puts the ids {before} before a text and {after} after it; a GGUF file can say one start token"
         )
     letters = {id: text for text, id in model["vocab"].items()}
     marks = {id: text for text, id in byte_pairs.specials.items()}
     ordinary = [byte_pairs.token_bytes(id) for id in letters if id not in marks]
     if pattern == "gpt-4" and any(LONG_S in token[:-1] for token in ordinary):
-        raise GlasshouseError(
+        raise CannotExport(
             "the tokenizer has tokens that go on after ſ (U+017F), and llama.cpp splits such text in another place than "
             "data.pattern='gpt-4' after an apostrophe; train with data.pattern=gpt-2 for a GGUF file"
         )
     rule = (pattern, bool(model.get("ignore_merges")))
     if rule not in PRE:
-        raise GlasshouseError(f"llama.cpp has no tokenizer that splits by the pattern {pattern!r} and takes pieces whole")
+        raise CannotExport(f"llama.cpp has no tokenizer that splits by the pattern {pattern!r} and takes pieces whole")
     every = range(tokenizer.vocabulary)
     return {
         "model": "gpt2",

@@ -11,7 +11,7 @@ from glasshouse.interop.gguf_file import gguf_package
 from glasshouse.interop.gguf_tables import GPT2, LLAMA, Architecture
 from glasshouse.interop.tables import Tensors
 from glasshouse.runs.run import Run
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import CannotExport, GlasshouseError
 from glasshouse.specs.spec import Model
 
 _ALL_F32: Final = 0
@@ -53,13 +53,13 @@ def architecture_of(model: Model) -> Architecture:
     for field, fitting in architecture.parts.items():
         value = reduce(getattr, field.split("."), model)
         if value not in fitting:
-            raise GlasshouseError(
+            raise CannotExport(
                 f"model.{field}={value!r} does not fit a GGUF file of the architecture {architecture.name!r}, which has "
                 f"model.{field}={' or '.join(map(repr, fitting))}; such files are written of models shaped like Llama "
                 f"({_described(LLAMA)}) or like GPT-2 ({_described(GPT2)})"
             )
     if architecture is GPT2 and model.head_width not in (0, model.width // model.heads):
-        raise GlasshouseError(
+        raise CannotExport(
             f"model.head_width={model.head_width} does not fit a GGUF file: 'gpt2' has heads of model.width / model.heads = "
             f"{model.width // model.heads}"
         )

@@ -21,7 +21,7 @@ from glasshouse.interop.imported import Imported
 from glasshouse.interop.tables import Tensors
 from glasshouse.records import atomic, checkpoint
 from glasshouse.runs.run import Run
-from glasshouse.specs.errors import GlasshouseError, MissingExtra
+from glasshouse.specs.errors import CannotExport, GlasshouseError, MissingExtra
 from glasshouse.specs.spec import Model
 
 CONFIG, WEIGHTS, INDEX, TOKENIZER = "config.json", "model.safetensors", "model.safetensors.index.json", "tokenizer.json"
@@ -32,8 +32,8 @@ TOKEN_NAMES = {
     "eos": ("<|endoftext|>", "</s>"),
     "unk": ("<unk>", "[UNK]"),
     "pad": ("<pad>", "[PAD]"),
-    "cls": ("[CLS]",),
-    "sep": ("[SEP]",),
+    "cls": ("[CLS]", "<s>"),
+    "sep": ("[SEP]", "</s>"),
     "mask": ("<mask>", "[MASK]"),
 }
 
@@ -169,7 +169,7 @@ def export(run: Run, output: Path) -> None:
     try:
         architecture, model = registry.fitting(run.spec.model, context, vocabulary, facts.get("architecture", ""))
     except GlasshouseError as error:
-        raise GlasshouseError(f"{run.name} cannot be exported: {error}") from None
+        raise CannotExport(f"{run.name} cannot be exported: {error}") from None
     ours = {name: tensor.detach().float().cpu() for name, tensor in run.model.state_dict().items()}
     for name, shape in imported.shapes(model, vocabulary, context).items():
         if name not in ours:  # what the run does without and the architecture has: at zero it does nothing

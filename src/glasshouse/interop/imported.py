@@ -1,18 +1,20 @@
 """A model from elsewhere, understood: what every reader gives, and how it becomes a run folder."""
 
 import json
+import tempfile
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import torch
 
-from glasshouse import models
+from glasshouse import models, tokenizers
 from glasshouse.interop.tables import Tensors
 from glasshouse.records import atomic, checkpoint, folder
 from glasshouse.records.checkpoint import Checkpoint
 from glasshouse.records.folder import RunFolder
 from glasshouse.specs import reading
-from glasshouse.specs.errors import GlasshouseError, SpecError
+from glasshouse.specs.errors import GlasshouseError, MissingExtra, SpecError
 from glasshouse.specs.spec import Data, Model, Spec
 
 
@@ -50,6 +52,24 @@ def check(model: Model, context: int, origin: str) -> None:
         raise GlasshouseError(f"{origin} cannot be expressed here: {error}") from None
 
 
+def _check_tokenizer(imported: Imported) -> None:
+    """Refuse a tokenizer that cannot be read, or that has tokens which the model has no rows for."""
+    with tempfile.TemporaryDirectory() as temporary:
+        path = Path(temporary) / "tokenizer.json"
+        path.write_text(json.dumps(imported.tokenizer), encoding="utf-8")
+        try:
+            tokenizer = tokenizers.load(path)
+        except MissingExtra:
+            return  # the model may be imported where its tokenizer cannot be used
+        except GlasshouseError as error:
+            raise GlasshouseError(f"{imported.origin}: {str(error).replace(str(path), 'its tokenizer')}") from None
+    if tokenizer.vocabulary > imported.vocabulary:
+        raise GlasshouseError(
+            f"{imported.origin} has a tokenizer of {tokenizer.vocabulary} tokens and a model that knows only "
+            f"{imported.vocabulary}: they do not belong together"
+        )
+
+
 def shapes(model: Model, vocabulary: int, context: int) -> dict[str, tuple[int, ...]]:
     """The names and shapes of a model's tensors, without making it."""
     with torch.device("meta"):
@@ -60,6 +80,8 @@ def shapes(model: Model, vocabulary: int, context: int) -> dict[str, tuple[int, 
 def write(imported: Imported, name: str) -> RunFolder:
     """A new run with these weights, which `sample`, `evaluate`, `export` and `certify` read like any other."""
     check(imported.model, imported.context, imported.origin)
+    if imported.tokenizer is not None:
+        _check_tokenizer(imported)
     run = folder.create(imported.spec, name, name)
     saved = Checkpoint(0, {"model": imported.tensors}, {"seconds": 0.0, "best": {}})
     checkpoint.save(run.checkpoints, saved)

@@ -1,6 +1,8 @@
 """Which reader a file from elsewhere needs, and which writer a format: the doors of this package."""
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -15,8 +17,21 @@ PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".ckpt")
 
 
 def read(source: str | PathLike[str], tokenizer: Path | None = None) -> Imported:
-    """A model from a Hugging Face directory or hub name, a GGUF file or a llama2.c file."""
+    """A model from a Hugging Face directory or hub name, a GGUF file or a llama2.c file.
+
+    A llama2.c file may be given its tokenizer file, any other a tokenizer.json instead of its own.
+    """
     path = Path(source)
+    if tokenizer is None or path.suffix == ".bin":
+        return _read(path, source, tokenizer)
+    try:
+        document = json.loads(tokenizer.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise GlasshouseError(f"cannot read the tokenizer {tokenizer}: {error}; give a tokenizer.json") from None
+    return replace(_read(path, source, None), tokenizer=document)
+
+
+def _read(path: Path, source: str | PathLike[str], tokenizer: Path | None) -> Imported:
     if not path.is_file():
         return huggingface.read(huggingface.resolve(str(source)))
     with open(path, "rb") as file:

@@ -12,7 +12,7 @@ from glasshouse.interop import gguf_reading, gguf_writing, huggingface, llama_cp
 from glasshouse.interop.imported import Imported
 from glasshouse.models.heads.pooling import pool
 from glasshouse.runs.run import Run
-from glasshouse.specs.errors import GlasshouseError, MissingExtra
+from glasshouse.specs.errors import CannotExport, MissingExtra
 from glasshouse.training.engine import load_weights
 
 Inputs = dict[str, Tensor]
@@ -56,7 +56,7 @@ def through_llama_cpp(run: Run, path: Path) -> tuple[int, int]:
     # Beyond the context the two part: here the window begins anew with its latest half, there it is moved.
     tokens = min(TOKENS, run.spec.data.context - max(len(run.begin(prompt).prompt_tokens) for prompt in PROMPTS))
     if tokens < 1:
-        raise GlasshouseError(f"a context of {run.spec.data.context} tokens leaves no room to continue a prompt")
+        raise CannotExport(f"a context of {run.spec.data.context} tokens leaves no room to continue a prompt")
     gguf_writing.export(run, path)
     theirs = llama_cpp.greedy_in_llama_cpp(path, list(PROMPTS), tokens)
     ours = [

@@ -19,7 +19,7 @@ from glasshouse.records import checkpoint
 from glasshouse.records.checkpoint import Checkpoint
 from glasshouse.runs.run import Run
 from glasshouse.specs import catalogue
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import CannotExport, GlasshouseError, MissingExtra
 from glasshouse.specs.spec import Spec
 from glasshouse.training.engine import Engine
 
@@ -89,6 +89,8 @@ def certify(run: Run, progress: Callable[[float, str], None] = lambda share, wha
                 found = replace(check(bench), name=name)
         except DoesNotApply as reason:
             found = Check(name, None, None, str(reason))
+        except GlasshouseError as error:
+            found = Check(name, float("inf"), 0.0, str(error))
         yield found
     progress(1.0, "done")
 
@@ -142,13 +144,15 @@ def _accumulation(bench: Bench) -> Check:
 
 
 def _compiled(bench: Bench) -> Check:
+    compiled = torch.compile(copy.deepcopy(bench.model))
     try:
-        compiled = torch.compile(copy.deepcopy(bench.model))
         return _compared(bench.answer(compiled), bench.answer(), note="torch.compile")
     except Exception as error:
+        first = f"{type(error).__name__}: {(str(error).strip() or 'no reason given').splitlines()[0]}"
+        if "CxxCompiler" in first or "C++ compiler" in str(error):
+            raise DoesNotApply(f"torch.compile needs a C++ compiler, and this machine has none: {first}") from None
         if type(error).__module__.startswith("torch._"):
-            first = str(error).strip().splitlines()[0]
-            raise DoesNotApply(f"torch cannot compile on this machine: {first}") from None
+            return Check("", float("inf"), 0.0, f"torch.compile failed: {first}")
         raise
 
 
@@ -211,10 +215,10 @@ CHECKS: dict[str, Callable[[Bench], Check]] = {
 
 
 def _or_not(work: Callable[[], Any]) -> Any:
-    """The result, or the reason why a run cannot go where it was to go."""
+    """The result, or the reason why a run cannot go where it was to go. What goes wrong on the way is a failure."""
     try:
         return work()
-    except GlasshouseError as error:
+    except (CannotExport, MissingExtra) as error:
         raise DoesNotApply(str(error)) from None
 
 

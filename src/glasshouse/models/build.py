@@ -2,13 +2,15 @@
 
 import math
 from dataclasses import replace
+from functools import reduce
 
 import torch
 from torch import nn
 
 from glasshouse.models.workshop import Workshop
-from glasshouse.specs import catalogue
-from glasshouse.specs.spec import Model
+from glasshouse.specs import catalogue, settings
+from glasshouse.specs.errors import SpecError
+from glasshouse.specs.spec import Image, Model
 
 
 def build(spec: Model, vocabulary: int, context: int, seed: int = 0) -> nn.Module:
@@ -21,8 +23,36 @@ def build(spec: Model, vocabulary: int, context: int, seed: int = 0) -> nn.Modul
 def check(spec: Model, context: int) -> nn.Module:
     """Raise SpecError where the parts do not fit together, which one block of each is enough to find out; give that model,
     without numbers."""
+    _refuse_idle(spec)
     with torch.device("meta"):
         return assemble(replace(spec, layers=1, encoder_layers=min(spec.encoder_layers, 1)), vocabulary=2, context=context)
+
+
+def _refuse_idle(spec: Model) -> None:
+    """Raise SpecError for a setting that was changed and that no part of such a model would read."""
+    heads = {"classifier": "classes hidden norm pooling", "pooled": "pooling", "next-token": "bias", "masked-token": "bias"}
+    kinds = {
+        "recurrent": {"cell", "bidirectional"},
+        "encoder": {"causal", "segments"},
+        "dual-encoder": {"causal", "head.pooling", "head.width", *(f"image.{name}" for name in settings.fields(Image))},
+        "encoder-decoder": {"encoder_layers"},
+    }
+    usual = {"encoder": "masked-token", "dual-encoder": "contrastive"}.get(spec.kind, "next-token")
+    head = spec.head.kind or usual
+    known = kinds.get(spec.kind, set()) | {f"head.{name}" for name in heads.get(head, "").split()}
+    for family, word in (("attention", spec.attention), ("position", spec.position)):
+        known |= set(getattr(catalogue.find(family, word), "reads", ()))
+    # Fields of one kind, head or part; the others are every model's. What another package adds may read any of them.
+    own = set().union(*kinds.values(), *({f"head.{name}" for name in words.split()} for words in heads.values()))
+    own |= {"window", "rank", "rotary_base"}
+    foreign = spec.kind not in ("decoder", *kinds) or head not in (*heads, "contrastive")
+    for name in sorted(own - known) if not foreign else ():
+        value, usually = (reduce(getattr, name.split("."), table) for table in (spec, Model()))
+        if value != usually:
+            raise SpecError(
+                f"model.{name}={value!r} would do nothing in a model of kind {spec.kind!r} with attention "
+                f"{spec.attention!r}, position {spec.position!r} and head {head!r}; leave it out, or choose parts with it"
+            )
 
 
 def assemble(spec: Model, vocabulary: int, context: int) -> nn.Module:

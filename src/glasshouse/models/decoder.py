@@ -32,7 +32,7 @@ class Decoder(Tower):
     def assemble(cls, workshop: Workshop, spec: Model, vocabulary: int) -> "Decoder":
         """The decoder that a spec describes."""
         workshop = workshop.under(causal=True)
-        head = workshop.head("next-token", vocabulary, seen=("next-token", "classifier", "pooled"))
+        head = workshop.head("next-token", vocabulary, answers=("next", "whole"))
         return cls(workshop.embedding(vocabulary), workshop.blocks(spec.layers), head, **workshop.around())
 
     @property

@@ -31,8 +31,8 @@ class Encoder(Tower):
     def assemble(cls, workshop: Workshop, spec: Model, vocabulary: int) -> "Encoder":
         """The encoder that a spec describes."""
         workshop = workshop.under(spec.causal)
-        known = ("masked-token", "classifier", "pooled", *(("next-token",) if spec.causal else ()))
-        head = workshop.head("masked-token", vocabulary, seen=known)
+        answers = ("own", "whole", *(("next",) if spec.causal else ()))
+        head = workshop.head("masked-token", vocabulary, answers)
         return cls(workshop.embedding(vocabulary), workshop.blocks(spec.layers), head, spec.causal, **workshop.around())
 
     @property

@@ -13,9 +13,11 @@ from glasshouse.models.heads.base import Head
 from glasshouse.models.tower import Tower
 from glasshouse.models.workshop import Workshop
 from glasshouse.parts.cache import Cache
+from glasshouse.parts.cross_block import CrossBlock
 from glasshouse.parts.mask import Causal, Everything, Padding
 from glasshouse.parts.memory import Memory
 from glasshouse.parts.probe import Probe
+from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Model
 
 
@@ -24,6 +26,10 @@ class EncoderDecoder(nn.Module):
 
     def __init__(self, embedding: nn.Embedding, encoder: Tower, decoder: Tower, head: Head) -> None:
         super().__init__()
+        for block in decoder.blocks:
+            if not isinstance(block, CrossBlock):
+                raise SpecError(f"a decoder's blocks must look at the source: give CrossBlock, not {type(block).__name__}")
+        head.check(embedding.embedding_dim, embedding.num_embeddings)
         self.embedding, self.encoder, self.decoder, self.head = embedding, encoder, decoder, head
         self.logits = Probe()
 
@@ -33,7 +39,7 @@ class EncoderDecoder(nn.Module):
         reading, writing = workshop.under(causal=False), workshop.under(causal=True)
         encoder = Tower(None, reading.blocks(spec.encoder_layers or spec.layers), **reading.around())
         decoder = Tower(None, writing.cross_blocks(spec.layers), **writing.around())
-        head = writing.head("next-token", vocabulary, seen=("next-token",))
+        head = writing.head("next-token", vocabulary, answers=("next",))
         return cls(workshop.embedding(vocabulary), encoder, decoder, head)
 
     @property

@@ -1,6 +1,7 @@
 """The inventory of parts: every word a spec may use for one, what it is, and what it refuses. Knows no terminal."""
 
 from dataclasses import dataclass
+from importlib import import_module
 from inspect import cleandoc
 
 from glasshouse.specs import catalogue
@@ -24,6 +25,7 @@ class Entry:
     """A part: its word, its class, what that says of itself, and the laws it refuses with the reasons."""
 
     word: str
+    field: str
     name: str
     about: str
     source: str
@@ -32,6 +34,7 @@ class Entry:
 
 def family(name: str) -> list[Entry]:
     """Every part of a family."""
+    name = {field.rpartition(".")[2]: family for family, field in FAMILIES.items()}.get(name, name).replace("-", "_")
     if name not in FAMILIES:
         raise SpecError(f"there is no family {name!r}{catalogue.nearest(name, FAMILIES)} (they are: {', '.join(FAMILIES)})")
     return [_entry(name, word) for word in catalogue.names(name)]
@@ -39,11 +42,14 @@ def family(name: str) -> list[Entry]:
 
 def _entry(name: str, word: str) -> Entry:
     part = catalogue.find(name, word)
-    module = __import__(part.__module__, fromlist=["__doc__"])
+    module = import_module(part.__module__)
+    shared = sum(catalogue.find(name, other).__module__ == part.__module__ for other in catalogue.names(name)) > 1
     return Entry(
         word=word,
-        name=f"{part.__module__.split('.')[0]}.{part.__module__.split('.')[1]}.{part.__name__}",
+        field=FAMILIES[name],
+        name=".".join([*part.__module__.split(".")[:2], part.__name__]),
         about=cleandoc(part.__doc__ or ""),
-        source=cleandoc(module.__doc__ or "").split("\n\n")[0],
+        # A module of several parts speaks of none of them in particular.
+        source="" if shared else cleandoc(module.__doc__ or "").split("\n\n")[0],
         refuses=dict(getattr(part, "refuses", {})),
     )

@@ -61,7 +61,7 @@ class Recurrent(nn.Module):
         layers = [
             Recurrence(cell(spec.width, state), None if causal else cell(spec.width, state)) for _ in range(spec.layers)
         ]
-        head = workshop.head("next-token", vocabulary, seen=("next-token", "masked-token", "classifier", "pooled"))
+        head = workshop.head("next-token", vocabulary, answers=("next", "own", "whole"))
         return cls(
             workshop.embedding(vocabulary),
             layers,

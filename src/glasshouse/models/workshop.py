@@ -32,7 +32,6 @@ class Workshop:
             heads=spec.heads,
             context=context,
             feed_forward=spec.feed_forward or 4 * spec.width,
-            layers=spec.layers,
             bias=spec.bias,
             dropout=spec.dropout,
             head_width=spec.head_width,
@@ -117,24 +116,25 @@ class Workshop:
             "dropout": spec.dropout,
         }
 
-    def head(self, usual: str, vocabulary: int, seen: tuple[str, ...]) -> Head:
-        """The head a spec names, or the usual one, of those that a kind of model can bear."""
+    def head(self, usual: str, vocabulary: int, answers: tuple[str, ...]) -> Head:
+        """The head a spec names, or the usual one; `answers` are the kinds of question that such a model can answer."""
         spec = self.spec
         kind = spec.head.kind or usual
         own = catalogue.find("head", kind, "model.head.kind")
-        if kind not in seen:
+        if getattr(own, "asks", "") not in answers:
+            fitting = [
+                name for name in catalogue.names("head") if getattr(catalogue.find("head", name), "asks", "") in answers
+            ]
             raise SpecError(
-                f"model.head.kind={kind!r} does not go with model.kind={spec.kind!r}; choose one of: {', '.join(seen)}"
+                f"model.head.kind={kind!r} does not go with model.kind={spec.kind!r}; choose one of: {', '.join(fitting)}"
             )
         return own.build(
             Shape(
                 width=spec.width,
                 vocabulary=vocabulary,
                 tied=spec.tied,
-                bias=spec.bias,
                 dropout=spec.dropout,
                 epsilon=spec.epsilon,
-                activation=spec.activation,
                 settings=spec.head,
             )
         )

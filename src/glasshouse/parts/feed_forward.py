@@ -36,28 +36,28 @@ class _TwoLayers(nn.Module, ABC):
 
 
 class ReLU(_TwoLayers):
-    """max(0, x), as in the first Transformer."""
+    """down(max(0, up(x))), as in the first Transformer."""
 
     def activate(self, x: Tensor) -> Tensor:
         return F.relu(x)
 
 
 class GELU(_TwoLayers):
-    """x times the normal distribution function of x (Hendrycks and Gimpel 2016), in GPT-2's tanh form."""
+    """down(g(up(x))), g(x) = x P(N < x) for a normal N (Hendrycks and Gimpel 2016), in GPT-2's tanh form."""
 
     def activate(self, x: Tensor) -> Tensor:
         return F.gelu(x, approximate="tanh")
 
 
 class ExactGELU(_TwoLayers):
-    """x times the normal distribution function of x, by the error function, as in BERT."""
+    """down(g(up(x))), g(x) = x times the normal distribution function of x, by the error function, as in BERT."""
 
     def activate(self, x: Tensor) -> Tensor:
         return F.gelu(x)
 
 
 class SigmoidGELU(_TwoLayers):
-    """x sigmoid(1.702 x): the GELU by a logistic function, as in CLIP."""
+    """down(g(up(x))), g(x) = x sigmoid(1.702 x): the GELU by a logistic function, as in CLIP."""
 
     def activate(self, x: Tensor) -> Tensor:
         return x * torch.sigmoid(1.702 * x)

@@ -15,7 +15,6 @@ class Sizes:
     heads: int
     context: int
     feed_forward: int
-    layers: int
     bias: bool = False
     dropout: float = 0.0
     causal: bool = True

@@ -146,6 +146,12 @@ def create(spec: Spec, name: str | None, stem: str) -> RunFolder:
         attempt += 1
 
 
+def check_free(name: str) -> None:
+    """Raise where a new run cannot have this name, before any work is done for it."""
+    if (path := root() / _checked_name(name)).exists():
+        raise RunError(f"there is a run {name!r} already in {root()}; choose another --name, or delete {path}")
+
+
 def find(name: str | os.PathLike[str]) -> RunFolder:
     """The run of that name under the root, or at that path."""
     given = Path(name)

@@ -117,6 +117,7 @@ class Run:
             (stop,) if isinstance(stop, str) else stop,
             cached and hasattr(self.model, "empty_cache"),
             alternatives,
+            self.ends,
         )
 
     def evaluate(
@@ -126,6 +127,7 @@ class Run:
         if data is not None:
             with tempfile.TemporaryDirectory() as temporary:
                 return {str(data): self._score(self._shard_of(Path(data), Path(temporary)), progress)}
+        self.task.fits(self.model, self.spec.model.kind)
         if not self.spec.data.source and not self.spec.data.files:
             raise DataError(
                 f"{self.name} was imported and has no text of its own; give a file: "
@@ -170,17 +172,23 @@ class Run:
 
     @torch.inference_mode()
     def embed(self, texts: Sequence[str], pooling: str | None = None, batch: int = 32) -> Tensor:
-        """One vector (D) for each text, pooled over its tokens as the spec's head says, or otherwise."""
+        """One vector (D) for each text, pooled over its tokens as the spec's head says, or otherwise.
+
+        A dual encoder's are in the space that it shares with pictures, pooled in its own way.
+        """
+        if isinstance(texts, str):
+            raise GlasshouseError("embed takes a list of texts; put the one text into brackets")
         before, after = self.tokenizer.frame
         room = self.spec.data.context - len(before) - len(after)
-        rows = [[*before, *self.tokenizer.encode(text).tolist()[:room], *after] for text in texts]
+        nothing = [] if self.tokenizer.beginning is None else [self.tokenizer.beginning]
+        rows = [[*before, *self.tokenizer.encode(text).tolist()[:room], *after] or nothing or [0] for text in texts]
         found = []
         for begin in range(0, len(rows), batch):
             lengths = [len(row) for row in rows[begin : begin + batch]]
             padded = [row + [0] * (max(lengths) - len(row)) for row in rows[begin : begin + batch]]
             tokens, real = (torch.tensor(value, device=self.device) for value in (padded, lengths))
             if isinstance(self.model, DualEncoder):
-                found.append(self.model.of_text(tokens, real))
+                found.append(self.model.head.text(self.model.of_text(tokens, real)))
             elif isinstance(self.model, Encoder | Recurrent):
                 features = self.model.features(tokens, lengths=real)
                 found.append(pool(features, pooling or self.spec.model.head.pooling, real))
@@ -224,6 +232,12 @@ class Run:
         chosen = "fp32" if self.device.type == "cpu" else self.spec.training.precision
         with precision.context(chosen, self.device):
             return task.evaluate(self.model, shard, self.spec.evaluation, whole=True, progress=progress)
+
+    @property
+    def ends(self) -> set[int]:
+        """The tokens that end a text, where an imported model came with such; else those of its tokenizer do."""
+        known = self.facts.get("token_ids", {}).get("eos")
+        return set(known) if isinstance(known, list) else set() if known is None else {int(known)}
 
     @property
     def vocabulary(self) -> int:

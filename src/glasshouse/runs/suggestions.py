@@ -5,6 +5,9 @@ from glasshouse.runs.run import Run
 
 def commands(run: Run) -> tuple[str, ...]:
     """Use it, measure it, and train again with one part changed."""
+    if "origin" in run.facts:
+        sampled = run.continues_text and run.folder.tokenizer_file.exists()
+        return (*((f"glasshouse sample {run.name}",) if sampled else ()), f"glasshouse certify {run.name}")
     prompts = run.spec.evaluation.prompts
     prompt = f' --prompt "{prompts[0]}"' if prompts else ""
     position = "learned" if run.spec.model.position != "learned" else "rotary"

@@ -32,7 +32,13 @@ def check(family: str, name: str, where: str) -> None:
 def find(family: str, name: str, where: str | None = None) -> Any:
     """The class behind a word; importing it happens here and not before."""
     check(family, name, where or family)
-    return _entries(family)[name].load()
+    try:
+        return _entries(family)[name].load()
+    except (ImportError, AttributeError, SyntaxError) as error:
+        raise SpecError(
+            f"{where or family}={name!r} cannot be loaded from {_entries(family)[name].value}: "
+            f"{type(error).__name__}: {error}; mend or remove the package that provides it"
+        ) from error
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

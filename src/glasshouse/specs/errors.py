@@ -27,6 +27,10 @@ class RunError(GlasshouseError):
     """A run folder that is missing, foreign, in use, damaged or from a newer version."""
 
 
+class CannotExport(GlasshouseError):
+    """A run that another program's files have no words for."""
+
+
 class MissingExtra(GlasshouseError):
     """An optional dependency that is not installed."""
 

@@ -47,6 +47,8 @@ def override(spec: Spec, changes: Iterable[str]) -> Spec:
         if not equals:
             raise SpecError(f"{change!r} is not field=value; write for example model.width=64")
         section, dot, field = name.strip().rpartition(".")
+        if name.strip() in SECTIONS:
+            raise SpecError(_section_of_fields(name.strip()))
         if not dot:
             if field != "task":
                 raise SpecError(_unknown_field(name.strip()))
@@ -103,12 +105,15 @@ def _with_tables(spec: Spec, tables: Mapping[str, Any]) -> Spec:
 def _with_table(own: Any, section: str, table: Any) -> Any:
     """A section with the values of a table, and those of the tables inside it."""
     if not isinstance(table, Mapping):
-        raise SpecError(f"{section} is a section of fields; write for example {section}.{_example(section)}=...")
+        raise SpecError(_section_of_fields(section))
     values: dict[str, Any] = {}
     for name, value in table.items():
         if f"{section}.{name}" in SECTIONS:
             values[name] = _with_table(getattr(own, name), f"{section}.{name}", value)
             continue
+        if f"{section}.{name}".rpartition(".")[0] in SECTIONS and "." in name:
+            inner, _, last = name.rpartition(".")
+            raise SpecError(f"{section}.{name} stands in a table of its own: write {{{inner!r}: {{{last!r}: ...}}}}")
         kind, rule, _ = _rule_of(section, name)
         values[name] = settings.coerce(kind, value, f"{section}.{name}")
         if rule.instead_of and rule.instead_of not in table and values[name]:
@@ -138,8 +143,9 @@ def _unknown_field(name: str) -> str:
     return f"there is no field {name!r}{hint} ({listing})"
 
 
-def _example(section: str) -> str:
-    return next(iter(settings.fields(SECTIONS[section])))
+def _section_of_fields(section: str) -> str:
+    first = next(iter(settings.fields(SECTIONS[section])))
+    return f"{section} is a section of fields; write for example {section}.{first}=..."
 
 
 def _toml(value: Any) -> str:

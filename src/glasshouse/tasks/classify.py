@@ -35,8 +35,9 @@ class Classify(Task):
         return cls(spec.data.context)
 
     def draft(self, model: Model) -> Model:
-        head = replace(model.head, kind=model.head.kind or "classifier", classes=model.head.classes or 2)
-        return replace(model, head=head)
+        if model.head.kind not in ("", "classifier"):
+            return model
+        return replace(model, head=replace(model.head, kind="classifier", classes=model.head.classes or 2))
 
     def fits(self, model: nn.Module, kind: str) -> None:
         if not isinstance(getattr(model, "head", None), ClassifierHead):

@@ -8,6 +8,7 @@ import torch
 from glasshouse import models
 from glasshouse.data import preparing
 from glasshouse.data.preparing import Prepared
+from glasshouse.parts.laws import demand
 from glasshouse.records import progress
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import SpecError
@@ -33,11 +34,14 @@ class Job:
         """Check that the parts fit together, then make the text ready, showing progress where that takes a while."""
         if not spec.data.source and not spec.data.files:
             raise SpecError(
-                "this spec has neither text nor steps: it is of an imported model; give it both, for example "
-                "data.files=mine.txt training.steps=500"
+                "this spec has neither text nor steps: it is of an imported model, which cannot be trained further yet; "
+                "a new one of its shape can: glasshouse train PATH/spec.toml data.files=mine.txt training.steps=500"
             )
         task: Task = catalogue.find("task", spec.task, "task").of(spec)
         task.fits(models.check(task.draft(spec.model), spec.data.context), spec.model.kind)
+        if spec.training.accumulate > 1:
+            norm = catalogue.find("norm", spec.model.norm)
+            demand(norm, "batch", f"training.accumulate={spec.training.accumulate} with model.norm={spec.model.norm!r}")
         with progress.bar("preparing text") as bar:
             prepared = preparing.prepare(spec.data, tokenizer, lambda what, share: bar(share, what), task.columns)
         spec = replace(spec, model=task.complete(spec.model, prepared))

@@ -9,7 +9,7 @@ from glasshouse.interop.architectures.llama import LLAMA
 from glasshouse.interop.architectures.roberta import ROBERTA, ROBERTA_FOR_MASKED_TOKENS
 from glasshouse.interop.architectures.settings import values_of, with_values
 from glasshouse.interop.architectures.settled import settled
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import CannotExport, GlasshouseError
 from glasshouse.specs.spec import Model
 
 # Of several that can say a spec the first is written.
@@ -48,7 +48,7 @@ def fitting(model: Model, context: int, vocabulary: int, origin: str = "") -> tu
             return architecture, whole
         tried.append((model.kind not in architecture.fixed["kind"], len(reasons), architecture, reasons))
     *_, nearest, reasons = min(tried, key=lambda each: each[:2])
-    raise GlasshouseError(
+    raise CannotExport(
         f"no architecture of Hugging Face can say this model; the nearest is {nearest.name}, and the run has "
         f"{'; '.join(reasons)}; train one that has, or share the run folder as it is"
     )

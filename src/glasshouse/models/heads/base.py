@@ -5,7 +5,7 @@ Axes: B batch, T time, D width, V vocabulary.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from torch import Tensor, nn
 
@@ -20,18 +20,17 @@ class Shape:
     width: int
     vocabulary: int
     tied: bool
-    bias: bool
     dropout: float
     epsilon: float
-    activation: str
     settings: Settings
 
 
 class Head(nn.Module, ABC):
     """Features (B, T, D) in, an answer out."""
 
-    # Whether it predicts what follows, so that its features must not have seen it.
-    causal: ClassVar[bool] = False
+    # What it is asked: the next token (which features must not have seen), the token at its own place (of which they must
+    # have seen both sides), or one answer for the whole.
+    asks: ClassVar[Literal["next", "own", "whole"]] = "whole"
 
     @classmethod
     @abstractmethod

@@ -41,7 +41,7 @@ class ClassifierHead(Head):
             raise SpecError(
                 f"model.head.norm={settings.norm!r} normalises the hidden layer, and model.head.hidden is 0; give it a size"
             )
-        sizes = Sizes(max(settings.hidden, 1), 1, 1, 1, 1, bias=True, epsilon=shape.epsilon)
+        sizes = Sizes(max(settings.hidden, 1), 1, 1, 1, bias=True, epsilon=shape.epsilon)
         norm = catalogue.find("norm", settings.norm).build(sizes)
         return cls(shape.width, settings.classes, settings.pooling, settings.hidden, norm, shape.dropout)
 

@@ -14,6 +14,8 @@ from glasshouse.parts.normalisation import LayerNorm
 class MaskedTokenHead(Head):
     """W norm(gelu(A x + a)) (+ b), where W may be the token embedding itself."""
 
+    asks = "own"
+
     def __init__(self, width: int, vocabulary: int, tied: bool = True, bias: bool = False, epsilon: float = 1e-5) -> None:
         super().__init__()
         self.width, self.vocabulary = width, vocabulary

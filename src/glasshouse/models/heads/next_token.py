@@ -13,7 +13,7 @@ from glasshouse.models.heads.base import Head, Shape
 class NextTokenHead(Head):
     """W x (+ b), where W may be the token embedding itself (Press and Wolf 2017)."""
 
-    causal = True
+    asks = "next"
 
     def __init__(self, width: int, vocabulary: int, tied: bool = True, bias: bool = False) -> None:
         super().__init__()

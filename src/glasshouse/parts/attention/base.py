@@ -27,6 +27,8 @@ class Attention(nn.Module, ABC):
     """
 
     refuses: ClassVar[Refusals] = {}
+    # Settings of a spec's model that are this part's own: "window", "rank".
+    reads: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,

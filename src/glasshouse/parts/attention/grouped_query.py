@@ -16,13 +16,25 @@ class GroupedQueryAttention(Attention):
     key-value head is multi-query attention (Shazeer 2019).
     """
 
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        position: Position | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        key_value_heads: int = 1,
+        head_width: int = 0,
+    ) -> None:
+        if heads % key_value_heads:
+            fitting = ", ".join(str(n) for n in range(1, heads + 1) if heads % n == 0)
+            raise SpecError(f"model.key_value_heads={key_value_heads} does not divide model.heads={heads}; choose {fitting}")
+        super().__init__(width, heads, position, bias, dropout, key_value_heads, head_width)
+
     @classmethod
     def build(cls, sizes: Sizes, position: Position) -> "GroupedQueryAttention":
         heads = sizes.heads
         groups = sizes.key_value_heads or (heads // 2 if heads % 2 == 0 else 1)
-        if heads % groups:
-            fitting = ", ".join(str(n) for n in range(1, heads + 1) if heads % n == 0)
-            raise SpecError(f"model.key_value_heads={groups} does not divide model.heads={heads}; choose {fitting}")
         return cls(sizes.width, heads, position, sizes.bias, sizes.dropout, groups, sizes.head_width)
 
     def mix(

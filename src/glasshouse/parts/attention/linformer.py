@@ -26,8 +26,9 @@ class LinformerAttention(Attention):
     that differs from query to query cannot be kept.
     """
 
+    reads = ("rank",)
     refuses: ClassVar[Refusals] = {
-        "causal": f"{_MIXED}, so a query would see later tokens; it is for encoders (model.kind=encoder)",
+        "causal": f"{_MIXED}, so a query would see later tokens; it is for encoders that are not causal",
         "tokens": "a row of its weights is over mixtures of tokens",
         "bias": f"{_MIXED}, so no score belongs to one distance; choose model.position=rotary, sinusoidal or learned",
         "longer": "its matrices have a column for each position it was built for, and no more",
@@ -58,11 +59,11 @@ class LinformerAttention(Attention):
     def mix(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
     ) -> Tensor:
-        if mask.causal:
-            raise GlasshouseError(self.refuses["causal"])
         length = keys.shape[2]
+        allowed = mask.allowed(query_positions, key_positions)
         # A mask that is the same for every query, as that of padding, is a mask of keys.
-        allowed = mask.allowed(query_positions[..., :1], key_positions)
+        if allowed is not None and allowed.shape[-2] > 1:
+            raise GlasshouseError(f"{_MIXED}, so a mask that differs from query to query cannot be kept")
         if allowed is not None:
             hidden = ~(allowed if allowed.dim() == 2 else allowed[:, None]).transpose(-2, -1)
             keys, values = keys.masked_fill(hidden, 0.0), values.masked_fill(hidden, 0.0)

@@ -24,6 +24,7 @@ class LocalAttention(Attention):
     is all that is computed. The definition is dense attention under the mask `Window(w)`.
     """
 
+    reads = ("window",)
     refuses: ClassVar[Refusals] = {
         "cross": "a window is a distance, and tokens of two sequences have none; "
         "choose another model.attention for an encoder-decoder"

@@ -12,7 +12,7 @@ from glasshouse.parts.sizes import Sizes
 
 
 class NoAttention(nn.Module):
-    """0. Costs nothing."""
+    """Gives zero, at no cost."""
 
     refuses: ClassVar[Refusals] = {
         "blocks": "model.attention='none' is for model.kind='recurrent'; a Transformer without attention mixes no tokens",

@@ -24,10 +24,12 @@ CHUNK = 32
 class PerformerAttention(Attention):
     """phi(Q) (phi(K)^T V) over phi(Q) (phi(K)^T 1), phi(x) = exp(w_f . x - |x|^2 / 2) / sqrt(F), x over E^(1/4).
 
-    In expectation over the random w this is softmax attention. Costs n F h + n h^2: linear in n. The w are Gaussian
-    and orthogonal, drawn once and kept with the weights. Features are computed in float32.
+    In expectation over the random w this is softmax attention. Costs n F h + n h^2: linear in n. The w are Gaussian and
+    orthogonal, drawn once and kept with the weights. Features are computed in float32; keys many times longer than sqrt(E)
+    have features too small for it, and are then not seen.
     """
 
+    reads = ("rank",)
     refuses: ClassVar[Refusals] = {
         "rows": "Performer never forms weights: it sums features of the keys first; there are no rows to show",
         "tokens": "there are no rows",

@@ -18,6 +18,8 @@ class Position(nn.Module):
     # Where it acts: once at the embeddings, or in each attention, by the law that this asks of the attention.
     acts: ClassVar[Literal["embedding", "rotation", "bias", ""]] = ""
     refuses: ClassVar[Refusals] = {}
+    # Settings of a spec's model that are this part's own: "rotary_base".
+    reads: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def build(cls, sizes: Sizes) -> "Position":

@@ -20,15 +20,15 @@ class OneHot(Position):
 
     def __init__(self, context: int, width: int) -> None:
         super().__init__()
+        if context > width:
+            raise SpecError(
+                f"one-hot positions need a place in the width for each position, and data.context={context} is more than "
+                f"model.width={width}; raise the width or shorten the context"
+            )
         self.context, self.width = context, width
 
     @classmethod
     def build(cls, sizes: Sizes) -> "OneHot":
-        if sizes.context > sizes.width:
-            raise SpecError(
-                f"model.position='one-hot' needs a place in the width for each position, and data.context={sizes.context} "
-                f"is more than model.width={sizes.width}; raise the width or shorten the context"
-            )
         return cls(sizes.context, sizes.width)
 
     def embed(self, x_BTD: Tensor, positions: Tensor) -> Tensor:

@@ -15,7 +15,10 @@ from glasshouse.specs.errors import SpecError
 
 class RelativeBias(Position):
     """softmax(Q_i K_j / sqrt(E) + p_(i - j)) V: p has an entry for each distance that `furthest` allows, and a greater
-    distance shares the furthest one's. Costs n^2 H more than attention without it, and (2 furthest + 1) H parameters."""
+    distance shares the furthest one's.
+
+    Costs n^2 H more than attention without it, and (2 furthest + 1) H parameters, (furthest + 1) H under a causal mask.
+    """
 
     acts = "bias"
 

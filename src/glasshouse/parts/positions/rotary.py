@@ -19,12 +19,15 @@ class Rotary(Position):
     """
 
     acts = "rotation"
+    reads = ("rotary_base",)
     frequencies: Tensor
 
     def __init__(self, head_width: int, base: float = 10000.0) -> None:
         super().__init__()
         if head_width % 2:
-            raise SpecError(f"rotary positions turn pairs and need an even head width, not {head_width}; change model.heads")
+            raise SpecError(
+                f"rotary positions turn pairs and need an even head width, not {head_width}; change heads or width"
+            )
         exponents = torch.arange(0, head_width, 2, dtype=torch.float32) / head_width
         self.register_buffer("frequencies", base**-exponents, persistent=False)
 
