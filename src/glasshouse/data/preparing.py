@@ -59,11 +59,15 @@ def prepare(
     tokenizer: Tokenizer | None = None,
     progress: Progress = lambda what, share: None,
     columns: tuple[str, ...] = (),
+    specials: tuple[str, ...] = (),
 ) -> Prepared:
-    """The tokenizer (trained, read from a file, or given) and the shards of every split."""
+    """The tokenizer (trained, read from a file, or given) and the shards of every split.
+
+    `columns` are what a task needs of each document besides its text, `specials` the tokens it needs of a tokenizer.
+    """
     source = source_of(data, columns)
     fingerprint = source.fingerprint()
-    tokenizer = tokenizer or tokenizer_for(data, source, progress)
+    tokenizer = tokenizer or tokenizer_for(data, source, progress, specials)
     folder = _shards(source, fingerprint, tokenizer, progress, columns)
     splits = {split: shards.open_shard(folder, split) for split in SPLITS}
     labels = tuple(json.loads((folder / "labels.json").read_text(encoding="utf-8"))) if "label" in columns else ()
@@ -71,11 +75,13 @@ def prepare(
     return Prepared(tokenizer, splits, made, labels, tuple(source.notes()))
 
 
-def tokenizer_for(data: Data, source: Source, progress: Progress = lambda what, share: None) -> Tokenizer:
+def tokenizer_for(
+    data: Data, source: Source, progress: Progress = lambda what, share: None, specials: tuple[str, ...] = ()
+) -> Tokenizer:
     """The tokenizer that a data spec names, trained on the training documents alone."""
     if data.tokenizer_file:
         return tokenizers.load(data.tokenizer_file)
-    key = _key(source.fingerprint(), data.tokenizer, data.vocabulary, data.pattern)
+    key = _key(source.fingerprint(), data.tokenizer, data.vocabulary, data.pattern, *specials)
     path = cache() / "tokenizers" / key / "tokenizer.json"
     if not path.exists():
         total = source.bytes("train")
@@ -90,7 +96,8 @@ def tokenizer_for(data: Data, source: Source, progress: Progress = lambda what, 
                 done += len(document.text.encode())
                 progress("reading text", done / max(total, 1))
 
-        trained = cls.train(chunks(), data.vocabulary, pattern=data.pattern, progress=progress)
+        marks = (END_OF_TEXT, *specials)
+        trained = cls.train(chunks(), data.vocabulary, pattern=data.pattern, specials=marks, progress=progress)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             trained.save(path)

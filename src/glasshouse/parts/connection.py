@@ -3,14 +3,15 @@
 `final_norm` says whether a stack of such blocks leaves its stream unnormalised, so that a model ends it with a norm.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
 
 from torch import Tensor, nn
 
 
-class PreNorm(nn.Module):
-    """x + part(norm(x)): the stream itself is never normalised (Xiong et al., On Layer Normalization, 2020)."""
+class Connection(nn.Module, ABC):
+    """A norm and dropout around a part; each kind says in which order."""
 
     final_norm: ClassVar[bool] = True
 
@@ -18,34 +19,30 @@ class PreNorm(nn.Module):
         super().__init__()
         self.norm = norm
         self.dropout = nn.Dropout(dropout)
+
+    @abstractmethod
+    def forward(self, x: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
+        """The stream after the part."""
+
+
+class PreNorm(Connection):
+    """x + part(norm(x)): the stream itself is never normalised (Xiong et al., On Layer Normalization, 2020)."""
 
     def forward(self, x: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
         return x + self.dropout(part(self.norm(x)))
 
 
-class PostNorm(nn.Module):
+class PostNorm(Connection):
     """norm(x + part(x)), as in the first Transformer (Vaswani et al., Attention Is All You Need, 2017)."""
 
     final_norm: ClassVar[bool] = False
-
-    def __init__(self, norm: nn.Module, dropout: float = 0.0) -> None:
-        super().__init__()
-        self.norm = norm
-        self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
         return self.norm(x + self.dropout(part(x)))
 
 
-class NoResidual(nn.Module):
+class NoResidual(Connection):
     """part(norm(x)): nothing is carried past a part, for the trials of what residual connections are for."""
-
-    final_norm: ClassVar[bool] = True
-
-    def __init__(self, norm: nn.Module, dropout: float = 0.0) -> None:
-        super().__init__()
-        self.norm = norm
-        self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
         return self.dropout(part(self.norm(x)))

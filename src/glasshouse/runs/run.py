@@ -143,8 +143,8 @@ class Run:
     def task(self) -> Task:
         """What is asked of the model, with the names of its classes where it has some."""
         task: Task = catalogue.find("task", self.spec.task, "task").of(self.spec)
-        if isinstance(task, Classify):
-            task.labels, task.frame = tuple(self.facts.get("labels", ())), self.tokenizer.frame
+        if self.folder.tokenizer_file.exists():
+            task.know(self.tokenizer, tuple(self.facts.get("labels", ())))
         return task
 
     @torch.inference_mode()

@@ -11,6 +11,8 @@ def commands(run: Run) -> tuple[str, ...]:
     prompts = run.spec.evaluation.prompts
     prompt = f' --prompt "{prompts[0]}"' if prompts else ""
     position = "learned" if run.spec.model.position != "learned" else "rotary"
+    if not run.continues_text and run.spec.task != "classify":
+        return (f"glasshouse evaluate {run.name}", f"glasshouse train {run.folder.spec_file} model.position={position}")
     use = f'classify {run.name} "Thank you all."' if run.spec.task == "classify" else f"sample {run.name}{prompt}"
     return (
         f"glasshouse {use}",

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from glasshouse.data.preparing import Prepared
 from glasshouse.data.shards import Shard
 from glasshouse.specs.spec import Evaluation, Model, Spec
+from glasshouse.tokenizers import Tokenizer
 
 # Named tensors whose first axis is the example, so that any task's batch can be cut into parts.
 Batch = dict[str, Tensor]
@@ -21,8 +22,9 @@ class Task(ABC):
 
     # The metric, lower being better, that decides which checkpoint is the best.
     criterion: ClassVar[str] = "loss"
-    # What each document must have besides its text.
+    # What each document must have besides its text, and tokens that a tokenizer trained for this must have.
     columns: ClassVar[tuple[str, ...]] = ()
+    specials: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     @abstractmethod
@@ -36,6 +38,10 @@ class Task(ABC):
     def draft(self, model: Model) -> Model:
         """The model spec with what the task asks of it, as far as that can be known before the data."""
         return model
+
+    def know(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
+        """Learn what the data are written in, before the first batch."""
+        return
 
     def complete(self, model: Model, prepared: Prepared) -> Model:
         """The model spec with what follows from the data; raises where the data do not suffice."""

@@ -18,6 +18,7 @@ from glasshouse.models.heads.classifier import ClassifierHead
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import Evaluation, Model, Spec
 from glasshouse.tasks.base import Batch, Forward, Task
+from glasshouse.tokenizers import Tokenizer
 
 
 class Classify(Task):
@@ -46,6 +47,9 @@ class Classify(Task):
                 "model.kind=encoder, decoder or recurrent and model.head.kind=classifier"
             )
 
+    def know(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
+        self.labels, self.frame = labels, tokenizer.frame
+
     def complete(self, model: Model, prepared: Prepared) -> Model:
         labels, told = prepared.labels, model.head.classes
         if len(labels) < 2:
@@ -54,7 +58,7 @@ class Classify(Task):
             )
         if told and told != len(labels):
             raise SpecError(f"model.head.classes={told}, but the data have {len(labels)}: {', '.join(labels)}; leave it out")
-        self.labels, self.frame = labels, prepared.tokenizer.frame
+        self.know(prepared.tokenizer, labels)
         if not prepared.splits["train"].documents:
             raise DataError("there is no text to train on; give more rows, or hold out fewer")
         return replace(self.draft(model), head=replace(self.draft(model).head, classes=len(labels)))

@@ -1,9 +1,8 @@
 """Next token: at every position, predict the token that follows.
 
-A text is cut into windows of `context` tokens. In training each epoch cuts at another place, so that no token is always
-first. For perplexity over a whole text the rule is explicit: windows advance by `stride`, each scores its last `stride`
-predictions (the first window scores all), so every token is predicted once, with at least `context - stride` tokens before
-it. The marks between documents are given to the model and never scored.
+A text is cut into windows of `context` tokens. For perplexity over a whole text the rule is explicit: windows advance by
+`stride`, each scores its last `stride` predictions (the first window scores all), so every token is predicted once, with at
+least `context - stride` tokens before it. The marks between documents are given to the model and never scored.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +12,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from glasshouse.data.batches import mix
 from glasshouse.data.preparing import Prepared
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.perplexity import bits_per_byte, perplexity
@@ -21,6 +19,7 @@ from glasshouse.models.encoder_decoder import EncoderDecoder
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import Evaluation, Model, Spec
+from glasshouse.tasks import windows
 from glasshouse.tasks.base import Batch, Forward, Task
 
 
@@ -50,15 +49,10 @@ class NextToken(Task):
         return model
 
     def examples(self, shard: Shard) -> int:
-        # One window fewer than would fit, so that every window may begin up to `context - 1` tokens later.
-        return max((shard.tokens_count - self.context) // self.context, 1)
+        return windows.count(shard, self.context)
 
     def batch(self, shard: Shard, seed: int, epochs: np.ndarray, examples: np.ndarray) -> Batch:
-        room = min(self.context, shard.tokens_count - self.context)
-        shift = mix(np.uint64(seed), epochs.astype(np.uint64)) % np.uint64(room)
-        starts = examples * self.context + shift.astype(np.int64)
-        windows = np.asarray(shard.tokens[starts[:, None] + np.arange(self.context + 1)], dtype=np.int64)
-        tensor = torch.from_numpy(windows)
+        tensor = torch.from_numpy(windows.cut(shard, self.context, 1, seed, epochs, examples))
         return {"inputs": tensor[:, :-1], "targets": tensor[:, 1:]}
 
     def count(self, batch: Batch) -> int:

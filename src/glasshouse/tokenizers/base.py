@@ -15,6 +15,9 @@ from glasshouse.tokenizers.files import write_document
 
 END_OF_TEXT: Final = "<|endoftext|>"
 UNKNOWN: Final = "<unk>"
+MASK: Final = "<|mask|>"
+# What others call the token that stands for a hidden one.
+MASKS: Final = (MASK, "[MASK]", "<mask>")
 
 Progress = Callable[[str, float], None]
 """Hears what is being done and which fraction of it; for counting a stream, whose length is unknown, that stays 0."""
@@ -44,6 +47,11 @@ class Tokenizer(ABC):
     def end_of_text(self) -> int | None:
         """The id of `<|endoftext|>`. Every tokenizer trained here has one; a file from elsewhere may not."""
         return self.specials.get(END_OF_TEXT)
+
+    @property
+    def mask(self) -> int | None:
+        """The id that stands for a hidden token, where this tokenizer has one."""
+        return next((self.specials[name] for name in MASKS if name in self.specials), None)
 
     @property
     def beginning(self) -> int | None:

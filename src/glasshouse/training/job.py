@@ -43,7 +43,8 @@ class Job:
             norm = catalogue.find("norm", spec.model.norm)
             demand(norm, "batch", f"training.accumulate={spec.training.accumulate} with model.norm={spec.model.norm!r}")
         with progress.bar("preparing text") as bar:
-            prepared = preparing.prepare(spec.data, tokenizer, lambda what, share: bar(share, what), task.columns)
+            show = lambda what, share: bar(share, what)  # noqa: E731
+            prepared = preparing.prepare(spec.data, tokenizer, show, task.columns, task.specials)
         spec = replace(spec, model=task.complete(spec.model, prepared))
         training = spec.training
         examples = task.examples(prepared.splits["train"])

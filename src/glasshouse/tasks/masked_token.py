@@ -1,0 +1,155 @@
+"""Masked token: some tokens of a text are hidden, and the model says what they were (Devlin et al., BERT, 2019).
+
+Of the tokens 15 % are chosen; of those 80 % are replaced by the mask, 10 % by any token, and 10 % stay as they are, so that
+a model cannot tell from a token that it will not be asked about it. What is chosen follows from seed, epoch, window and place.
+Marks between documents are never chosen.
+"""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from glasshouse.data.batches import mix
+from glasshouse.data.preparing import Prepared
+from glasshouse.data.shards import Shard
+from glasshouse.metrics.perplexity import perplexity
+from glasshouse.models.heads.masked_token import MaskedTokenHead
+from glasshouse.specs.errors import DataError, SpecError
+from glasshouse.specs.spec import Evaluation, Model, Spec
+from glasshouse.tasks import windows
+from glasshouse.tasks.base import Batch, Forward, Task
+from glasshouse.tokenizers import Tokenizer
+from glasshouse.tokenizers.base import MASK
+
+CHOSEN, MASKED, SWAPPED = 0.15, 0.8, 0.1
+# What a target says of a token that is not asked about.
+IGNORED = -100
+# Draws of what is hidden, when the best weights are measured: one draw asks about 15 % of the text.
+DRAWS = 4
+
+
+class MaskedToken(Task):
+    """Cross-entropy of each hidden token."""
+
+    specials = (MASK,)
+
+    def __init__(self, context: int) -> None:
+        self.context = context
+        self.mask, self.vocabulary = 0, 0
+
+    @classmethod
+    def of(cls, spec: Spec) -> "MaskedToken":
+        return cls(spec.data.context)
+
+    def fits(self, model: nn.Module, kind: str) -> None:
+        if not isinstance(getattr(model, "head", None), MaskedTokenHead):
+            raise SpecError(
+                f"task='masked-token' asks what a text hides, which model.kind={kind!r} with this head does not say; "
+                "choose model.kind=encoder (or recurrent with model.bidirectional=true) and model.head.kind=masked-token"
+            )
+
+    def know(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
+        if tokenizer.mask is None:
+            raise DataError(
+                "this tokenizer has no token that stands for a hidden one; train one for this task (leave out "
+                "data.tokenizer_file), or give a file with <|mask|> among its special tokens"
+            )
+        self.mask, self.vocabulary = tokenizer.mask, tokenizer.vocabulary
+
+    def complete(self, model: Model, prepared: Prepared) -> Model:
+        if (count := prepared.splits["train"].tokens_count) < self.context:
+            raise DataError(
+                f"the training text has {count} tokens, too few for one window of data.context={self.context}; "
+                "give more text or a shorter context"
+            )
+        self.know(prepared.tokenizer, prepared.labels)
+        return model
+
+    def examples(self, shard: Shard) -> int:
+        return windows.count(shard, self.context)
+
+    def batch(self, shard: Shard, seed: int, epochs: np.ndarray, examples: np.ndarray) -> Batch:
+        return self._hidden(windows.cut(shard, self.context, 0, seed, epochs, examples), shard.marks, seed, epochs, examples)
+
+    def _hidden(
+        self, tokens: np.ndarray, marks: frozenset[int], seed: int, epochs: np.ndarray, examples: np.ndarray
+    ) -> Batch:
+        """Windows with some of their tokens hidden, and what those were."""
+        rows = [np.asarray(value, np.uint64)[:, None] for value in (epochs, examples)]
+        places = np.arange(tokens.shape[1], dtype=np.uint64)[None]
+
+        def uniform(what: int) -> np.ndarray:
+            hashed = mix(np.uint64(seed), *rows, places, np.uint64(what))
+            return (hashed >> np.uint64(11)).astype(np.float64) / (1 << 53)
+
+        ordinary = ~np.isin(tokens, list(marks))
+        luck = np.where(ordinary, uniform(0), 2.0)
+        # At least one token of each window is asked about.
+        chosen = (luck < CHOSEN) | ((luck == luck.min(1, keepdims=True)) & ordinary)
+        fate = uniform(1)
+        inputs = np.where(chosen & (fate < MASKED), self.mask, tokens)
+        anything = (uniform(2) * self.vocabulary).astype(np.int64)
+        inputs = np.where(chosen & (fate >= MASKED) & (fate < MASKED + SWAPPED), anything, inputs)
+        targets = np.where(chosen, tokens, IGNORED)
+        return {"inputs": torch.from_numpy(inputs), "targets": torch.from_numpy(targets)}
+
+    def count(self, batch: Batch) -> int:
+        return max(int((batch["targets"] != IGNORED).sum()), 1)
+
+    def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
+        logits = model(batch["inputs"])
+        targets = batch["targets"].flatten()
+        return F.cross_entropy(logits.flatten(0, 1).float(), targets, reduction="sum", ignore_index=IGNORED)
+
+    def tokens(self, batch: int) -> int:
+        return batch * self.context
+
+    def blank(self, rows: int) -> Batch:
+        tokens = torch.zeros(rows, self.context, dtype=torch.int64)
+        return {"inputs": tokens, "targets": tokens}
+
+    def answers(self, rows: int, vocabulary: int) -> int:
+        return rows * self.context * vocabulary
+
+    def evaluated(self, splits: Mapping[str, Shard], settings: Evaluation, rounds: int) -> int:
+        validation, test = (splits[split].tokens_count for split in ("validation", "test"))
+        return rounds * min(settings.tokens or validation, validation) + DRAWS * (validation + test)
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        shard: Shard,
+        settings: Evaluation,
+        whole: bool,
+        progress: Callable[[float], None] = lambda share: None,
+    ) -> dict[str, float]:
+        length = min(self.context, shard.tokens_count)
+        limit = shard.tokens_count if whole or not settings.tokens else min(settings.tokens, shard.tokens_count)
+        starts = np.arange(0, max(limit - length, 0) + 1, length)
+        draws = DRAWS if whole else 1
+        device = next(model.parameters()).device
+        nats, right, asked, was_training = 0.0, 0, 0, model.training
+        model.eval()
+        try:
+            with torch.inference_mode():
+                for draw in range(draws):
+                    for begin in range(0, len(starts), settings.batch):
+                        rows = starts[begin : begin + settings.batch]
+                        text = np.asarray(shard.tokens[rows[:, None] + np.arange(length)], np.int64)
+                        batch = self._hidden(text, shard.marks, 0, np.full(len(rows), draw), rows)
+                        targets = batch["targets"].to(device)
+                        logits = model(batch["inputs"].to(device)).float()[targets != IGNORED]
+                        truth = targets[targets != IGNORED]
+                        nats += float(F.cross_entropy(logits, truth, reduction="sum"))
+                        right += int((logits.argmax(-1) == truth).sum())
+                        asked += len(truth)
+                        progress((draw + min(1.0, (begin + settings.batch) / len(starts))) / draws)
+        finally:
+            model.train(was_training)
+        if not asked:
+            raise DataError("the text holds nothing but marks between documents; give more text")
+        loss = nats / asked
+        return {"loss": loss, "perplexity": perplexity(loss), "accuracy": right / asked, "tokens": float(asked)}

@@ -1,0 +1,93 @@
+"""Masked tokens: what is hidden and how often, that it follows from the seed alone, and a run that learns."""
+
+import numpy as np
+import pytest
+import torch
+
+import glasshouse
+from glasshouse.data.shards import Shard
+from glasshouse.specs.errors import DataError, SpecError
+from glasshouse.tasks.masked_token import IGNORED, MaskedToken
+
+VOCABULARY, MASK, MARK = 50, 49, 48
+TINY = {
+    "model": {"width": 32, "layers": 2, "heads": 2, "position": "rotary", "head": {"bias": True}},
+    "training": {"steps": 300, "batch": 16, "threads": 1, "precision": "fp32", "learning_rate": 5e-3},
+    "evaluation": {"every": 100},
+}
+
+
+@pytest.fixture
+def shard(tmp_path):
+    tokens = np.random.default_rng(0).integers(0, MARK, 20_000).astype("<u2")
+    tokens[::100] = MARK
+    tokens.tofile(tmp_path / "train.tokens")
+    return Shard(tmp_path, "train", len(tokens), 1, len(tokens), 0, MARK, "<u2")
+
+
+@pytest.fixture
+def task():
+    task = MaskedToken(64)
+    task.mask, task.vocabulary = MASK, VOCABULARY
+    return task
+
+
+def test_the_shares_are_those_of_the_paper(task, shard):
+    batch = task.batch(shard, 0, np.zeros(200, int), np.arange(200))
+    inputs, targets = batch["inputs"], batch["targets"]
+    chosen = targets != IGNORED
+    real = torch.where(chosen, targets, inputs)
+    assert not (real[chosen] == MARK).any()
+    assert chosen.float().mean() == pytest.approx(0.15 * 0.99, abs=0.01)
+    masked = (inputs == MASK)[chosen].float().mean()
+    kept = (inputs == targets)[chosen].float().mean()
+    assert masked == pytest.approx(0.8, abs=0.03)
+    assert kept == pytest.approx(0.1 + 0.1 / VOCABULARY, abs=0.03)
+    assert chosen.any(1).all(), "every window is asked about something"
+    assert task.count(batch) == int(chosen.sum())
+
+
+def test_what_is_hidden_follows_from_seed_epoch_and_window(task, shard):
+    def drawn(seed, epoch, windows):
+        return task.batch(shard, seed, np.full(len(windows), epoch), np.array(windows))["targets"]
+
+    together = drawn(0, 3, [5, 9])
+    assert torch.equal(together[1:], drawn(0, 3, [9]))
+    assert not torch.equal(drawn(0, 3, [9]) == IGNORED, drawn(0, 4, [9]) == IGNORED)
+    assert not torch.equal(drawn(0, 3, [9]) == IGNORED, drawn(1, 3, [9]) == IGNORED)
+
+
+def test_the_loss_is_of_hidden_tokens_alone(task, shard):
+    batch = task.batch(shard, 0, np.zeros(4, int), np.arange(4))
+    logits = torch.randn(4, 64, VOCABULARY)
+    chosen = batch["targets"] != IGNORED
+    expected = torch.nn.functional.cross_entropy(logits[chosen], batch["targets"][chosen], reduction="sum")
+    torch.testing.assert_close(task.loss_sum(lambda inputs: logits, batch), expected)
+
+
+@pytest.mark.parametrize("kind", ["encoder", "recurrent"])
+def test_a_model_learns_to_fill_gaps(tmp_path, kind):
+    # Each word is followed by one other: a gap is known from either side.
+    chance = np.random.default_rng(0)
+    words = ["alpha beta", "gamma delta", "epsilon zeta", "eta theta"]
+    (tmp_path / "mine.txt").write_text(" ".join(chance.choice(words, 4000)))
+    model = {**TINY["model"], "kind": kind}
+    if kind == "recurrent":
+        model |= {"bidirectional": True, "cell": "gru", "attention": "none", "head": {"kind": "masked-token"}}
+    data = {"files": [str(tmp_path / "mine.txt")], "tokenizer": "words", "vocabulary": 20, "context": 16}
+    run = glasshouse.train("masked-model", name=kind, device="cpu", data=data, **{**TINY, "model": model})
+    outcome = run.facts["outcome"]["test"]
+    assert outcome["accuracy"] > 0.7, outcome
+    assert run.tokenizer.mask is not None
+    again = glasshouse.evaluate(kind)["test"]
+    assert again["loss"] == pytest.approx(outcome["loss"], rel=1e-4)
+
+
+def test_what_cannot_be_is_refused(tmp_path):
+    (tmp_path / "mine.txt").write_text("one two three " * 400)
+    data = {"files": [str(tmp_path / "mine.txt")], "tokenizer": "words", "vocabulary": 20, "context": 16}
+    with pytest.raises(SpecError, match="asks what a text hides"):
+        glasshouse.train("masked-model", device="cpu", data=data, model={"kind": "decoder"})
+    glasshouse.train_tokenizer([str(tmp_path / "mine.txt")], 20, tmp_path / "tokenizer.json", kind="words")
+    with pytest.raises(DataError, match="stands for a hidden one"):
+        glasshouse.train("masked-model", device="cpu", data={**data, "tokenizer_file": str(tmp_path / "tokenizer.json")})
