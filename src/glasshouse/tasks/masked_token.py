@@ -1,8 +1,8 @@
 """Masked token: some tokens of a text are hidden, and the model says what they were (Devlin et al., BERT, 2019).
 
 Of the tokens 15 % are chosen; of those 80 % are replaced by the mask, 10 % by any token, and 10 % stay as they are, so that
-a model cannot tell from a token that it will not be asked about it. What is chosen follows from seed, epoch, window and place.
-Marks between documents are never chosen.
+a model cannot tell from a token that it will not be asked about it. What is chosen follows from seed, epoch, window and
+place. Marks between documents are never chosen.
 """
 
 from collections.abc import Callable, Mapping
