@@ -185,3 +185,5 @@ def test_the_speeches_are_the_published_ones():
     counts = {split: sum(1 for _ in source.documents(split)) for split in ("train", "validation", "test")}
     assert counts["train"] + counts["validation"] == 2092
     assert counts["test"] == 750
+    prepared = preparing.prepare(Data(source="speeches", tokenizer="words", vocabulary=8192), columns=("label",))
+    assert any("test texts stand word for word in the training text" in note for note in prepared.notes)

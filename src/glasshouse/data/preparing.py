@@ -72,7 +72,8 @@ def prepare(
     splits = {split: shards.open_shard(folder, split) for split in SPLITS}
     labels = tuple(json.loads((folder / "labels.json").read_text(encoding="utf-8"))) if "label" in columns else ()
     made = hashlib.blake2b(fingerprint.encode(), digest_size=16).hexdigest()
-    return Prepared(tokenizer, splits, made, labels, tuple(source.notes()))
+    notes = [*source.notes(), *_shared(source)] if columns else source.notes()
+    return Prepared(tokenizer, splits, made, labels, tuple(notes))
 
 
 def tokenizer_for(
@@ -133,6 +134,17 @@ def _shards(source: Source, fingerprint: str, tokenizer: Tokenizer, progress: Pr
                 f"cannot write token shards to {folder}: {error}; free some space or set GLASSHOUSE_CACHE"
             ) from None
     return folder
+
+
+def _shared(source: Source) -> list[str]:
+    """How many held-out texts stand word for word among those to learn from, which flatters whoever learns by heart."""
+    learned = {document.text for document in source.documents("train")}
+    notes = []
+    for split in SPLITS[1:]:
+        texts = [document.text for document in source.documents(split)]
+        if known := sum(text in learned for text in texts):
+            notes.append(f"{known} of {len(texts)} {split} texts stand word for word in the training text too")
+    return notes
 
 
 def _write_labels(folder: Path, source: Source) -> None:
