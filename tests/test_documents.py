@@ -29,7 +29,10 @@ def test_the_page_of_parts_is_current():
     assert path.read_text() == parts_page.page(), "docs/parts.md is not what the parts say; run: make docs"
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/tour.md", "docs/log.md"])
+PAGES = ["README.md", *(f"docs/{name}.md" for name in ("tour", "log", "parts", "battery", "interop", "tasks"))]
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_links_lead_somewhere(name):
     path = ROOT / name
     for target in re.findall(r"\]\(([^)#]+)\)", path.read_text()):

@@ -491,3 +491,25 @@ def test_doctor_with_a_recipe(text: Path) -> None:
 def test_names_may_be_given_through_the_environment(tmp_path: Path, finished: Path) -> None:
     done = finish(start("runs", env=environment(GLASSHOUSE_RUNS=str(finished.parent))))
     assert "tiny" in worked(done).out
+
+
+def test_a_classifier_from_rows_to_answers(tmp_path: Path) -> None:
+    rows = [f"{label}\t{label}a {label}b {number}" for label in ("ba", "do") for number in range(40)]
+    (tmp_path / "mine.tsv").write_text("\n".join(rows))
+    sizes = ("model.width=16", "model.layers=1", "model.heads=2", "training.epochs=4", "training.precision=fp32")
+    fields = (f"data.files={tmp_path / 'mine.tsv'}", "training.threads=1", "evaluation.every=10")
+    out = worked(call("train", "classifier", *fields, *sizes, "--name", "rows", "--device", "cpu")).out
+    assert "accuracy" in out
+    assert "always the commonest" in out
+    assert 'glasshouse classify rows "' in out
+    assert "ba" in worked(call("classify", "rows", "baa bab 7", "--device", "cpu")).out
+    found = json.loads(worked(call("classify", "rows", "baa", "dob", "--json", "--device", "cpu")).out)
+    assert [set(each) for each in found] == [{"ba", "do"}, {"ba", "do"}]
+    assert "accuracy" in worked(call("evaluate", "rows", "--device", "cpu")).out
+    assert "accuracy" in worked(call("runs")).out
+    refused(call("sample", "rows"), "does not continue a text")
+
+
+def test_batch_norm_in_parts_is_refused(text: Path) -> None:
+    changes = ("model.norm=batch", "training.accumulate=2", "training.steps=2")
+    refused(train(f"data.files={text}", *changes), "training.accumulate=2", "those of the batch")
