@@ -341,3 +341,25 @@ def test_no_validation_text_is_no_obstacle(text):
     assert run.sample("The", tokens=3)
     assert replace(run.spec).training.steps == 12
     assert folder.find(run.name).report_file.exists()
+
+
+def test_an_interrupt_that_a_library_swallows_is_raised_again():
+    import os
+    import signal
+
+    from glasshouse.training.interrupt import insisting
+
+    before = signal.getsignal(signal.SIGINT)
+    went_on = False
+    with pytest.raises(KeyboardInterrupt), insisting():
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(1000):  # somewhere here it is delivered
+                pass
+        except KeyboardInterrupt:
+            pass
+        went_on = True
+    assert went_on
+    assert signal.getsignal(signal.SIGINT) is before
+    with insisting():
+        pass

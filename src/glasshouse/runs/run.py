@@ -165,10 +165,12 @@ class Run:
                 found.append(dict(sorted(pairs, key=lambda pair: -pair[1])))
         return found
 
-    @property
+    @cached_property
     def continues_text(self) -> bool:
-        """Whether the model says what follows a text, so that it can be sampled."""
-        return isinstance(getattr(self.model, "head", None), NextTokenHead) and hasattr(self.model, "features")
+        """Whether the model says what follows a text, so that it can be sampled; known before it has weights."""
+        task: Task = catalogue.find("task", self.spec.task, "task").of(self.spec)
+        model = models.check(task.draft(self.spec.model), self.spec.data.context)
+        return isinstance(getattr(model, "head", None), NextTokenHead) and hasattr(model, "features")
 
     @torch.inference_mode()
     def embed(self, texts: Sequence[str], pooling: str | None = None, batch: int = 32) -> Tensor:

@@ -17,7 +17,7 @@ from glasshouse.specs.errors import Interrupted, RunError
 from glasshouse.training import devices, failure, peak, plan
 from glasshouse.training.display import Display, showing
 from glasshouse.training.engine import Engine, NotFinite, Taken, load_weights
-from glasshouse.training.interrupt import Watch, watching
+from glasshouse.training.interrupt import Watch, insisting, watching
 from glasshouse.training.job import Job
 from glasshouse.training.loggers import Logger
 
@@ -42,7 +42,8 @@ def train(run: RunFolder, device_name: str = "auto") -> bool:
     device = devices.pick(device_name)
     with run.locked():
         checkpoint.clean(run.checkpoints)
-        job, restored = _open(run, device)
+        with insisting():
+            job, restored = _open(run, device)
         if restored and restored.step >= job.steps and run.facts().get("status") == "done":
             say(f"{run.name} has taken all its {job.steps} steps already")
             return False

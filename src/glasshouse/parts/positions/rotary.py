@@ -26,7 +26,8 @@ class Rotary(Position):
         super().__init__()
         if head_width % 2:
             raise SpecError(
-                f"rotary positions turn pairs and need an even head width, not {head_width}; change heads or width"
+                f"rotary positions turn pairs and need an even head width, not {head_width}; "
+                "change model.heads or model.width"
             )
         exponents = torch.arange(0, head_width, 2, dtype=torch.float32) / head_width
         self.register_buffer("frequencies", base**-exponents, persistent=False)
