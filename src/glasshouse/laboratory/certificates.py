@@ -240,5 +240,5 @@ def _engine(bench: Bench, accumulate: int = 1) -> Engine:
         bench.spec.training, batch=ROWS, accumulate=accumulate, compile=False, precision="fp32", learning_rate=1e-3
     )
     catalogue.check("optimiser", training.optimiser, "training.optimiser")
-    task = Rehearsal(bench.model, min(LENGTH, bench.spec.data.context))
+    task: Any = Rehearsal(bench.model, min(LENGTH, bench.spec.data.context))
     return Engine(replace(bench.spec, training=training), 4, task, model, None, bench.run.device)  # type: ignore[arg-type]
