@@ -12,7 +12,7 @@ from glasshouse.models.heads.contrastive import ContrastiveHead
 from glasshouse.models.heads.pooling import pool
 from glasshouse.models.tower import Tower
 from glasshouse.models.workshop import Workshop
-from glasshouse.parts.mask import Causal, Everything, Padding
+from glasshouse.parts.mask import Everything, over
 from glasshouse.parts.patches import Patches
 from glasshouse.parts.probe import Probe
 from glasshouse.specs.errors import SpecError
@@ -69,8 +69,8 @@ class DualEncoder(nn.Module):
 
     def of_text(self, tokens_NT: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Pooled features (N, D) of texts, before the head."""
-        mask = Causal() if self.causal else Everything() if lengths is None else Padding(lengths)
-        return self.text_features(pool(self.text.run(tokens_NT, mask), self.pooling, lengths))
+        features = self.text.run(tokens_NT, over(lengths, self.causal))
+        return self.text_features(pool(features, self.pooling, lengths))
 
     def of_pictures(self, pictures_MCSS: Tensor) -> Tensor:
         """Features (M, D) of pictures, before the head: those of the vector that stands before the patches."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from glasshouse.models.heads.base import Head
 from glasshouse.models.tower import Tower
 from glasshouse.models.workshop import Workshop
-from glasshouse.parts.mask import Causal, Everything, Mask, Padding
+from glasshouse.parts.mask import over
 from glasshouse.parts.probe import Probe
 from glasshouse.specs.spec import Model
 
@@ -45,13 +45,7 @@ class Encoder(Tower):
 
     def features(self, tokens_BT: Tensor, lengths: Tensor | None = None, segments: Tensor | None = None) -> Tensor:
         """The last hidden states (B, T, D)."""
-        return self.run(tokens_BT, self.mask(lengths), segments=segments)
-
-    def mask(self, lengths: Tensor | None) -> Mask:
-        """Who sees whom. Under a causal mask padding, which stands at the end, is hidden already."""
-        if self.causal:
-            return Causal()
-        return Everything() if lengths is None else Padding(lengths)
+        return self.run(tokens_BT, over(lengths, self.causal), segments=segments)
 
     def project(self, features_BTD: Tensor, lengths: Tensor | None = None) -> Tensor:
         """The head's answer from hidden states."""

@@ -14,7 +14,7 @@ from glasshouse.models.tower import Tower
 from glasshouse.models.workshop import Workshop
 from glasshouse.parts.cache import Cache
 from glasshouse.parts.cross_block import CrossBlock
-from glasshouse.parts.mask import Causal, Everything, Padding
+from glasshouse.parts.mask import Causal, over
 from glasshouse.parts.memory import Memory
 from glasshouse.parts.probe import Probe
 from glasshouse.specs.errors import SpecError
@@ -52,8 +52,7 @@ class EncoderDecoder(nn.Module):
 
     def given(self, source_BS: Tensor, lengths: Tensor | None = None) -> "Given":
         """The decoder, once the source is read."""
-        mask = Everything() if lengths is None else Padding(lengths)
-        return Given(self, Memory(self.encoder.run(self.embedding(source_BS), mask), lengths))
+        return Given(self, Memory(self.encoder.run(self.embedding(source_BS), over(lengths)), lengths))
 
     def flops(self, tokens: int, source: int | None = None) -> int:
         """Multiplications and additions of the matrix products for one pair, forward."""

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.models.heads.base import Head
-from glasshouse.models.tower import Tower, lowest
+from glasshouse.models.tower import check_length
 from glasshouse.models.workshop import Workshop
 from glasshouse.parts.cache import Cache, LayerCache
 from glasshouse.parts.laws import demand
-from glasshouse.parts.mask import Causal, Everything, Mask, Padding
+from glasshouse.parts.mask import over
 from glasshouse.parts.positions.base import NoPosition, Position
 from glasshouse.parts.probe import Probe
 from glasshouse.parts.recurrence import Recurrence
@@ -87,7 +87,7 @@ class Recurrent(nn.Module):
         lengths: Tensor | None = None,
     ) -> Tensor:
         """The last states (B, T, D), with what attention gathered from the others."""
-        Tower.check_length(self, tokens_BT.shape[1])  # type: ignore[arg-type]
+        check_length([self.position, self.attention], tokens_BT.shape[1])
         given = positions
         if positions is None:
             positions = torch.arange(tokens_BT.shape[1], device=tokens_BT.device)
@@ -96,20 +96,7 @@ class Recurrent(nn.Module):
             x = self.dropout(layer(x, lengths) if cache is None else _continued(layer, x, cache.layers[index], given))
         x = self.states(x)
         last = cache.layers[-1] if cache is not None else None
-        return x + self.attention(x, self.mask(lengths), positions, last)
-
-    def mask(self, lengths: Tensor | None) -> Mask:
-        if not self.bidirectional:
-            return Causal()
-        return Everything() if lengths is None else Padding(lengths)
-
-    def limit(self) -> int | None:
-        return lowest([self.position.limit(), self.attention.limit()])  # type: ignore[operator]
-
-    @property
-    def blocks(self) -> list[Any]:
-        """What has an attention to ask for its limit."""
-        return [self]
+        return x + self.attention(x, over(lengths, not self.bidirectional), positions, last)
 
     def project(self, features_BTD: Tensor, lengths: Tensor | None = None) -> Tensor:
         """The head's answer from states."""

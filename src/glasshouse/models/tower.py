@@ -58,7 +58,7 @@ class Tower(nn.Module):
         x = self.embedding(inputs)
         if positions is None:
             positions = torch.arange(x.shape[1], device=x.device)
-        self.check_length(x.shape[1])
+        check_length([self.position, *(block.attention for block in self.blocks)], x.shape[1])
         if self.segments is not None:
             x = x + (self.segments.weight[0] if segments is None else self.segments(segments))
         x = self.embedding_norm(self.position.embed(x, positions))
@@ -71,22 +71,13 @@ class Tower(nn.Module):
         """Multiplications and additions of the blocks' matrix products for one sequence, forward."""
         return sum(block.flops(tokens, tokens, causal, source) for block in self.blocks)  # type: ignore[operator]
 
-    def limit(self) -> int | None:
-        """The first length that a part of this tower cannot take, or None."""
-        return lowest([self.position.limit(), *(block.attention.limit() for block in self.blocks)])  # type: ignore[operator, union-attr]
 
-    def check_length(self, length: int) -> None:
-        """Raise where a part has no answer for so many tokens."""
-        if (limit := self.limit()) is not None and length > limit:
-            parts: list[Any] = [self.position, *(block.attention for block in self.blocks)]
-            part = next(type(part) for part in parts if part.limit() == limit)
+def check_length(parts: Iterable[Any], length: int) -> None:
+    """Raise for the first of these parts that has no answer for so many tokens."""
+    for part in parts:
+        if (limit := part.limit()) is not None and length > limit:
+            kind = type(part)
             raise GlasshouseError(
-                f"{part.__name__} ends at {limit} tokens and {length} were given: {part.refuses['longer']}; "
+                f"{kind.__name__} ends at {limit} tokens and {length} were given: {kind.refuses['longer']}; "
                 "give fewer, or train with a longer data.context or other parts"
             )
-
-
-def lowest(limits: Iterable[int | None]) -> int | None:
-    """The lowest limit, or None where there is none."""
-    known = [limit for limit in limits if limit is not None]
-    return min(known) if known else None

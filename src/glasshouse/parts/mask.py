@@ -121,6 +121,13 @@ class Either(Mask):
         return self.first.causal and self.second.causal
 
 
+def over(lengths_B: Tensor | None, causal: bool = False) -> Mask:
+    """The mask of sequences of which so much is real (None: all). A causal one hides padding at the end already."""
+    if causal:
+        return Causal()
+    return Everything() if lengths_B is None else Padding(lengths_B)
+
+
 def _over_batch(lengths_B: Tensor, keys: Tensor) -> Tensor:
     """Lengths with as many axes as (..., Q, K) over these keys has."""
     return lengths_B.view(-1, *([1] * max(keys.dim(), 2)))

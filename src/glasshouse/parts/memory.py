@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from glasshouse.parts.mask import Everything, Mask, Padding
+from glasshouse.parts.mask import Mask, over
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Memory:
 
     @property
     def mask(self) -> Mask:
-        return Everything() if self.lengths is None else Padding(self.lengths)
+        return over(self.lengths)
 
     def rows(self, index: Tensor) -> "Memory":
         """Some rows."""

@@ -29,7 +29,7 @@ from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError, GlasshouseError, RunError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Task
-from glasshouse.tasks.classify import Classify
+from glasshouse.tasks.classify import Classify, padded
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.training import devices, precision
 from glasshouse.training.engine import load_weights
@@ -152,14 +152,8 @@ class Run:
         """The probability of each class, for each text, likeliest first."""
         if not isinstance(self.task, Classify):
             raise GlasshouseError(f"{self.name} does not tell classes apart: its task is {self.spec.task!r}, not 'classify'")
-        before, after = self.tokenizer.frame
-        room = self.spec.data.context - len(before) - len(after)
         found = []
-        for begin in range(0, len(texts), batch):
-            rows = [[*before, *self.tokenizer.encode(t).tolist()[:room], *after] for t in texts[begin : begin + batch]]
-            lengths = torch.tensor([max(len(row), 1) for row in rows], device=self.device)
-            longest = int(lengths.max())
-            tokens = torch.tensor([row + [0] * (longest - len(row)) for row in rows], device=self.device)
+        for tokens, lengths in self._batches(texts, batch):
             for row in self.model(tokens, lengths=lengths).float().softmax(-1).tolist():
                 pairs = zip(self.task.labels, row, strict=True)
                 found.append(dict(sorted(pairs, key=lambda pair: -pair[1])))
@@ -180,15 +174,8 @@ class Run:
         """
         if isinstance(texts, str):
             raise GlasshouseError("embed takes a list of texts; put the one text into brackets")
-        before, after = self.tokenizer.frame
-        room = self.spec.data.context - len(before) - len(after)
-        nothing = [] if self.tokenizer.beginning is None else [self.tokenizer.beginning]
-        rows = [[*before, *self.tokenizer.encode(text).tolist()[:room], *after] or nothing or [0] for text in texts]
         found = []
-        for begin in range(0, len(rows), batch):
-            lengths = [len(row) for row in rows[begin : begin + batch]]
-            padded = [row + [0] * (max(lengths) - len(row)) for row in rows[begin : begin + batch]]
-            tokens, real = (torch.tensor(value, device=self.device) for value in (padded, lengths))
+        for tokens, real in self._batches(texts, batch):
             if isinstance(self.model, DualEncoder):
                 found.append(self.model.head.text(self.model.of_text(tokens, real)))
             elif isinstance(self.model, Encoder | Recurrent):
@@ -200,6 +187,13 @@ class Run:
                     "an encoder, a dual encoder and a recurrent model have"
                 )
         return torch.cat(found) if found else torch.zeros(0, self.spec.model.width)
+
+    def _batches(self, texts: Sequence[str], batch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """(tokens, lengths) of a few texts at a time, on the device."""
+        for begin in range(0, len(texts), batch):
+            ids = [self.tokenizer.encode(text).tolist() for text in texts[begin : begin + batch]]
+            made = padded(ids, self.tokenizer.frame, self.spec.data.context)
+            yield made["tokens"].to(self.device), made["lengths"].to(self.device)
 
     def begin(self, prompt: str) -> Completion:
         """A completion of this prompt with nothing generated yet."""

@@ -3,7 +3,7 @@
 A batch holds whole texts, cut to the context and padded at the end to the longest of them; padding is hidden from the model.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +19,16 @@ from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import Evaluation, Model, Spec
 from glasshouse.tasks.base import Batch, Forward, Task
 from glasshouse.tokenizers import Tokenizer
+
+
+def padded(texts: Sequence[Sequence[int]], frame: tuple[list[int], list[int]], context: int) -> Batch:
+    """Whole texts in their frame, cut to the context and padded at the end; an empty one is a single token 0."""
+    before, after = frame
+    room = context - len(before) - len(after)
+    rows = [[*before, *text[:room], *after] or [0] for text in texts]
+    longest = max(map(len, rows))
+    tokens = torch.tensor([row + [0] * (longest - len(row)) for row in rows])
+    return {"tokens": tokens, "lengths": torch.tensor([len(row) for row in rows])}
 
 
 class Classify(Task):
@@ -67,19 +77,9 @@ class Classify(Task):
         return shard.documents
 
     def batch(self, shard: Shard, seed: int, epochs: np.ndarray, examples: np.ndarray) -> Batch:
-        before, after = self.frame
-        room = self.context - len(before) - len(after)
-        rows = [np.array([*before, *shard.document(int(index))[:room], *after], np.int64) for index in examples]
-        lengths = [max(len(row), 1) for row in rows]
-        padded = np.zeros((len(rows), max(lengths)), np.int64)
-        for row, tokens in zip(padded, rows, strict=True):
-            row[: len(tokens)] = tokens
+        texts = [shard.document(int(index)).tolist() for index in examples]
         labels = np.asarray(shard.labels[examples], np.int64)
-        return {
-            "tokens": torch.from_numpy(padded),
-            "lengths": torch.tensor(lengths),
-            "labels": torch.from_numpy(labels),
-        }
+        return {**padded(texts, self.frame, self.context), "labels": torch.from_numpy(labels)}
 
     def count(self, batch: Batch) -> int:
         return len(batch["labels"])
