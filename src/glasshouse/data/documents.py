@@ -5,6 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import numpy as np
+
+from glasshouse.specs.spec import Data
+
 SPLITS = ("train", "validation", "test")
 
 
@@ -15,16 +19,22 @@ class Document:
     text: str
     continues: bool = False
     fields: dict[str, str] = field(default_factory=dict)
+    picture: np.ndarray | None = None  # (S, S, 3) bytes
 
 
 class Source(ABC):
     """Somewhere documents come from. Reading twice gives the same; the splits never share a document."""
 
-    # What a document has besides its text, by the names that tasks ask for: "label".
+    # What a document has besides its text, by the names that tasks ask for: "label" and "target" (fields), "picture".
     columns: ClassVar[tuple[str, ...]] = ()
     about: ClassVar[str]
     origin: ClassVar[str]
     licence: ClassVar[str]
+
+    @classmethod
+    def of(cls, data: Data) -> "Source":
+        """The source that a data spec asks for; most have nothing to ask."""
+        return cls()
 
     @abstractmethod
     def documents(self, split: str) -> Iterator[Document]:

@@ -9,8 +9,9 @@ from typing import Any
 
 from glasshouse import tokenizers
 from glasshouse.data import shards
-from glasshouse.data.documents import SPLITS, Source
+from glasshouse.data.documents import SPLITS, Document, Source
 from glasshouse.data.own_files import OwnFiles
+from glasshouse.data.own_pairs import OwnPairs
 from glasshouse.data.own_rows import OwnRows
 from glasshouse.data.sources.located import cache
 from glasshouse.records import atomic
@@ -40,6 +41,8 @@ class Prepared:
 def source_of(data: Data, columns: tuple[str, ...] = ()) -> Source:
     """Where a spec's documents come from; `columns` are what each must have besides its text."""
     if data.files:
+        if "target" in columns:
+            return OwnPairs(data.files, data.field, data.target, data.validation, data.test)
         if columns:
             return OwnRows(data.files, data.field, data.label, data.validation, data.test)
         return OwnFiles(data.files, data.field, data.validation, data.test)
@@ -51,7 +54,7 @@ def source_of(data: Data, columns: tuple[str, ...] = ()) -> Source:
                 f"data.source={data.source!r} has no {column} for each text; choose one that has ({', '.join(able)}), "
                 "or give your own: data.files=mine.tsv"
             )
-    return source()
+    return source.of(data)
 
 
 def prepare(
@@ -67,7 +70,7 @@ def prepare(
     """
     source = source_of(data, columns)
     fingerprint = source.fingerprint()
-    tokenizer = tokenizer or tokenizer_for(data, source, progress, specials)
+    tokenizer = tokenizer or tokenizer_for(data, source, progress, specials, columns)
     folder = _shards(source, fingerprint, tokenizer, progress, columns)
     splits = {split: shards.open_shard(folder, split) for split in SPLITS}
     labels = tuple(json.loads((folder / "labels.json").read_text(encoding="utf-8"))) if "label" in columns else ()
@@ -77,12 +80,17 @@ def prepare(
 
 
 def tokenizer_for(
-    data: Data, source: Source, progress: Progress = lambda what, share: None, specials: tuple[str, ...] = ()
+    data: Data,
+    source: Source,
+    progress: Progress = lambda what, share: None,
+    specials: tuple[str, ...] = (),
+    columns: tuple[str, ...] = (),
 ) -> Tokenizer:
     """The tokenizer that a data spec names, trained on the training documents alone."""
     if data.tokenizer_file:
         return tokenizers.load(data.tokenizer_file)
-    key = _key(source.fingerprint(), data.tokenizer, data.vocabulary, data.pattern, *specials)
+    both = ("target",) if "target" in columns else ()
+    key = _key(source.fingerprint(), data.tokenizer, data.vocabulary, data.pattern, *specials, *both)
     path = cache() / "tokenizers" / key / "tokenizer.json"
     if not path.exists():
         total = source.bytes("train")
@@ -94,6 +102,9 @@ def tokenizer_for(
                 if not document.continues:
                     yield END_OF_TEXT
                 yield document.text
+                for column in both:
+                    yield END_OF_TEXT
+                    yield document.fields[column]
                 done += len(document.text.encode())
                 progress("reading text", done / max(total, 1))
 
@@ -126,6 +137,11 @@ def _shards(source: Source, fingerprint: str, tokenizer: Tokenizer, progress: Pr
                     )
                 if "label" in columns:
                     _write_labels(temporary, source)
+                for split in SPLITS if "target" in columns else ():
+                    _write_targets(temporary, split, source, tokenizer)
+                for split in SPLITS if "picture" in columns else ():
+                    drawn = (document.picture for document in source.documents(split))
+                    shards.write_pictures(temporary, split, (picture for picture in drawn if picture is not None))
         except FileExistsError:
             if not folder.is_dir():  # else another process made the same shards meanwhile
                 raise DataError(f"cannot write token shards to {folder}: set GLASSHOUSE_CACHE to a folder") from None
@@ -154,6 +170,14 @@ def _write_labels(folder: Path, source: Source) -> None:
     for split, labels in found.items():
         shards.write_labels(folder, split, (names.index(label) for label in labels))
     atomic.write_text(folder / "labels.json", json.dumps(names))
+
+
+def _write_targets(folder: Path, split: str, source: Source, tokenizer: Tokenizer) -> None:
+    """Each document's translation as a shard of its own, and both texts as they were."""
+    pairs = [(document.text, document.fields["target"]) for document in source.documents(split)]
+    shards.write(folder, f"{split}.target", (Document(target) for _, target in pairs), tokenizer)
+    shards.write_originals(folder, split, (text for text, _ in pairs))
+    shards.write_originals(folder, f"{split}.target", (target for _, target in pairs))
 
 
 def _key(*what: Any) -> str:

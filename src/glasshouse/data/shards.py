@@ -2,7 +2,8 @@
 
 A document begins with the tokenizer's mark for that (ours have the end-of-text mark), so that its first token has something
 before it, and the last one is followed by a mark too. `NAME.tokens` holds the tokens, `NAME.starts` where each document
-begins, `NAME.json` the counts.
+begins, `NAME.json` the counts. Beside them may lie each document's class (`NAME.labels`), picture (`NAME.pictures.npy`), and
+translation: a shard of its own, with the texts as they were (`NAME.target.originals.json`), which tokens may not give back.
 """
 
 import json
@@ -49,6 +50,21 @@ class Shard:
     def labels(self) -> np.ndarray:
         """The class of each document, where the data have classes."""
         return np.fromfile(self.folder / f"{self.split}.labels", dtype="<i4")
+
+    @cached_property
+    def target(self) -> "Shard":
+        """The translation of each document, where the data have translations."""
+        return open_shard(self.folder, f"{self.split}.target")
+
+    @cached_property
+    def originals(self) -> list[str]:
+        """The texts as they were before they became tokens, where these were kept."""
+        return json.loads((self.folder / f"{self.split}.originals.json").read_text(encoding="utf-8"))
+
+    @cached_property
+    def pictures(self) -> np.ndarray:
+        """The picture (S, S, 3) of each document in bytes, where the data have pictures."""
+        return np.load(self.folder / f"{self.split}.pictures.npy", mmap_mode="r")
 
     def document(self, index: int) -> np.ndarray:
         """The tokens of one document, without its mark."""
@@ -105,6 +121,17 @@ def write(
 def write_labels(folder: Path, split: str, labels: Iterable[int]) -> None:
     """The class of each document, beside its tokens."""
     np.array(list(labels), dtype="<i4").tofile(folder / f"{split}.labels")
+
+
+def write_originals(folder: Path, split: str, texts: Iterable[str]) -> None:
+    """The texts themselves, beside their tokens."""
+    (folder / f"{split}.originals.json").write_text(json.dumps(list(texts), ensure_ascii=False), encoding="utf-8")
+
+
+def write_pictures(folder: Path, split: str, pictures: Iterable[np.ndarray]) -> None:
+    """The picture of each document, all of one size, beside its tokens."""
+    found = list(pictures)
+    np.save(folder / f"{split}.pictures.npy", np.stack(found) if found else np.zeros((0, 1, 1, 3), np.uint8))
 
 
 def open_shard(folder: Path, split: str) -> Shard:

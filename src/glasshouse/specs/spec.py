@@ -17,6 +17,7 @@ class Data:
     files: tuple[str, ...] = setting((), "your own text: plain, .gz, or JSON lines", instead_of="source")
     field: str = setting("text", "the field of a JSON line that holds the text")
     label: str = setting("label", "the field of a row that holds its class")
+    target: str = setting("target", "the field of a row that holds its translation")
     tokenizer: str = setting("byte-pair", "how text becomes tokens", family="tokenizer", instead_of="tokenizer_file")
     tokenizer_file: str = setting("", "a tokenizer.json to use as it is, instead of training one")
     vocabulary: int = setting(4096, "number of tokens (an upper bound for words and characters)", minimum=2)

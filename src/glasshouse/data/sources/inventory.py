@@ -8,6 +8,7 @@ from typing import Any
 from glasshouse.data.documents import SPLITS
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError
+from glasshouse.specs.spec import Data
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def get(name: str, progress: Callable[[float], None]) -> list[Path]:
 
 def splits(name: str) -> list[Split]:
     """Each split's documents and size, and how its text begins."""
-    source = _class(name)()
+    source = _class(name).of(Data())
     found = []
     for split in SPLITS:
         documents, size, beginning = 0, 0, ""
