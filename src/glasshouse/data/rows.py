@@ -39,7 +39,7 @@ def read(path: Path, columns: tuple[Column, Column]) -> Iterator[tuple[str, str]
 
 
 def homes(texts: Iterable[str], validation: float, test: float) -> dict[str, str]:
-    """The split of each different text: the shares of the texts in the order of a digest, so that equal ones stay together."""
+    """The split of each different text: shares of the texts in the order of a digest, so that equal ones stay together."""
     ordered = sorted(set(texts), key=lambda text: hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest())
     held = [max(1, round(len(ordered) * share)) if share else 0 for share in (validation, test)]
     if sum(held) >= len(ordered):
