@@ -9,12 +9,15 @@ from typing import Any
 __version__ = "0.1.0"
 
 _FUNCTIONS = (
+    "augment",
     "certify",
     "classify",
     "data_sets",
     "doctor",
     "evaluate",
     "export",
+    "features",
+    "few_shot",
     "get_data",
     "import_model",
     "list_runs",
@@ -27,6 +30,7 @@ _FUNCTIONS = (
     "sample",
     "train",
     "train_tokenizer",
+    "translate",
 )
 _PACKAGES = ("data", "inspection", "models", "parts", "runs", "tokenizers")
 

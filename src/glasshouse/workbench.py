@@ -12,18 +12,27 @@ from glasshouse import tokenizers
 from glasshouse.data import preparing
 from glasshouse.data.own_files import OwnFiles
 from glasshouse.data.sources import inventory
+from glasshouse.generation import augmenting
+from glasshouse.generation.augmenting import Augmented
+from glasshouse.generation.paraphrase import Paraphrase, paraphrase
+from glasshouse.generation.sampling import Sampling
 from glasshouse.generation.text import Completion
-from glasshouse.inspection import reporting
+from glasshouse.inspection import features as feature_trial
+from glasshouse.inspection import few_shot as few_shot_trial
+from glasshouse.inspection import labelled, reporting
+from glasshouse.inspection.features import Features
+from glasshouse.inspection.few_shot import FewShot
 from glasshouse.interop import imported, opening
 from glasshouse.laboratory import certificates
 from glasshouse.laboratory.certificates import Check
+from glasshouse.pages import figures
 from glasshouse.records import folder, machine, progress
-from glasshouse.runs.run import Run
+from glasshouse.runs.run import Run, Translation
 from glasshouse.specs import recipes as recipe_files
 from glasshouse.specs.errors import GlasshouseError, RunError
 from glasshouse.specs.recipes import Recipe
 from glasshouse.specs.spec import Data, Spec
-from glasshouse.training import devices, failure, loop
+from glasshouse.training import devices, failure, loop, starting
 from glasshouse.training import plan as planning
 from glasshouse.training.engine import load_weights
 from glasshouse.training.job import Job
@@ -43,7 +52,7 @@ def train(
 ) -> Run:
     """Train a recipe: `train("demo-lm", model={"position": "learned"})` or `train("demo-lm", "model.position=learned")`."""
     devices.pick(device)
-    spec = _with_absolute_paths(recipe_files.spec(recipe, overrides, **sections))
+    spec = spec_of(recipe, *overrides, **sections)
     path = Path(recipe)
     # A run's own spec.toml is named after its folder.
     run = folder.create(spec, name, path.parent.name if path.name == "spec.toml" and path.parent.name else path.stem)
@@ -54,6 +63,19 @@ def train(
         raise
 
 
+def spec_of(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
+    """The whole spec of a recipe with what is changed in it. A run to start from gives its model's shape and tokenizer."""
+    spec = recipe_files.spec(recipe, overrides, **sections)
+    if spec.training.start_from:
+        origin = starting.find(spec.training.start_from)
+        given = {"model": starting.shape(origin.spec()), "data": {}}
+        if origin.tokenizer_file.exists():
+            given["data"]["tokenizer_file"] = str(origin.tokenizer_file)
+        spec = recipe_files.spec(recipe, overrides, given, **sections)
+        spec = replace(spec, training=replace(spec.training, start_from=str(origin.path.absolute())))
+    return _with_absolute_paths(spec)
+
+
 def resume(run: str | PathLike[str], device: str = "auto") -> Run:
     """Continue a run that was interrupted, from its newest whole checkpoint to its end."""
     return _train(folder.find(run), device)
@@ -61,7 +83,7 @@ def resume(run: str | PathLike[str], device: str = "auto") -> Run:
 
 def plan(recipe: str = DEMO, *overrides: str, device: str = "auto", **sections: dict[str, Any]) -> Plan:
     """What a recipe would cost: parameters, FLOPs, memory and time."""
-    spec = recipe_files.spec(recipe, overrides, **sections)
+    spec = spec_of(recipe, *overrides, **sections)
     return planning.make(Job.of(spec, devices.pick(device)))
 
 
@@ -93,6 +115,80 @@ def sample(
 def classify(run: str | PathLike[str], texts: Sequence[str], device: str = "auto") -> list[dict[str, float]]:
     """The probability of each class for each text, likeliest first."""
     return Run(run, device).classify(texts)
+
+
+def translate(run: str | PathLike[str], texts: Sequence[str], device: str = "auto", **how: Any) -> list[list[Translation]]:
+    """The best translations of each text: beams, length_penalty, n_best, each_word."""
+    with progress.bar("translating") as bar:
+        return Run(run, device).translate(texts, progress=bar, **how)
+
+
+def features(
+    run: str | PathLike[str],
+    data: str,
+    pooling: str = "mean",
+    limit: int = 0,
+    field: str = "text",
+    label: str = "label",
+    device: str = "auto",
+) -> Features:
+    """What simple classifiers tell from a run's frozen features; `data` is a labelled data set or a file of rows."""
+    splits = {split: rows.sample(limit) for split, rows in labelled.read(data, field, label).items()}
+    with progress.bar("computing features") as bar:
+        return feature_trial.examine(Run(run, device), splits, pooling, bar)
+
+
+def few_shot(
+    run: str | PathLike[str],
+    data: str,
+    shots: Sequence[int] = (0, 1, 2, 4, 8),
+    examples: int = 200,
+    draws: int = 3,
+    template: str | None = None,
+    calibrate: bool = False,
+    output: str | PathLike[str] | None = None,
+    seed: int = 0,
+    field: str = "text",
+    label: str = "label",
+    device: str = "auto",
+) -> FewShot:
+    """How well a run that continues text classifies from examples in its context; `output` is a picture to draw."""
+    if output:
+        figures.check_path(output)
+    splits = labelled.read(data, field, label)
+    with progress.bar("asking") as bar:
+        form = template or few_shot_trial.TEMPLATE
+        found = few_shot_trial.measure(Run(run, device), splits, shots, examples, draws, form, calibrate, seed, bar)
+    if output:
+        few_shot_trial.draw(found, Path(output))
+    return found
+
+
+def augment(
+    run: str | PathLike[str],
+    file: str | PathLike[str],
+    output: str | PathLike[str],
+    copies: int = 2,
+    share: float = 0.15,
+    temperature: float = 1.0,
+    seed: int = 0,
+    field: str = "text",
+    label: str = "label",
+    device: str = "auto",
+) -> Augmented:
+    """Write the rows of a file and paraphrases of each, made by a masked-token run."""
+    sampling = Sampling(temperature=temperature, seed=seed)
+    augmenting.check(Path(file), Path(output))
+    opened = Run(run, device)
+    with progress.bar("paraphrasing") as bar:
+
+        def made(texts: Sequence[str]) -> list[list[Paraphrase]]:
+            context = opened.spec.data.context
+            return paraphrase(
+                opened.model, opened.tokenizer, texts, context, copies, share, sampling, progress=bar
+            )  # fmt: skip
+
+        return augmenting.augment(Path(file), Path(output), made, field, label)
 
 
 def report(run: str | PathLike[str], device: str = "auto") -> Path:

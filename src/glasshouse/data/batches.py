@@ -7,6 +7,8 @@ neither memory nor start-up grows with the data.
 import numpy as np
 
 _ROUNDS = 4
+# Batches whose examples are sorted by length together: enough that lengths in a batch hardly differ.
+POOL = 64
 
 
 def order(seed: int, step: int, batch: int, examples: int) -> tuple[np.ndarray, np.ndarray]:
@@ -14,6 +16,18 @@ def order(seed: int, step: int, batch: int, examples: int) -> tuple[np.ndarray, 
     places = np.arange(step * batch, (step + 1) * batch, dtype=np.uint64)
     epochs, places = np.divmod(places, np.uint64(examples))
     return epochs.astype(np.int64), permute(places, examples, seed, epochs)
+
+
+def order_by_length(seed: int, step: int, batch: int, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(epochs, examples) as `order` gives them, but a batch has examples of similar lengths, so that little is padding.
+
+    The examples of POOL batches together are sorted by length and cut into batches, which come in an order of their own.
+    """
+    pool = step // POOL
+    epochs, examples = order(seed, pool, batch * POOL, len(lengths))
+    by_length = np.argsort(lengths[examples], kind="stable").reshape(POOL, batch)
+    chosen = by_length[permute(np.array([step % POOL]), POOL, seed, np.array([pool]))[0]]
+    return epochs[chosen], examples[chosen]
 
 
 def permute(places: np.ndarray, size: int, seed: int, epochs: np.ndarray) -> np.ndarray:

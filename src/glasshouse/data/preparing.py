@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -138,7 +138,7 @@ def _shards(source: Source, fingerprint: str, tokenizer: Tokenizer, progress: Pr
                 if "label" in columns:
                     _write_labels(temporary, source)
                 for split in SPLITS if "target" in columns else ():
-                    _write_targets(temporary, split, source, tokenizer)
+                    write_targets(temporary, split, source.documents(split), tokenizer)
                 for split in SPLITS if "picture" in columns else ():
                     drawn = (document.picture for document in source.documents(split))
                     shards.write_pictures(temporary, split, (picture for picture in drawn if picture is not None))
@@ -172,9 +172,9 @@ def _write_labels(folder: Path, source: Source) -> None:
     atomic.write_text(folder / "labels.json", json.dumps(names))
 
 
-def _write_targets(folder: Path, split: str, source: Source, tokenizer: Tokenizer) -> None:
+def write_targets(folder: Path, split: str, documents: Iterable[Document], tokenizer: Tokenizer) -> None:
     """Each document's translation as a shard of its own, and both texts as they were."""
-    pairs = [(document.text, document.fields["target"]) for document in source.documents(split)]
+    pairs = [(document.text, document.fields["target"]) for document in documents]
     shards.write(folder, f"{split}.target", (Document(target) for _, target in pairs), tokenizer)
     shards.write_originals(folder, split, (text for text, _ in pairs))
     shards.write_originals(folder, f"{split}.target", (target for _, target in pairs))

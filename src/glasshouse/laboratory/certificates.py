@@ -237,7 +237,14 @@ def _engine(bench: Bench, accumulate: int = 1) -> Engine:
         elif isinstance(getattr(module, "dropout", None), float):
             module.dropout = 0.0  # type: ignore[assignment]
     training = replace(
-        bench.spec.training, batch=ROWS, accumulate=accumulate, compile=False, precision="fp32", learning_rate=1e-3
+        bench.spec.training,
+        batch=ROWS,
+        accumulate=accumulate,
+        compile=False,
+        precision="fp32",
+        learning_rate=1e-3,
+        freeze="none",
+        lora_rank=0,
     )
     catalogue.check("optimiser", training.optimiser, "training.optimiser")
     task: Any = Rehearsal(bench.model, min(LENGTH, bench.spec.data.context))

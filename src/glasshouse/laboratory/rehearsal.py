@@ -25,6 +25,9 @@ class Rehearsal:
     def examples(self, shard: None) -> int:
         return EXAMPLES
 
+    def lengths(self, shard: None) -> None:
+        return None
+
     def batch(self, shard: None, seed: int, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         rows = []
         for epoch, example in zip(epochs, examples, strict=True):

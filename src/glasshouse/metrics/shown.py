@@ -5,15 +5,19 @@ SHOWN = {
     "accuracy": ("accuracy", "{:.2%}"),
     "majority": ("always the commonest", "{:.2%}"),
     "macro_f1": ("macro F1", "{:.3f}"),
+    "bleu": ("BLEU", "{:.2f}"),
+    "chrf": ("chrF", "{:.2f}"),
+    "exact": ("exactly right", "{:.2%}"),
     "perplexity": ("perplexity", "{:.2f}"),
     "bits_per_byte": ("bits per byte", "{:.4f}"),
     "loss": ("loss", "{:.4f}"),
     "tokens": ("tokens", "{:,.0f}"),
+    "translated": ("translated", "{:,.0f}"),
     "examples": ("examples", "{:,.0f}"),
     "unknown_share": ("unknown", "{:.2%}"),
 }
 # What a list of runs, a headline and a line of progress have room for.
-CHIEF = ("accuracy", "perplexity", "bits_per_byte")
+CHIEF = ("accuracy", "bleu", "exact", "perplexity", "bits_per_byte")
 
 
 def name(metric: str) -> str:

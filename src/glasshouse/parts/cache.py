@@ -73,6 +73,12 @@ class Cache:
         for own, new in zip(self.layers, other.layers, strict=True):
             own.keys[index], own.values[index] = new.keys, new.values
 
+    def move_rows(self, index: Tensor, slots: int) -> None:
+        """Row i becomes what row `index[i]` was, in the first slots; sources stay."""
+        for layer in self.layers:
+            layer.keys[:, :, :slots] = layer.keys[index, :, :slots]
+            layer.values[:, :, :slots] = layer.values[index, :, :slots]
+
     def upto(self, slots: int) -> "Cache":
         """A view of the first slots only, so that attention does not read what nobody has reached."""
         layers = [LayerCache(layer.keys[:, :, :slots], layer.values[:, :, :slots], layer.source) for layer in self.layers]

@@ -92,6 +92,17 @@ def newest(checkpoints: Path, complain: Callable[[str], None], delete: bool = Fa
     return None
 
 
+def best(checkpoints: Path, complain: Callable[[str], None]) -> Checkpoint | None:
+    """The checkpoint that did best in validation, or the newest whole one where nothing was validated or it is damaged."""
+    saved = newest(checkpoints, complain)
+    if saved and (known := saved.values["best"]):
+        try:
+            return load(checkpoints, int(known["step"]))
+        except RunError as error:
+            complain(f"{error}; the newest one is used")
+    return saved
+
+
 def clean(checkpoints: Path) -> None:
     """Delete what a killed process left unfinished. Call it only while holding the run's lock."""
     if checkpoints.is_dir():

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from os import PathLike
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from glasshouse import models, tokenizers
 from glasshouse.data import preparing, shards
 from glasshouse.generation import text as texts
+from glasshouse.generation.beam import Beams
 from glasshouse.generation.sampling import Sampling
 from glasshouse.generation.text import Completion, Piece
 from glasshouse.models.dual_encoder import DualEncoder
@@ -30,9 +31,27 @@ from glasshouse.specs.errors import DataError, GlasshouseError, RunError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Task
 from glasshouse.tasks.classify import Classify, padded
+from glasshouse.tasks.translate import Translate
 from glasshouse.tokenizers import Tokenizer
-from glasshouse.training import devices, precision
-from glasshouse.training.engine import load_weights
+from glasshouse.training import devices, precision, starting
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A translation, what it scored (log-probability / length to the length penalty), and whether its source was cut."""
+
+    text: str
+    score: float
+    cut: bool = False
+
+    @classmethod
+    def joined(cls, parts: Sequence["Translation"]) -> "Translation":
+        """Of a text whose words were translated one by one."""
+        scores = [part.score for part in parts] or [0.0]
+        return cls(" ".join(part.text for part in parts), sum(scores) / len(scores), any(part.cut for part in parts))
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class Run:
@@ -71,15 +90,11 @@ class Run:
     @cached_property
     def model(self) -> nn.Module:
         """The model with its best weights by validation loss, or its latest where nothing was validated."""
-        saved = checkpoint.newest(self.folder.checkpoints, complain=say)
+        saved = checkpoint.best(self.folder.checkpoints, complain=say)
         if saved is None:
             raise RunError(f"{self.name} has no checkpoint yet; {self._remedy()}")
-        if best := saved.values["best"]:
-            try:
-                saved = checkpoint.load(self.folder.checkpoints, int(best["step"]))
-            except RunError as error:
-                say(f"{error}; the newest one is used")
-        return self._model_with(saved.groups["model"], f"the checkpoint of step {saved.step}")
+        where = f"the checkpoint of step {saved.step}"
+        return starting.opened(self.folder, self.spec, saved.groups["model"], where).to(self.device).eval()
 
     def sample(self, prompt: str | Sequence[str] = "", count: int = 1, **how: Any) -> list[Completion]:
         """Continue a prompt, or several. See `stream` for how."""
@@ -159,12 +174,49 @@ class Run:
                 found.append(dict(sorted(pairs, key=lambda pair: -pair[1])))
         return found
 
+    @torch.inference_mode()
+    def translate(
+        self,
+        texts: Sequence[str],
+        beams: int | None = None,
+        length_penalty: float | None = None,
+        n_best: int = 1,
+        each_word: bool | None = None,
+        batch: int = 32,
+        progress: Callable[[float], None] = lambda share: None,
+    ) -> list[list[Translation]]:
+        """The best translations of each text, best first; by default as the spec's evaluation translates."""
+        task, settings = self.task, self.spec.evaluation
+        if not isinstance(task, Translate):
+            raise GlasshouseError(f"{self.name} does not translate: its task is {self.spec.task!r}, not 'translate'")
+        if settings.each_word if each_word is None else each_word:
+            words = sorted({word for text in texts for word in text.split()})
+            known = dict(zip(words, self.translate(words, beams, length_penalty, 1, False, batch, progress), strict=True))
+            return [[Translation.joined([known[word][0] for word in text.split()])] for text in texts]
+        count = beams or max(settings.beams, n_best)
+        if not 1 <= n_best <= count:
+            raise GlasshouseError(
+                f"n_best={n_best} is not possible with beams={count}: choose between 1 and as many as beams"
+            )
+        rules = Beams(count, settings.length_penalty if length_penalty is None else length_penalty, task.rooms[1])
+        sources = [self.tokenizer.encode(text, specials=False).tolist() for text in texts]
+        order = sorted(range(len(texts)), key=lambda index: len(sources[index]))
+        found: list[list[Translation]] = [[] for _ in texts]
+        for begin in range(0, len(order), batch):
+            index = order[begin : begin + batch]
+            for place, best in zip(index, task.search(self.model, [sources[i] for i in index], rules), strict=True):
+                cut = len(sources[place]) > task.rooms[0]
+                found[place] = [Translation(self.tokenizer.decode(h.tokens), h.score, cut) for h in best[:n_best]]
+            progress(min(begin + batch, len(order)) / len(order))
+        return found
+
     @cached_property
     def continues_text(self) -> bool:
         """Whether the model says what follows a text, so that it can be sampled; known before it has weights."""
         task: Task = catalogue.find("task", self.spec.task, "task").of(self.spec)
         model = models.check(task.draft(self.spec.model), self.spec.data.context)
-        return isinstance(getattr(model, "head", None), NextTokenHead) and hasattr(model, "features")
+        writes = isinstance(getattr(model, "head", None), NextTokenHead) and hasattr(model, "features")
+        return writes and self.spec.task != "translate"
 
     @torch.inference_mode()
     def embed(self, texts: Sequence[str], pooling: str | None = None, batch: int = 32) -> Tensor:
@@ -208,6 +260,8 @@ class Run:
         alone = replace(self.spec.data, files=(str(path),), source="", validation=0.0, test=0.0)
         source = preparing.source_of(alone, self.task.columns)
         shard = shards.write(temporary, "given", source.documents("train"), self.tokenizer)
+        if "target" in self.task.columns:
+            preparing.write_targets(temporary, "given", source.documents("train"), self.tokenizer)
         if isinstance(self.task, Classify):
             shards.write_labels(temporary, "given", [self._class(d.fields["label"]) for d in source.documents("train")])
         if shard.tokens_count < 2:
@@ -239,11 +293,6 @@ class Run:
     def vocabulary(self) -> int:
         """How many tokens the model knows: its tokenizer's, or, of an imported model, as many as it came with."""
         return int(self.facts.get("vocabulary", 0)) or self.tokenizer.vocabulary
-
-    def _model_with(self, tensors: checkpoint.Tensors, where: str) -> nn.Module:
-        model = models.build(self.spec.model, self.vocabulary, self.spec.data.context)
-        load_weights(model, tensors, where)
-        return model.to(self.device).eval()
 
     def __repr__(self) -> str:
         return f"Run({self.name!r}, {self.folder.status()})"

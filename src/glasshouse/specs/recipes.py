@@ -51,6 +51,11 @@ def tables_of(recipe: str) -> dict[str, Any]:
     return every()[recipe].tables
 
 
-def spec(recipe: str, overrides: tuple[str, ...] | list[str] = (), **sections: Any) -> Spec:
-    """The checked spec of a recipe, with overrides as text (`"model.width=64"`) or sections (`model={"width": 64}`)."""
-    return reading.override(reading.unchecked(tables_of(recipe), sections), overrides)
+def spec(
+    recipe: str, overrides: tuple[str, ...] | list[str] = (), given: dict[str, Any] | None = None, **sections: Any
+) -> Spec:
+    """The checked spec of a recipe, with overrides as text (`"model.width=64"`) or sections (`model={"width": 64}`).
+
+    Tables that are `given` by something else, such as a run to start from, win over the recipe and yield to the overrides.
+    """
+    return reading.override(reading.unchecked(tables_of(recipe), given or {}, sections), overrides)

@@ -32,6 +32,19 @@ def check(spec: Spec) -> None:
             f"training.accumulate={training.accumulate} does not divide training.batch={training.batch}; "
             "the batch is computed in that many equal parts"
         )
+    if training.lora_rank and training.freeze == "gradual":
+        raise SpecError(
+            f"training.lora_rank={training.lora_rank} keeps everything but the head frozen, and training.freeze='gradual' "
+            "thaws it; choose one of them"
+        )
+    if spec.task != "translate":
+        for name, value, usual in (
+            ("training.label_smoothing", training.label_smoothing, 0.0),
+            ("training.loss_on", training.loss_on, "target"),
+            ("evaluation.each_word", spec.evaluation.each_word, False),
+        ):
+            if value != usual:
+                raise SpecError(f"{name}={value!r} is for task='translate', and this task is {spec.task!r}; leave it out")
     if spec.evaluation.stride > data.context:
         raise SpecError(
             f"evaluation.stride={spec.evaluation.stride} is more than data.context={data.context}; "

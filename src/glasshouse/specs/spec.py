@@ -105,6 +105,24 @@ class Training:
     beta1: float = setting(0.9, "AdamW's memory of the gradient", minimum=0, maximum=0.9999)
     beta2: float = setting(0.99, "AdamW's memory of its square", minimum=0, maximum=0.99999)
     weight_decay: float = setting(0.1, "pull of matrices towards zero", minimum=0)
+    label_smoothing: float = setting(
+        0.0, "share of a target's probability spread over all tokens (translate)", minimum=0, maximum=0.9
+    )
+    loss_on: str = setting(
+        "target", "a decoder alone that translates learns from the target, or from all", choices=("target", "all")
+    )
+    class_weights: tuple[str, ...] = setting((), "what classes count in a classifier's loss: [balanced], or [name=2]")
+    start_from: str = setting("", "a run whose weights to begin with; its shape and tokenizer are taken over too")
+    freeze: str = setting(
+        "none",
+        "what is not trained: all below the head, or that until it thaws from the top down",
+        choices=("none", "encoder", "gradual"),
+    )
+    thawed: float = setting(0.5, "share of the steps after which all is thawed (freeze=gradual)", minimum=0, maximum=1)
+    layer_decay: float = setting(1.0, "learning rate of a block as a share of the block's above it", minimum=0, maximum=1)
+    lora_rank: int = setting(0, "rank of low-rank adapters, all else but the head frozen; 0 means none", minimum=0)
+    lora_alpha: float = setting(16.0, "adapters are scaled by this / rank", minimum=0)
+    lora_targets: tuple[str, ...] = setting(("projection", "output"), "matrices of a block that get adapters")
     clip: float = setting(1.0, "largest gradient norm; 0 means no clipping", minimum=0)
     seed: int = setting(0, "decides initial weights, data order and dropout", minimum=0, maximum=2**31 - 1)
     precision: str = setting("auto", "auto measures and says what it chose", choices=("auto", "fp32", "bf16"))
@@ -122,8 +140,11 @@ class Evaluation:
     batch: int = setting(32, "sequences at a time", minimum=1)
     tokens: int = setting(0, "most validation tokens used during training; 0 means all", minimum=0)
     stride: int = setting(0, "tokens newly scored per window at the end; 0 means half the context", minimum=0)
-    prompts: tuple[str, ...] = setting((), "what the report's samples continue")
+    prompts: tuple[str, ...] = setting((), "what the report's samples continue, or translate")
     sample_tokens: int = setting(60, "tokens of each such sample", minimum=1)
+    beams: int = setting(1, "translations kept at each step when the best weights are measured; 1 is greedy", minimum=1)
+    length_penalty: float = setting(1.0, "beams are compared by log-probability / length to this power", minimum=0)
+    each_word: bool = setting(False, "translate a text word by word")
 
 
 @dataclass(frozen=True)

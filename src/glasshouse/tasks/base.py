@@ -15,6 +15,8 @@ from glasshouse.tokenizers import Tokenizer
 # Named tensors whose first axis is the example, so that any task's batch can be cut into parts.
 Batch = dict[str, Tensor]
 Forward = Callable[..., Tensor]
+# What a target says of a token that is not asked about.
+IGNORED = -100
 
 
 class Task(ABC):
@@ -58,6 +60,10 @@ class Task(ABC):
     @abstractmethod
     def batch(self, shard: Shard, seed: int, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         """These examples, on the CPU. Depends on nothing but the arguments."""
+
+    def lengths(self, shard: Shard) -> np.ndarray | None:
+        """How long each example is, where batches should be of similar lengths; None where all are alike."""
+        return None
 
     @abstractmethod
     def count(self, batch: Batch) -> int:

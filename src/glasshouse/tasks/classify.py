@@ -3,7 +3,7 @@
 A batch holds whole texts, cut to the context and padded at the end to the longest of them; padding is hidden from the model.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from glasshouse.metrics.classification import confusion, scores
 from glasshouse.models.heads.classifier import ClassifierHead
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import Evaluation, Model, Spec
+from glasshouse.tasks import class_weights
 from glasshouse.tasks.base import Batch, Forward, Task
 from glasshouse.tokenizers import Tokenizer
 
@@ -32,18 +33,24 @@ def padded(texts: Sequence[Sequence[int]], frame: tuple[list[int], list[int]], c
 
 
 class Classify(Task):
-    """Cross-entropy of each text's class. The best checkpoint is that of the fewest errors."""
+    """Cross-entropy of each text's class. The best checkpoint is that of the fewest errors.
+
+    Class weights act on the loss that is trained on, and on nothing that is measured.
+    """
 
     criterion = "error"
     columns = ("label",)
 
-    def __init__(self, context: int, labels: tuple[str, ...] = ()) -> None:
+    def __init__(self, context: int, labels: tuple[str, ...] = (), weights: tuple[str, ...] = ()) -> None:
         self.context, self.labels = context, labels
         self.frame: tuple[list[int], list[int]] = ([], [])
+        self.asked_weights = weights
+        self.weights: Tensor | None = None  # (classes), known once the data are
+        class_weights.read(weights)
 
     @classmethod
     def of(cls, spec: Spec) -> "Classify":
-        return cls(spec.data.context)
+        return cls(spec.data.context, weights=spec.training.class_weights)
 
     def draft(self, model: Model) -> Model:
         if model.head.kind not in ("", "classifier"):
@@ -71,6 +78,9 @@ class Classify(Task):
         self.know(prepared.tokenizer, labels)
         if not prepared.splits["train"].documents:
             raise DataError("there is no text to train on; give more rows, or hold out fewer")
+        if self.asked_weights:
+            counts = np.bincount(prepared.splits["train"].labels, minlength=len(labels))
+            self.weights = torch.from_numpy(class_weights.weigh(self.asked_weights, labels, counts)).float()
         return replace(self.draft(model), head=replace(self.draft(model).head, classes=len(labels)))
 
     def examples(self, shard: Shard) -> int:
@@ -78,14 +88,17 @@ class Classify(Task):
 
     def batch(self, shard: Shard, seed: int, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         texts = [shard.document(int(index)).tolist() for index in examples]
-        labels = np.asarray(shard.labels[examples], np.int64)
-        return {**padded(texts, self.frame, self.context), "labels": torch.from_numpy(labels)}
+        labels = torch.from_numpy(np.asarray(shard.labels[examples], np.int64))
+        batch = {**padded(texts, self.frame, self.context), "labels": labels}
+        return batch if self.weights is None else {**batch, "weights": self.weights[labels]}
 
     def count(self, batch: Batch) -> int:
         return len(batch["labels"])
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         logits = model(batch["tokens"], lengths=batch["lengths"])
+        if "weights" in batch:
+            return (F.cross_entropy(logits.float(), batch["labels"], reduction="none") * batch["weights"]).sum()
         return F.cross_entropy(logits.float(), batch["labels"], reduction="sum")
 
     def tokens(self, batch: int) -> int:
@@ -113,23 +126,34 @@ class Classify(Task):
         whole: bool,
         progress: Callable[[float], None] = lambda share: None,
     ) -> dict[str, float]:
-        device = next(model.parameters()).device
         table = np.zeros((len(self.labels), len(self.labels)), np.int64)
-        nats, was_training = 0.0, model.training
+        nats = 0.0
+        for index, logits in self._read(model, shard, np.arange(shard.documents), settings.batch):
+            truth = np.asarray(shard.labels[index], np.int64)
+            nats += float(F.cross_entropy(logits, torch.from_numpy(truth).to(logits.device), reduction="sum"))
+            table += confusion(truth, logits.argmax(-1).cpu().numpy(), len(self.labels))
+            progress((index[-1] + 1) / shard.documents)
+        return {"loss": nats / shard.documents, **scores(table, self.labels)}
+
+    def probabilities(self, model: nn.Module, shard: Shard, examples: np.ndarray, batch: int) -> np.ndarray:
+        """The probability of every class (a column), for some examples of a split (a row each)."""
+        found = [logits.softmax(-1).cpu().numpy() for _, logits in self._read(model, shard, examples, batch)]
+        return np.concatenate(found) if found else np.zeros((0, len(self.labels)), np.float32)
+
+    def _read(self, model: nn.Module, shard: Shard, examples: np.ndarray, batch: int) -> Iterator[tuple[np.ndarray, Tensor]]:
+        """(examples, their logits), some at a time, of the model as it is when it does not train."""
+        device, was_training = next(model.parameters()).device, model.training
         model.eval()
         try:
-            with torch.inference_mode():
-                for begin in range(0, shard.documents, settings.batch):
-                    index = np.arange(begin, min(begin + settings.batch, shard.documents))
-                    batch = {name: value.to(device) for name, value in self.batch(shard, 0, index * 0, index).items()}
-                    logits = model(batch["tokens"], lengths=batch["lengths"]).float()
-                    nats += float(F.cross_entropy(logits, batch["labels"], reduction="sum"))
-                    answers = logits.argmax(-1).cpu().numpy()
-                    table += confusion(np.asarray(shard.labels[index], np.int64), answers, len(self.labels))
-                    progress((index[-1] + 1) / shard.documents)
+            for begin in range(0, len(examples), batch):
+                index = examples[begin : begin + batch]
+                texts = self.batch(shard, 0, index * 0, index)
+                # Not around the yield, where it would still hold in whoever asks for the logits.
+                with torch.inference_mode():
+                    logits = model(texts["tokens"].to(device), lengths=texts["lengths"].to(device)).float()
+                yield index, logits
         finally:
             model.train(was_training)
-        return {"loss": nats / shard.documents, **scores(table, self.labels)}
 
     def cut(self, shard: Shard) -> int:
         """How many texts are longer than the context, and so are read in part."""

@@ -20,13 +20,11 @@ from glasshouse.models.heads.masked_token import MaskedTokenHead
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import Evaluation, Model, Spec
 from glasshouse.tasks import windows
-from glasshouse.tasks.base import Batch, Forward, Task
+from glasshouse.tasks.base import IGNORED, Batch, Forward, Task
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.base import MASK
 
 CHOSEN, MASKED, SWAPPED = 0.15, 0.8, 0.1
-# What a target says of a token that is not asked about.
-IGNORED = -100
 # Draws of what is hidden, when the best weights are measured: one draw asks about 15 % of the text.
 DRAWS = 4
 

@@ -16,6 +16,7 @@ from glasshouse.tokenizers.files import write_document
 END_OF_TEXT: Final = "<|endoftext|>"
 UNKNOWN: Final = "<unk>"
 MASK: Final = "<|mask|>"
+TRANSLATE: Final = "<|translate|>"
 # What others call the token that stands for a hidden one.
 MASKS: Final = (MASK, "[MASK]", "<mask>")
 

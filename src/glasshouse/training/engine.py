@@ -19,6 +19,7 @@ from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Batch, Task
 from glasshouse.training import optimisers, precision, schedules
+from glasshouse.training.freezing import Thaw
 
 
 class NotFinite(Exception):
@@ -44,10 +45,11 @@ class Engine:
     def __init__(self, spec: Spec, steps: int, task: Task, model: nn.Module, train: Shard, device: torch.device) -> None:
         self.spec, self.steps, self.task, self.train, self.device = spec, steps, task, train, device
         self.model = model.to(device).train()
+        self.thaw = Thaw(self.model, spec.training, steps)
         # The loss is compiled with the model, so that the logits need not be written out for it in float32.
         self.loss_sum = torch.compile(task.loss_sum) if spec.training.compile else task.loss_sum
         self.optimiser = catalogue.find("optimiser", spec.training.optimiser).build(self.model, spec.training)
-        self.examples = task.examples(train)
+        self.examples, self.lengths = task.examples(train), task.lengths(train)
         # On an accelerator a check would wait for the device, so a bad step latches there: the fused optimiser skips
         # every update from then on, and the loop reads the latch now and then.
         self.first_bad = torch.full((), -1.0, device=device)
@@ -58,15 +60,19 @@ class Engine:
     def batch(self, step: int) -> Batch:
         """The batch of a step, on the CPU."""
         training = self.spec.training
-        epochs, examples = batches.order(training.seed, step, training.batch, self.examples)
+        if self.lengths is None:
+            epochs, examples = batches.order(training.seed, step, training.batch, self.examples)
+        else:
+            epochs, examples = batches.order_by_length(training.seed, step, training.batch, self.lengths)
         return self.task.batch(self.train, training.seed, epochs, examples)
 
     def step(self, step: int) -> Taken:
         """One optimiser step. Raises NotFinite (on an accelerator, from `check`) and leaves the weights as they were."""
         training = self.spec.training
+        self.thaw.apply(step)
         learning_rate = schedules.rate(training, step, self.steps)
         for group in self.optimiser.param_groups:
-            group["lr"] = learning_rate
+            group["lr"] = learning_rate * group.get("pace", 1.0)
         loss = self.gradients(step, self.batch(step))
         limit = training.clip or float("inf")
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), limit)

@@ -4,18 +4,22 @@ import math
 from dataclasses import dataclass, replace
 
 import torch
+from torch import nn
 
 from glasshouse import models
 from glasshouse.data import preparing
 from glasshouse.data.preparing import Prepared
 from glasshouse.parts.laws import demand
 from glasshouse.records import progress
+from glasshouse.records.checkpoint import Tensors
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Task
 from glasshouse.tokenizers import Tokenizer
+from glasshouse.training import lora, starting
 from glasshouse.training.engine import Engine
+from glasshouse.training.starting import Loaded
 
 
 @dataclass(frozen=True)
@@ -28,14 +32,16 @@ class Job:
     steps: int
     device: torch.device
     notes: tuple[str, ...] = ()
+    start: Tensors | None = None
+    loaded: Loaded | None = None
 
     @classmethod
     def of(cls, spec: Spec, device: torch.device, tokenizer: Tokenizer | None = None) -> "Job":
         """Check that the parts fit together, then make the text ready, showing progress where that takes a while."""
         if not spec.data.source and not spec.data.files:
             raise SpecError(
-                "this spec has neither text nor steps: it is of an imported model, which cannot be trained further yet; "
-                "a new one of its shape can: glasshouse train PATH/spec.toml data.files=mine.txt training.steps=500"
+                "this spec has neither text nor steps: it is of an imported model; train it further with: "
+                "glasshouse train language-model training.start_from=RUN data.files=mine.txt"
             )
         task: Task = catalogue.find("task", spec.task, "task").of(spec)
         task.fits(models.check(task.draft(spec.model), spec.data.context), spec.model.kind)
@@ -53,12 +59,25 @@ class Job:
         for split, shard in prepared.splits.items():
             if cut := task.cut(shard):
                 notes.append(f"{cut} of {shard.documents} {split} texts are longer than data.context and are cut")
-        return cls(spec, prepared, task, steps, device, tuple(notes))
+        job = cls(spec, prepared, task, steps, device, tuple(notes))
+        if not training.start_from:
+            return job
+        origin = starting.find(training.start_from)
+        tensors = starting.plain_weights(origin)
+        loaded = starting.load(job._model(), tensors)
+        return replace(job, start=tensors, loaded=loaded, notes=(*notes, loaded.note(origin.name)))
 
     def engine(self, precision: str | None = None) -> Engine:
         """A new engine with the spec's initial weights."""
         spec = self.spec
         if precision:
             spec = replace(spec, training=replace(spec.training, precision=precision))
-        model = models.build(spec.model, self.prepared.tokenizer.vocabulary, spec.data.context, spec.training.seed)
+        model = self._model()
+        if self.start is not None:
+            starting.load(model, self.start)
+        lora.attach(model, spec.training)
         return Engine(spec, self.steps, self.task, model, self.prepared.splits["train"], self.device)
+
+    def _model(self) -> nn.Module:
+        spec = self.spec
+        return models.build(spec.model, self.prepared.tokenizer.vocabulary, spec.data.context, spec.training.seed)

@@ -82,6 +82,8 @@ def _open(run: RunFolder, device: Any) -> tuple[Job, Checkpoint | None]:
         spec = replace(job.spec, training=replace(spec.training, **chosen))  # type: ignore[arg-type]
         write_text(run.spec_file, reading.to_toml(spec))
         run.record(plan=planned.facts(), data=job.prepared.fingerprint, labels=list(job.prepared.labels))
+        if job.loaded:
+            run.record(start=job.loaded.facts())
         for note in planned.notes:
             say(note)
         job = replace(job, spec=spec)
@@ -110,6 +112,8 @@ class _Loop:
         self.run, self.job, self.engine, self.progress = run, job, engine, progress
         self.pending: list[tuple[int, Taken]] = []
         self.clock = time.perf_counter()
+        # Time and number of this process's steps alone, evaluations and checkpoints left out.
+        self.stepped, self.steps_taken = 0.0, 0
 
     def go(self) -> None:
         """Take the steps that are left."""
@@ -152,7 +156,10 @@ class _Loop:
         self.engine.check()
         tokens = self.job.task.tokens(self.job.spec.training.batch) * len(self.pending)
         losses = [(step, float(taken.loss), float(taken.gradient_norm), taken.learning_rate) for step, taken in self.pending]
-        speed = tokens / self._lap()
+        lap = self._lap()
+        speed = tokens / lap
+        self.stepped += lap
+        self.steps_taken += len(self.pending)
         for step, loss, norm, rate in losses:
             self._log(step, {"loss": loss, "gradient_norm": norm, "learning_rate": rate, "tokens_per_second": speed})
         self.display.step(self.progress.step, losses[-1][1], speed)
@@ -199,6 +206,7 @@ class _Loop:
         outcome: dict[str, Any] = {
             "seconds": self.progress.seconds,
             "memory": peak.bytes_since_reset(self.engine.device),
+            "batches_per_second": self.steps_taken / self.stepped if self.stepped else 0.0,
         }
         if self.progress.best:
             try:

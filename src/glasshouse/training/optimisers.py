@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.specs.spec import Training
+from glasshouse.training.freezing import depths
 
 
 class AdamW:
@@ -11,11 +12,15 @@ class AdamW:
 
     @staticmethod
     def build(model: nn.Module, training: Training) -> torch.optim.Optimizer:
-        matrices = [p for p in model.parameters() if p.dim() >= 2]
-        others = [p for p in model.parameters() if p.dim() < 2]
-        groups = [{"params": matrices, "weight_decay": training.weight_decay}, {"params": others, "weight_decay": 0.0}]
+        groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+        known = depths(model)
+        top = max(known.values(), default=0)
+        for name, parameter in model.named_parameters():
+            # A group's learning rate is the schedule's times its pace.
+            pace = training.layer_decay ** (top - known[name])
+            groups.setdefault((training.weight_decay if parameter.dim() >= 2 else 0.0, pace), []).append(parameter)
         return torch.optim.AdamW(
-            [group for group in groups if group["params"]],
+            [{"params": params, "weight_decay": decay, "pace": pace} for (decay, pace), params in groups.items()],
             lr=training.learning_rate,
             betas=(training.beta1, training.beta2),
             fused=True,

@@ -20,8 +20,9 @@ from glasshouse.models import counts
 from glasshouse.pages.text import size
 from glasshouse.records import machine
 from glasshouse.specs.errors import SpecError
-from glasshouse.training import devices, precision
+from glasshouse.training import devices, lora, precision
 from glasshouse.training.engine import Engine, NotFinite
+from glasshouse.training.freezing import Thaw, trained_parameters
 from glasshouse.training.job import Job
 
 # A trial is long enough to be a fair sample of a noisy machine and short enough not to be noticed.
@@ -133,6 +134,9 @@ def memory(job: Job, chosen: str) -> dict[str, int]:
     saved: dict[int, int] = {}
     with FakeTensorMode(allow_non_fake_inputs=True):
         model = models.assemble(spec.model, job.prepared.tokenizer.vocabulary, spec.data.context)
+        lora.attach(model, spec.training)
+        # At its largest: a gradual thaw ends with everything.
+        Thaw(model, spec.training, job.steps).apply(job.steps)
         weights = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
 
         def keep(tensor: Tensor) -> Tensor:
@@ -145,12 +149,12 @@ def memory(job: Job, chosen: str) -> dict[str, int]:
         hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
         with hooks, precision.context(chosen, torch.device("cpu")):
             job.task.loss_sum(model, batch)
-    parameters = counts.parameters(model) * 4
+    parameters, trained = counts.parameters(model) * 4, trained_parameters(model) * 4
     logits = job.task.answers(rows, job.prepared.tokenizer.vocabulary) * 4
     return {
         "weights": parameters,
-        "gradients": parameters,
-        "optimiser": 2 * parameters,
+        "gradients": trained,
+        "optimiser": 2 * trained,
         "activations": sum(saved.values()),
         # The loss's backward pass forms the logits' gradient beside the saved log-probabilities.
         "loss gradient": logits,

@@ -1,0 +1,109 @@
+"""Starting from another run: its weights, matched by name, and its shape. Any run can start from any other."""
+
+from dataclasses import asdict, dataclass, fields
+
+import torch
+from torch import nn
+
+from glasshouse import models, tokenizers
+from glasshouse.records import checkpoint, folder
+from glasshouse.records.checkpoint import Tensors
+from glasshouse.records.folder import RunFolder
+from glasshouse.records.progress import say
+from glasshouse.specs.errors import RunError
+from glasshouse.specs.spec import Model, Spec
+from glasshouse.training import lora
+from glasshouse.training.engine import load_weights
+
+# What a model does with features, or how it is trained, is the new run's own; its other settings are the old run's.
+OWN = ("head", "image", "dropout", "initialisation")
+# Towers that another kind of model has under a name of their own.
+TOWERS = ("encoder.", "text.")
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Names of tensors: taken over whole, taken over as far as they fit, left behind in the old run, new in this one."""
+
+    loaded: tuple[str, ...]
+    partly: tuple[str, ...]
+    left: tuple[str, ...]
+    new: tuple[str, ...]
+
+    def facts(self) -> dict[str, list[str]]:
+        return {name: list(names) for name, names in asdict(self).items()}
+
+    def note(self, run: str) -> str:
+        """One line for people."""
+        parts = [f"{len(self.loaded)} tensors loaded"]
+        for what, names in (("fitted in part", self.partly), ("left behind", self.left), ("new", self.new)):
+            if names:
+                some = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+                parts.append(f"{len(names)} {what} ({some})")
+        return f"started from {run}: {'; '.join(parts)}"
+
+
+def shape(spec: Spec) -> dict[str, object]:
+    """The settings of a run's model that a model which starts from it must share, as a table."""
+    return {field.name: getattr(spec.model, field.name) for field in fields(Model) if field.name not in OWN}
+
+
+def plain_weights(run: RunFolder) -> Tensors:
+    """A run's best weights, or its newest where nothing was validated, with what adapters learned in their matrices."""
+    saved = checkpoint.best(run.checkpoints, complain=say)
+    if saved is None:
+        raise RunError(f"{run.name} has no checkpoint to start from; continue it with: glasshouse resume {run.name}")
+    spec = run.spec()
+    if not spec.training.lora_rank:
+        return saved.groups["model"]
+    return dict(opened(run, spec, saved.groups["model"], f"the checkpoint of step {saved.step}").state_dict())
+
+
+def opened(run: RunFolder, spec: Spec, tensors: Tensors, where: str) -> nn.Module:
+    """The model of a run with these weights, adapters merged; nothing else of it is needed."""
+    vocabulary = int(run.facts().get("vocabulary", 0)) or tokenizers.load(run.tokenizer_file).vocabulary
+    model = models.build(spec.model, vocabulary, spec.data.context)
+    lora.attach(model, spec.training)
+    load_weights(model, tensors, where)
+    lora.merge(model)
+    return model
+
+
+def find(name: str) -> RunFolder:
+    """The run to start from, with the remedy where there is none."""
+    try:
+        return folder.find(name)
+    except RunError as error:
+        raise RunError(f"training.start_from: {error}; train it first, or name a run or its folder") from None
+
+
+def load(model: nn.Module, tensors: Tensors) -> Loaded:
+    """Take over every tensor whose name the model has (its encoder may be a whole model there), as far as shapes agree.
+
+    Where only the first axis differs, as in a table of positions or tokens, the rows that both have are taken.
+    """
+    loaded: list[str] = []
+    partly: list[str] = []
+    new: list[str] = []
+    used: set[str] = set()
+    own = model.state_dict()
+    with torch.no_grad():
+        for name, parameter in own.items():
+            source = next((each for each in _names(name) if each in tensors), None)
+            if source is None or tensors[source].shape[1:] != parameter.shape[1:] or not parameter.dim():
+                new.append(name)
+                continue
+            used.add(source)
+            theirs = tensors[source].to(parameter)
+            rows = min(len(theirs), len(parameter))
+            parameter[:rows] = theirs[:rows]
+            (loaded if theirs.shape == parameter.shape else partly).append(name)
+    if not loaded and not partly:
+        raise RunError("training.start_from: no tensor of that run fits this model; check model.kind and model.width")
+    return Loaded(tuple(loaded), tuple(partly), tuple(name for name in tensors if name not in used), tuple(new))
+
+
+def _names(name: str) -> list[str]:
+    """What a tensor may be called in another kind of model."""
+    bare = [name.removeprefix(tower) for tower in TOWERS if name.startswith(tower)]
+    return [name, *bare, *(tower + name for tower in TOWERS)]
