@@ -11,6 +11,7 @@ ROOT = Path(glasshouse.__file__).parent
 # From the top down; the README's tree shows the same order.
 LAYERS = [
     "cli",
+    "sklearn",
     "workbench",
     "laboratory",
     "inspection",

@@ -23,6 +23,7 @@ _FUNCTIONS = (
     "list_runs",
     "open_run",
     "plan",
+    "prompt",
     "recipes",
     "replay",
     "report",

@@ -17,16 +17,17 @@ from glasshouse.generation.augmenting import Augmented
 from glasshouse.generation.paraphrase import Paraphrase, paraphrase
 from glasshouse.generation.sampling import Sampling
 from glasshouse.generation.text import Completion
+from glasshouse.inspection import entailment, labelled, prompting, reporting
 from glasshouse.inspection import features as feature_trial
 from glasshouse.inspection import few_shot as few_shot_trial
-from glasshouse.inspection import labelled, reporting
 from glasshouse.inspection.features import Features
 from glasshouse.inspection.few_shot import FewShot
 from glasshouse.interop import imported, opening
 from glasshouse.laboratory import certificates
 from glasshouse.laboratory.certificates import Check
 from glasshouse.pages import figures
-from glasshouse.records import folder, machine, progress
+from glasshouse.pages import prompting as prompting_page
+from glasshouse.records import atomic, folder, machine, progress
 from glasshouse.runs.run import Run, Translation
 from glasshouse.specs import recipes as recipe_files
 from glasshouse.specs.errors import GlasshouseError, RunError
@@ -98,11 +99,22 @@ def list_runs() -> list[Run]:
 
 
 def evaluate(
-    run: str | PathLike[str], data: str | PathLike[str] | None = None, device: str = "auto"
+    run: str | PathLike[str],
+    data: str | PathLike[str] | None = None,
+    device: str = "auto",
+    metric: str | None = None,
+    judge: str | PathLike[str] | None = None,
+    examples: int = 500,
 ) -> dict[str, dict[str, float]]:
-    """Loss, perplexity and bits per byte of a run on its held-out text, or on a file."""
+    """The task's metrics of a run on its held-out text, or on a file.
+
+    With `metric="entailment"`, what a second run, `judge`, finds of its translations; at most so many examples of a split.
+    """
+    entailment.check(metric, judge)
     with progress.bar("evaluating") as bar:
-        return Run(run, device).evaluate(data, bar)
+        if judge is None:
+            return Run(run, device).evaluate(data, bar)
+        return entailment.measure(Run(run, device), Run(judge, device), data, examples, bar)
 
 
 def sample(
@@ -121,6 +133,27 @@ def translate(run: str | PathLike[str], texts: Sequence[str], device: str = "aut
     """The best translations of each text: beams, length_penalty, n_best, each_word."""
     with progress.bar("translating") as bar:
         return Run(run, device).translate(texts, progress=bar, **how)
+
+
+def prompt(
+    run: str | PathLike[str],
+    prompts: Sequence[str] = (),
+    target: prompting.Target = None,
+    pictures: int = 6,
+    output: str | PathLike[str] | None = None,
+    device: str = "auto",
+) -> tuple[prompting_page.Prompting, Path]:
+    """How well prompts go with a picture (a file, or a held-out one by number), what each finds, and the page of it."""
+    opened = Run(run, device)
+    path = Path(output) if output else opened.folder.path / "prompting.html"
+    prompting_page.check_path(path)
+    with progress.bar("looking"):
+        found = prompting.examine(opened, target, prompts, pictures)
+    if path.suffix == ".html":
+        atomic.write_text(path, prompting_page.render(found))
+    else:
+        prompting_page.draw(found, path)
+    return found, path
 
 
 def features(
@@ -154,7 +187,7 @@ def few_shot(
 ) -> FewShot:
     """How well a run that continues text classifies from examples in its context; `output` is a picture to draw."""
     if output:
-        figures.check_path(output)
+        figures.check_path(Path(output))
     splits = labelled.read(data, field, label)
     with progress.bar("asking") as bar:
         form = template or few_shot_trial.TEMPLATE
@@ -183,10 +216,8 @@ def augment(
     with progress.bar("paraphrasing") as bar:
 
         def made(texts: Sequence[str]) -> list[list[Paraphrase]]:
-            context = opened.spec.data.context
-            return paraphrase(
-                opened.model, opened.tokenizer, texts, context, copies, share, sampling, progress=bar
-            )  # fmt: skip
+            how = (opened.spec.data.context, copies, share, sampling)
+            return paraphrase(opened.model, opened.tokenizer, texts, *how, progress=bar)
 
         return augmenting.augment(Path(file), Path(output), made, field, label)
 

@@ -22,7 +22,7 @@ def shard(tmp_path):
     tokens = np.random.default_rng(0).integers(0, MARK, 20_000).astype("<u2")
     tokens[::100] = MARK
     tokens.tofile(tmp_path / "train.tokens")
-    return Shard(tmp_path, "train", len(tokens), 1, len(tokens), 0, MARK, "<u2")
+    return Shard(tmp_path, "train", len(tokens), 1, len(tokens), len(tokens), 0, MARK, "<u2")
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import typer
 
 from glasshouse.cli import (
+    augment,
     certify,
     classify,
     data,
@@ -10,8 +11,11 @@ from glasshouse.cli import (
     doctor,
     evaluate,
     export,
+    features,
+    few_shot,
     import_,
     parts,
+    prompt,
     recipes,
     replay,
     report,
@@ -20,6 +24,7 @@ from glasshouse.cli import (
     sample,
     tokenizer,
     train,
+    translate,
 )
 
 
@@ -35,11 +40,12 @@ def application() -> typer.Typer:
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    making, using = (demo, recipes, parts, train, resume), (runs, evaluate, sample, classify, report)
-    for command in (*making, *using, import_, export, certify, replay, doctor):
+    making, using = (demo, recipes, parts, train, resume), (runs, evaluate, sample, classify, translate, prompt, report)
+    trying = (features, few_shot, augment)
+    for command in (*making, *using, *trying, import_, export, certify, replay, doctor):
         name = command.__name__.rsplit(".", 1)[1]
         # `import` is a word of Python's own, so its file and function end in an underscore.
-        app.command(name.rstrip("_"), epilog=command.EXAMPLES)(getattr(command, name))
+        app.command(name.rstrip("_").replace("_", "-"), epilog=command.EXAMPLES)(getattr(command, name))
     app.add_typer(data.app, name="data")
     app.add_typer(tokenizer.app, name="tokenizer")
     return app

@@ -9,3 +9,7 @@ Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
 Overrides = Annotated[
     list[str] | None, typer.Argument(metavar="FIELD=VALUE", help="Changes to the spec: model.width=64 ...")
 ]
+LabelledData = Annotated[
+    str,
+    typer.Option("--task", metavar="DATA", help="A data set with labels (see `glasshouse data`), or a file of rows."),
+]

@@ -39,7 +39,7 @@ def print_metrics(metrics: dict[str, dict[str, float]]) -> None:
 def print_run(run: Run) -> None:
     """Figures, paths and three commands."""
     outcome = run.facts.get("outcome", {})
-    print_metrics({split: outcome[split] for split in ("validation", "test") if split in outcome})
+    print_metrics({split: values for split, values in outcome.items() if split.startswith(("validation", "test"))})
     console.print(f"run     {run.folder.path}", soft_wrap=True)
     console.print(f"report  {run.folder.report_file}", soft_wrap=True)
     console.print("\nTry next:")

@@ -27,6 +27,8 @@ class Source(ABC):
 
     # What a document has besides its text, by the names that tasks ask for: "label" and "target" (fields), "picture".
     columns: ClassVar[tuple[str, ...]] = ()
+    # Besides the usual three there may be parts of the test text that are measured by themselves, as "test-NAME".
+    splits: ClassVar[tuple[str, ...]] = SPLITS
     about: ClassVar[str]
     origin: ClassVar[str]
     licence: ClassVar[str]
@@ -43,6 +45,10 @@ class Source(ABC):
     @abstractmethod
     def fingerprint(self) -> str:
         """Changes whenever the documents or their splits do."""
+
+    def lexicon(self) -> Iterator[Document]:
+        """What a tokenizer is trained on: the training documents, or more that is no part of the held-out splits."""
+        return self.documents("train")
 
     def notes(self) -> list[str]:
         """What a person should know of these documents."""

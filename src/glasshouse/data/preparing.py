@@ -9,9 +9,10 @@ from typing import Any
 
 from glasshouse import tokenizers
 from glasshouse.data import shards
-from glasshouse.data.documents import SPLITS, Document, Source
+from glasshouse.data.documents import Document, Source
 from glasshouse.data.own_files import OwnFiles
 from glasshouse.data.own_pairs import OwnPairs
+from glasshouse.data.own_pictures import OwnPictures
 from glasshouse.data.own_rows import OwnRows
 from glasshouse.data.sources.located import cache
 from glasshouse.records import atomic
@@ -22,7 +23,7 @@ from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.base import END_OF_TEXT
 
 # Raised whenever the same text would become other tokens or another layout, so that old caches are not read.
-FORMAT = 1
+FORMAT = 2
 
 Progress = Callable[[str, float], None]
 
@@ -43,6 +44,8 @@ def source_of(data: Data, columns: tuple[str, ...] = ()) -> Source:
     if data.files:
         if "target" in columns:
             return OwnPairs(data.files, data.field, data.target, data.validation, data.test)
+        if "picture" in columns:
+            return OwnPictures(data.files, data.picture_size, data.validation, data.test)
         if columns:
             return OwnRows(data.files, data.field, data.label, data.validation, data.test)
         return OwnFiles(data.files, data.field, data.validation, data.test)
@@ -72,7 +75,7 @@ def prepare(
     fingerprint = source.fingerprint()
     tokenizer = tokenizer or tokenizer_for(data, source, progress, specials, columns)
     folder = _shards(source, fingerprint, tokenizer, progress, columns)
-    splits = {split: shards.open_shard(folder, split) for split in SPLITS}
+    splits = {split: shards.open_shard(folder, split) for split in source.splits}
     labels = tuple(json.loads((folder / "labels.json").read_text(encoding="utf-8"))) if "label" in columns else ()
     made = hashlib.blake2b(fingerprint.encode(), digest_size=16).hexdigest()
     notes = [*source.notes(), *_shared(source)] if columns else source.notes()
@@ -98,7 +101,7 @@ def tokenizer_for(
 
         def chunks() -> Iterator[str]:
             done = 0
-            for document in source.documents("train"):
+            for document in source.lexicon():
                 if not document.continues:
                     yield END_OF_TEXT
                 yield document.text
@@ -125,7 +128,7 @@ def _shards(source: Source, fingerprint: str, tokenizer: Tokenizer, progress: Pr
     if not folder.exists():
         try:
             with atomic.folder(folder) as temporary:
-                for split in SPLITS:
+                for split in source.splits:
                     total = max(source.bytes(split), 1)
                     name = f"encoding {split} text"
                     shards.write(
@@ -137,9 +140,9 @@ def _shards(source: Source, fingerprint: str, tokenizer: Tokenizer, progress: Pr
                     )
                 if "label" in columns:
                     _write_labels(temporary, source)
-                for split in SPLITS if "target" in columns else ():
+                for split in source.splits if "target" in columns else ():
                     write_targets(temporary, split, source.documents(split), tokenizer)
-                for split in SPLITS if "picture" in columns else ():
+                for split in source.splits if "picture" in columns else ():
                     drawn = (document.picture for document in source.documents(split))
                     shards.write_pictures(temporary, split, (picture for picture in drawn if picture is not None))
         except FileExistsError:
@@ -156,7 +159,7 @@ def _shared(source: Source) -> list[str]:
     """How many held-out texts stand word for word among those to learn from, which flatters whoever learns by heart."""
     learned = {document.text for document in source.documents("train")}
     notes = []
-    for split in SPLITS[1:]:
+    for split in source.splits[1:]:
         texts = [document.text for document in source.documents(split)]
         if known := sum(text in learned for text in texts):
             notes.append(f"{known} of {len(texts)} {split} texts stand word for word in the training text too")
@@ -165,7 +168,7 @@ def _shared(source: Source) -> list[str]:
 
 def _write_labels(folder: Path, source: Source) -> None:
     """The class of each document as a number, by the sorted names of all that occur."""
-    found = {split: [document.fields["label"] for document in source.documents(split)] for split in SPLITS}
+    found = {split: [document.fields["label"] for document in source.documents(split)] for split in source.splits}
     names = sorted({label for labels in found.values() for label in labels})
     for split, labels in found.items():
         shards.write_labels(folder, split, (names.index(label) for label in labels))

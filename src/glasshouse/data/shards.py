@@ -30,6 +30,7 @@ class Shard:
     tokens_count: int
     documents: int
     bytes: int
+    words: int
     unknown: int
     mark: int | None
     dtype: str
@@ -88,7 +89,7 @@ def write(
     dtype = "<u2" if tokenizer.vocabulary <= 1 << 16 else "<u4"
     mark = [] if tokenizer.beginning is None else [tokenizer.beginning]
     starts = array("q")
-    total = size = unknown = 0
+    total = size = words = unknown = 0
     with open(folder / f"{split}.tokens", "wb") as file:
         for first, text in _pieces(documents):
             ids = tokenizer.encode(text, specials=False)
@@ -98,6 +99,7 @@ def write(
             file.write(ids.astype(dtype).tobytes())
             total += len(ids)
             size += len(text.encode())
+            words += len(text.split())
             if tokenizer.unknown is not None:
                 unknown += int(np.count_nonzero(ids == tokenizer.unknown))
             progress(size)
@@ -110,6 +112,7 @@ def write(
         "tokens_count": total,
         "documents": max(len(starts) - 1, 0),
         "bytes": size,
+        "words": words,
         "unknown": unknown,
         "mark": tokenizer.beginning,
         "dtype": dtype,

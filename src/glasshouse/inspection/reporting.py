@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from glasshouse.generation.text import Completion
-from glasshouse.inspection.attention_map import attention_map
+from glasshouse.inspection import mistaking, translating
+from glasshouse.inspection.attention_map import attention_map, refusal
 from glasshouse.metrics import shown
 from glasshouse.metrics.perplexity import perplexity
 from glasshouse.models import counts
@@ -13,10 +14,12 @@ from glasshouse.records import atomic, metric_log
 from glasshouse.records.checkpoint import steps as checkpoint_steps
 from glasshouse.runs import suggestions
 from glasshouse.runs.run import Run
-from glasshouse.specs import catalogue, reading
+from glasshouse.specs import reading
 
 # An attention map with more tokens than this cannot be read.
 MAP_TOKENS = 40
+# What a translator is judged by.
+TRANSLATION = ("bleu", "chrf", "exact", "loss")
 
 
 def write(run: Run) -> Path:
@@ -32,10 +35,14 @@ def gather(run: Run) -> page.Report:
     samples = _samples(run) if trained and run.continues_text else []
     parameters = counts.parameters_by_part(run.model) if trained else {}
     notes = list(facts.get("plan", {}).get("notes", ()))
+    classified = mistaking.look(run) if trained else None
+    translated = translating.look(run, MAP_TOKENS) if trained else None
+    for looked in (classified, translated):
+        notes += looked.notes if looked else ()
     if (status := run.folder.status()) not in ("done", "imported"):
         notes.append(f"this run is not finished: {status}")
-    if "rows" in (refuses := catalogue.find("attention", run.spec.model.attention).refuses):
-        notes.append(f"there is no attention map: {refuses['rows']}")
+    if why := refusal(run):
+        notes.append(f"there is no attention map: {why}")
     return page.Report(
         title=run.name,
         subtitle=_subtitle(run, sum(parameters.values()), rows),
@@ -44,7 +51,7 @@ def gather(run: Run) -> page.Report:
         quality=_quality(run, rows),
         quality_name="Accuracy" if run.spec.task == "classify" else "Perplexity",
         samples=tuple(_shown(run, sample) for sample in samples),
-        attention=_map(run, samples),
+        attention=translated.attention if translated else _map(run, samples),
         parameters=tuple(parameters.items()),
         prediction=_comparisons(run),
         spec=reading.to_toml(run.spec),
@@ -59,6 +66,9 @@ def gather(run: Run) -> page.Report:
         ),
         notes=tuple(notes),
         commands=suggestions.commands(run),
+        confusion=classified.confusion if classified else None,
+        mistakes=classified.mistakes if classified else (),
+        translations=translated.translations if translated else None,
     )
 
 
@@ -81,7 +91,7 @@ def _shown(run: Run, sample: Completion) -> page.Sample:
 
 
 def _map(run: Run, samples: list[Completion]) -> page.AttentionMap | None:
-    if not samples or "rows" in catalogue.find("attention", run.spec.model.attention).refuses:
+    if not samples or refusal(run):
         return None
     tokens = samples[0].prompt_tokens + [choice.token for choice in samples[0].choices]
     return attention_map(run, tokens[:MAP_TOKENS])
@@ -99,14 +109,29 @@ def _subtitle(run: Run, parameters: int, rows: list[dict]) -> str:
 def _headline(run: Run) -> tuple[tuple[str, str], ...]:
     outcome = run.facts.get("outcome", {})
     figures = []
-    for split in ("validation", "test"):
-        if split in outcome:
-            figures += [(f"{split} {name}", figure) for name, figure in shown.chief(outcome[split])]
+    for split in outcome:
+        if split.startswith(("validation", "test")):
+            figures += [(f"{split} {name}", figure) for name, figure in _chief(run, split)]
     if "seconds" in outcome:
         figures.append(("training time", duration(outcome["seconds"])))
+    if speed := outcome.get("batches_per_second"):
+        figures.append(("batches per second", f"{speed:.3g}"))
     if "plan" in run.facts:
         figures.append(("spent", flops(run.facts["plan"]["flops"])))
     return tuple(figures)
+
+
+def _chief(run: Run, split: str) -> list[tuple[str, str]]:
+    outcome = run.facts["outcome"]
+    if run.spec.task != "translate":
+        return shown.chief(outcome[split])
+    if split.startswith("validation") and any(other.startswith("test") for other in outcome):
+        # Eight figures are not read; the fairer four are.
+        return []
+    # BLEU counts runs of up to four words, and is 0 of single ones however right they are.
+    useless = {"bleu"} if run.spec.evaluation.each_word else set()
+    wanted = [name for name in TRANSLATION if name in outcome[split] and name not in useless]
+    return [(shown.name(name), shown.figure(name, outcome[split][name])) for name in wanted]
 
 
 def _curves(rows: list[dict], names: dict[str, str]) -> tuple[page.Curve, ...]:
@@ -117,7 +142,11 @@ def _curves(rows: list[dict], names: dict[str, str]) -> tuple[page.Curve, ...]:
 def _quality(run: Run, rows: list[dict]) -> tuple[page.Curve, ...]:
     if run.spec.task == "classify":
         return _curves(rows, {"validation": "validation.accuracy"})
-    losses = _curves(rows, {"training": "loss", "validation": "validation.loss"})
+    names = {"training": "loss", "validation": "validation.loss"}
+    if run.spec.task == "translate":
+        # Label smoothing, where there is some, makes of the training loss something else than a log-probability.
+        del names["training"]
+    losses = _curves(rows, names)
     return tuple(page.Curve(curve.name, curve.steps, [perplexity(loss) for loss in curve.values]) for curve in losses)
 
 

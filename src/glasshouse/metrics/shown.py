@@ -8,7 +8,15 @@ SHOWN = {
     "bleu": ("BLEU", "{:.2f}"),
     "chrf": ("chrF", "{:.2f}"),
     "exact": ("exactly right", "{:.2%}"),
+    "entailment": ("entailed", "{:.2%}"),
+    "entailment_both": ("entailed both ways", "{:.2%}"),
+    "adequacy": ("meaning kept", "{:.2%}"),
+    "retrieval_1": ("text finds picture", "{:.2%}"),
+    "retrieval_5": ("among the first 5", "{:.2%}"),
+    "picture_to_text_1": ("picture finds text", "{:.2%}"),
+    "picture_to_text_5": ("text among the first 5", "{:.2%}"),
     "perplexity": ("perplexity", "{:.2f}"),
+    "word_perplexity": ("perplexity per word", "{:.2f}"),
     "bits_per_byte": ("bits per byte", "{:.4f}"),
     "loss": ("loss", "{:.4f}"),
     "tokens": ("tokens", "{:,.0f}"),
@@ -17,7 +25,7 @@ SHOWN = {
     "unknown_share": ("unknown", "{:.2%}"),
 }
 # What a list of runs, a headline and a line of progress have room for.
-CHIEF = ("accuracy", "bleu", "exact", "perplexity", "bits_per_byte")
+CHIEF = ("accuracy", "bleu", "exact", "retrieval_1", "picture_to_text_1", "perplexity", "bits_per_byte")
 
 
 def name(metric: str) -> str:

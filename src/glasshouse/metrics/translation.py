@@ -23,3 +23,13 @@ def signatures() -> dict[str, str]:
         metric.corpus_score(["a"], [["a"]])
         found[name] = str(metric.get_signature())
     return found
+
+
+def sentence_scores(outputs: Sequence[str], references: Sequence[str]) -> dict[str, list[float]]:
+    """BLEU and chrF (0 to 100) of each output by itself; orders of n-grams that a short output has none of do not count."""
+    bleu, chrf = BLEU(effective_order=True), CHRF()
+    pairs = list(zip(outputs, references, strict=True))
+    return {
+        "bleu": [bleu.sentence_score(output, [reference]).score for output, reference in pairs],
+        "chrf": [chrf.sentence_score(output, [reference]).score for output, reference in pairs],
+    }

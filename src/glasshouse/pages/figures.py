@@ -13,6 +13,7 @@ from glasshouse.pages.thinning import thin
 from glasshouse.specs.errors import GlasshouseError, MissingExtra
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 SUFFIXES = (".svg", ".png")
@@ -40,11 +41,7 @@ def curves(curves: tuple[Curve, ...], path: str | Path, log: bool = False) -> No
     panel.set_xlabel("step", color=SOFT)
     if log:
         panel.set_yscale("log")
-    panel.grid(axis="y", color=HAIRLINE, linewidth=0.8)
-    panel.spines[["top", "right", "left"]].set_visible(False)
-    panel.spines["bottom"].set_color(SOFT)
-    panel.tick_params(colors=SOFT, length=3)
-    panel.tick_params(axis="y", which="both", length=0)
+    _plain(panel)
     if curves:
         panel.legend(frameon=False, labelcolor=INK)
     _write(figure, path)
@@ -53,10 +50,10 @@ def curves(curves: tuple[Curve, ...], path: str | Path, log: bool = False) -> No
 def attention(map: AttentionMap, path: str | Path) -> None:
     """Every head of the sentence in a grid of layers by heads; a single head gets its tokens on both axes."""
     weights_LHQK = heatmap.known(map.weights)
-    layers, heads, length, _ = weights_LHQK.shape
+    layers, heads, queries, keys = weights_LHQK.shape
     alone = layers * heads == 1
-    side = max(4.0, length * 0.17 + 1.2) if alone else 1.7
-    figure = _figure(side * heads + 0.4, side * layers + 0.4, path)
+    wide, high = (max(4.0, length * 0.17 + 1.2) if alone else 1.7 for length in (keys, queries))
+    figure = _figure(wide * heads + 0.4, high * layers + 0.4, path)
     panels = figure.subplots(layers, heads, squeeze=False)
     colours = _colour_map()
     for layer in range(layers):
@@ -71,18 +68,63 @@ def attention(map: AttentionMap, path: str | Path) -> None:
                 panel.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=8, color=SOFT)
     if alone:
         # A dollar sign would start matplotlib's own mathematics.
-        labels = [heatmap.label(token).replace("$", r"\$") for token in map.tokens]
-        panels[0, 0].set_xticks(range(length), labels, rotation=90, fontsize=7, color=SOFT, family="monospace")
-        panels[0, 0].set_yticks(range(length), labels, fontsize=7, color=SOFT, family="monospace")
+        across, down = ([heatmap.label(token).replace("$", r"\$") for token in side] for side in (map.keys, map.tokens))
+        panels[0, 0].set_xticks(range(keys), across, rotation=90, fontsize=7, color=SOFT, family="monospace")
+        panels[0, 0].set_yticks(range(queries), down, fontsize=7, color=SOFT, family="monospace")
         panels[0, 0].xaxis.tick_top()
         panels[0, 0].tick_params(length=0)
     _write(figure, path)
 
 
-def _figure(width: float, height: float, path: str | Path) -> Figure:
+def shares(
+    measured: dict[float, tuple[float, float, float]], level: tuple[str, float], path: str | Path, across: str, along: str
+) -> None:
+    """Shares (mean, low, high) by a number, with their intervals, beside a level that they are to be compared with."""
+    figure = _figure(6.4, 4.0, path)
+    panel = figure.add_subplot()
+    places = list(range(len(measured)))
+    means, lows, highs = (np.array(values) for values in zip(*measured.values(), strict=True))
+    accent, quiet = charts.FALLBACK_COLOURS["accent"], charts.FALLBACK_COLOURS["quiet"]
+    panel.axhline(level[1], color=quiet, linewidth=1.2, linestyle=(0, (4, 3)))
+    panel.annotate(
+        level[0], (1, level[1]), (0, 4), ("axes fraction", "data"), "offset points", ha="right", color=SOFT, fontsize=9
+    )
+    panel.errorbar(
+        places, means, yerr=[means - lows, highs - means], color=accent, linewidth=1.6, marker="o", markersize=4, capsize=3
+    )
+    # Equally far apart, whatever the numbers: shots are mostly doubled.
+    panel.set_xticks(places, [f"{number:g}" for number in measured])
+    panel.set_xlabel(across, color=SOFT)
+    panel.set_ylabel(along, color=SOFT)
+    panel.set_ylim(0, min(1.0, 1.15 * max(float(highs.max()), level[1])))
+    panel.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+    _plain(panel)
+    _write(figure, path)
+
+
+def check_path(path: str | Path) -> None:
+    """Refuse a path that a figure cannot be written to."""
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         raise GlasshouseError(f"a figure is written as {' or '.join(SUFFIXES)}, not {suffix or 'without a suffix'}: {path}")
+    if not Path(path).absolute().parent.is_dir():
+        raise GlasshouseError(
+            f"there is no folder {Path(path).absolute().parent} to write {Path(path).name} into; make it first"
+        )
+
+
+def _plain(panel: Axes) -> None:
+    """Hairlines across and an axis below, and nothing else."""
+    panel.grid(axis="y", color=HAIRLINE, linewidth=0.8)
+    panel.set_axisbelow(True)
+    panel.spines[["top", "right", "left"]].set_visible(False)
+    panel.spines["bottom"].set_color(SOFT)
+    panel.tick_params(colors=SOFT, length=3)
+    panel.tick_params(axis="y", which="both", length=0)
+
+
+def _figure(width: float, height: float, path: str | Path) -> Figure:
+    check_path(path)
     # Imported here because it takes longer than most commands. A Figure of its own and not pyplot: no window system, no
     # global state and no caller's backend is touched.
     try:

@@ -35,8 +35,9 @@ class Head:
 def heads(attention: AttentionMap) -> list[Head]:
     """Every head in order of layer, then head, both counted from one."""
     weights_LHQK = known(attention.weights)
+    tell = habit if attention.sources is None else cross_habit
     return [
-        Head(layer + 1, head + 1, picture(weights_QK, LIGHT), picture(weights_QK, DARK), habit(weights_QK))
+        Head(layer + 1, head + 1, picture(weights_QK, LIGHT), picture(weights_QK, DARK), tell(weights_QK))
         for layer, weights_HQK in enumerate(weights_LHQK)
         for head, weights_QK in enumerate(weights_HQK)
     ]
@@ -53,12 +54,13 @@ def pack(attention: AttentionMap) -> dict[str, object]:
     In order of layer, head, query, key. Where no query looks ahead, only the keys up to it are there: half the size.
     """
     thousandths = np.round(known(attention.weights) * 1000).astype("<u2")
-    length = len(attention.tokens)
-    causal = not np.triu(thousandths, k=1).any()
-    kept = thousandths[..., *np.tril_indices(length)] if causal else thousandths
+    queries, keys = thousandths.shape[2:]
+    causal = attention.sources is None and not np.triu(thousandths, k=1).any()
+    kept = thousandths[..., *np.tril_indices(queries)] if causal else thousandths
     return {
         "heads": thousandths.shape[1],
-        "length": length,
+        "queries": queries,
+        "keys": keys,
         "causal": causal,
         "thousandths": base64.b64encode(kept.tobytes()).decode("ascii"),
     }
@@ -99,41 +101,61 @@ def habit(weights_QK: np.ndarray) -> str:
         "the previous token": weights_QK[rows, rows - 1].mean(),
         "the first token": weights_QK[rows, 0].mean(),
     }
+    return _favourite(places) or _spread(weights_QK[rows])
+
+
+def cross_habit(weights_QK: np.ndarray) -> str:
+    """What a head mostly does that looks at another sentence, by mean weight over all queries."""
+    queries, keys = weights_QK.shape
+    if queries < 3 or keys < 3:
+        return "too few tokens to tell"
+    places = {
+        "the source's token at the same place": np.trace(weights_QK) / queries,
+        "the source's token one place further on": np.trace(weights_QK, 1) / queries,
+        "the source's token one place back": np.trace(weights_QK, -1) / queries,
+        "the source's first token": weights_QK[:, 0].mean(),
+        "the source's last token": weights_QK[:, -1].mean(),
+    }
+    return _favourite(places) or _spread(weights_QK)
+
+
+def _favourite(places: dict[str, float]) -> str:
     favourite, weight = max(places.items(), key=lambda place: place[1])
-    if weight >= 0.4:
-        return f"mostly {favourite} (mean weight {weight:.2f})"
-    chosen = weights_QK[rows]
-    entropy = -(chosen * np.log(np.maximum(chosen, 1e-12))).sum(axis=1).mean()
-    return f"spread over about {np.exp(entropy):.0f} tokens"
+    return f"mostly {favourite} (mean weight {weight:.2f})" if weight >= 0.4 else ""
+
+
+def _spread(weights_QK: np.ndarray) -> str:
+    entropy = -(weights_QK * np.log(np.maximum(weights_QK, 1e-12))).sum(axis=1).mean()
+    tokens = f"{np.exp(entropy):.0f}"
+    return f"spread over about {tokens} token{'' if tokens == '1' else 's'}"
 
 
 def enlarged(attention: AttentionMap) -> str:
-    """The frame of the large map as SVG, with every token on both axes and the first head's picture in it."""
-    labels = [label(token) for token in attention.tokens]
-    length = len(labels)
-    cell = min(44.0, max(9.0, 560 / length))
+    """The frame of the large map as SVG, with a token for every row and column and the first head's picture in it."""
+    down, across = ([label(token) for token in tokens] for tokens in (attention.tokens, attention.keys))
+    cell = min(44.0, max(9.0, 560 / max(len(down), len(across))))
     font = min(11.5, cell * 0.92)
-    margin = max(map(len, labels)) * font * 0.62 + 10
-    extent, total = cell * length, cell * length + margin + 2
+    left, top = (max(map(len, labels)) * font * 0.62 + 10 for labels in (down, across))
+    wide, high = cell * len(across), cell * len(down)
+    width, height = wide + left + 2, high + top + 2
+    area = f'x="{left:.1f}" y="{top:.1f}" width="{wide:.1f}" height="{high:.1f}"'
     first = known(attention.weights)[0, 0]
     images = "".join(
-        f'<image class="{name}" href="{picture(first, stops)}" x="{margin:.1f}" y="{margin:.1f}" '
-        f'width="{extent:.1f}" height="{extent:.1f}" preserveAspectRatio="none"/>'
+        f'<image class="{name}" href="{picture(first, stops)}" {area} preserveAspectRatio="none"/>'
         for name, stops in (("light-only", LIGHT), ("dark-only", DARK))
     )
     rows = columns = ""
-    for index, name in enumerate(labels):
-        place = margin + (index + 0.5) * cell
-        middle = f'x="{margin - 6:.1f}" y="{place + font * 0.35:.1f}"'
-        rows += f'<text class="query" {middle} text-anchor="end">{escape(name)}</text>'
-        turned = f"translate({place + font * 0.35:.1f} {margin - 6:.1f}) rotate(-90)"
+    for index, name in enumerate(down):
+        place = top + (index + 0.5) * cell + font * 0.35
+        rows += f'<text class="query" x="{left - 6:.1f}" y="{place:.1f}" text-anchor="end">{escape(name)}</text>'
+    for index, name in enumerate(across):
+        turned = f"translate({left + (index + 0.5) * cell + font * 0.35:.1f} {top - 6:.1f}) rotate(-90)"
         columns += f'<text class="key" transform="{turned}">{escape(name)}</text>'
     return (
-        f'<svg class="map" viewBox="0 0 {total:.1f} {total:.1f}" font-size="{font:.1f}" tabindex="0" role="img" '
-        f'aria-label="Attention of one head; rows look, columns are looked at" data-margin="{margin:.1f}" '
-        f'data-cell="{cell:.3f}" style="max-width:{total:.0f}px;min-width:{min(total, margin + length * 6):.0f}px">'
-        f'{images}<rect class="edge" fill="none" x="{margin:.1f}" y="{margin:.1f}" width="{extent:.1f}" '
-        f'height="{extent:.1f}"/>{rows}{columns}</svg>'
+        f'<svg class="map" viewBox="0 0 {width:.1f} {height:.1f}" font-size="{font:.1f}" tabindex="0" role="img" '
+        f'aria-label="Attention of one head; rows look, columns are looked at" data-left="{left:.1f}" data-top="{top:.1f}" '
+        f'data-cell="{cell:.3f}" style="max-width:{width:.0f}px;min-width:{min(width, left + len(across) * 6):.0f}px">'
+        f'{images}<rect class="edge" fill="none" {area}/>{rows}{columns}</svg>'
     )
 
 

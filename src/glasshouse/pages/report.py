@@ -8,10 +8,33 @@ from importlib import resources
 
 import jinja2
 
-from glasshouse.pages import charts, heatmap, shading, text
-from glasshouse.pages.content import AttentionMap, Comparison, Curve, Report, Sample, Token
+from glasshouse.pages import charts, confusion, heatmap, shading, text
+from glasshouse.pages.content import (
+    AttentionMap,
+    Comparison,
+    Confusion,
+    Curve,
+    Mistake,
+    Report,
+    Sample,
+    Token,
+    Translated,
+    Translations,
+)
 
-__all__ = ["AttentionMap", "Comparison", "Curve", "Report", "Sample", "Token", "render"]
+__all__ = [
+    "AttentionMap",
+    "Comparison",
+    "Confusion",
+    "Curve",
+    "Mistake",
+    "Report",
+    "Sample",
+    "Token",
+    "Translated",
+    "Translations",
+    "render",
+]
 
 SCRIPTS = ("page.js", "charts.js", "samples.js", "attention.js")
 
@@ -33,6 +56,8 @@ def render(report: Report) -> str:
         along_the_way=[_panel(curve.name, (curve,), small=True) for curve in report.other],
         samples=[shading.shaded(sample) for sample in report.samples],
         shade_names=shading.SHADE_NAMES,
+        confusion=confusion.table(report.confusion) if report.confusion else None,
+        percentage=shading.percentage,
         attention=_attention(report.attention),
         total_parameters=sum(parameters for _, parameters in report.parameters),
         parameter_bars=charts.bars(report.parameters),
@@ -65,10 +90,16 @@ def _attention(attention: AttentionMap | None) -> dict[str, object] | None:
         "columns": attention.weights.shape[1],
         "heads": heatmap.heads(attention),
         "enlarged": heatmap.enlarged(attention),
-        "tokens": [text.visible(token) for token in attention.tokens],
-        "breaks": ["\n" in token for token in attention.tokens],
+        "tokens": _words(attention.tokens),
+        "sources": _words(attention.sources) if attention.sources else None,
+        "shape": f"{len(attention.keys)} / {len(attention.tokens)}",
         "data": heatmap.pack(attention),
     }
+
+
+def _words(tokens: tuple[str, ...]) -> list[tuple[str, bool]]:
+    """Each token as it is shown, and whether a line ends with it."""
+    return [(text.visible(token), "\n" in token) for token in tokens]
 
 
 def _file(name: str) -> str:

@@ -28,6 +28,11 @@ class Checkpoint:
     groups: dict[str, Tensors]
     values: dict[str, Any]
 
+    @property
+    def weights(self) -> Tensors:
+        """The weights to use: the running mean of the model's where one was kept, else the model's own."""
+        return self.groups.get("average", self.groups["model"])
+
 
 def folder_of(checkpoints: Path, step: int) -> Path:
     return checkpoints / f"step-{step:08d}"

@@ -94,7 +94,7 @@ class Run:
         if saved is None:
             raise RunError(f"{self.name} has no checkpoint yet; {self._remedy()}")
         where = f"the checkpoint of step {saved.step}"
-        return starting.opened(self.folder, self.spec, saved.groups["model"], where).to(self.device).eval()
+        return starting.opened(self.folder, self.spec, saved.weights, where).to(self.device).eval()
 
     def sample(self, prompt: str | Sequence[str] = "", count: int = 1, **how: Any) -> list[Completion]:
         """Continue a prompt, or several. See `stream` for how."""
@@ -149,7 +149,7 @@ class Run:
                 f"glasshouse evaluate {self.name} --data FILE"
             )
         prepared = preparing.prepare(self.spec.data, self.tokenizer, columns=self.task.columns)
-        held = [split for split in ("validation", "test") if prepared.splits[split].tokens_count > 1]
+        held = [split for split, shard in prepared.splits.items() if split != "train" and shard.tokens_count > 1]
         if not held:
             raise DataError(f"{self.name} holds out no text; give a file: glasshouse evaluate {self.name} --data FILE")
         return {split: self._score(prepared.splits[split], progress) for split in held}
@@ -262,6 +262,9 @@ class Run:
         shard = shards.write(temporary, "given", source.documents("train"), self.tokenizer)
         if "target" in self.task.columns:
             preparing.write_targets(temporary, "given", source.documents("train"), self.tokenizer)
+        if "picture" in self.task.columns:
+            drawn = (document.picture for document in source.documents("train"))
+            shards.write_pictures(temporary, "given", (picture for picture in drawn if picture is not None))
         if isinstance(self.task, Classify):
             shards.write_labels(temporary, "given", [self._class(d.fields["label"]) for d in source.documents("train")])
         if shard.tokens_count < 2:
@@ -301,8 +304,8 @@ class Run:
         """How a notebook shows a run."""
         outcome = self.facts.get("outcome", {})
         rows = [("run", self.name), ("status", self.folder.status()), ("folder", str(self.folder.path))]
-        for split in ("validation", "test"):
-            if split in outcome:
+        for split in outcome:
+            if split.startswith(("validation", "test")):
                 rows += [
                     (f"{split} {name}", f"{value:,.4f}".rstrip("0").rstrip(".")) for name, value in outcome[split].items()
                 ]

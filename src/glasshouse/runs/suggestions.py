@@ -1,5 +1,7 @@
 """What to try next with a run: commands that work as they stand, for a terminal and for the report."""
 
+import shlex
+
 from glasshouse.runs.run import Run
 
 
@@ -8,14 +10,31 @@ def commands(run: Run) -> tuple[str, ...]:
     if "origin" in run.facts:
         sampled = run.continues_text and run.folder.tokenizer_file.exists()
         return (*((f"glasshouse sample {run.name}",) if sampled else ()), f"glasshouse certify {run.name}")
-    prompts = run.spec.evaluation.prompts
-    prompt = f' --prompt "{prompts[0]}"' if prompts else ""
     position = "learned" if run.spec.model.position != "learned" else "rotary"
-    if not run.continues_text and run.spec.task != "classify":
-        return (f"glasshouse evaluate {run.name}", f"glasshouse train {run.folder.spec_file} model.position={position}")
-    use = f'classify {run.name} "Thank you all."' if run.spec.task == "classify" else f"sample {run.name}{prompt}"
+    use = _use(run)
     return (
-        f"glasshouse {use}",
+        *((f"glasshouse {use}",) if use else ()),
         f"glasshouse evaluate {run.name}",
         f"glasshouse train {run.folder.spec_file} model.position={position}",
     )
+
+
+def _use(run: Run) -> str:
+    """What a run of its task is for."""
+    prompt = next(iter(run.spec.evaluation.prompts), "")
+    uses = {
+        "classify": f'classify {run.name} "Thank you all."',
+        "translate": f"translate {run.name} {_quoted(prompt or 'Thank you all.')}",
+        "masked-token": f"features {run.name} --task verbal-arithmetic",
+        "match": f"prompt {run.name}",
+    }
+    if run.spec.task in uses:
+        return uses[run.spec.task]
+    if not run.continues_text:
+        return ""
+    return f"sample {run.name}" + (f" --prompt {_quoted(prompt)}" if prompt else "")
+
+
+def _quoted(text: str) -> str:
+    """As one word of a shell; in double quotes, which every system's shell knows, where nothing in it means more there."""
+    return shlex.quote(text) if set(text) & set('"$`\\!') else f'"{text}"'

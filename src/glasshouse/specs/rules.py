@@ -37,9 +37,13 @@ def check(spec: Spec) -> None:
             f"training.lora_rank={training.lora_rank} keeps everything but the head frozen, and training.freeze='gradual' "
             "thaws it; choose one of them"
         )
+    if training.label_smoothing and spec.task not in ("translate", "next-token"):
+        raise SpecError(
+            f"training.label_smoothing={training.label_smoothing:g} is for tasks translate and next-token; this one is "
+            f"{spec.task!r}; leave it out"
+        )
     if spec.task != "translate":
         for name, value, usual in (
-            ("training.label_smoothing", training.label_smoothing, 0.0),
             ("training.loss_on", training.loss_on, "target"),
             ("evaluation.each_word", spec.evaluation.each_word, False),
         ):

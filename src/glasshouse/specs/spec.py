@@ -18,6 +18,7 @@ class Data:
     field: str = setting("text", "the field of a JSON line that holds the text")
     label: str = setting("label", "the field of a row that holds its class")
     target: str = setting("target", "the field of a row that holds its translation")
+    picture_size: int = setting(32, "pixels along each side that pictures are brought to", minimum=8)
     tokenizer: str = setting("byte-pair", "how text becomes tokens", family="tokenizer", instead_of="tokenizer_file")
     tokenizer_file: str = setting("", "a tokenizer.json to use as it is, instead of training one")
     vocabulary: int = setting(4096, "number of tokens (an upper bound for words and characters)", minimum=2)
@@ -106,12 +107,18 @@ class Training:
     beta2: float = setting(0.99, "AdamW's memory of its square", minimum=0, maximum=0.99999)
     weight_decay: float = setting(0.1, "pull of matrices towards zero", minimum=0)
     label_smoothing: float = setting(
-        0.0, "share of a target's probability spread over all tokens (translate)", minimum=0, maximum=0.9
+        0.0, "share of a target token's probability spread over all tokens", minimum=0, maximum=0.9
     )
     loss_on: str = setting(
         "target", "a decoder alone that translates learns from the target, or from all", choices=("target", "all")
     )
     class_weights: tuple[str, ...] = setting((), "what classes count in a classifier's loss: [balanced], or [name=2]")
+    average: float = setting(
+        0.0,
+        "memory of a running mean of the weights, which is what is measured and used; 0 means none",
+        minimum=0,
+        maximum=0.9999,
+    )
     start_from: str = setting("", "a run whose weights to begin with; its shape and tokenizer are taken over too")
     freeze: str = setting(
         "none",

@@ -24,14 +24,14 @@ from glasshouse.tasks.base import Batch, Forward, Task
 
 
 class NextToken(Task):
-    """Cross-entropy of each next token."""
+    """Cross-entropy of each next token; with label smoothing in training, without it in every evaluation."""
 
-    def __init__(self, context: int) -> None:
-        self.context = context
+    def __init__(self, context: int, smoothing: float = 0.0) -> None:
+        self.context, self.smoothing = context, smoothing
 
     @classmethod
     def of(cls, spec: Spec) -> "NextToken":
-        return cls(spec.data.context)
+        return cls(spec.data.context, spec.training.label_smoothing)
 
     def fits(self, model: nn.Module, kind: str) -> None:
         if not isinstance(getattr(model, "head", None), NextTokenHead) or isinstance(model, EncoderDecoder):
@@ -60,7 +60,8 @@ class NextToken(Task):
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         logits = model(batch["inputs"])
-        return F.cross_entropy(logits.flatten(0, 1).float(), batch["targets"].flatten(), reduction="sum")
+        targets = batch["targets"].flatten()
+        return F.cross_entropy(logits.flatten(0, 1).float(), targets, reduction="sum", label_smoothing=self.smoothing)
 
     def tokens(self, batch: int) -> int:
         return batch * self.context
@@ -94,6 +95,7 @@ class NextToken(Task):
         if limit == shard.tokens_count:
             metrics["bits_per_byte"] = bits_per_byte(nats, shard.bytes)
             metrics["bytes"] = float(shard.bytes)
+            metrics["word_perplexity"] = perplexity(nats / max(shard.words, 1))
             if shard.unknown:
                 metrics["unknown_share"] = shard.unknown / count
         return metrics

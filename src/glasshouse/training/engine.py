@@ -4,7 +4,8 @@ Everything random in a step (which examples, which activations are dropped) foll
 state to save, and a resumed run goes on as if it had never stopped.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +50,8 @@ class Engine:
         # The loss is compiled with the model, so that the logits need not be written out for it in float32.
         self.loss_sum = torch.compile(task.loss_sum) if spec.training.compile else task.loss_sum
         self.optimiser = catalogue.find("optimiser", spec.training.optimiser).build(self.model, spec.training)
+        # The running mean of the weights, where one is wanted: what is measured and kept for use.
+        self.average = {name: tensor.clone() for name, tensor in self.model.state_dict().items()} if self._memory else None
         self.examples, self.lengths = task.examples(train), task.lengths(train)
         # On an accelerator a check would wait for the device, so a bad step latches there: the fused optimiser skips
         # every update from then on, and the loop reads the latch now and then.
@@ -78,7 +81,37 @@ class Engine:
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), limit)
         self._guard(step, loss, norm)
         self.optimiser.step()
+        self._remember(step)
         return Taken(loss, norm, learning_rate)
+
+    @property
+    def _memory(self) -> float:
+        return self.spec.training.average
+
+    @torch.no_grad()
+    def _remember(self, step: int) -> None:
+        """Move the mean towards the weights; faster at first, so that the initial weights are soon forgotten."""
+        if self.average is None:
+            return
+        own, mean = self.model.state_dict(), self.average
+        numbers = [name for name in own if own[name].is_floating_point()]
+        pace = 1 - min(self._memory, (1 + step) / (10 + step))
+        torch._foreach_lerp_([mean[name] for name in numbers], [own[name] for name in numbers], pace)
+        for name in own.keys() - set(numbers):
+            mean[name].copy_(own[name])
+
+    @contextmanager
+    def _averaged(self) -> Iterator[None]:
+        """The model with the mean weights in place of its own, where there is a mean."""
+        if self.average is None:
+            yield
+            return
+        own = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
+        self.model.load_state_dict(self.average)
+        try:
+            yield
+        finally:
+            self.model.load_state_dict(own)
 
     def gradients(self, step: int, batch: Batch) -> Tensor:
         """The mean loss of a batch, its gradients left in the parameters."""
@@ -113,17 +146,25 @@ class Engine:
         self, shard: Shard, whole: bool = False, progress: Callable[[float], None] = lambda share: None
     ) -> dict[str, float]:
         """The task's metrics on a split."""
-        with precision.context(self.spec.training.precision, self.device):
+        with self._averaged(), precision.context(self.spec.training.precision, self.device):
             return self.task.evaluate(self.model, shard, self.spec.evaluation, whole, progress)
 
     def groups(self) -> dict[str, Tensors]:
         """All tensors that a later process needs to go on."""
-        return {"model": dict(self.model.state_dict()), "optimiser": optimisers.state(self.optimiser, self.model)}
+        found = {"model": dict(self.model.state_dict()), "optimiser": optimisers.state(self.optimiser, self.model)}
+        return found if self.average is None else {**found, "average": self.average}
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on from a checkpoint."""
         load_weights(self.model, checkpoint.groups["model"], f"the checkpoint step-{checkpoint.step:08d}")
         optimisers.restore(self.optimiser, self.model, checkpoint.groups["optimiser"])
+        if self.average is not None:
+            self.average = {name: tensor.to(self.device) for name, tensor in checkpoint.groups["average"].items()}
+
+    def use(self, weights: Tensors, where: str) -> None:
+        """Measure these weights from now on; training cannot go on afterwards."""
+        load_weights(self.model, weights, where)
+        self.average = None
 
 
 def load_weights(model: nn.Module, tensors: Tensors, where: str) -> None:

@@ -16,7 +16,7 @@ from glasshouse.specs import catalogue, reading
 from glasshouse.specs.errors import Interrupted, RunError
 from glasshouse.training import devices, failure, peak, plan
 from glasshouse.training.display import Display, showing
-from glasshouse.training.engine import Engine, NotFinite, Taken, load_weights
+from glasshouse.training.engine import Engine, NotFinite, Taken
 from glasshouse.training.interrupt import Watch, insisting, watching
 from glasshouse.training.job import Job
 from glasshouse.training.loggers import Logger
@@ -211,10 +211,10 @@ class _Loop:
         if self.progress.best:
             try:
                 best = checkpoint.load(self.run.checkpoints, int(self.progress.best["step"]))
-                load_weights(self.engine.model, best.groups["model"], "the best checkpoint")
+                self.engine.use(best.weights, "the best checkpoint")
             except RunError as error:
                 say(f"{error}; the newest weights are measured instead of the best")
-        for split in ("validation", "test"):
+        for split in (name for name in self.job.prepared.splits if name != "train"):
             if self.job.prepared.splits[split].tokens_count > 1:
                 with bar(f"measuring the best weights on the {split} text") as show:
                     outcome[split] = self.engine.evaluate(self.job.prepared.splits[split], whole=True, progress=show)

@@ -19,6 +19,8 @@ from glasshouse.training.engine import load_weights
 OWN = ("head", "image", "dropout", "initialisation")
 # Towers that another kind of model has under a name of their own.
 TOWERS = ("encoder.", "text.")
+# Matrices whose rows are tokens or positions, of which there may be more in one run than in another.
+TABLES = ("embedding.weight", "position.table.weight")
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,8 @@ def plain_weights(run: RunFolder) -> Tensors:
         raise RunError(f"{run.name} has no checkpoint to start from; continue it with: glasshouse resume {run.name}")
     spec = run.spec()
     if not spec.training.lora_rank:
-        return saved.groups["model"]
-    return dict(opened(run, spec, saved.groups["model"], f"the checkpoint of step {saved.step}").state_dict())
+        return saved.weights
+    return dict(opened(run, spec, saved.weights, f"the checkpoint of step {saved.step}").state_dict())
 
 
 def opened(run: RunFolder, spec: Spec, tensors: Tensors, where: str) -> nn.Module:
@@ -80,7 +82,7 @@ def find(name: str) -> RunFolder:
 def load(model: nn.Module, tensors: Tensors) -> Loaded:
     """Take over every tensor whose name the model has (its encoder may be a whole model there), as far as shapes agree.
 
-    Where only the first axis differs, as in a table of positions or tokens, the rows that both have are taken.
+    Of a table of positions or tokens whose length differs, the rows that both have are taken.
     """
     loaded: list[str] = []
     partly: list[str] = []
@@ -90,14 +92,20 @@ def load(model: nn.Module, tensors: Tensors) -> Loaded:
     with torch.no_grad():
         for name, parameter in own.items():
             source = next((each for each in _names(name) if each in tensors), None)
-            if source is None or tensors[source].shape[1:] != parameter.shape[1:] or not parameter.dim():
+            fits = source is not None and tensors[source].shape == parameter.shape
+            table = source is not None and name.endswith(TABLES) and tensors[source].shape[1:] == parameter.shape[1:]
+            if source is None or not (fits or table):
                 new.append(name)
                 continue
             used.add(source)
             theirs = tensors[source].to(parameter)
-            rows = min(len(theirs), len(parameter))
-            parameter[:rows] = theirs[:rows]
-            (loaded if theirs.shape == parameter.shape else partly).append(name)
+            if fits:
+                parameter.copy_(theirs)
+                loaded.append(name)
+            else:
+                rows = min(len(theirs), len(parameter))
+                parameter[:rows] = theirs[:rows]
+                partly.append(name)
     if not loaded and not partly:
         raise RunError("training.start_from: no tensor of that run fits this model; check model.kind and model.width")
     return Loaded(tuple(loaded), tuple(partly), tuple(name for name in tensors if name not in used), tuple(new))

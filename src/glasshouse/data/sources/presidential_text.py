@@ -1,0 +1,31 @@
+"""Everything presidents say here, as text to pretrain on: State of the Union addresses and the speeches' training files."""
+
+import json
+from collections.abc import Iterator
+from typing import ClassVar
+
+from glasshouse.data.documents import Document, Source
+from glasshouse.data.sources.located import Remote
+from glasshouse.data.sources.speeches import Speeches, SpeechesText
+from glasshouse.data.sources.state_of_the_union import StateOfTheUnion
+
+
+class PresidentialText(Source):
+    """The addresses, and the text of the speeches without their labels; held out are addresses alone."""
+
+    about = "State of the Union addresses and the training files of `speeches`, without labels, to pretrain on"
+    origin = f"{StateOfTheUnion.origin}; {Speeches.origin}"
+    licence = Speeches.licence
+    files: ClassVar[tuple[Remote, ...]] = SpeechesText.files[:2]
+
+    def __init__(self) -> None:
+        self.addresses, self.speeches, self.text = StateOfTheUnion(), Speeches(0.0), SpeechesText(0.0)
+
+    def documents(self, split: str) -> Iterator[Document]:
+        yield from self.addresses.documents(split)
+        if split == "train":
+            yield from self.text.documents(split)
+            yield Document("\n".join(document.text for document in self.speeches.documents(split)))
+
+    def fingerprint(self) -> str:
+        return json.dumps([source.fingerprint() for source in (self.addresses, self.speeches, self.text)])

@@ -1,0 +1,1 @@
+"""Scenes: small pictures of counted shapes and fish, drawn here, with captions in two languages whose meaning is known."""

@@ -1,0 +1,130 @@
+"""Sprites: one thing of a scene as a few pixels with transparency, drawn large and averaged down.
+
+A shape is given by its outline; a fish by coloured parts, one over another. Places are shares of the sprite's box, from its
+upper left corner.
+"""
+
+from functools import cache
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+# A pixel is the mean of so many squared: enough for smooth edges.
+FINENESS = 8
+
+Colour = tuple[int, int, int]
+Points = list[tuple[float, float]]
+
+COLOURS: dict[str, Colour] = {
+    "red": (214, 38, 44),
+    "blue": (40, 84, 214),
+    "green": (34, 150, 62),
+    "yellow": (236, 200, 20),
+    "purple": (146, 48, 186),
+}
+GOLD, AMBER = (255, 178, 20), (240, 130, 0)
+ORANGE, WHITE, BLACK = (244, 84, 8), (255, 255, 255), (16, 16, 20)
+ROYAL, LEMON = (24, 60, 196), (250, 214, 30)
+GREY, PALE = (104, 116, 130), (206, 214, 222)
+
+
+@cache
+def sprite(kind: str, colour: str, width: int, height: int) -> np.ndarray:
+    """(height, width, 4): red, green and blue from 0 to 255, already weighted by the opacity that comes last, 0 to 1."""
+    canvas = _Canvas(width, height)
+    _DRAWN[kind](canvas, COLOURS.get(colour, BLACK))
+    pixels = np.asarray(canvas.image, np.float32)
+    opacity = pixels[..., 3:] / 255
+    weighted = np.concatenate([pixels[..., :3] * opacity, opacity], axis=-1)
+    return weighted.reshape(height, FINENESS, width, FINENESS, 4).mean((1, 3))
+
+
+class _Canvas:
+    """A large transparent picture that takes places as shares of itself."""
+
+    def __init__(self, width: int, height: int) -> None:
+        self.size = (width * FINENESS, height * FINENESS)
+        self.image = Image.new("RGBA", self.size)
+        self.pen = ImageDraw.Draw(self.image)
+
+    def polygon(self, points: Points, colour: Colour) -> None:
+        self.pen.polygon([(x * self.size[0], y * self.size[1]) for x, y in points], fill=(*colour, 255))
+
+    def ellipse(self, left: float, top: float, right: float, bottom: float, colour: Colour) -> None:
+        box = (left * self.size[0], top * self.size[1], right * self.size[0] - 1, bottom * self.size[1] - 1)
+        self.pen.ellipse(box, fill=(*colour, 255))
+
+    def within(self, left: float, right: float, colour: Colour) -> None:
+        """A band from one place to another across whatever has been drawn."""
+        band = Image.new("RGBA", self.size)
+        edges = [left * self.size[0], 0, right * self.size[0] - 1, self.size[1]]
+        ImageDraw.Draw(band).rectangle(edges, fill=(*colour, 255))
+        self.image.paste(band, mask=Image.composite(self.image, band, band).getchannel("A"))
+        self.pen = ImageDraw.Draw(self.image)
+
+
+def _circle(canvas: _Canvas, colour: Colour) -> None:
+    canvas.ellipse(0, 0, 1, 1, colour)
+
+
+def _square(canvas: _Canvas, colour: Colour) -> None:
+    canvas.polygon([(0.06, 0.06), (0.94, 0.06), (0.94, 0.94), (0.06, 0.94)], colour)
+
+
+def _triangle(canvas: _Canvas, colour: Colour) -> None:
+    canvas.polygon([(0.5, 0), (1, 0.98), (0, 0.98)], colour)
+
+
+def _diamond(canvas: _Canvas, colour: Colour) -> None:
+    canvas.polygon([(0.5, 0), (0.9, 0.5), (0.5, 1), (0.1, 0.5)], colour)
+
+
+def _star(canvas: _Canvas, colour: Colour) -> None:
+    turns = np.arange(10) * np.pi / 5
+    reach = np.where(np.arange(10) % 2, 0.19, 0.53)
+    canvas.polygon([(0.5 + r * np.sin(t), 0.53 - r * np.cos(t)) for t, r in zip(turns, reach, strict=True)], colour)
+
+
+def _goldfish(canvas: _Canvas, colour: Colour) -> None:
+    canvas.polygon([(0.6, 0.5), (1, 0), (0.88, 0.5), (1, 1)], AMBER)
+    canvas.polygon([(0.2, 0.3), (0.45, 0), (0.62, 0.3)], AMBER)
+    canvas.ellipse(0, 0.14, 0.76, 0.92, GOLD)
+    canvas.ellipse(0.12, 0.34, 0.24, 0.54, BLACK)
+
+
+def _nemo(canvas: _Canvas, colour: Colour) -> None:
+    canvas.ellipse(0.68, 0.2, 1, 0.8, ORANGE)
+    canvas.ellipse(0, 0.06, 0.82, 0.94, ORANGE)
+    for left, right in ((0.22, 0.37), (0.6, 0.74)):
+        canvas.within(left - 0.03, right + 0.03, BLACK)
+        canvas.within(left, right, WHITE)
+    canvas.within(0.95, 1, BLACK)
+    canvas.ellipse(0.06, 0.32, 0.16, 0.5, BLACK)
+
+
+def _tang(canvas: _Canvas, colour: Colour) -> None:
+    canvas.polygon([(0.66, 0.5), (1, 0.05), (1, 0.95)], LEMON)
+    canvas.ellipse(0, 0.02, 0.8, 0.98, ROYAL)
+    canvas.ellipse(0.24, 0.3, 0.74, 0.62, BLACK)
+    canvas.ellipse(0.1, 0.3, 0.2, 0.46, WHITE)
+
+
+def _shark(canvas: _Canvas, colour: Colour) -> None:
+    canvas.polygon([(0.78, 0.6), (1, 0.08), (0.94, 0.6), (1, 0.96)], GREY)
+    canvas.polygon([(0.34, 0.4), (0.56, 0), (0.6, 0.4)], GREY)
+    canvas.ellipse(0, 0.3, 0.92, 0.9, GREY)
+    canvas.polygon([(0.08, 0.68), (0.46, 0.66), (0.74, 0.7), (0.44, 0.9)], PALE)
+    canvas.ellipse(0.12, 0.42, 0.19, 0.54, BLACK)
+
+
+_DRAWN = {
+    "circle": _circle,
+    "square": _square,
+    "triangle": _triangle,
+    "star": _star,
+    "diamond": _diamond,
+    "goldfish": _goldfish,
+    "nemo": _nemo,
+    "tang": _tang,
+    "shark": _shark,
+}

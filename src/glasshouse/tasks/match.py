@@ -1,0 +1,196 @@
+"""Match: which text goes with which picture (Radford et al., CLIP, 2021).
+
+Every text of a batch is held against every picture of it. Pictures with the same caption are all right answers to it.
+Axes: N texts, M pictures, S pixels.
+"""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from glasshouse.data.preparing import Prepared
+from glasshouse.data.shards import Shard
+from glasshouse.models.dual_encoder import DualEncoder
+from glasshouse.specs.errors import DataError, SpecError
+from glasshouse.specs.spec import Evaluation, Model, Spec
+from glasshouse.tasks.base import Batch, Forward, Task
+from glasshouse.tasks.classify import padded
+from glasshouse.tokenizers import Tokenizer
+
+# Texts held against all pictures of a split at once, when that is large.
+BLOCK = 1024
+# Retrieval is right where the answer is among the first so many.
+FIRST = (1, 5)
+
+
+def normal(pictures_MSSC: np.ndarray) -> Tensor:
+    """Pictures in bytes as a model takes them: (M, C, S, S), from -1 to 1."""
+    return torch.from_numpy(np.array(pictures_MSSC)).permute(0, 3, 1, 2).float() / 127.5 - 1
+
+
+def symmetric_loss(scores_NN: Tensor, captions: Tensor) -> Tensor:
+    """The mean of both directions' cross-entropies; the right answer is shared evenly among equal captions."""
+    same = (captions[:, None] == captions[None, :]).float()
+    wanted = same / same.sum(1, keepdim=True)
+    both = (-(wanted * scores.log_softmax(1)).sum(1).mean() for scores in (scores_NN, scores_NN.T))
+    return sum(both, torch.zeros((), device=scores_NN.device)) / 2
+
+
+class Match(Task):
+    """Symmetric cross-entropy of which picture belongs to a text, and which text to a picture.
+
+    The best checkpoint is that which misses least at the first place, taken over both directions.
+    """
+
+    criterion = "miss"
+    columns = ("picture",)
+
+    def __init__(self, context: int, size: int, rows: int) -> None:
+        self.context, self.size, self.rows = context, size, rows
+        self.frame: tuple[list[int], list[int]] = ([], [])
+
+    @classmethod
+    def of(cls, spec: Spec) -> "Match":
+        if spec.training.accumulate > 1:
+            raise SpecError(
+                f"training.accumulate={spec.training.accumulate} does not go with task='match': every text is held against "
+                "every picture of its batch, so that the loss of a batch is not the sum of its parts'; choose 1"
+            )
+        return cls(spec.data.context, spec.model.image.size, spec.training.batch)
+
+    def fits(self, model: nn.Module, kind: str) -> None:
+        if not isinstance(model, DualEncoder):
+            raise SpecError(
+                f"task='match' asks which text goes with which picture, which model.kind={kind!r} does not say; "
+                "choose model.kind=dual-encoder"
+            )
+
+    def know(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
+        self.frame = tokenizer.frame
+
+    def complete(self, model: Model, prepared: Prepared) -> Model:
+        train = prepared.splits["train"]
+        if train.documents < 2:
+            raise DataError("a picture is matched among others, and there are fewer than two to train on; give more")
+        check_size(model, train.pictures.shape[1])
+        self.know(prepared.tokenizer, prepared.labels)
+        return model
+
+    def examples(self, shard: Shard) -> int:
+        return shard.documents
+
+    def batch(self, shard: Shard, seed: int, epochs: np.ndarray, examples: np.ndarray) -> Batch:
+        texts = [shard.document(int(index)).tolist() for index in examples]
+        return {
+            **padded(texts, self.frame, self.context),
+            "pictures": normal(shard.pictures[examples]),
+            "captions": _numbered(texts),
+        }
+
+    def count(self, batch: Batch) -> int:
+        return len(batch["captions"])
+
+    def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
+        scores = model(batch["tokens"], batch["pictures"], lengths=batch["lengths"]).float()
+        return symmetric_loss(scores, batch["captions"]) * len(scores)
+
+    def tokens(self, batch: int) -> int:
+        return batch * self.context
+
+    def blank(self, rows: int) -> Batch:
+        return {
+            "tokens": torch.zeros(rows, self.context, dtype=torch.int64),
+            "lengths": torch.full((rows,), self.context),
+            "pictures": torch.zeros(rows, 3, self.size, self.size),
+            "captions": torch.zeros(rows, dtype=torch.int64),
+        }
+
+    def answers(self, rows: int, vocabulary: int) -> int:
+        return rows * rows
+
+    def evaluated(self, splits: Mapping[str, Shard], settings: Evaluation, rounds: int) -> int:
+        validation, test = (splits[split].documents * self.context for split in ("validation", "test"))
+        return (rounds + 1) * validation + test
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        shard: Shard,
+        settings: Evaluation,
+        whole: bool,
+        progress: Callable[[float], None] = lambda share: None,
+    ) -> dict[str, float]:
+        """Retrieval both ways over the whole split; the loss among as many as a training batch has, to compare with it."""
+        assert isinstance(model, DualEncoder)
+        captions = _numbered([shard.document(index).tolist() for index in range(shard.documents)])
+        was_training = model.training
+        model.eval()
+        try:
+            with torch.inference_mode():
+                texts, pictures = self._vectors(model, shard, settings.batch, progress)
+                scale = model.head.scale.exp().float()
+                parts = torch.arange(shard.documents).chunk(max(1, round(shard.documents / self.rows)))
+                losses = [
+                    symmetric_loss(scale * texts[part] @ pictures[part].T, captions[part].to(texts.device)) * len(part)
+                    for part in parts
+                ]
+        finally:
+            model.train(was_training)
+        found = {"loss": float(sum(losses)) / shard.documents}
+        for name, ranks in (
+            ("retrieval", ranked(texts, pictures, captions)),
+            ("picture_to_text", ranked(pictures, texts, captions)),
+        ):
+            found |= {f"{name}_{first}": float((ranks < first).float().mean()) for first in FIRST}
+        miss = 1 - (found["retrieval_1"] + found["picture_to_text_1"]) / 2
+        return {**found, "miss": miss, "examples": float(shard.documents)}
+
+    def _vectors(
+        self, model: DualEncoder, shard: Shard, rows: int, progress: Callable[[float], None]
+    ) -> tuple[Tensor, Tensor]:
+        """Texts and pictures of a split in the space where they meet, all of length one."""
+        device = next(model.parameters()).device
+        found: list[tuple[Tensor, Tensor]] = []
+        for begin in range(0, shard.documents, rows):
+            index = np.arange(begin, min(begin + rows, shard.documents))
+            batch = {name: value.to(device) for name, value in self.batch(shard, 0, index * 0, index).items()}
+            text = model.head.text(model.of_text(batch["tokens"], batch["lengths"]))
+            picture = model.head.image(model.of_pictures(batch["pictures"]))
+            found.append((nn.functional.normalize(text.float(), dim=-1), nn.functional.normalize(picture.float(), dim=-1)))
+            progress((index[-1] + 1) / shard.documents)
+        texts, pictures = zip(*found, strict=True)
+        return torch.cat(texts), torch.cat(pictures)
+
+    def cut(self, shard: Shard) -> int:
+        room = self.context - sum(map(len, self.frame))
+        return int((np.diff(shard.starts) - (shard.mark is not None) > room).sum()) if shard.documents else 0
+
+
+def ranked(asking: Tensor, answers: Tensor, captions: Tensor) -> Tensor:
+    """For each that asks, how many wrong answers score at least as high as its best right one."""
+    found = []
+    for begin in range(0, len(asking), BLOCK):
+        scores = asking[begin : begin + BLOCK] @ answers.T
+        same = (captions[begin : begin + BLOCK, None] == captions[None]).to(scores.device)
+        best = scores.masked_fill(~same, -torch.inf).amax(1, keepdim=True)
+        found.append(((scores >= best) & ~same).sum(1).cpu())
+    return torch.cat(found)
+
+
+def check_size(model: Model, size: int) -> None:
+    """Raise SpecError where pictures are not of the size that the model takes."""
+    if size != model.image.size:
+        raise SpecError(
+            f"the pictures have {size} pixels along each side, and model.image.size={model.image.size}; set one of them: "
+            f"model.image.size={size} or data.picture_size={model.image.size}"
+        )
+    if model.image.channels != 3:
+        raise SpecError(f"model.image.channels={model.image.channels}, but pictures have 3 (red, green, blue); choose 3")
+
+
+def _numbered(texts: list[list[int]]) -> Tensor:
+    """A number for each text, the same for equal ones."""
+    numbers: dict[tuple[int, ...], int] = {}
+    return torch.tensor([numbers.setdefault(tuple(text), len(numbers)) for text in texts])

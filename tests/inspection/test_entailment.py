@@ -1,0 +1,165 @@
+"""The inference metric: outputs of varied, known quality, correlations as defined, what is reported and what is refused."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import glasshouse
+from glasshouse.data.sources.scenes import altering, parsing
+from glasshouse.data.sources.scenes.translations import ScenesGerman
+from glasshouse.data.sources.scenes.translations_back import GermanScenes
+from glasshouse.generation.sampling import Sampling
+from glasshouse.inspection import entailment, varied
+from glasshouse.metrics import translation
+from glasshouse.metrics.agreement import agreement
+from glasshouse.specs.errors import GlasshouseError
+
+TINY = {
+    "model": {"width": 16, "layers": 1, "heads": 2, "feed_forward": 32},
+    "training": {"steps": 3, "epochs": 0.0, "batch": 8, "threads": 1, "precision": "fp32"},
+    "evaluation": {"every": 100, "prompts": []},
+}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory, shared_cache):
+    """The folders of a translator and of a judge that have learned next to nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GLASSHOUSE_RUNS", str(tmp_path_factory.mktemp("runs")))
+        made = [
+            glasshouse.train(recipe, name=name, device="cpu", data={"context": context}, **TINY).folder.path
+            for recipe, name, context in (("scene-translator", "writer", 32), ("scene-entailment", "judge", 48))
+        ]
+    return dict(zip(("writer", "judge"), made, strict=True))
+
+
+def test_pairs_are_turned_round():
+    there, back = (list(source.documents("test")) for source in (ScenesGerman(), GermanScenes()))
+    assert [(d.text, d.fields["target"]) for d in there] == [(d.fields["target"], d.text) for d in back]
+    assert ScenesGerman().fingerprint() != GermanScenes().fingerprint()
+
+
+@pytest.mark.parametrize(("source", "language"), [(GermanScenes, "english"), (ScenesGerman, "german")])
+def test_altered_captions_lose_as_much_as_was_changed(source, language):
+    kept = {}
+    for number, document in enumerate(source().documents("validation")):
+        caption, changes = document.fields["target"], number % varied.CHANGES
+        made = altering.versions(caption, language, changes, Random(number))
+        for kind, text in made.items():
+            assert altering.read(text, language), text
+            kept.setdefault((kind, changes), []).append(parsing.adequacy(parsing.parse(caption), text))
+        if not changes:
+            assert made["swapped"] == caption
+        else:
+            # A word is exchanged for another, in place; the longest is "to the left of" for "over".
+            assert abs(len(made["swapped"].split()) - len(caption.split())) <= 3
+    assert set(kept["swapped", 0]) == set(kept["reworded", 0]) == {1.0}
+    means = [np.mean(kept["swapped", changes]) for changes in range(varied.CHANGES)]
+    assert means == sorted(means, reverse=True)
+    assert means[-1] < 0.6
+    assert kept["swapped", 1] == kept["reworded", 1]
+    assert altering.versions("no caption at all", language, 1, Random(0)) == {}
+    assert altering.versions("two circles two", language, 1, Random(0)) == {}
+
+
+def test_correlations_are_those_of_scipy_with_intervals_around_them():
+    chance = np.random.default_rng(0)
+    truth = chance.integers(0, 5, 300) / 4
+    scores = {"good": truth + chance.normal(0, 0.1, 300), "bad": chance.normal(size=300), "inverse": -(truth**3)}
+    scores["constant"] = np.ones(300)
+    found = agreement(scores, truth)
+    assert set(found) == {"good", "bad", "inverse"}
+    for name, each in found.items():
+        assert each.pearson == pytest.approx(stats.pearsonr(scores[name], truth).statistic)
+        assert each.spearman == pytest.approx(stats.spearmanr(scores[name], truth).statistic)
+        assert each.pearson_interval[0] <= each.pearson <= each.pearson_interval[1]
+        assert each.spearman_interval[0] <= each.spearman + 1e-9
+    assert found["inverse"].spearman == pytest.approx(-1)
+    assert found["good"].pearson_interval[0] > 0.9
+    assert found["bad"].pearson_interval[0] < 0 < found["bad"].pearson_interval[1]
+    assert agreement(scores, np.ones(300)) == {}
+
+
+def test_copies_of_a_source_do_not_narrow_an_interval():
+    chance = np.random.default_rng(1)
+    truth = chance.normal(size=40)
+    score = truth + chance.normal(size=40)
+    alone = agreement({"score": score}, truth)["score"]
+    copied = agreement({"score": np.tile(score, 9)}, np.tile(truth, 9), np.tile(np.arange(40), 9))["score"]
+    assert copied.pearson == pytest.approx(alone.pearson)
+    widths = [np.ptp(each.pearson_interval) for each in (alone, copied)]
+    assert widths[1] == pytest.approx(widths[0], rel=0.3)
+    naive = agreement({"score": np.tile(score, 9)}, np.tile(truth, 9))["score"]
+    assert np.ptp(naive.pearson_interval) < widths[1] / 2
+
+
+def test_scores_of_single_sentences():
+    found = translation.sentence_scores(["a red star", "a fish", "two"], ["a red star", "a red star", "a red star"])
+    for name in ("bleu", "chrf"):
+        assert found[name][0] == pytest.approx(100)
+        assert found[name][0] > found[name][1] > found[name][2]
+
+
+def test_samples_depend_on_the_seed_and_their_place_alone(folders):
+    run = glasshouse.open_run(folders["writer"], device="cpu")
+    texts = [document.text for document in GermanScenes().documents("test")][:9]
+    sampled = varied.sample(run, texts, Sampling(temperature=1.0, seed=3))
+    assert sampled == varied.sample(run, texts, Sampling(temperature=1.0, seed=3), batch=4)
+    assert sampled != varied.sample(run, texts, Sampling(temperature=1.0, seed=4))
+    greedy = [found[0].text for found in run.translate(texts, beams=1)]
+    assert varied.sample(run, texts, Sampling(temperature=0.0)) == greedy
+
+
+def test_a_judge_reads_what_it_learned_to_read(folders):
+    judge = entailment.Judge(glasshouse.open_run(folders["judge"], device="cpu"))
+    assert judge.stop == "."
+    assert judge.unknown(["two red circles", "zwei rote Kreise"]) == 0.5
+    given = judge.probabilities(["a star", "two nemo."], ["a star\n", "a star"])
+    plain = judge.run.classify(["a star.\na star.", "two nemo.\na star."])
+    assert given.shape == (2, 3)
+    for row, expected in zip(given, plain, strict=True):
+        assert row == pytest.approx([expected[label] for label in entailment.LABELS], abs=1e-5)
+
+
+def test_every_split_has_its_figures(folders):
+    found = glasshouse.evaluate(folders["writer"], device="cpu", metric="entailment", judge=folders["judge"], examples=12)
+    assert set(found) == {"validation", "test"}
+    for values in found.values():
+        assert values["translated"] == 12
+        assert 0 <= values["entailment_both"] <= values["entailment"] <= 1
+        assert 0 <= values["adequacy"] <= 1
+        assert values["unknown_share"] == 0
+        assert {"bleu", "chrf", "exact"} <= set(values)
+        assert values["outputs.swapped"] == values["outputs.reworded"] == 12
+        assert values["outputs.all"] == sum(values[f"outputs.{kind}"] for kind in varied.KINDS)
+        for score in ("bleu", "chrf", "entailment", "entailment_both"):
+            low, high = (values[f"pearson.{score}.swapped.{end}"] for end in ("low", "high"))
+            assert -1 <= low <= high <= 1
+        assert values["spearman.bleu.swapped"] > 0.3, "with the wording kept, words are lost with facts"
+
+
+def test_a_file_of_pairs_is_judged_too(folders, tmp_path):
+    file = tmp_path / "pairs.tsv"
+    file.write_text("ein Stern\tsome penguins waddle\nzwei Haie\ttwo sharks\n")
+    found = glasshouse.evaluate(folders["writer"], file, "cpu", metric="entailment", judge=folders["judge"])
+    assert set(found) == {str(file)}
+    assert found[str(file)]["translated"] == 2
+    assert found[str(file)]["unknown_share"] == pytest.approx(2 / 5)
+    assert not [key for key in found[str(file)] if "." in key]
+
+
+def test_what_cannot_be_judged_is_refused(folders):
+    writer, judge = folders["writer"], folders["judge"]
+    for arguments, words in (
+        ({"metric": "entailment"}, "glasshouse train scene-entailment"),
+        ({"metric": "meteor", "judge": judge}, "metric='meteor' is not known; choose entailment"),
+        ({"judge": judge}, "add --metric entailment"),
+        ({"metric": "entailment", "judge": writer}, "writer has the task 'translate'"),
+        ({"metric": "entailment", "judge": judge, "examples": 0}, "examples=0 is not possible"),
+    ):
+        with pytest.raises(GlasshouseError, match=words):
+            glasshouse.evaluate(writer, device="cpu", **arguments)
+    with pytest.raises(GlasshouseError, match="judge has the task 'classify'; give a run that translates"):
+        glasshouse.evaluate(judge, device="cpu", metric="entailment", judge=judge)

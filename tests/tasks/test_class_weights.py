@@ -1,0 +1,87 @@
+"""Class weights: their scale, scikit-learn's balance, their part in the loss and in nothing else, and what is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from sklearn.utils.class_weight import compute_class_weight
+
+import glasshouse
+from glasshouse import models
+from glasshouse.data import preparing
+from glasshouse.specs.errors import DataError, SpecError
+from glasshouse.specs.spec import Data, Evaluation, Model, Spec, Training
+from glasshouse.tasks.class_weights import weigh
+from glasshouse.tasks.classify import Classify
+
+
+def test_weights_have_a_mean_of_one_and_balanced_are_those_of_scikit_learn():
+    truth = np.array([0] * 50 + [1] * 8 + [2] * 2)
+    counts = np.bincount(truth, minlength=4)
+    found = weigh(["balanced"], ("a", "b", "c", "d"), counts)
+    assert found[:3] == pytest.approx(compute_class_weight("balanced", classes=np.arange(3), y=truth))
+    given = weigh(["b=4", "c=0"], ("a", "b", "c", "d"), counts)
+    assert (given * counts).sum() == pytest.approx(60)
+    assert given[1] == pytest.approx(4 * given[0])
+    assert given[2] == 0
+    for words, match in (
+        (["b"], "write \\[balanced\\]"),
+        (["b=-1"], "weight of 0 or more"),
+        (["b=1", "b=2"], "two weights"),
+    ):
+        with pytest.raises(SpecError, match=match):
+            weigh(words, ("a", "b"), counts[:2])
+    with pytest.raises(DataError, match="names 'z', which is no class"):
+        weigh(["z=1"], ("a", "b"), counts[:2])
+    with pytest.raises(DataError, match="nothing to learn from"):
+        weigh(["a=0", "b=0"], ("a", "b"), counts[:2])
+
+
+@pytest.fixture
+def prepared(tmp_path):
+    path = tmp_path / "rows.tsv"
+    path.write_text("".join(f"{'rare' if n % 6 == 0 else 'common'}\tword{n} x\n" for n in range(24)))
+    data = Data(files=(str(path),), tokenizer="words", vocabulary=50, context=4, validation=0.0, test=0.0)
+    return data, preparing.prepare(data, columns=("label",))
+
+
+def test_they_weigh_the_loss_in_parts_and_leave_what_is_measured(prepared):
+    data, made = prepared
+    plain, weighed = (
+        Classify.of(replace(Spec(), data=data, training=Training(class_weights=weights))) for weights in ((), ("balanced",))
+    )
+    spec = Model(kind="encoder", width=8, layers=1, heads=1)
+    plain.complete(spec, made)
+    spec = weighed.complete(spec, made)
+    model = models.build(spec, made.tokenizer.vocabulary, 4, seed=0).eval().requires_grad_(False)
+    shard, index = made.splits["train"], np.arange(24)
+    whole = weighed.batch(shard, 0, index * 0, index)
+    assert whole["weights"].mean() == pytest.approx(1.0)
+    rare = made.labels.index("rare")
+    assert whole["weights"][whole["labels"] == rare].unique().tolist() == [pytest.approx(24 / (2 * 4))]
+    logits = model(whole["tokens"], lengths=whole["lengths"])
+    weights = torch.tensor(compute_class_weight("balanced", classes=np.arange(2), y=whole["labels"].numpy())).float()
+    expected = torch.nn.functional.cross_entropy(logits, whole["labels"], weight=weights)
+    loss = weighed.loss_sum(model, whole) / weighed.count(whole)
+    assert float(loss) == pytest.approx(float(expected), rel=1e-5), "sum of w l / sum of w"
+    parts = [weighed.batch(shard, 0, half * 0, half) for half in (index[:12], index[12:])]
+    assert float(sum(weighed.loss_sum(model, part) for part in parts)) == pytest.approx(float(loss) * 24, rel=1e-5)
+    measured = [task.evaluate(model, shard, Evaluation(), whole=True) for task in (plain, weighed)]
+    assert measured[0] == measured[1]
+
+
+def test_a_command_takes_them_and_faults_are_named(tmp_path):
+    path = tmp_path / "rows.tsv"
+    path.write_text("".join(f"{'rare' if n % 6 == 0 else 'common'}\tword{n % 5}\n" for n in range(24)))
+    small = {
+        "model": {"width": 8, "layers": 1, "heads": 1, "head": {"hidden": 0}},
+        "data": {"files": [str(path)], "test": 0.0},
+    }
+    changes = ("training.epochs=1", "training.threads=1", "training.precision=fp32")
+    run = glasshouse.train("classifier", *changes, "training.class_weights=[rare=3]", name="x", device="cpu", **small)
+    assert run.spec.training.class_weights == ("rare=3",)
+    with pytest.raises(DataError, match="names 'odd', which is no class of the data; they are: common, rare"):
+        glasshouse.train("classifier", *changes, "training.class_weights=[odd=3]", name="y", device="cpu", **small)
+    with pytest.raises(SpecError, match=r"training.class_weights has 'even'; write \[balanced\]"):
+        glasshouse.train("classifier", *changes, "training.class_weights=even", name="y", device="cpu", **small)
