@@ -68,7 +68,7 @@ def test_a_file_of_ones_own_and_no_prompts(run: Path, tmp_path: Path) -> None:
     Image.fromarray(pictures.document("test", 3).picture).resize((320, 320), 0).save(tmp_path / "mine.png")
     shown = worked(call("prompt", "clip", "--target", "mine.png", "--output", "page.png"))
     assert "mine.png" in shown.out
-    assert "finds it, of 17" in shown.out, "a picture that is not held out comes on top of those that are"
+    assert "finds it, of 17" in shown.out, "a picture that is not held out is looked for among those that are"
     assert Image.open(tmp_path / "page.png").width > 500
     assert not (run / "prompting.html").exists()
     first = worked(call("prompt", "clip", "--json")).out

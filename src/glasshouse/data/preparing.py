@@ -78,7 +78,9 @@ def prepare(
     splits = {split: shards.open_shard(folder, split) for split in source.splits}
     labels = tuple(json.loads((folder / "labels.json").read_text(encoding="utf-8"))) if "label" in columns else ()
     made = hashlib.blake2b(fingerprint.encode(), digest_size=16).hexdigest()
-    notes = [*source.notes(), *_shared(source)] if columns else source.notes()
+    notes = source.notes()
+    if columns and "picture" not in columns:  # pictures are drawn or read anew each time, and their captions may repeat
+        notes = [*notes, *_shared(source)]
     return Prepared(tokenizer, splits, made, labels, tuple(notes))
 
 

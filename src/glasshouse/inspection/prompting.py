@@ -5,7 +5,7 @@ for each meaning, and otherwise those of the held-out pictures.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
@@ -64,6 +64,8 @@ def examine(run: Run, target: Target = None, prompts: Sequence[str] = (), count:
     """A picture and prompts from both sides: how similar, at which place among captions, and what each prompt finds."""
     picture, name, caption = _target(run, target)
     held = held_out(run)
+    if not any(np.array_equal(each, picture) for each in held.pictures):  # then it is found among these too
+        held = replace(held, pictures=np.concatenate([held.pictures, picture[None]]), captions=[*held.captions, name])
     seen, words = of_pictures(run, held.pictures), of_texts(run, held.candidates)
     aim = of_pictures(run, picture[None])[0]
     order = (words @ aim).sort(descending=True)
@@ -83,8 +85,7 @@ def examine(run: Run, target: Target = None, prompts: Sequence[str] = (), count:
             )
         )
     answers.sort(key=lambda answer: -answer.similarity)
-    among = any(np.array_equal(each, picture) for each in held.pictures)
-    sizes = len(held.candidates), len(held.captions) + (not among)
+    sizes = len(held.candidates), len(held.captions)
     return Prompting(run.name, picture, name, caption, tuple(answers), tuple(closest), *sizes)
 
 

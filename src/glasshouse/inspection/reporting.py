@@ -49,7 +49,7 @@ def gather(run: Run) -> page.Report:
         headline=_headline(run),
         loss=_curves(rows, {"training": "loss", "validation": "validation.loss"}),
         quality=_quality(run, rows),
-        quality_name="Accuracy" if run.spec.task == "classify" else "Perplexity",
+        quality_name={"classify": "Accuracy", "match": "Found first"}.get(run.spec.task, "Perplexity"),
         samples=tuple(_shown(run, sample) for sample in samples),
         attention=translated.attention if translated else _map(run, samples),
         parameters=tuple(parameters.items()),
@@ -142,6 +142,9 @@ def _curves(rows: list[dict], names: dict[str, str]) -> tuple[page.Curve, ...]:
 def _quality(run: Run, rows: list[dict]) -> tuple[page.Curve, ...]:
     if run.spec.task == "classify":
         return _curves(rows, {"validation": "validation.accuracy"})
+    if run.spec.task == "match":
+        both = {"text to picture": "validation.retrieval_1", "picture to text": "validation.picture_to_text_1"}
+        return _curves(rows, both)
     names = {"training": "loss", "validation": "validation.loss"}
     if run.spec.task == "translate":
         # Label smoothing, where there is some, makes of the training loss something else than a log-probability.

@@ -90,8 +90,8 @@ def _drawn(run: Run, task: Translate, sources: list[list[int]], sampling: Sampli
                 rollout.stop(row)
         if not any(rollout.active):
             break
-    for prompt, row in zip(prompts, rollout.tokens, strict=True):
-        written = row[len(prompt) :]
+    for prompt, tokens in zip(prompts, rollout.tokens, strict=True):
+        written = tokens[len(prompt) :]
         yield written[: written.index(task.end)] if task.end in written else written
 
 

@@ -4,16 +4,24 @@ from collections.abc import Sequence
 
 from sacrebleu.metrics import BLEU, CHRF
 
+# The longest runs of words that BLEU counts.
+BLEU_WORDS = 4
+
 
 def scores(outputs: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-    """BLEU and chrF (0 to 100) of a whole text, and the share of outputs that equal their reference."""
+    """BLEU and chrF (0 to 100) of a whole text, and the share of outputs that equal their reference.
+
+    BLEU counts runs of four words; where no reference has four, as in a list of single words, it is left out.
+    """
     exact = sum(output == reference for output, reference in zip(outputs, references, strict=True)) / len(outputs)
-    return {
-        "bleu": BLEU().corpus_score(outputs, [references]).score,
+    found = {
         "chrf": CHRF().corpus_score(outputs, [references]).score,
         "exact": exact,
         "translated": float(len(outputs)),
     }
+    if any(len(reference.split()) >= BLEU_WORDS for reference in references):
+        found["bleu"] = BLEU().corpus_score(outputs, [references]).score
+    return found
 
 
 def signatures() -> dict[str, str]:

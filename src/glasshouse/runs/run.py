@@ -243,7 +243,7 @@ class Run:
     def _batches(self, texts: Sequence[str], batch: int) -> Iterator[tuple[Tensor, Tensor]]:
         """(tokens, lengths) of a few texts at a time, on the device."""
         for begin in range(0, len(texts), batch):
-            ids = [self.tokenizer.encode(text).tolist() for text in texts[begin : begin + batch]]
+            ids = [self.tokenizer.encode(text, specials=False).tolist() for text in texts[begin : begin + batch]]
             made = padded(ids, self.tokenizer.frame, self.spec.data.context)
             yield made["tokens"].to(self.device), made["lengths"].to(self.device)
 

@@ -42,6 +42,8 @@ def check(spec: Spec) -> None:
             f"training.label_smoothing={training.label_smoothing:g} is for tasks translate and next-token; this one is "
             f"{spec.task!r}; leave it out"
         )
+    if training.class_weights and spec.task != "classify":
+        raise SpecError(f"training.class_weights is for task='classify', and this task is {spec.task!r}; leave it out")
     if spec.task != "translate":
         for name, value, usual in (
             ("training.loss_on", training.loss_on, "target"),

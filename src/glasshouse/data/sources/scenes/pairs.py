@@ -9,7 +9,8 @@ from functools import cached_property
 from random import Random
 from typing import ClassVar
 
-from glasshouse.data.documents import SPLITS, Document, Source
+from glasshouse.data.documents import SPLITS, Document
+from glasshouse.data.sources.generated import Generated
 from glasshouse.data.sources.scenes import english, inference
 from glasshouse.data.sources.scenes.meaning import Meaning, home
 from glasshouse.data.sources.scenes.wording import wordings
@@ -19,19 +20,14 @@ SIZES = {"train": 3000, "validation": 200, "test": 200}
 SEED = 1
 
 
-class ScenePairs(Source):
+class ScenePairs(Generated):
     """A premise, a line break and a hypothesis a document, each a sentence with its full stop."""
 
     about = "pairs of captions of scenes: does the second follow from the first?"
-    origin = "made by a grammar; nothing is stored"
-    licence = "free to use: the captions are made on your machine"
     columns: ClassVar[tuple[str, ...]] = ("label",)
 
     def documents(self, split: str) -> Iterator[Document]:
         yield from self._all[split]
-
-    def fingerprint(self) -> str:
-        return f"scene-pairs 1 {SIZES}"
 
     @cached_property
     def _all(self) -> dict[str, list[Document]]:

@@ -6,7 +6,8 @@ from functools import cache
 from random import Random
 from typing import ClassVar
 
-from glasshouse.data.documents import SPLITS, Document, Source
+from glasshouse.data.documents import SPLITS, Document
+from glasshouse.data.sources.generated import Generated
 from glasshouse.data.sources.scenes import english
 from glasshouse.data.sources.scenes.drawing import SIZE, draw
 from glasshouse.data.sources.scenes.meaning import FISH, SHAPES, Group, Meaning, home, scenes
@@ -19,12 +20,10 @@ ALONE = 0.2
 SEED = 0
 
 
-class Scenes(Source):
+class Scenes(Generated):
     """A caption and a picture a document. No scene of a held-out split is in another, and there each is different."""
 
     about = "drawn pictures of counted shapes and fish, with captions"
-    origin = "drawn by a grammar; nothing is stored"
-    licence = "free to use: the pictures are made on your machine"
     columns: ClassVar[tuple[str, ...]] = ("picture",)
 
     def __init__(self, size: int = SIZE) -> None:

@@ -9,7 +9,8 @@ from functools import cached_property
 from random import Random
 from typing import ClassVar
 
-from glasshouse.data.documents import SPLITS, Document, Source
+from glasshouse.data.documents import SPLITS, Document
+from glasshouse.data.sources.generated import Generated
 from glasshouse.data.sources.scenes import english, german, inference
 from glasshouse.data.sources.scenes.meaning import Meaning, home
 from glasshouse.data.sources.scenes.wording import wordings
@@ -18,19 +19,14 @@ SIZES = {"train": 8000, "validation": 500, "test": 500}
 SEED = 2
 
 
-class ScenesGerman(Source):
+class ScenesGerman(Generated):
     """A caption a document; no meaning of a held-out split occurs in another, and in those each occurs once."""
 
     about = "English captions of scenes and their German translations"
-    origin = "made by a grammar; nothing is stored"
-    licence = "free to use: the captions are made on your machine"
     columns: ClassVar[tuple[str, ...]] = ("target",)
 
     def documents(self, split: str) -> Iterator[Document]:
         yield from self._all[split]
-
-    def fingerprint(self) -> str:
-        return f"scenes-german 1 {SIZES}"
 
     @cached_property
     def _all(self) -> dict[str, list[Document]]:

@@ -7,16 +7,15 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import ClassVar
 
-from glasshouse.data.documents import Document, Source
+from glasshouse.data.documents import Document
+from glasshouse.data.sources.generated import Generated
 from glasshouse.data.sources.scenes.translations import ScenesGerman
 
 
-class GermanScenes(Source):
+class GermanScenes(Generated):
     """A caption a document, in the order and the splits of its English counterpart."""
 
     about = "German captions of scenes and their English translations"
-    origin = "made by a grammar; nothing is stored"
-    licence = "free to use: the captions are made on your machine"
     columns: ClassVar[tuple[str, ...]] = ("target",)
 
     def documents(self, split: str) -> Iterator[Document]:
