@@ -14,13 +14,16 @@ TINY = tuple(part for part in SMALL if not part.startswith("data."))
 def trained(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Path:
     """A folder of a translator, a judge, and a classifier of other things."""
     folder = tmp_path_factory.mktemp("runs")
-    rows = folder / "rows.tsv"
+    rows, pairs = folder / "rows.tsv", folder / "pairs.jsonl"
     rows.write_text("".join(f"{label}\tit is {label} number {number}\n" for number in range(40) for label in ("ba", "do")))
+    labels = ("entailment", "neutral", "contradiction")
+    made = [{"text": f"a star.\n{number} stars.", "label": labels[number % 3]} for number in range(60)]
+    pairs.write_text("".join(json.dumps(row) + "\n" for row in made))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GLASSHOUSE_RUNS", str(folder))
         steps = (*TINY, "training.steps=2", "training.epochs=0", "evaluation.every=2", "--device", "cpu")
         worked(call("train", "scene-translator", *steps, "--name", "writer"))
-        worked(call("train", "scene-entailment", *steps, "--name", "judge"))
+        worked(call("train", "scene-entailment", "data.source=", f"data.files={pairs}", *steps, "--name", "judge"))
         worked(call("train", "classifier", f"data.files={rows}", *steps, "--name", "other"))
     return folder
 

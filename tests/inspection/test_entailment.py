@@ -1,5 +1,6 @@
 """The inference metric: outputs of varied, known quality, correlations as defined, what is reported and what is refused."""
 
+import json
 from random import Random
 
 import numpy as np
@@ -7,9 +8,10 @@ import pytest
 from scipy import stats
 
 import glasshouse
-from glasshouse.data.sources.scenes import altering, parsing
+from glasshouse.data.sources.scenes import altering, english, inference, parsing
 from glasshouse.data.sources.scenes.translations import ScenesGerman
 from glasshouse.data.sources.scenes.translations_back import GermanScenes
+from glasshouse.data.sources.scenes.wording import plain
 from glasshouse.generation.sampling import Sampling
 from glasshouse.inspection import entailment, varied
 from glasshouse.metrics import translation
@@ -23,16 +25,31 @@ TINY = {
 }
 
 
+def some_pairs(count):
+    """Rows of captions with what truly holds of them."""
+    chance = Random(0)
+    for _ in range(count):
+        meanings = [inference.described(chance) for _ in range(2)]
+        sentences = [f"{english.caption(meaning, plain(meaning))}." for meaning in meanings]
+        yield {"text": "\n".join(sentences), "label": inference.judge(*meanings)}
+        yield {"text": "\n".join(sentences[:1] * 2), "label": "entailment"}
+
+
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory, shared_cache):
     """The folders of a translator and of a judge that have learned next to nothing."""
+    folder = tmp_path_factory.mktemp("runs")
+    rows = folder / "pairs.jsonl"
+    rows.write_text("".join(json.dumps(row) + "\n" for row in some_pairs(200)))
+    made = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GLASSHOUSE_RUNS", str(tmp_path_factory.mktemp("runs")))
-        made = [
-            glasshouse.train(recipe, name=name, device="cpu", data={"context": context}, **TINY).folder.path
-            for recipe, name, context in (("scene-translator", "writer", 32), ("scene-entailment", "judge", 48))
-        ]
-    return dict(zip(("writer", "judge"), made, strict=True))
+        patch.setenv("GLASSHOUSE_RUNS", str(folder))
+        for name, recipe, data in (
+            ("writer", "scene-translator", {}),
+            ("judge", "scene-entailment", {"source": "", "files": [str(rows)]}),
+        ):
+            made[name] = glasshouse.train(recipe, name=name, device="cpu", data=data, **TINY).folder.path
+    return made
 
 
 def test_pairs_are_turned_round():
