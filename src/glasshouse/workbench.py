@@ -67,7 +67,10 @@ def train(
 def spec_of(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
     """The whole spec of a recipe with what is changed in it. A run to start from gives its model's shape and tokenizer."""
     spec = recipe_files.spec(recipe, overrides, **sections)
-    if spec.training.start_from:
+    # A run's own spec.toml has taken all that over already, and says what was changed in it.
+    finished = Path(recipe).name == "spec.toml"
+    known = recipe_files.tables_of(recipe).get("training", {}).get("start_from", "") if finished else ""
+    if spec.training.start_from and spec.training.start_from != known:
         origin = starting.find(spec.training.start_from)
         given = {"model": starting.shape(origin.spec()), "data": {}}
         if origin.tokenizer_file.exists():

@@ -215,3 +215,26 @@ def test_batches_by_length_visit_every_example_once_an_epoch(seed, examples, bat
         assert (np.diff(lengths[chosen]) >= 0).all()
     plain = batches.order(seed, pool, per_pool, examples)
     assert sorted(seen) == sorted(zip(*(each.tolist() for each in plain), strict=True))
+
+
+@pytest.mark.parametrize("context", [4, 5, 8, 9])
+def test_one_sequence_fits_into_the_context(tmp_path, context):
+    path = tmp_path / "long.tsv"
+    path.write_text("".join(f"{chr(97 + i % 26) * 9}\t{chr(97 + i % 26) * 9}\n" for i in range(12)))
+    more = ("model.kind=decoder", "model.position=learned", "data.validation=0", "data.test=0", f"data.context={context}")
+    task, made = prepared(spec(path, *more))
+    batch = task.batch(made.splits["train"], 0, np.zeros(12, int), np.arange(12))
+    assert batch["inputs"].shape == (12, context)
+    with pytest.raises(SpecError, match="choose 4 or more"):
+        Translate.of(spec(path, *more[:-1], "data.context=3"))
+
+
+def test_fields_of_rows_are_what_they_were(tmp_path):
+    (tmp_path / "a.csv").write_text('text,target\n"one\ntwo",x\nthree,y\n')
+    (tmp_path / "b.jsonl").write_text('{"text": "one", "target": null}\n{"text": "two", "target": "b"}\n')
+    for name, expected in (("a.csv", ["one\ntwo", "three"]), ("b.jsonl", ["two"])):
+        _, made = prepared(spec(tmp_path / name, "data.validation=0", "data.test=0"))
+        assert sorted(made.splits["train"].originals) == sorted(expected)
+    (tmp_path / "c.csv").write_text("text,target\n" + "a" * 200_000 + ",x\n")
+    with pytest.raises(DataError, match="no CSV row"):
+        prepared(spec(tmp_path / "c.csv"))

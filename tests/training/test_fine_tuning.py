@@ -204,3 +204,23 @@ def test_the_average_is_what_is_measured_and_opened(rows):
     step = int(run.facts["best"]["step"])
     logged = next(row for row in run.metrics if row["step"] == step and "validation.loss" in row)
     assert run.evaluate()["validation"]["loss"] == pytest.approx(logged["validation.loss"], rel=1e-5)
+
+
+def test_a_run_s_own_spec_reproduces_it(pretrained, rows):
+    """What was changed against the run to start from stays changed."""
+    run = fine_tuned(rows, "model.layers=2", "data.tokenizer=characters", "data.vocabulary=64")
+    again = glasshouse.workbench.spec_of(str(run.folder.spec_file), "training.seed=1")
+    assert again.model == run.spec.model
+    assert (again.data.tokenizer, again.data.tokenizer_file) == ("characters", "")
+    assert any("another tokenizer" in note for note in run.facts["plan"]["notes"])
+    assert "embedding.weight" in run.facts["start"]["new"]
+
+
+def test_it_resumes_without_the_run_it_started_from(pretrained, rows):
+    run = fine_tuned(rows)
+    last = checkpoint.steps(run.folder.checkpoints)[-1]
+    for file in checkpoint.folder_of(run.folder.checkpoints, last).iterdir():
+        file.unlink()
+    run.folder.record(status="training")
+    pretrained.folder.path.rename(pretrained.folder.path.with_name("elsewhere"))
+    assert glasshouse.resume(run.folder.path, device="cpu").facts["status"] == "done"

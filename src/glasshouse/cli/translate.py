@@ -41,20 +41,25 @@ def translate(
 
     if (file is None) == (not texts):
         raise GlasshouseError('give either texts in quotes or --file FILE, as in: glasshouse translate RUN "a text"')
+    if output:
+        atomic.check_output(output)
     lines = [line.strip() for line in text_files.lines(file)] if file else list(texts or ())
     if not lines:
         raise GlasshouseError(f"{file} has no line to translate; give a file with text in it")
     how = {"beams": beams, "length_penalty": length_penalty, "n_best": n_best, "each_word": each_word}
-    found = workbench.translate(run, lines, device, **how)
+    # A blank line stays one: there is nothing in it to translate.
+    written = iter(workbench.translate(run, [line for line in lines if line], device, **how))
+    found = [next(written) if line else [] for line in lines]
     if cut := sum(best[0].cut for best in found if best):
         say(f"{cut} of {len(lines)} sources are longer than the run's context has room for and were cut")
     if as_json:
-        print(json.dumps([[{"text": each.text, "score": each.score} for each in best] for best in found]))
-        return
-    shown = [f"{each.score:.3f}  {each.text}" if n_best > 1 else each.text for best in found for each in best]
+        shown = [json.dumps([[{"text": each.text, "score": each.score} for each in best] for best in found])]
+    else:
+        several = [[f"{each.score:.3f}  {each.text}" if n_best > 1 else each.text for each in best] for best in found]
+        shown = [line for lines_of_text in several for line in lines_of_text or [""]]
     if output:
         atomic.write_text(output, "\n".join(shown) + "\n")
-        console.print(f"wrote {len(shown)} lines to {output}", soft_wrap=True)
+        console.print(f"wrote {len(lines)} translations to {output}", soft_wrap=True)
         return
     for line in shown:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        print(line)

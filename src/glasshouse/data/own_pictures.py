@@ -64,8 +64,9 @@ class OwnPictures(Source):
             self._remarks.append(
                 f"{len(found) - len(kept)} of {len(found)} lines lack a picture or a caption and are left out"
             )
-        homes = rows.homes((caption for _, caption in kept), self.validation, self.test)
-        return [(homes[caption], path, caption) for path, caption in kept]
+        keys = _together(kept)
+        homes = rows.homes(keys, self.validation, self.test)
+        return [(homes[key], path, caption) for key, (path, caption) in zip(keys, kept, strict=True)]
 
     @staticmethod
     def _rows(file: Path) -> Iterator[tuple[str, str]]:
@@ -96,3 +97,19 @@ def _bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise DataError(f"cannot read the picture {path}: {error.strerror or error}; check the path") from None
+
+
+def _together(pairs: list[tuple[Path, str]]) -> list[str]:
+    """A key for each pair; those that share a picture or a caption, directly or through others, have the same."""
+    parents: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while parents.setdefault(name, name) != name:
+            parents[name] = parents[parents[name]]
+            name = parents[name]
+        return name
+
+    names = [(f"picture {path}", f"caption {caption}") for path, caption in pairs]
+    for one, other in names:
+        parents[root(one)] = root(other)
+    return [root(one) for one, _ in names]

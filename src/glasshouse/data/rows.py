@@ -62,14 +62,18 @@ def _from_tsv(path: Path, columns: tuple[Column, Column]) -> Iterator[tuple[str,
 
 
 def _from_csv(path: Path, columns: tuple[Column, Column]) -> Iterator[tuple[str, str]]:
-    reader = csv.DictReader(text_files.lines(path))
+    # A field in quotes may hold line breaks, so the reader is given lines with their ends.
+    reader = csv.DictReader(line + "\n" for line in text_files.lines(path))
     for column in reversed(columns):
         if column.name not in (reader.fieldnames or ()):
             known = ", ".join(reader.fieldnames or ())
             raise DataError(f"{path} has no column {column.name!r} (it has: {known}); name it: {column.setting}=NAME")
-    for row in reader:
-        first, second = ((row[column.name] or "").strip() for column in columns)
-        yield first, second
+    try:
+        for row in reader:
+            first, second = ((row[column.name] or "").strip() for column in columns)
+            yield first, second
+    except csv.Error as error:
+        raise DataError(f"{path}, line {reader.line_num}, is no CSV row: {error}; mend it, or give JSON lines") from None
 
 
 def _from_json(path: Path, columns: tuple[Column, Column]) -> Iterator[tuple[str, str]]:
@@ -86,5 +90,5 @@ def _from_json(path: Path, columns: tuple[Column, Column]) -> Iterator[tuple[str
                 raise DataError(
                     f"{path}, line {number}, has no field {column.name!r} (it has: {known}); name it: {column.setting}=NAME"
                 )
-        first, second = (str(row[column.name]).strip() for column in columns)
+        first, second = ("" if row[column.name] is None else str(row[column.name]).strip() for column in columns)
         yield first, second

@@ -29,8 +29,7 @@ def check(source: Path, output: Path) -> None:
     """Refuse, before any work, an output that cannot be written."""
     if os.path.lexists(output):
         raise GlasshouseError(f"{output} exists already; give a path that does not, or delete it")
-    if not output.absolute().parent.is_dir():
-        raise GlasshouseError(f"there is no folder {output.absolute().parent} to write {output.name} into; make it first")
+    atomic.check_output(output)
     if _is_labelled(source) and output.suffix != ".tsv":
         raise GlasshouseError(f"labelled rows are written as .tsv (label, tab, text), and --output is {output}; end it so")
 

@@ -1,7 +1,7 @@
 """Paraphrases by a masked-token model: some tokens of a text are hidden, and the model says what else might stand there.
 
-What is hidden and what is drawn follow from (seed, text, copy, place) alone, so that neither the batch nor the other texts
-change a paraphrase. Knows nothing of files or labels.
+What is hidden and what is drawn follow from the seed, the text, its number among the texts and the copy alone, so that the
+batch changes no paraphrase. Knows nothing of files or labels.
 
 Axes: N hidden places, V vocabulary.
 """

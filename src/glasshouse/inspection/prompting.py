@@ -4,6 +4,7 @@ Pictures to find are those that the run's data hold out. Captions to compare wit
 for each meaning, and otherwise those of the held-out pictures.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -93,10 +94,9 @@ def held_out(run: Run) -> HeldOut:
     """The test pictures of a run's data, or those of validation where none are kept for testing."""
     _check(run)
     source = _source(run)
-    for split in ("test", "validation", "train"):
-        documents = list(source.documents(split))
-        if documents:
-            break
+    documents = list(source.documents("test")) or list(source.documents("validation"))
+    if not documents:
+        raise DataError(f"{run.name} holds out no pictures to find; train it with data.test above 0")
     captions = [document.text for document in documents]
     pictures = np.stack([document.picture for document in documents if document.picture is not None])
     if isinstance(source, Scenes):
@@ -158,7 +158,7 @@ def _target(run: Run, target: Target) -> tuple[np.ndarray, str, str]:
                 f"({size}, {size}, 3) in bytes (uint8)"
             )
         return target, "a picture", ""
-    if target is None or isinstance(target, int) or str(target).lstrip("-").isdigit():
+    if target is None or isinstance(target, int) or re.fullmatch(r"-?[0-9]+", str(target)):
         held, number = held_out(run), int(str(target or 0))
         if not 0 <= number < len(held.captions):
             raise GlasshouseError(

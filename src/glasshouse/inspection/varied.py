@@ -84,7 +84,7 @@ def _drawn(run: Run, task: Translate, sources: list[list[int]], sampling: Sampli
         model = model.given(given["source"].to(run.device), given["lengths"].to(run.device))  # type: ignore[operator]
     numbers = list(range(begin, begin + len(sources)))
     rollout = Rollout(model, prompts, sampling, task.context, rows=numbers, vocabulary=run.tokenizer.vocabulary)
-    for _ in range(min(task.rooms[1], task.context - max(map(len, prompts)) + 1)):
+    for _ in range(task.rooms[1]):
         for row, choice in enumerate(rollout.advance()):
             if choice is not None and choice.token == task.end:
                 rollout.stop(row)

@@ -10,6 +10,7 @@ import numpy as np
 from glasshouse.pages import charts, heatmap
 from glasshouse.pages.content import AttentionMap, Curve
 from glasshouse.pages.thinning import thin
+from glasshouse.records import atomic
 from glasshouse.specs.errors import GlasshouseError, MissingExtra
 
 if TYPE_CHECKING:
@@ -104,13 +105,7 @@ def shares(
 
 def check_path(path: str | Path) -> None:
     """Refuse a path that a figure cannot be written to."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in SUFFIXES:
-        raise GlasshouseError(f"a figure is written as {' or '.join(SUFFIXES)}, not {suffix or 'without a suffix'}: {path}")
-    if not Path(path).absolute().parent.is_dir():
-        raise GlasshouseError(
-            f"there is no folder {Path(path).absolute().parent} to write {Path(path).name} into; make it first"
-        )
+    atomic.check_output(Path(path), SUFFIXES)
 
 
 def _plain(panel: Axes) -> None:

@@ -13,7 +13,7 @@ import jinja2
 import numpy as np
 from PIL import Image
 
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.records import atomic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,10 +62,7 @@ class Prompting:
 
 def check_path(path: Path) -> None:
     """Raise before any work where nothing could be written there."""
-    if path.suffix not in SUFFIXES:
-        raise GlasshouseError(f"{path} ends in none of {', '.join(SUFFIXES)}; name a file that does")
-    if not path.absolute().parent.is_dir():
-        raise GlasshouseError(f"there is no folder {path.absolute().parent} to write {path.name} into; make it first")
+    atomic.check_output(path, SUFFIXES)
 
 
 def render(content: Prompting) -> str:

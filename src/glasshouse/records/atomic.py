@@ -8,6 +8,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from glasshouse.specs.errors import GlasshouseError
+
+
+def check_output(path: Path, suffixes: tuple[str, ...] = ()) -> None:
+    """Refuse, before any work, a file that could not be written, or that does not end as it must."""
+    if suffixes and path.suffix.lower() not in suffixes:
+        raise GlasshouseError(f"{path} ends in none of {', '.join(suffixes)}; name a file that does")
+    if path.is_dir():
+        raise GlasshouseError(f"{path} is a folder; name a file in it")
+    if not path.absolute().parent.is_dir():
+        raise GlasshouseError(f"there is no folder {path.absolute().parent} to write {path.name} into; make it first")
+
 
 def write_text(path: Path, text: str) -> None:
     """Write a file so that a reader, or a crash, sees the old content or the new and nothing between."""

@@ -190,6 +190,11 @@ class Run:
         if not isinstance(task, Translate):
             raise GlasshouseError(f"{self.name} does not translate: its task is {self.spec.task!r}, not 'translate'")
         if settings.each_word if each_word is None else each_word:
+            if n_best > 1:
+                raise GlasshouseError(
+                    f"n_best={n_best} goes with whole texts, and this translates word by word; leave it out, or choose "
+                    "each_word=False (--whole)"
+                )
             words = sorted({word for text in texts for word in text.split()})
             known = dict(zip(words, self.translate(words, beams, length_penalty, 1, False, batch, progress), strict=True))
             return [[Translation.joined([known[word][0] for word in text.split()])] for text in texts]

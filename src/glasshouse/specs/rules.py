@@ -48,6 +48,8 @@ def check(spec: Spec) -> None:
         for name, value, usual in (
             ("training.loss_on", training.loss_on, "target"),
             ("evaluation.each_word", spec.evaluation.each_word, False),
+            ("evaluation.beams", spec.evaluation.beams, 1),
+            ("evaluation.length_penalty", spec.evaluation.length_penalty, 1.0),
         ):
             if value != usual:
                 raise SpecError(f"{name}={value!r} is for task='translate', and this task is {spec.task!r}; leave it out")

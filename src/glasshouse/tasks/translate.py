@@ -47,6 +47,10 @@ class Translate(Task):
                 "training.loss_on='all' is for a decoder alone, which reads the source as it reads its own words; "
                 "leave it out, or choose model.kind=decoder"
             )
+        if alone and spec.data.context < 4:
+            raise SpecError(
+                f"data.context={spec.data.context} has no room for a source, a target and two marks; choose 4 or more"
+            )
         return cls(spec.data.context, alone, spec.training.label_smoothing, spec.training.loss_on == "all")
 
     def fits(self, model: nn.Module, kind: str) -> None:
@@ -61,7 +65,7 @@ class Translate(Task):
         if tokenizer.end_of_text is None or (self.alone and TRANSLATE not in tokenizer.specials):
             raise DataError(
                 f"this tokenizer lacks a special token that a translator needs (<|endoftext|>, and {TRANSLATE} for a "
-                "decoder alone); train one for this task (leave out data.tokenizer_file)"
+                "decoder alone); train one for this task (leave out data.tokenizer_file), or choose an encoder-decoder"
             )
         self.tokenizer, self.end = tokenizer, tokenizer.end_of_text
         self.mark = tokenizer.specials.get(TRANSLATE, 0)
@@ -77,8 +81,8 @@ class Translate(Task):
         """The most tokens of a source and of a target, marks not counted."""
         if not self.alone:
             return self.context - 1, self.context - 1
-        source = max((self.context - 1) // 2, 1)
-        return source, self.context - source - 1
+        source = (self.context - 2) // 2
+        return source, self.context - source - 2
 
     def cut(self, shard: Shard) -> int:
         """How many pairs have a side that is longer than there is room for, and is read in part."""
@@ -213,8 +217,7 @@ class Translate(Task):
         if not self.alone:
             given = self.given(sources)
             model = model.given(given["source"].to(device), given["lengths"].to(device))
-        room = min(rules.tokens, self.rooms[1], self.context - max(map(len, prompts)) + 1)
-        rules = Beams(rules.count, rules.length_penalty, room)
+        rules = Beams(rules.count, rules.length_penalty, min(rules.tokens, self.rooms[1]))
         return search(model, prompts, rules, (self.end,), self.context, self.tokenizer.vocabulary)
 
 

@@ -36,8 +36,11 @@ class Job:
     loaded: Loaded | None = None
 
     @classmethod
-    def of(cls, spec: Spec, device: torch.device, tokenizer: Tokenizer | None = None) -> "Job":
-        """Check that the parts fit together, then make the text ready, showing progress where that takes a while."""
+    def of(cls, spec: Spec, device: torch.device, tokenizer: Tokenizer | None = None, begins: bool = True) -> "Job":
+        """Check that the parts fit together, then make the text ready, showing progress where that takes a while.
+
+        A job that does not begin, but goes on from a checkpoint, needs no run to start from.
+        """
         if not spec.data.source and not spec.data.files:
             raise SpecError(
                 "this spec has neither text nor steps: it is of an imported model; train it further with: "
@@ -60,10 +63,13 @@ class Job:
             if cut := task.cut(shard):
                 notes.append(f"{cut} of {shard.documents} {split} texts are longer than data.context and are cut")
         job = cls(spec, prepared, task, steps, device, tuple(notes))
-        if not training.start_from:
+        if not training.start_from or not begins:
             return job
         origin = starting.find(training.start_from)
         tensors = starting.plain_weights(origin)
+        if not starting.same_tokenizer(origin, prepared.tokenizer):
+            notes.append(f"{origin.name} has another tokenizer: its embeddings and head are left behind")
+            tensors = starting.without_vocabulary(tensors)
         loaded = starting.load(job._model(), tensors)
         return replace(job, start=tensors, loaded=loaded, notes=(*notes, loaded.note(origin.name)))
 

@@ -66,7 +66,8 @@ def _open(run: RunFolder, device: Any) -> tuple[Job, Checkpoint | None]:
     """The job as the run folder has it, planned if it is new, and the newest checkpoint that is whole."""
     spec = run.spec()
     known = tokenizers.load(run.tokenizer_file) if run.tokenizer_file.exists() else None
-    job = Job.of(spec, device, known)
+    restored = checkpoint.newest(run.checkpoints, complain=say, delete=True)
+    job = Job.of(spec, device, known, begins=restored is None)
     facts = run.facts()
     if facts.get("data", job.prepared.fingerprint) != job.prepared.fingerprint:
         raise RunError(
@@ -87,7 +88,7 @@ def _open(run: RunFolder, device: Any) -> tuple[Job, Checkpoint | None]:
         for note in planned.notes:
             say(note)
         job = replace(job, spec=spec)
-    return job, checkpoint.newest(run.checkpoints, complain=say, delete=True)
+    return job, restored
 
 
 @contextmanager

@@ -37,6 +37,8 @@ def attach(model: nn.Module, training: Training) -> None:
         return
     inner = [(name, module) for name, module in model.named_modules() if "blocks." in name and isinstance(module, nn.Linear)]
     known = sorted({name.rpartition(".")[2] for name, _ in inner})
+    if not inner:
+        raise SpecError(f"training.lora_rank={training.lora_rank} adapts blocks, and this model has none; leave it out")
     if missing := [target for target in training.lora_targets if target not in known]:
         raise SpecError(
             f"training.lora_targets names {missing[0]!r}, and no matrix of this model's blocks is called so; "

@@ -12,6 +12,7 @@ from glasshouse.records.folder import RunFolder
 from glasshouse.records.progress import say
 from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import Model, Spec
+from glasshouse.tokenizers import Tokenizer
 from glasshouse.training import lora
 from glasshouse.training.engine import load_weights
 
@@ -69,6 +70,20 @@ def opened(run: RunFolder, spec: Spec, tensors: Tensors, where: str) -> nn.Modul
     load_weights(model, tensors, where)
     lora.merge(model)
     return model
+
+
+def same_tokenizer(run: RunFolder, tokenizer: Tokenizer) -> bool:
+    """Whether a run's tokens mean what this tokenizer's do; of a run without a tokenizer nothing else is known."""
+    return not run.tokenizer_file.exists() or tokenizers.load(run.tokenizer_file).digest() == tokenizer.digest()
+
+
+def without_vocabulary(tensors: Tensors) -> Tensors:
+    """The tensors whose rows are not tokens, so that they mean something to another tokenizer's model."""
+    return {
+        name: tensor
+        for name, tensor in tensors.items()
+        if not name.endswith("embedding.weight") and not name.startswith("head.")
+    }
 
 
 def find(name: str) -> RunFolder:

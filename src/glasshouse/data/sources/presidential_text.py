@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import ClassVar
 
+from glasshouse.data import text_files
 from glasshouse.data.documents import Document, Source
 from glasshouse.data.sources.located import Remote
 from glasshouse.data.sources.speeches import Speeches, SpeechesText
@@ -28,4 +29,5 @@ class PresidentialText(Source):
             yield Document("\n".join(document.text for document in self.speeches.documents(split)))
 
     def fingerprint(self) -> str:
-        return json.dumps([source.fingerprint() for source in (self.addresses, self.speeches, self.text)])
+        digests = [text_files.survey(file.locate("presidential-text")).digest for file in self.files]
+        return json.dumps([self.addresses.fingerprint(), *digests])

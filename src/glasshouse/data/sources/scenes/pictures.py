@@ -12,12 +12,15 @@ from glasshouse.data.sources.scenes import english
 from glasshouse.data.sources.scenes.drawing import SIZE, draw
 from glasshouse.data.sources.scenes.meaning import FISH, SHAPES, Group, Meaning, home, scenes
 from glasshouse.data.sources.scenes.wording import wordings
+from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import Data
 
 SIZES = {"train": 8000, "validation": 500, "test": 500}
 # Share of training scenes that have one group: there are few different ones, and they teach the words.
 ALONE = 0.2
 SEED = 0
+# Pixels along each side below which the things of a scene do not fit into it.
+SMALLEST = 24
 
 
 class Scenes(Generated):
@@ -32,6 +35,8 @@ class Scenes(Generated):
 
     @classmethod
     def of(cls, data: Data) -> "Scenes":
+        if data.picture_size < SMALLEST:
+            raise DataError(f"data.picture_size={data.picture_size} has no room for a scene; choose {SMALLEST} or more")
         return cls(data.picture_size)
 
     def documents(self, split: str) -> Iterator[Document]:
