@@ -82,6 +82,6 @@ def test_what_cannot_be_is_refused(run: Path, tmp_path: Path) -> None:
     refused(call("prompt", "clip", "--target", "-1"), "no held-out picture -1")
     refused(call("prompt", "clip", "--target", "gone.png"), "cannot read the picture gone.png")
     refused(call("prompt", "clip", "--target", "text.png"), "is not a picture")
-    refused(call("prompt", "clip", "--output", "page.pdf"), "page.pdf", ".html, .png, .svg")
+    refused(call("prompt", "clip", "--output", "page.pdf"), "page.pdf", ".html or .png or .svg")
     refused(call("prompt", "clip", "--output", "no/page.html"), "there is no folder")
     refused(call("prompt", "clap"), "clap")

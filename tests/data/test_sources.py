@@ -56,11 +56,13 @@ def source_of(name):
 def test_generated_sources_are_the_same_at_every_reading_and_share_nothing(name):
     one, two = source_of(name), source_of(name)
     assert one.fingerprint() == two.fingerprint() != ""
-    found = [list(one.documents(split)) for split in SPLITS]
-    assert found == [list(two.documents(split)) for split in SPLITS]
-    flat = [document.text for documents in found for document in documents]
-    assert len(flat) == len(set(flat))
-    assert all(document.fields.keys() == set(one.columns) for documents in found for document in documents)
+    found = [[(document.text, document.fields) for document in one.documents(split)] for split in SPLITS]
+    assert found == [[(document.text, document.fields) for document in two.documents(split)] for split in SPLITS]
+    train, validation, test = ({text for text, _ in documents} for documents in found)
+    assert not train & (validation | test)
+    assert not validation & test
+    wanted = set(one.columns) - {"picture"}
+    assert all(wanted <= fields.keys() for documents in found for _, fields in documents)
 
 
 def test_generated_sources_have_their_digests():

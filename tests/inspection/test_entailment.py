@@ -6,6 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.metrics import roc_auc_score
 
 import glasshouse
 from glasshouse.data.sources.scenes import altering, english, inference, parsing
@@ -81,35 +82,38 @@ def test_altered_captions_lose_as_much_as_was_changed(source, language):
     assert altering.versions("two circles two", language, 1, Random(0)) == {}
 
 
-def test_correlations_are_those_of_scipy_with_intervals_around_them():
+def test_statistics_are_those_of_other_packages_with_intervals_around_them():
     chance = np.random.default_rng(0)
-    truth = chance.integers(0, 5, 300) / 4
-    scores = {"good": truth + chance.normal(0, 0.1, 300), "bad": chance.normal(size=300), "inverse": -(truth**3)}
-    scores["constant"] = np.ones(300)
-    found = agreement(scores, truth)
-    assert set(found) == {"good", "bad", "inverse"}
+    adequacy = chance.integers(0, 5, 300) / 4
+    scores = {"good": adequacy + chance.normal(0, 0.1, 300), "bad": chance.normal(size=300), "inverse": -(adequacy**3)}
+    scores["ties"] = scores["good"].round(1)
+    found = agreement({**scores, "constant": np.ones(300)}, adequacy)
+    assert found.pop("constant") == {}
     for name, each in found.items():
-        assert each.pearson == pytest.approx(stats.pearsonr(scores[name], truth).statistic)
-        assert each.spearman == pytest.approx(stats.spearmanr(scores[name], truth).statistic)
-        assert each.pearson_interval[0] <= each.pearson <= each.pearson_interval[1]
-        assert each.spearman_interval[0] <= each.spearman + 1e-9
-    assert found["inverse"].spearman == pytest.approx(-1)
-    assert found["good"].pearson_interval[0] > 0.9
-    assert found["bad"].pearson_interval[0] < 0 < found["bad"].pearson_interval[1]
-    assert agreement(scores, np.ones(300)) == {}
+        assert each["pearson"].value == pytest.approx(stats.pearsonr(scores[name], adequacy).statistic)
+        assert each["spearman"].value == pytest.approx(stats.spearmanr(scores[name], adequacy).statistic)
+        assert each["area"].value == pytest.approx(roc_auc_score(adequacy == 1, scores[name]))
+        assert all(estimate.low - 1e-9 <= estimate.value <= estimate.high + 1e-9 for estimate in each.values())
+    assert found["inverse"]["spearman"].value == pytest.approx(-1)
+    assert found["good"]["pearson"].low > 0.9
+    assert found["bad"]["pearson"].low < 0 < found["bad"]["pearson"].high
+    assert found["bad"]["area"].low < 0.5 < found["bad"]["area"].high
+    assert agreement({"good": scores["good"]}, np.ones(300)) == {"good": {}}
+    assert set(agreement({"good": scores["good"]}, adequacy / 2)["good"]) == {"pearson", "spearman"}
 
 
 def test_copies_of_a_source_do_not_narrow_an_interval():
     chance = np.random.default_rng(1)
     truth = chance.normal(size=40)
     score = truth + chance.normal(size=40)
-    alone = agreement({"score": score}, truth)["score"]
-    copied = agreement({"score": np.tile(score, 9)}, np.tile(truth, 9), np.tile(np.arange(40), 9))["score"]
-    assert copied.pearson == pytest.approx(alone.pearson)
-    widths = [np.ptp(each.pearson_interval) for each in (alone, copied)]
-    assert widths[1] == pytest.approx(widths[0], rel=0.3)
-    naive = agreement({"score": np.tile(score, 9)}, np.tile(truth, 9))["score"]
-    assert np.ptp(naive.pearson_interval) < widths[1] / 2
+
+    def found(*sources, times=9):
+        return agreement({"score": np.tile(score, times)}, np.tile(truth, times), *sources)["score"]["pearson"]
+
+    alone, copied, naive = found(times=1), found(np.tile(np.arange(40), 9)), found()
+    assert copied.value == pytest.approx(alone.value)
+    assert copied.high - copied.low == pytest.approx(alone.high - alone.low, rel=0.3)
+    assert naive.high - naive.low < (copied.high - copied.low) / 2
 
 
 def test_scores_of_single_sentences():

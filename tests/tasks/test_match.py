@@ -19,7 +19,7 @@ from glasshouse.tasks.match import Match, normal, ranked, symmetric_loss
 COLOURS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (30, 60, 220), "black": (10, 10, 10)}
 TINY = {
     "model": {"width": 16, "layers": 1, "heads": 2, "image": {"size": 16, "patch": 8, "width": 16, "layers": 1}},
-    "training": {"steps": 60, "batch": 16, "threads": 1, "precision": "fp32", "learning_rate": 1e-2},
+    "training": {"steps": 120, "batch": 16, "threads": 1, "precision": "fp32", "learning_rate": 1e-2},
     "evaluation": {"every": 30},
 }
 

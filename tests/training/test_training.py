@@ -14,6 +14,7 @@ from glasshouse.specs.errors import GlasshouseError, MissingExtra, RunError, Spe
 from glasshouse.specs.spec import Training
 from glasshouse.training import devices, failure, loggers, loop, precision, schedules
 from glasshouse.training import plan as planning
+from glasshouse.training.engine import load_weights
 from glasshouse.training.job import Job
 
 TINY = (
@@ -328,10 +329,10 @@ def test_a_weight_that_does_not_fit_is_named(text):
         ({"embedding.weight": torch.zeros(2, 2)}, "has shape"),
     ):
         with pytest.raises(RunError, match=says):
-            loop.load_weights(engine.model, {**saved, **change}, "the file")
+            load_weights(engine.model, {**saved, **change}, "the file")
     saved.pop("embedding.weight")
     with pytest.raises(RunError, match="lacks the tensor 'embedding.weight'"):
-        loop.load_weights(engine.model, saved, "the file")
+        load_weights(engine.model, saved, "the file")
 
 
 def test_no_validation_text_is_no_obstacle(text):

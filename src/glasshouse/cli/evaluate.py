@@ -11,7 +11,7 @@ EXAMPLES = (
     "Examples: glasshouse evaluate demo-lm · glasshouse evaluate demo-lm --data other.txt --json · "
     "glasshouse evaluate scene-translator --metric entailment --judge scene-entailment"
 )
-STATISTICS = ("pearson", "spearman")
+STATISTICS = ("pearson", "spearman", "area")
 SCORES = ("entailment", "entailment_both", "bleu", "chrf")
 
 
@@ -38,7 +38,8 @@ def evaluate(
     With --metric entailment, a translator: beside BLEU and chrF, the share of outputs that a judge finds to follow from
     their references, and that with the reference following from the output too. For runs on scenes, whose meanings are
     known, it is also measured which metric follows meaning: correlations of scores with adequacy (the share of facts that a
-    text keeps) over outputs of varied quality. Since a good translator hardly errs, these are the run's own (the best of a
+    text keeps) over outputs of varied quality, and the area: how often a text that keeps all scores above one that does not.
+    Since a good translator hardly errs, these are the run's own (the best of a
     beam search, and samples at temperatures that make it err), references with 0 to 3 facts swapped, and the same said in
     other words. Intervals (95 %) are over sources.
     """
@@ -67,8 +68,8 @@ def print_agreement(metrics: dict[str, dict[str, float]]) -> None:
                 count, right = values[f"outputs.{kind}"], values[f"judge.{kind}"]
                 rows.append((split, statistic.capitalize(), kind, *found, f"{count:,.0f}", f"{right:.1%}"))
     if rows:
-        console.print("Correlation of each score of an output with its known adequacy:")
-        columns = ("text", "correlation", "outputs", *map(shown.name, SCORES), "number", "judge is right")
+        console.print("How the scores of single outputs follow their known adequacy:")
+        columns = ("text", "statistic", "outputs", *map(shown.name, SCORES), "number", "judge is right")
         show(columns, rows, right=range(3, len(columns)))
 
 

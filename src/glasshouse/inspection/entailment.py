@@ -93,9 +93,9 @@ def measure(
 
     `entailment` is the share of outputs that follow from their reference, `entailment_both` of those where the reference
     follows from the output too. Of runs on scenes there is more: the mean `adequacy` of the outputs; and over outputs of
-    varied quality (see `varied`), how each metric's score of a single output goes with its known adequacy, as
-    `pearson.METRIC.KIND` and `spearman.METRIC.KIND` with their intervals (`.low`, `.high`), and how often the judge itself
-    is right (`judge.KIND`).
+    varied quality (see `varied`), how each metric's score of a single output goes with its known adequacy (see
+    `agreement`), as `pearson.METRIC.KIND`, `spearman.METRIC.KIND` and `area.METRIC.KIND` with their intervals (`.low`,
+    `.high`), and how often the judge itself is right (`judge.KIND`).
     """
     if not isinstance(run.task, Translate):
         raise GlasshouseError(
@@ -150,13 +150,10 @@ def _followed(judge: Judge, outputs: Sequence[varied.Output], references: Sequen
             continue
         found |= {f"outputs.{kind}": float(chosen.sum()), f"judge.{kind}": float(right[chosen].mean())}
         of_kind = {name: values[chosen] for name, values in scores.items()}
-        for name, each in agreement.agreement(of_kind, truth[chosen], sources[chosen]).items():
-            for measure, value, interval in (
-                ("pearson", each.pearson, each.pearson_interval),
-                ("spearman", each.spearman, each.spearman_interval),
-            ):
-                key = f"{measure}.{name}.{kind}"
-                found |= {key: value, f"{key}.low": interval[0], f"{key}.high": interval[1]}
+        for name, statistics in agreement.agreement(of_kind, truth[chosen], sources[chosen]).items():
+            for statistic, each in statistics.items():
+                key = f"{statistic}.{name}.{kind}"
+                found |= {key: each.value, f"{key}.low": each.low, f"{key}.high": each.high}
     return found
 
 

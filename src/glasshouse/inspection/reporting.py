@@ -128,9 +128,7 @@ def _chief(run: Run, split: str) -> list[tuple[str, str]]:
     if split.startswith("validation") and any(other.startswith("test") for other in outcome):
         # Eight figures are not read; the fairer four are.
         return []
-    # BLEU counts runs of up to four words, and is 0 of single ones however right they are.
-    useless = {"bleu"} if run.spec.evaluation.each_word else set()
-    wanted = [name for name in TRANSLATION if name in outcome[split] and name not in useless]
+    wanted = [name for name in TRANSLATION if name in outcome[split]]
     return [(shown.name(name), shown.figure(name, outcome[split][name])) for name in wanted]
 
 

@@ -14,7 +14,8 @@ from glasshouse.specs.errors import GlasshouseError
 def check_output(path: Path, suffixes: tuple[str, ...] = ()) -> None:
     """Refuse, before any work, a file that could not be written, or that does not end as it must."""
     if suffixes and path.suffix.lower() not in suffixes:
-        raise GlasshouseError(f"{path} ends in none of {', '.join(suffixes)}; name a file that does")
+        ending = path.suffix or "without a suffix"
+        raise GlasshouseError(f"{path} must be {' or '.join(suffixes)}, not {ending}; name a file that ends so")
     if path.is_dir():
         raise GlasshouseError(f"{path} is a folder; name a file in it")
     if not path.absolute().parent.is_dir():
