@@ -12,7 +12,7 @@ import glasshouse
 from glasshouse.data.sources.scenes import altering, english, inference, parsing
 from glasshouse.data.sources.scenes.translations import ScenesGerman
 from glasshouse.data.sources.scenes.translations_back import GermanScenes
-from glasshouse.data.sources.scenes.wording import plain
+from glasshouse.data.sources.scenes.wording import wordings
 from glasshouse.generation.sampling import Sampling
 from glasshouse.inspection import entailment, varied
 from glasshouse.metrics import translation
@@ -31,7 +31,7 @@ def some_pairs(count):
     chance = Random(0)
     for _ in range(count):
         meanings = [inference.described(chance) for _ in range(2)]
-        sentences = [f"{english.caption(meaning, plain(meaning))}." for meaning in meanings]
+        sentences = [f"{english.caption(meaning, chance.choice(wordings(meaning)))}." for meaning in meanings]
         yield {"text": "\n".join(sentences), "label": inference.judge(*meanings)}
         yield {"text": "\n".join(sentences[:1] * 2), "label": "entailment"}
 
