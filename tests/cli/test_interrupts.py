@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from glasshouse.training import loop
+
 from .program import (
     SMALL,
     Outcome,
@@ -68,6 +70,27 @@ def test_a_signal_while_training(
     assert f"stopped after step {reached} of 80, saved" in outcome.err
     assert "Traceback" not in worked(resume()).err
     assert_same(run, alone)
+
+
+def test_a_signal_too_late_for_this_step_stops_after_the_next(
+    runs: Path, text: Path, alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes when it is already decided that step 25 is not saved."""
+    look = loop._Loop._look
+
+    def signalled(self: loop._Loop) -> None:
+        look(self)
+        if self.progress.step == 25:
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(loop._Loop, "_look", signalled)
+    outcome = train(*LONG, f"data.files={text}")
+    assert outcome.code == 143
+    assert "stopped after step 26 of 80, saved" in outcome.err
+    assert checkpoints(runs / "tiny")[-1].name.endswith("26")
+    monkeypatch.undo()
+    worked(resume(runs / "tiny"))
+    assert_same(runs / "tiny", alone)
 
 
 def test_a_signal_before_the_first_step(runs: Path, started: subprocess.Popen[str], alone: Path) -> None:

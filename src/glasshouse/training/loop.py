@@ -139,15 +139,17 @@ class _Loop:
         self.progress.step = step + 1
         last = self.progress.step == self.job.steps
         evaluating = last or self.progress.step % settings.every == 0
-        saving = last or self.progress.step % every == 0 or self.watch.received is not None
+        # Asked once: a signal that comes after this is obeyed after the next step, because nothing has saved this one for it.
+        signalled = self.watch.received
+        saving = last or self.progress.step % every == 0 or signalled is not None
         # Nothing is measured or saved before it is known that the steps up to it were sound.
         if evaluating or saving or len(self.pending) >= LOOK_EVERY[self.engine.device.type]:
             self._look()
         if (evaluating and self._evaluate()) or saving:
             self._save()
-        if self.watch.received and not last:
+        if signalled and not last:
             raise Interrupted(
-                self.watch.received,
+                signalled,
                 f"stopped after step {self.progress.step} of {self.job.steps}, saved; "
                 f"continue with: glasshouse resume {self.run.name}",
             )
