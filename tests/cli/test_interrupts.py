@@ -80,7 +80,7 @@ def test_a_signal_too_late_for_this_step_stops_after_the_next(
 
     def signalled(self: loop._Loop) -> None:
         look(self)
-        if self.progress.step == 25:
+        if self.step == 25:
             signal.raise_signal(signal.SIGTERM)
 
     monkeypatch.setattr(loop._Loop, "_look", signalled)

@@ -6,14 +6,19 @@ neither memory nor start-up grows with the data.
 
 import numpy as np
 
+# One for all examples, or one for each.
+Seed = int | np.ndarray
+
 _ROUNDS = 4
 # Batches whose examples are sorted by length together: enough that lengths in a batch hardly differ.
 POOL = 64
 
 
-def order(seed: int, step: int, batch: int, examples: int) -> tuple[np.ndarray, np.ndarray]:
-    """(epochs, examples) of each place in the batch; a batch may straddle two epochs."""
+def order(seed: Seed, step: int, batch: int, examples: int) -> tuple[np.ndarray, np.ndarray]:
+    """(epochs, examples) of each place in the batch; a batch may straddle two epochs. Several seeds: a batch of each."""
     places = np.arange(step * batch, (step + 1) * batch, dtype=np.uint64)
+    if isinstance(seed, np.ndarray):
+        seed, places = seed.repeat(batch), np.tile(places, len(seed))
     epochs, places = np.divmod(places, np.uint64(examples))
     return epochs.astype(np.int64), permute(places, examples, seed, epochs)
 
@@ -30,7 +35,7 @@ def order_by_length(seed: int, step: int, batch: int, lengths: np.ndarray) -> tu
     return epochs[chosen], examples[chosen]
 
 
-def permute(places: np.ndarray, size: int, seed: int, epochs: np.ndarray) -> np.ndarray:
+def permute(places: np.ndarray, size: int, seed: Seed, epochs: np.ndarray) -> np.ndarray:
     """The permutation of 0..size-1 that belongs to a seed and epoch, at the given places.
 
     A Feistel network permutes the next power of four; walking its cycle until the value is below `size` makes of that a
@@ -38,7 +43,7 @@ def permute(places: np.ndarray, size: int, seed: int, epochs: np.ndarray) -> np.
     """
     half = max((max(size - 1, 1).bit_length() + 1) // 2, 1)
     mask = np.uint64((1 << half) - 1)
-    keys = [mix(np.uint64(seed), epochs.astype(np.uint64), np.uint64(r)) for r in range(_ROUNDS)]
+    keys = [mix(np.asarray(seed, np.uint64), epochs.astype(np.uint64), np.uint64(r)) for r in range(_ROUNDS)]
     values = places.astype(np.uint64)
     todo = np.ones(len(values), dtype=bool)
     while todo.any():
@@ -48,6 +53,11 @@ def permute(places: np.ndarray, size: int, seed: int, epochs: np.ndarray) -> np.
         values[todo] = (left << np.uint64(half)) | right
         todo = values >= np.uint64(size)
     return values.astype(np.int64)
+
+
+def seed_of(seed: int, step: int) -> int:
+    """A seed for what is random within a step. The mask keeps it within what every device's generator takes."""
+    return int(mix(np.uint64(seed), np.uint64(step))[0]) & (2**62 - 1)
 
 
 def mix(*words: np.ndarray | np.uint64) -> np.ndarray:

@@ -7,10 +7,10 @@ from typing import Any
 from glasshouse.records import atomic
 
 
-def append(path: Path, values: dict[str, Any]) -> None:
-    """Add one line. A crash can lose or cut the last line and no other."""
+def append(path: Path, *rows: dict[str, Any]) -> None:
+    """Add a line for each. A crash can lose or cut the last lines and no others."""
     with open(path, "a", encoding="utf-8") as file:
-        file.write(json.dumps(values) + "\n")
+        file.write("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def read(path: Path) -> list[dict[str, Any]]:

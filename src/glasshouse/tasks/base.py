@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor, nn
 
+from glasshouse.data.batches import Seed
 from glasshouse.data.preparing import Prepared
 from glasshouse.data.shards import Shard
 from glasshouse.specs.spec import Evaluation, Model, Spec
@@ -58,8 +59,8 @@ class Task(ABC):
         """How many examples make one epoch."""
 
     @abstractmethod
-    def batch(self, shard: Shard, seed: int, epochs: np.ndarray, examples: np.ndarray) -> Batch:
-        """These examples, on the CPU. Depends on nothing but the arguments."""
+    def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
+        """These examples, on the CPU. Depends on nothing but the arguments; the seed is one for all, or one an example."""
 
     def lengths(self, shard: Shard) -> np.ndarray | None:
         """How long each example is, where batches should be of similar lengths; None where all are alike."""

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from glasshouse.data.batches import Seed
 from glasshouse.data.preparing import Prepared
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.classification import confusion, scores
@@ -86,7 +87,7 @@ class Classify(Task):
     def examples(self, shard: Shard) -> int:
         return shard.documents
 
-    def batch(self, shard: Shard, seed: int, epochs: np.ndarray, examples: np.ndarray) -> Batch:
+    def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         texts = [shard.document(int(index)).tolist() for index in examples]
         labels = torch.from_numpy(np.asarray(shard.labels[examples], np.int64))
         batch = {**padded(texts, self.frame, self.context), "labels": labels}

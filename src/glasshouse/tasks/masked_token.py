@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from glasshouse.data.batches import mix
+from glasshouse.data.batches import Seed, mix
 from glasshouse.data.preparing import Prepared
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.perplexity import perplexity
@@ -69,18 +69,19 @@ class MaskedToken(Task):
     def examples(self, shard: Shard) -> int:
         return windows.count(shard, self.context)
 
-    def batch(self, shard: Shard, seed: int, epochs: np.ndarray, examples: np.ndarray) -> Batch:
+    def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         return self._hidden(windows.cut(shard, self.context, 0, seed, epochs, examples), shard.marks, seed, epochs, examples)
 
     def _hidden(
-        self, tokens: np.ndarray, marks: frozenset[int], seed: int, epochs: np.ndarray, examples: np.ndarray
+        self, tokens: np.ndarray, marks: frozenset[int], seed: Seed, epochs: np.ndarray, examples: np.ndarray
     ) -> Batch:
         """Windows with some of their tokens hidden, and what those were."""
-        rows = [np.asarray(value, np.uint64)[:, None] for value in (epochs, examples)]
+        seeds = np.broadcast_to(seed, epochs.shape)
+        rows = [np.asarray(value, np.uint64)[:, None] for value in (seeds, epochs, examples)]
         places = np.arange(tokens.shape[1], dtype=np.uint64)[None]
 
         def uniform(what: int) -> np.ndarray:
-            hashed = mix(np.uint64(seed), *rows, places, np.uint64(what))
+            hashed = mix(*rows, places, np.uint64(what))
             return (hashed >> np.uint64(11)).astype(np.float64) / (1 << 53)
 
         ordinary = ~np.isin(tokens, list(marks))

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from glasshouse.data.batches import Seed
 from glasshouse.data.preparing import Prepared
 from glasshouse.data.shards import Shard
 from glasshouse.models.dual_encoder import DualEncoder
@@ -81,7 +82,7 @@ class Match(Task):
     def examples(self, shard: Shard) -> int:
         return shard.documents
 
-    def batch(self, shard: Shard, seed: int, epochs: np.ndarray, examples: np.ndarray) -> Batch:
+    def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         texts = [shard.document(int(index)).tolist() for index in examples]
         return {
             **padded(texts, self.frame, self.context),

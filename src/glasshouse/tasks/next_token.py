@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from glasshouse.data.batches import Seed
 from glasshouse.data.preparing import Prepared
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.perplexity import bits_per_byte, perplexity
@@ -51,7 +52,7 @@ class NextToken(Task):
     def examples(self, shard: Shard) -> int:
         return windows.count(shard, self.context)
 
-    def batch(self, shard: Shard, seed: int, epochs: np.ndarray, examples: np.ndarray) -> Batch:
+    def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         tensor = torch.from_numpy(windows.cut(shard, self.context, 1, seed, epochs, examples))
         return {"inputs": tensor[:, :-1], "targets": tensor[:, 1:]}
 

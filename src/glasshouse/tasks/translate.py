@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from glasshouse.data.batches import Seed
 from glasshouse.data.preparing import Prepared
 from glasshouse.data.shards import Shard
 from glasshouse.generation.beam import Beams, Hypothesis, search
@@ -106,7 +107,7 @@ class Translate(Task):
             return [[self.end] for _ in sources]
         return [[self.end, *source[: self.rooms[0]], self.mark] for source in sources]
 
-    def batch(self, shard: Shard, seed: int, epochs: np.ndarray, examples: np.ndarray) -> Batch:
+    def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         sources = [shard.document(int(index)).tolist() for index in examples]
         targets = [shard.target.document(int(index)).tolist()[: self.rooms[1]] for index in examples]
         # A target that was cut has not ended, so that no end is learned in its place.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from glasshouse.data.batches import mix
+from glasshouse.data.batches import Seed, mix
 from glasshouse.data.shards import Shard
 
 
@@ -11,9 +11,9 @@ def count(shard: Shard, length: int) -> int:
     return max((shard.tokens_count - length) // length, 1)
 
 
-def cut(shard: Shard, length: int, more: int, seed: int, epochs: np.ndarray, examples: np.ndarray) -> np.ndarray:
+def cut(shard: Shard, length: int, more: int, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> np.ndarray:
     """The tokens (examples, length + more) of these windows."""
     room = min(length, shard.tokens_count - length)
-    shift = mix(np.uint64(seed), epochs.astype(np.uint64)) % np.uint64(max(room, 1))
+    shift = mix(np.asarray(seed, np.uint64), epochs.astype(np.uint64)) % np.uint64(max(room, 1))
     starts = examples * length + shift.astype(np.int64)
     return np.asarray(shard.tokens[starts[:, None] + np.arange(length + more)], dtype=np.int64)

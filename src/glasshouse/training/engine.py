@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -23,21 +22,13 @@ from glasshouse.training import optimisers, precision, schedules
 from glasshouse.training.freezing import Thaw
 
 
-class NotFinite(Exception):
-    """The loss or the gradient of a step was NaN or infinite; the weights are those before it."""
-
-    def __init__(self, step: int) -> None:
-        super().__init__(step)
-        self.step = step
-
-
 @dataclass(frozen=True)
 class Taken:
-    """One step's outcome, still on the device, so that nobody waits for it."""
+    """One step's outcome, still on the device, so that nobody waits for it: an entry for each model that took it."""
 
-    loss: Tensor
-    gradient_norm: Tensor
-    learning_rate: float
+    losses: Tensor
+    gradient_norms: Tensor
+    learning_rates: tuple[float, ...]
 
 
 class Engine:
@@ -56,6 +47,7 @@ class Engine:
         # On an accelerator a check would wait for the device, so a bad step latches there: the fused optimiser skips
         # every update from then on, and the loop reads the latch now and then.
         self.first_bad = torch.full((), -1.0, device=device)
+        self.members = [self]
         if device.type == "cuda":
             self.optimiser.found_inf = torch.zeros((), device=device)
             self.optimiser.grad_scale = None
@@ -70,7 +62,7 @@ class Engine:
         return self.task.batch(self.train, training.seed, epochs, examples)
 
     def step(self, step: int) -> Taken:
-        """One optimiser step. Raises NotFinite (on an accelerator, from `check`) and leaves the weights as they were."""
+        """One optimiser step. Where the loss or its gradient is not finite the weights stay as they were, for good."""
         training = self.spec.training
         self.thaw.apply(step)
         learning_rate = schedules.rate(training, step, self.steps)
@@ -79,10 +71,10 @@ class Engine:
         loss = self.gradients(step, self.batch(step))
         limit = training.clip or float("inf")
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), limit)
-        self._guard(step, loss, norm)
-        self.optimiser.step()
-        self._remember(step)
-        return Taken(loss, norm, learning_rate)
+        if self._sound(step, loss, norm):
+            self.optimiser.step()
+            self._remember(step)
+        return Taken(loss[None], norm[None], (learning_rate,))
 
     @property
     def _memory(self) -> float:
@@ -90,13 +82,14 @@ class Engine:
 
     @torch.no_grad()
     def _remember(self, step: int) -> None:
-        """Move the mean towards the weights; faster at first, so that the initial weights are soon forgotten."""
+        """Move the mean towards the weights."""
         if self.average is None:
             return
         own, mean = self.model.state_dict(), self.average
         numbers = [name for name in own if own[name].is_floating_point()]
-        pace = 1 - min(self._memory, (1 + step) / (10 + step))
-        torch._foreach_lerp_([mean[name] for name in numbers], [own[name] for name in numbers], pace)
+        torch._foreach_lerp_(
+            [mean[name] for name in numbers], [own[name] for name in numbers], mean_pace(self._memory, step)
+        )
         for name in own.keys() - set(numbers):
             mean[name].copy_(own[name])
 
@@ -116,8 +109,7 @@ class Engine:
     def gradients(self, step: int, batch: Batch) -> Tensor:
         """The mean loss of a batch, its gradients left in the parameters."""
         training = self.spec.training
-        # The mask keeps the seed within what every device's generator takes.
-        torch.manual_seed(int(batches.mix(np.uint64(training.seed), np.uint64(step))[0]) & (2**62 - 1))
+        torch.manual_seed(batches.seed_of(training.seed, step))
         self.optimiser.zero_grad(set_to_none=True)
         count = self.task.count(batch)
         total = torch.zeros((), device=self.device)
@@ -128,19 +120,18 @@ class Engine:
             total += loss.detach()
         return total
 
-    def check(self) -> None:
-        """Raise NotFinite if a step since the last check went bad. Waits for the device."""
-        if self.device.type == "cuda" and (bad := int(self.first_bad.item())) >= 0:
-            raise NotFinite(bad)
+    def failures(self) -> list[int]:
+        """The first step that was not finite, or -1. Waits for the device."""
+        return [int(self.first_bad.item())]
 
-    def _guard(self, step: int, loss: Tensor, norm: Tensor) -> None:
+    def _sound(self, step: int, loss: Tensor, norm: Tensor) -> bool:
+        """Latch a step that was not finite; whether the optimiser may be asked to move."""
         good = torch.isfinite(loss) & torch.isfinite(norm)
-        if self.device.type != "cuda":
-            if not good:
-                raise NotFinite(step)
-            return
         self.first_bad = torch.where(good | (self.first_bad >= 0), self.first_bad, float(step))
-        self.optimiser.found_inf.copy_(self.first_bad >= 0)
+        if self.device.type == "cuda":
+            self.optimiser.found_inf.copy_(self.first_bad >= 0)
+            return True
+        return bool(self.first_bad < 0)
 
     def evaluate(
         self, shard: Shard, whole: bool = False, progress: Callable[[float], None] = lambda share: None
@@ -165,6 +156,11 @@ class Engine:
         """Measure these weights from now on; training cannot go on afterwards."""
         load_weights(self.model, weights, where)
         self.average = None
+
+
+def mean_pace(memory: float, step: int) -> float:
+    """How far a running mean moves towards the weights; further at first, so that the initial ones are soon forgotten."""
+    return 1 - min(memory, (1 + step) / (10 + step))
 
 
 def load_weights(model: nn.Module, tensors: Tensors, where: str) -> None:

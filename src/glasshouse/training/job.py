@@ -70,7 +70,7 @@ class Job:
         if not starting.same_tokenizer(origin, prepared.tokenizer):
             notes.append(f"{origin.name} has another tokenizer: its embeddings and head are left behind")
             tensors = starting.without_vocabulary(tensors)
-        loaded = starting.load(job._model(), tensors)
+        loaded = starting.load(job._fresh(), tensors)
         return replace(job, start=tensors, loaded=loaded, notes=(*notes, loaded.note(origin.name)))
 
     def engine(self, precision: str | None = None) -> Engine:
@@ -78,12 +78,16 @@ class Job:
         spec = self.spec
         if precision:
             spec = replace(spec, training=replace(spec.training, precision=precision))
-        model = self._model()
+        return Engine(spec, self.steps, self.task, self.model(), self.prepared.splits["train"], self.device)
+
+    def model(self) -> nn.Module:
+        """A new model with the spec's initial weights, on the CPU."""
+        model = self._fresh()
         if self.start is not None:
             starting.load(model, self.start)
-        lora.attach(model, spec.training)
-        return Engine(spec, self.steps, self.task, model, self.prepared.splits["train"], self.device)
+        lora.attach(model, self.spec.training)
+        return model
 
-    def _model(self) -> nn.Module:
+    def _fresh(self) -> nn.Module:
         spec = self.spec
         return models.build(spec.model, self.prepared.tokenizer.vocabulary, spec.data.context, spec.training.seed)

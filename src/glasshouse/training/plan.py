@@ -7,7 +7,6 @@ steps, which are then thrown away.
 import statistics
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -20,8 +19,8 @@ from glasshouse.models import counts
 from glasshouse.pages.text import size
 from glasshouse.records import machine
 from glasshouse.specs.errors import SpecError
-from glasshouse.training import devices, lora, precision
-from glasshouse.training.engine import Engine, NotFinite
+from glasshouse.training import devices, lora, precision, replicas
+from glasshouse.training.engine import Engine
 from glasshouse.training.freezing import Thaw, trained_parameters
 from glasshouse.training.job import Job
 
@@ -57,14 +56,14 @@ def make(job: Job) -> Plan:
     _refuse_too_large(job)
     chosen, count = job.spec.training.precision, job.spec.training.threads
     if chosen == "auto":
-        chosen, why = precision.choose(job.device, lambda name: step_seconds(_trial(job).engine(name), job.device))
+        chosen, why = precision.choose(job.device, lambda name: step_seconds(trial(job).engine(name), job.device))
         notes.append(f"precision {why}")
     if job.device.type == "cpu" and not count:
-        count, measured, why = _choose_threads(lambda: step_seconds(_trial(job).engine(chosen), job.device))
+        count, measured, why = _choose_threads(lambda: step_seconds(trial(job).engine(chosen), job.device))
         notes.append(f"threads {why}")
     else:
         with devices.threads(count):
-            measured = step_seconds(_trial(job).engine(chosen), job.device)
+            measured = step_seconds(trial(job).engine(chosen), job.device)
     if job.spec.training.compile:
         notes.append("time was measured without torch.compile, which is slow to start and then faster")
     with torch.device("meta"):
@@ -92,12 +91,17 @@ def make(job: Job) -> Plan:
 def _refuse_too_large(job: Job) -> None:
     """Raise before the trial where even the leaner format needs more memory than the device has."""
     needed = min(sum(memory(job, name).values()) for name in ("fp32", "bf16"))
-    there = torch.cuda.get_device_properties(job.device).total_memory if job.device.type == "cuda" else machine.memory()
+    there = memory_there(job.device)
     if needed > there:
         raise SpecError(
             f"training would need about {size(needed)} of memory and this device has {size(there)}; choose a smaller "
             f"training.batch (now {job.spec.training.batch}), a larger training.accumulate, or a smaller model"
         )
+
+
+def memory_there(device: torch.device) -> int:
+    """Bytes that the device has, used or not."""
+    return torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else machine.memory()
 
 
 def _choose_threads(time_step: Callable[[], float]) -> tuple[int, float, str]:
@@ -113,28 +117,32 @@ def _choose_threads(time_step: Callable[[], float]) -> tuple[int, float, str]:
     return count, alone if count == 1 else together, why
 
 
-def step_seconds(engine: Engine, device: torch.device) -> float:
+def step_seconds(engine: Engine | replicas.Replicas, device: torch.device) -> float:
     """The median time of a few steps, the first left out. The engine is spent afterwards."""
     times: list[float] = []
     began = time.perf_counter()
-    with suppress(NotFinite):  # training itself will come upon it, and say more
-        while len(times) < 2 or (len(times) <= TRIAL_STEPS and time.perf_counter() - began < TRIAL_SECONDS):
-            devices.synchronise(device)
-            start = time.perf_counter()
-            engine.step(len(times) % engine.steps)
-            devices.synchronise(device)
-            times.append(time.perf_counter() - start)
+    while len(times) < 2 or (len(times) <= TRIAL_STEPS and time.perf_counter() - began < TRIAL_SECONDS):
+        devices.synchronise(device)
+        start = time.perf_counter()
+        engine.step(len(times) % engine.steps)
+        devices.synchronise(device)
+        times.append(time.perf_counter() - start)
     return statistics.median(times[1:] or [0.0])
 
 
-def memory(job: Job, chosen: str) -> dict[str, int]:
-    """Peak bytes of training by purpose: what stays for the whole run, and what a step holds on top."""
+def memory(job: Job, chosen: str, plain: bool = False) -> dict[str, int]:
+    """Peak bytes of training by purpose: what stays for the whole run, and what a step holds on top.
+
+    `plain` is for attention that forms its weights, as a replica's does.
+    """
     spec = replace(job.spec, training=replace(job.spec.training, precision=chosen))
     rows = spec.training.batch // spec.training.accumulate
     saved: dict[int, int] = {}
     with FakeTensorMode(allow_non_fake_inputs=True):
         model = models.assemble(spec.model, job.prepared.tokenizer.vocabulary, spec.data.context)
         lora.attach(model, spec.training)
+        if plain:
+            replicas.make_plain(model)
         # At its largest: a gradual thaw ends with everything.
         Thaw(model, spec.training, job.steps).apply(job.steps)
         weights = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
@@ -161,7 +169,7 @@ def memory(job: Job, chosen: str) -> dict[str, int]:
     }
 
 
-def _trial(job: Job) -> Job:
+def trial(job: Job) -> Job:
     """The job as it is tried: no torch.compile, whose first step would take longer than the trial, and standing still."""
     training = replace(job.spec.training, compile=False, learning_rate=0.0)
     return replace(job, spec=replace(job.spec, training=training))

@@ -1,0 +1,154 @@
+"""From run folders to jobs that can go on: the text made ready, the plan made once, the newest checkpoint that all have."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+
+from glasshouse import tokenizers
+from glasshouse.records import checkpoint
+from glasshouse.records.atomic import write_text
+from glasshouse.records.checkpoint import Checkpoint
+from glasshouse.records.folder import RunFolder
+from glasshouse.records.progress import say
+from glasshouse.specs import reading
+from glasshouse.specs.errors import RunError, SpecError
+from glasshouse.specs.spec import Spec
+from glasshouse.training import grouping, plan, replicas
+from glasshouse.training.job import Job
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Runs that stand at the same step, their jobs, and what was saved of each at that step."""
+
+    runs: list[RunFolder]
+    jobs: list[Job]
+    saved: list[Checkpoint | None]
+
+    @property
+    def step(self) -> int:
+        return self.saved[0].step if self.saved[0] else 0
+
+
+def parties(runs: Sequence[RunFolder]) -> list[list[RunFolder]]:
+    """The runs in sets that can be opened together: what was begun side by side, or alone, stays so."""
+    known = {run: tuple(each.path for each in companions(run)) for run in runs}
+    # A process may have been killed when only some of a set had been told.
+    sets = {path: paths for paths in known.values() if len(paths) > 1 for path in paths}
+    found: dict[tuple[Path, ...], list[RunFolder]] = {}
+    for run in runs:
+        begun = "together" in run.facts() or checkpoint.steps(run.checkpoints)
+        found.setdefault(known[run] if begun else sets.get(run.path.absolute(), ()), []).append(run)
+    return list(found.values())
+
+
+def companions(run: RunFolder) -> list[RunFolder]:
+    """The runs that take their steps with this one, itself among them. One that has stopped early takes none any more."""
+    facts = run.facts()
+    others = facts.get("together", ["."]) if facts.get("status") != "stopped" else ["."]
+    return [RunFolder(Path(os.path.normpath(run.path.absolute() / other))) for other in others]
+
+
+def open_party(runs: list[RunFolder], device: torch.device) -> Opened:
+    """Everything that training needs, planned if it is new."""
+    for run in runs:
+        checkpoint.clean(run.checkpoints)
+    saved = _common(runs)
+    specs = _agreed([run.spec() for run in runs])
+    for run, spec in zip(runs, specs, strict=True):
+        if not replicas.alike(specs[0], spec):
+            raise SpecError(
+                f"{runs[0].name} and {run.name} cannot train side by side: they differ in more than seed, learning rate, "
+                "weight decay and initialisation; train them one after another"
+            )
+    first = runs[0]
+    known = tokenizers.load(first.tokenizer_file) if first.tokenizer_file.exists() else None
+    job = Job.of(specs[0], device, known, begins=saved[0] is None)
+    jobs = [_like(job, spec) for spec in specs]
+    for run in runs:
+        if run.facts().get("data", job.prepared.fingerprint) != job.prepared.fingerprint:
+            raise RunError(
+                f"the text of {run.name} has changed since the run began, so it cannot be continued exactly; "
+                "put the old text back, or train a new run"
+            )
+        if not run.tokenizer_file.exists():
+            job.prepared.tokenizer.save(run.tokenizer_file)
+    if any("plan" not in run.facts() for run in runs):
+        jobs = _planned(runs, jobs)
+    return Opened(runs, jobs, saved)
+
+
+def divide(opened: Opened, together: bool | None) -> list[Opened]:
+    """The same in sets that take their steps as one program. Runs that are new learn which set they belong to."""
+    facts = opened.runs[0].facts()
+    if len(opened.runs) == 1 or "together" in facts:
+        size = len(opened.runs)
+    else:
+        size, note = grouping.size(opened.jobs, together)
+        if note:
+            say(note)
+    cut = range(0, len(opened.runs), size)
+    sets = [Opened(opened.runs[i : i + size], opened.jobs[i : i + size], opened.saved[i : i + size]) for i in cut]
+    if len(opened.runs) > 1 and "together" not in facts:
+        for each in sets:
+            for run in each.runs:
+                # From one folder to the other, so that they can be moved together.
+                run.record(together=[os.path.relpath(other.path, run.path) for other in each.runs])
+    return sets
+
+
+def _common(runs: Sequence[RunFolder]) -> list[Checkpoint | None]:
+    """The newest checkpoint that every run has whole. A damaged one is complained of and deleted."""
+    while True:
+        shared = set.intersection(*(set(checkpoint.steps(run.checkpoints)) for run in runs))
+        if not shared:
+            return [None] * len(runs)
+        step, loaded = max(shared), []
+        for run in runs:
+            try:
+                loaded.append(checkpoint.load(run.checkpoints, step))
+            except RunError as error:
+                say(f"{error}; the one before it is used")
+                shutil.rmtree(checkpoint.folder_of(run.checkpoints, step))
+                break
+        else:
+            return list(loaded)
+
+
+def _like(job: Job, spec: Spec) -> Job:
+    """The job of another run over the same text: its model is completed from the data as the first one's was."""
+    return replace(job, spec=replace(spec, model=replace(job.spec.model, initialisation=spec.model.initialisation)))
+
+
+def _agreed(specs: Sequence[Spec]) -> list[Spec]:
+    """The specs with one choice of precision and threads, where a process was killed when only some had been told."""
+    told = next((spec.training for spec in specs if spec.training.precision != "auto"), specs[0].training)
+    return [
+        spec
+        if spec.training.precision != "auto"
+        else replace(spec, training=replace(spec.training, precision=told.precision, threads=told.threads))
+        for spec in specs
+    ]
+
+
+def _planned(runs: Sequence[RunFolder], jobs: Sequence[Job]) -> list[Job]:
+    """The jobs with what a plan chose for them; the plan is that of the first, or what one of them was told already."""
+    made = next((facts["plan"] for run in runs if "plan" in (facts := run.facts())), None)
+    planned = made or plan.make(jobs[0]).facts()
+    # From here on the spec says what was chosen, so that it alone reproduces the run.
+    chosen = {name: planned[name] for name in ("precision", "threads")}
+    found = []
+    for run, job in zip(runs, jobs, strict=True):
+        spec = replace(job.spec, training=replace(job.spec.training, **chosen))
+        write_text(run.spec_file, reading.to_toml(spec))
+        run.record(plan=planned, data=job.prepared.fingerprint, labels=list(job.prepared.labels))
+        if job.loaded:
+            run.record(start=job.loaded.facts())
+        found.append(replace(job, spec=spec))
+    for note in planned["notes"]:
+        say(note)
+    return found

@@ -1,0 +1,253 @@
+"""Replicas: several runs of one shape that take their steps as one program. Knows what an engine knows, and no run folder.
+
+The weights of all replicas are stacked along a new first axis, and `vmap` carries the step over it, so that model and task
+never know. Seed, learning rate, weight decay and initialisation may differ between replicas; shapes may not. Attention takes
+its plain path here: the fused kernels have no rule for `vmap`.
+
+Axes: R replicas.
+"""
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad_and_value, vmap
+
+from glasshouse.data import batches
+from glasshouse.data.shards import Shard
+from glasshouse.parts.attention.base import Attention
+from glasshouse.records.checkpoint import Checkpoint, Tensors
+from glasshouse.specs.spec import Spec
+from glasshouse.tasks.base import Batch, Task
+from glasshouse.training import precision
+from glasshouse.training.engine import Taken, load_weights, mean_pace
+from glasshouse.training.freezing import Thaw
+from glasshouse.training.job import Job
+from glasshouse.training.stacked_adamw import StackedAdamW
+
+# What may differ between replicas: numbers that enter a step, and the weights it begins with.
+FREE = {"training": ("seed", "learning_rate", "weight_decay"), "model": ("initialisation",)}
+
+
+def alike(first: Spec, second: Spec) -> bool:
+    """Whether two specs can be replicas of one program."""
+    return _shape(first) == _shape(second)
+
+
+def _shape(spec: Spec) -> Spec:
+    """A spec without what may differ."""
+    usual = Spec()
+    for section, names in FREE.items():
+        same = {name: getattr(getattr(usual, section), name) for name in names}
+        spec = replace(spec, **{section: replace(getattr(spec, section), **same)})
+    return spec
+
+
+def obstacle(spec: Spec) -> str | None:
+    """Why runs of this spec cannot be replicas, or None where they can."""
+    training = spec.training
+    if training.freeze == "gradual":
+        return "training.freeze='gradual' changes what is trained from step to step"
+    if training.accumulate > 1:
+        return f"training.accumulate={training.accumulate} cuts batches into parts"
+    if training.compile:
+        return "training.compile compiles one model"
+    if training.optimiser != "adamw":
+        return f"training.optimiser={training.optimiser!r} has no form for replicas"
+    return None
+
+
+def make_plain(model: nn.Module) -> None:
+    """Have every attention take its plain path."""
+    for module in model.modules():
+        if isinstance(module, Attention):
+            module.plain = True
+
+
+class _Asked(nn.Module):
+    """A model and what is asked of it as one function of weights and a batch."""
+
+    def __init__(self, model: nn.Module, task: Task) -> None:
+        super().__init__()
+        self.model, self.task = model, task
+
+    def forward(self, batch: Batch) -> Tensor:
+        return self.task.loss_sum(self.model, batch)
+
+
+class Replicas:
+    """Some models of one shape, what is asked of them, and the means to improve them together."""
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        job = jobs[0]
+        self.specs = [each.spec for each in jobs]
+        self.spec, self.steps, self.task, self.device = job.spec, job.steps, job.task, job.device
+        self.train: Shard = job.prepared.splits["train"]
+        self.examples, self.lengths = self.task.examples(self.train), self.task.lengths(self.train)
+        self.seeds = np.array([spec.training.seed for spec in self.specs])
+        models = [each.model().train() for each in jobs]
+        Thaw(models[0], self.spec.training, self.steps)
+        # An ordinary model that lends itself to one replica at a time: to measure it, and to name its tensors.
+        self.scratch = models[0].to(self.device)
+        self.weights = _stacked([dict(model.named_parameters()) for model in models], self.device)
+        self.buffers = _stacked([dict(model.named_buffers()) for model in models], self.device)
+        moving = {name for name, parameter in self.scratch.named_parameters() if parameter.requires_grad}
+        self.moving = {name: tensor for name, tensor in self.weights.items() if name in moving}
+        self.fixed = {name: tensor for name, tensor in self.weights.items() if name not in moving}
+        self.optimiser = StackedAdamW(self.scratch, self.moving, self.specs, self.steps)
+        # The running mean of the weights, where one is wanted: what is measured and kept for use.
+        self.average = {name: tensor.clone() for name, tensor in self.everything()} if self.spec.training.average else None
+        # Of each replica the first step whose loss or gradient was not finite. It takes no step from then on.
+        self.first_bad_R = torch.full((len(jobs),), -1.0, device=self.device)
+        self.members = [Replica(self, number) for number in range(len(jobs))]
+        self._gradients = self._carried()
+
+    def everything(self) -> Iterator[tuple[str, Tensor]]:
+        """Every stacked tensor of the models by name."""
+        yield from self.weights.items()
+        yield from self.buffers.items()
+
+    def _carried(self) -> Callable[..., tuple[Tensors, Tensor]]:
+        """A function of stacked weights and batches that gives every replica's gradients and loss."""
+        model = copy.deepcopy(self.scratch)
+        make_plain(model)
+        asked = _Asked(model, self.task)
+
+        def loss(moving: Tensors, fixed: Tensors, buffers: Tensors, batch: Batch, count: Tensor) -> Tensor:
+            own = {f"model.{name}": tensor for name, tensor in (moving | fixed | buffers).items()}
+            return functional_call(asked, own, (batch,)) / count
+
+        return vmap(grad_and_value(loss), randomness="different")
+
+    def batch(self, step: int) -> tuple[Batch, Tensor]:
+        """(the batch of each replica, how many predictions it asks for), on the CPU; the first axis is the replica."""
+        size = self.spec.training.batch
+        if self.lengths is None:
+            epochs, examples = batches.order(self.seeds, step, size, self.examples)
+        else:
+            each = [batches.order_by_length(int(seed), step, size, self.lengths) for seed in self.seeds]
+            epochs, examples = (np.concatenate(parts) for parts in zip(*each, strict=True))
+        together = self.task.batch(self.train, self.seeds.repeat(size), epochs, examples)
+        apart = {name: tensor.unflatten(0, (-1, size)) for name, tensor in together.items()}
+        counts = [self.task.count({name: tensor[i] for name, tensor in apart.items()}) for i in range(len(self.seeds))]
+        return apart, torch.tensor(counts, dtype=torch.float32)
+
+    def step(self, step: int) -> Taken:
+        """One optimiser step of every replica that is alive."""
+        # Masks of dropout differ from those of a replica that trains alone; all else is the same.
+        torch.manual_seed(batches.seed_of(self.spec.training.seed, step))
+        batch, counts_R = self.batch(step)
+        moved = {name: tensor.to(self.device, non_blocking=True) for name, tensor in batch.items()}
+        with precision.context(self.spec.training.precision, self.device):
+            gradients, losses_R = self._gradients(self.moving, self.fixed, self.buffers, moved, counts_R.to(self.device))
+        norms_R = self._improve(gradients, losses_R, torch.tensor(step, device=self.device))
+        self._remember(step)
+        return Taken(losses_R, norms_R, self.optimiser.rates(step))
+
+    @torch.no_grad()
+    def _improve(self, gradients: Tensors, losses_R: Tensor, step: Tensor) -> Tensor:
+        """Clip each replica's gradient, latch the replicas whose step was not finite, move the others; gradient norms."""
+        norms_R = torch.stack([each.reshape(len(each), -1).norm(dim=1) for each in gradients.values()]).norm(dim=0)
+        good_R = losses_R.isfinite() & norms_R.isfinite()
+        self.first_bad_R = torch.where(good_R | (self.first_bad_R >= 0), self.first_bad_R, step.float())
+        alive_R = self.first_bad_R < 0
+        limit = self.spec.training.clip or float("inf")
+        factor_R = (limit / (norms_R + 1e-6)).clamp(max=1.0)
+        for name, gradient in gradients.items():
+            over = (-1, *([1] * (gradient.dim() - 1)))
+            # Not a product with zero, which would keep what is not a number.
+            gradients[name] = torch.where(alive_R.view(over), gradient * factor_R.view(over), 0.0)
+        self.optimiser.step(gradients, step, alive_R)
+        return norms_R
+
+    @torch.no_grad()
+    def _remember(self, step: int) -> None:
+        """Move the means towards the weights, as an engine does."""
+        if self.average is None:
+            return
+        pace = mean_pace(self.spec.training.average, step)
+        for name, tensor in self.everything():
+            if tensor.is_floating_point():
+                self.average[name].lerp_(tensor, pace)
+            else:
+                self.average[name].copy_(tensor)
+
+    def failures(self) -> list[int]:
+        """Of each replica the first step that was not finite, or -1. Waits for the device."""
+        return [int(step) for step in self.first_bad_R.tolist()]
+
+    def lend(self, replica: int, tensors: Iterable[tuple[str, Tensor]]) -> nn.Module:
+        """The ordinary model with one replica's share of stacked tensors, until it is lent again."""
+        own = dict(self.scratch.named_parameters()) | dict(self.scratch.named_buffers())
+        with torch.no_grad():
+            for name, tensor in tensors:
+                own[name].copy_(tensor[replica])
+        return self.scratch
+
+    def take(self, replica: int, tensors: Iterable[tuple[str, Tensor]]) -> None:
+        """One replica's share of stacked tensors from the ordinary model."""
+        own = dict(self.scratch.named_parameters()) | dict(self.scratch.named_buffers())
+        with torch.no_grad():
+            for name, tensor in tensors:
+                tensor[replica] = own[name]
+
+
+class Replica:
+    """One replica, as the loop sees an engine: it can be measured, saved and restored."""
+
+    def __init__(self, together: Replicas, number: int) -> None:
+        self.together, self.number = together, number
+        self.spec, self.device, self.task = together.specs[number], together.device, together.task
+        self.chosen: Tensors | None = None
+
+    def evaluate(
+        self, shard: Shard, whole: bool = False, progress: Callable[[float], None] = lambda share: None
+    ) -> dict[str, float]:
+        """The task's metrics on a split."""
+        together = self.together
+        if self.chosen is None:
+            mean = together.average
+            model = together.lend(self.number, together.everything() if mean is None else mean.items())
+        else:
+            model = together.scratch
+            load_weights(model, self.chosen, "the best checkpoint")
+        with precision.context(self.spec.training.precision, self.device):
+            return self.task.evaluate(model, shard, self.spec.evaluation, whole, progress)
+
+    def groups(self) -> dict[str, Tensors]:
+        """All tensors that a later process needs to go on, together or alone."""
+        together = self.together
+        found = {
+            "model": _kept(together.lend(self.number, together.everything())),
+            "optimiser": together.optimiser.state(self.number),
+        }
+        if together.average is not None:
+            found["average"] = _kept(together.lend(self.number, together.average.items()))
+        return found
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on from a checkpoint."""
+        together, where = self.together, f"the checkpoint step-{checkpoint.step:08d}"
+        load_weights(together.scratch, checkpoint.groups["model"], where)
+        together.take(self.number, together.everything())
+        together.optimiser.restore(self.number, checkpoint.groups["optimiser"])
+        if together.average is not None:
+            load_weights(together.scratch, checkpoint.groups["average"], where)
+            together.take(self.number, together.average.items())
+
+    def use(self, weights: Tensors, where: str) -> None:
+        """Measure these weights from now on; training cannot go on afterwards."""
+        load_weights(self.together.scratch, weights, where)
+        self.chosen = weights
+
+
+def _stacked(models: Sequence[Tensors], device: torch.device) -> Tensors:
+    """Tensors of one name, one from each model, along a new first axis."""
+    return {name: torch.stack([model[name].detach() for model in models]).to(device) for name in models[0]}
+
+
+def _kept(model: nn.Module) -> Tensors:
+    return {name: tensor.clone() for name, tensor in model.state_dict().items()}
