@@ -10,7 +10,7 @@ import numpy as np
 Seed = int | np.ndarray
 
 _ROUNDS = 4
-# Batches whose examples are sorted by length together: enough that lengths in a batch hardly differ.
+# Batches that are ordered together. Sorted by length, it is enough that lengths in a batch hardly differ.
 POOL = 64
 
 
@@ -33,6 +33,27 @@ def order_by_length(seed: int, step: int, batch: int, lengths: np.ndarray) -> tu
     by_length = np.argsort(lengths[examples], kind="stable").reshape(POOL, batch)
     chosen = by_length[permute(np.array([step % POOL]), POOL, seed, np.array([pool]))[0]]
     return epochs[chosen], examples[chosen]
+
+
+class Order:
+    """The order of every step, worked out for many steps at a time. Several seeds: a batch of each, one after the other."""
+
+    def __init__(self, seed: Seed, batch: int, examples: int, lengths: np.ndarray | None = None) -> None:
+        self.seed, self.batch, self.examples, self.lengths = seed, batch, examples, lengths
+        self.block, self.ahead = -1, (np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+    def __call__(self, step: int) -> tuple[np.ndarray, np.ndarray]:
+        """(epochs, examples) of a step."""
+        if self.lengths is not None:
+            seeds = np.atleast_1d(self.seed)
+            each = [order_by_length(int(seed), step, self.batch, self.lengths) for seed in seeds]
+            return np.concatenate([epochs for epochs, _ in each]), np.concatenate([examples for _, examples in each])
+        if step // POOL != self.block:
+            # A call for many steps costs hardly more than one for a single step: most of it is the calling.
+            self.block = step // POOL
+            self.ahead = order(self.seed, self.block, self.batch * POOL, self.examples)
+        epochs, examples = (part.reshape(-1, POOL, self.batch)[:, step % POOL].ravel() for part in self.ahead)
+        return epochs, examples
 
 
 def permute(places: np.ndarray, size: int, seed: Seed, epochs: np.ndarray) -> np.ndarray:

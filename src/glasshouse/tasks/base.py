@@ -67,8 +67,12 @@ class Task(ABC):
         return None
 
     @abstractmethod
+    def counts(self, batches: Batch) -> Tensor:
+        """How many predictions each of several batches, along a first axis more, asks for."""
+
     def count(self, batch: Batch) -> int:
         """How many predictions the batch asks for: what its summed loss is divided by."""
+        return int(self.counts({name: tensor[None] for name, tensor in batch.items()})[0])
 
     @abstractmethod
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:

@@ -93,8 +93,8 @@ class Classify(Task):
         batch = {**padded(texts, self.frame, self.context), "labels": labels}
         return batch if self.weights is None else {**batch, "weights": self.weights[labels]}
 
-    def count(self, batch: Batch) -> int:
-        return len(batch["labels"])
+    def counts(self, batches: Batch) -> Tensor:
+        return torch.full((len(batches["labels"]),), batches["labels"].shape[1])
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         logits = model(batch["tokens"], lengths=batch["lengths"])

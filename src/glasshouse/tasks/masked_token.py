@@ -95,8 +95,8 @@ class MaskedToken(Task):
         targets = np.where(chosen, tokens, IGNORED)
         return {"inputs": torch.from_numpy(inputs), "targets": torch.from_numpy(targets)}
 
-    def count(self, batch: Batch) -> int:
-        return max(int((batch["targets"] != IGNORED).sum()), 1)
+    def counts(self, batches: Batch) -> Tensor:
+        return (batches["targets"] != IGNORED).flatten(1).sum(1).clamp(min=1)
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         logits = model(batch["inputs"])

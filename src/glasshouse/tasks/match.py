@@ -90,8 +90,8 @@ class Match(Task):
             "captions": _numbered(texts),
         }
 
-    def count(self, batch: Batch) -> int:
-        return len(batch["captions"])
+    def counts(self, batches: Batch) -> Tensor:
+        return torch.full((len(batches["captions"]),), batches["captions"].shape[1])
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         scores = model(batch["tokens"], batch["pictures"], lengths=batch["lengths"]).float()

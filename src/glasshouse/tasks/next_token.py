@@ -56,8 +56,8 @@ class NextToken(Task):
         tensor = torch.from_numpy(windows.cut(shard, self.context, 1, seed, epochs, examples))
         return {"inputs": tensor[:, :-1], "targets": tensor[:, 1:]}
 
-    def count(self, batch: Batch) -> int:
-        return batch["targets"].numel()
+    def counts(self, batches: Batch) -> Tensor:
+        return torch.full((len(batches["targets"]),), batches["targets"][0].numel())
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         logits = model(batch["inputs"])

@@ -131,8 +131,8 @@ class Translate(Task):
         rows = [[*source[: self.rooms[0]], self.end] for source in sources]
         return {"source": _padded(rows, 0), "lengths": torch.tensor([len(row) for row in rows])}
 
-    def count(self, batch: Batch) -> int:
-        return max(int((batch["targets"] != IGNORED).sum()), 1)
+    def counts(self, batches: Batch) -> Tensor:
+        return (batches["targets"] != IGNORED).flatten(1).sum(1).clamp(min=1)
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         return self._loss_sum(model, batch, self.smoothing)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.data import batches
+from glasshouse.data.batches import Order
 from glasshouse.data.shards import Shard
 from glasshouse.records.checkpoint import Checkpoint, Tensors
 from glasshouse.specs import catalogue
@@ -43,7 +44,7 @@ class Engine:
         self.optimiser = catalogue.find("optimiser", spec.training.optimiser).build(self.model, spec.training)
         # The running mean of the weights, where one is wanted: what is measured and kept for use.
         self.average = {name: tensor.clone() for name, tensor in self.model.state_dict().items()} if self._memory else None
-        self.examples, self.lengths = task.examples(train), task.lengths(train)
+        self.order = Order(spec.training.seed, spec.training.batch, task.examples(train), task.lengths(train))
         # On an accelerator a check would wait for the device, so a bad step latches there: the fused optimiser skips
         # every update from then on, and the loop reads the latch now and then.
         self.first_bad = torch.full((), -1.0, device=device)
@@ -54,12 +55,7 @@ class Engine:
 
     def batch(self, step: int) -> Batch:
         """The batch of a step, on the CPU."""
-        training = self.spec.training
-        if self.lengths is None:
-            epochs, examples = batches.order(training.seed, step, training.batch, self.examples)
-        else:
-            epochs, examples = batches.order_by_length(training.seed, step, training.batch, self.lengths)
-        return self.task.batch(self.train, training.seed, epochs, examples)
+        return self.task.batch(self.train, self.spec.training.seed, *self.order(step))
 
     def step(self, step: int) -> Taken:
         """One optimiser step. Where the loss or its gradient is not finite the weights stay as they were, for good."""

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 
 from glasshouse.data import batches
+from glasshouse.data.batches import Order
 from glasshouse.data.shards import Shard
 from glasshouse.parts.attention.base import Attention
 from glasshouse.records.checkpoint import Checkpoint, Tensors
@@ -86,8 +87,9 @@ class Replicas:
         self.specs = [each.spec for each in jobs]
         self.spec, self.steps, self.task, self.device = job.spec, job.steps, job.task, job.device
         self.train: Shard = job.prepared.splits["train"]
-        self.examples, self.lengths = self.task.examples(self.train), self.task.lengths(self.train)
         self.seeds = np.array([spec.training.seed for spec in self.specs])
+        examples, lengths = self.task.examples(self.train), self.task.lengths(self.train)
+        self.order = Order(self.seeds, self.spec.training.batch, examples, lengths)
         models = [each.model().train() for each in jobs]
         Thaw(models[0], self.spec.training, self.steps)
         # An ordinary model that lends itself to one replica at a time: to measure it, and to name its tensors.
@@ -125,15 +127,10 @@ class Replicas:
     def batch(self, step: int) -> tuple[Batch, Tensor]:
         """(the batch of each replica, how many predictions it asks for), on the CPU; the first axis is the replica."""
         size = self.spec.training.batch
-        if self.lengths is None:
-            epochs, examples = batches.order(self.seeds, step, size, self.examples)
-        else:
-            each = [batches.order_by_length(int(seed), step, size, self.lengths) for seed in self.seeds]
-            epochs, examples = (np.concatenate(parts) for parts in zip(*each, strict=True))
+        epochs, examples = self.order(step)
         together = self.task.batch(self.train, self.seeds.repeat(size), epochs, examples)
         apart = {name: tensor.unflatten(0, (-1, size)) for name, tensor in together.items()}
-        counts = [self.task.count({name: tensor[i] for name, tensor in apart.items()}) for i in range(len(self.seeds))]
-        return apart, torch.tensor(counts, dtype=torch.float32)
+        return apart, self.task.counts(apart).float()
 
     def step(self, step: int) -> Taken:
         """One optimiser step of every replica that is alive."""
