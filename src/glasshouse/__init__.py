@@ -11,7 +11,10 @@ __version__ = "0.1.0"
 _FUNCTIONS = (
     "augment",
     "certify",
+    "claims",
+    "claims_report",
     "classify",
+    "compare",
     "data_sets",
     "doctor",
     "evaluate",
@@ -21,7 +24,9 @@ _FUNCTIONS = (
     "get_data",
     "import_model",
     "list_runs",
+    "list_studies",
     "open_run",
+    "open_study",
     "plan",
     "prompt",
     "recipes",
@@ -29,9 +34,12 @@ _FUNCTIONS = (
     "report",
     "resume",
     "sample",
+    "sweep",
     "train",
+    "train_replicas",
     "train_tokenizer",
     "translate",
+    "try_claim",
 )
 _PACKAGES = ("data", "inspection", "models", "parts", "runs", "tokenizers")
 

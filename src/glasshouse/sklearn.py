@@ -10,8 +10,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -97,7 +96,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             self._keeper = weakref.finalize(self, shutil.rmtree, parent, ignore_errors=True)
         run = _create(Path(parent).expanduser().absolute(), Path(self.recipe).stem, self._spec(names), texts, labels)
         try:
-            with _turn, _quiet(not self.verbose):
+            with _turn, progress.quiet(not self.verbose):
                 loop.train(run, self.device)
         except Interrupted:
             # A grid search goes on after an error of ours; a person who stops it means the whole of it.
@@ -268,16 +267,6 @@ def _create(parent: Path, stem: str, spec: Spec, texts: list[str], labels: list[
             except FileExistsError:
                 pass
         attempt += 1
-
-
-@contextmanager
-def _quiet(wanted: bool) -> Iterator[None]:
-    before = progress.console.quiet
-    progress.console.quiet = wanted or before
-    try:
-        yield
-    finally:
-        progress.console.quiet = before
 
 
 def _of_text(tags: Any) -> Any:

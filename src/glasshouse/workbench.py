@@ -23,17 +23,26 @@ from glasshouse.inspection import few_shot as few_shot_trial
 from glasshouse.inspection.features import Features
 from glasshouse.inspection.few_shot import FewShot
 from glasshouse.interop import imported, opening
-from glasshouse.laboratory import certificates
+from glasshouse.laboratory import certificates, comparing, conducting
+from glasshouse.laboratory import study as studies
 from glasshouse.laboratory.certificates import Check
+from glasshouse.laboratory.claims import findings
+from glasshouse.laboratory.results import Study
+from glasshouse.laboratory.study import Question, StudyFolder
+from glasshouse.pages import claims as claims_page
 from glasshouse.pages import figures
 from glasshouse.pages import prompting as prompting_page
+from glasshouse.pages.finding import Case
 from glasshouse.records import atomic, folder, machine, progress
+from glasshouse.runs import drafting
+from glasshouse.runs.drafting import spec_of
 from glasshouse.runs.run import Run, Translation
 from glasshouse.specs import recipes as recipe_files
-from glasshouse.specs.errors import GlasshouseError, RunError
+from glasshouse.specs.errors import GlasshouseError, Interrupted, RunError, SpecError
 from glasshouse.specs.recipes import Recipe
-from glasshouse.specs.spec import Data, Spec
-from glasshouse.training import devices, failure, loop, starting
+from glasshouse.specs.spec import Data
+from glasshouse.training import devices, failure, loop
+from glasshouse.training import opening as opening_runs
 from glasshouse.training import plan as planning
 from glasshouse.training.engine import load_weights
 from glasshouse.training.job import Job
@@ -54,9 +63,9 @@ def train(
     """Train a recipe: `train("demo-lm", model={"position": "learned"})` or `train("demo-lm", "model.position=learned")`."""
     devices.pick(device)
     spec = spec_of(recipe, *overrides, **sections)
-    path = Path(recipe)
-    # A run's own spec.toml is named after its folder.
-    run = folder.create(spec, name, path.parent.name if path.name == "spec.toml" and path.parent.name else path.stem)
+    if spec.training.replicas > 1:
+        raise SpecError(f"training.replicas={spec.training.replicas} gives several runs: call train_replicas for them")
+    run = folder.create(spec, name, drafting.name_of(recipe))
     try:
         return _train(run, device)
     except (GlasshouseError, OSError):
@@ -64,25 +73,89 @@ def train(
         raise
 
 
-def spec_of(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
-    """The whole spec of a recipe with what is changed in it. A run to start from gives its model's shape and tokenizer."""
-    spec = recipe_files.spec(recipe, overrides, **sections)
-    # A run's own spec.toml has taken all that over already, and says what was changed in it.
-    finished = Path(recipe).name == "spec.toml"
-    known = recipe_files.tables_of(recipe).get("training", {}).get("start_from", "") if finished else ""
-    if spec.training.start_from and spec.training.start_from != known:
-        origin = starting.find(spec.training.start_from)
-        given = {"model": starting.shape(origin.spec()), "data": {}}
-        if origin.tokenizer_file.exists():
-            given["data"]["tokenizer_file"] = str(origin.tokenizer_file)
-        spec = recipe_files.spec(recipe, overrides, given, **sections)
-        spec = replace(spec, training=replace(spec.training, start_from=str(origin.path.absolute())))
-    return _with_absolute_paths(spec)
+def train_replicas(
+    recipe: str = DEMO, *overrides: str, name: str | None = None, device: str = "auto", **sections: dict[str, Any]
+) -> list[Run]:
+    """Train a recipe `training.replicas` times, with seeds seed, seed + 1, ..., side by side where that is faster.
+
+    Each is a run of its own; those that came through are returned. Their reports are written when they are asked for.
+    """
+    devices.pick(device)
+    spec = spec_of(recipe, *overrides, **sections)
+    seeds = range(spec.training.seed, spec.training.seed + spec.training.replicas)
+    each = {f"seed-{seed}": replace(spec, training=replace(spec.training, seed=seed, replicas=1)) for seed in seeds}
+    runs = folder.create_family(each, name, drafting.name_of(recipe))
+    try:
+        return _train_together(runs, device)
+    except Interrupted:
+        raise
+    except (GlasshouseError, OSError):
+        if all(run.status() in ("new", "interrupted") for run in runs):
+            for run in runs:
+                run.discard_unbegun()
+        raise
 
 
-def resume(run: str | PathLike[str], device: str = "auto") -> Run:
-    """Continue a run that was interrupted, from its newest whole checkpoint to its end."""
-    return _train(folder.find(run), device)
+def compare(
+    *words: str,
+    seeds: str | int | Sequence[int] | None = None,
+    metric: str | None = None,
+    match: str = "steps",
+    tune: str | None = None,
+    margin: float | None = None,
+    alpha: float = 0.05,
+    until_decided: bool = False,
+    batch: int = 4,
+    max_seeds: int = 32,
+    name: str | None = None,
+    device: str = "auto",
+    replicas: str = "auto",
+) -> Study:
+    """Did it matter? `compare("demo-lm", "model.position=learned,rotary", seeds=8)`, or recipes: `compare("a", "b")`."""
+    growing = {"batch": batch, "most": max_seeds} if until_decided else {}
+    question = Question("compare", words, metric, match, tune, alpha, margin, **growing)
+    return Study(conducting.conduct(question, seeds, name, device, str(replicas)))
+
+
+def sweep(
+    *words: str,
+    seeds: str | int | Sequence[int] = 4,
+    metric: str | None = None,
+    match: str = "steps",
+    margin: float | None = None,
+    alpha: float = 0.05,
+    name: str | None = None,
+    device: str = "auto",
+    replicas: str = "auto",
+) -> Study:
+    """Which values do best? `sweep("demo-lm", "training.learning_rate=1e-4..1e-2:log:8", seeds=4)`."""
+    question = Question("sweep", words, metric, match, None, alpha, margin)
+    return Study(conducting.conduct(question, seeds, name, device, str(replicas)))
+
+
+def open_study(name: str | PathLike[str]) -> Study:
+    """A study by its name or path."""
+    return Study(name)
+
+
+def list_studies() -> list[Study]:
+    """Every study under the studies folder, oldest first."""
+    return [Study(found) for found in studies.every()]
+
+
+def resume(run: str | PathLike[str], device: str = "auto") -> Run | Study:
+    """Continue a run that was interrupted, from its newest whole checkpoint to its end; or a study, to its verdicts.
+
+    A replica goes on with all that were begun with it.
+    """
+    if study := _study_at(run):
+        return Study(conducting.go_on(study, device))
+    found = folder.find(run)
+    # A family is what a person asked for together; companions take their steps together, in a study too.
+    if len(others := found.family()) > 1 or len(others := opening_runs.companions(found)) > 1:
+        _train_together(others, device)
+        return Run(found, device)
+    return _train(found, device)
 
 
 def plan(recipe: str = DEMO, *overrides: str, device: str = "auto", **sections: dict[str, Any]) -> Plan:
@@ -226,7 +299,10 @@ def augment(
 
 
 def report(run: str | PathLike[str], device: str = "auto") -> Path:
-    """Write a run's report anew and give its path."""
+    """Write the report of a run or a study anew and give its path."""
+    if study := _study_at(run):
+        comparing.write(study)
+        return study.report_file
     return reporting.write(Run(run, device))
 
 
@@ -326,6 +402,44 @@ def doctor(device: str = "auto") -> Diagnosis:
     return Diagnosis(machine.describe(str(chosen)), rates)
 
 
+def claims() -> list[Case]:
+    """What is asserted about Transformers, each claim with its trial where there was one."""
+    return findings.cases()
+
+
+def try_claim(name: str, seeds: int | None = None, quick: bool = False, device: str = "auto") -> Case:
+    """Put a claim on trial, or go on with its trial, and keep the finding in its folder."""
+    return findings.attempt(name, seeds, quick, device)
+
+
+def claims_report(output: str | PathLike[str] = "claims.html") -> Path:
+    """Write every claim with its verdict, reported beside measured, as an .html page or as .md."""
+    claims_page.check_path(path := Path(output))
+    claims_page.write(findings.cases(), path)
+    return path
+
+
+def _study_at(name: str | PathLike[str]) -> StudyFolder | None:
+    """The study of a name, if it has one; a name that is a run's too must be told apart."""
+    study = studies.at(name)
+    if study and (run := folder.root() / name) != study.path and (run / "spec.toml").is_file():
+        raise RunError(f"{str(name)!r} is both a run and a study; say which: {run} or {study.path}")
+    return study
+
+
+def _train_together(runs: Sequence[folder.RunFolder], device: str) -> list[Run]:
+    """Train replicas to their ends; those that came through."""
+    began = time.perf_counter()
+    failed = loop.train_group(runs, device)
+    trained = [Run(run, device) for run in runs if run.status() == "done"]
+    if not trained:
+        raise RunError(
+            failed[0] if failed else f"{runs[0].name} and its companions have all failed; lower the learning rate"
+        )
+    progress.say(f"{len(trained)} of {len(runs)} runs: done in {time.perf_counter() - began:.0f} s")
+    return trained
+
+
 def _train(run: folder.RunFolder, device: str) -> Run:
     began = time.perf_counter()
     went_on = loop.train(run, device)
@@ -334,11 +448,3 @@ def _train(run: folder.RunFolder, device: str) -> Run:
     if went_on:
         progress.say(f"{run.name}: done in {time.perf_counter() - began:.0f} s")
     return trained
-
-
-def _with_absolute_paths(spec: Spec) -> Spec:
-    """The spec with files that can be found from any folder, so that it alone reproduces the run."""
-    data = spec.data
-    files = tuple(os.path.abspath(os.path.expanduser(name)) for name in data.files)
-    tokenizer = os.path.abspath(os.path.expanduser(data.tokenizer_file)) if data.tokenizer_file else ""
-    return replace(spec, data=replace(data, files=files, tokenizer_file=tokenizer))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.training import loop
+from glasshouse.training import grouping, loop
 
 from .program import (
     SMALL,
@@ -124,3 +124,26 @@ def test_a_kill(runs: Path, started: subprocess.Popen[str], alone: Path, moment:
     worked(resume())
     assert_same(run, alone)
     assert list((run / "checkpoints").glob(".*")) == [], "what the killed process left unfinished is gone"
+
+
+def test_replicas_that_are_stopped_go_on_together(runs: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What is measured to be faster may differ from one time to the next, and its rounding with it.
+    monkeypatch.setattr(grouping, "size", lambda jobs, together: (len(jobs), ""))
+    replicas = (*LONG, f"data.files={text}", "training.replicas=2", "training.seed=5")
+    look = loop._Loop._look
+
+    def signalled(self: loop._Loop) -> None:
+        look(self)
+        if self.step == 25:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop._Loop, "_look", signalled)
+        outcome = train(*replicas)
+    assert outcome.code == 130
+    assert "continue with: glasshouse resume tiny-seed-5" in outcome.err
+    worked(resume("tiny-seed-6"))
+    worked(train(*replicas, name="whole"))
+    for seed in (5, 6):
+        assert_same(runs / f"tiny-seed-{seed}", runs / f"whole-seed-{seed}")
+    assert "has taken all" not in worked(resume("tiny-seed-6")).err

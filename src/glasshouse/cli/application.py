@@ -5,7 +5,10 @@ import typer
 from glasshouse.cli import (
     augment,
     certify,
+    claim,
+    claims,
     classify,
+    compare,
     data,
     demo,
     doctor,
@@ -22,6 +25,8 @@ from glasshouse.cli import (
     resume,
     runs,
     sample,
+    studies,
+    sweep,
     tokenizer,
     train,
     translate,
@@ -41,11 +46,12 @@ def application() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     making, using = (demo, recipes, parts, train, resume), (runs, evaluate, sample, classify, translate, prompt, report)
-    trying = (features, few_shot, augment)
-    for command in (*making, *using, *trying, import_, export, certify, replay, doctor):
+    trying, judging = (features, few_shot, augment), (compare, sweep, studies, claim)
+    for command in (*making, *using, *judging, *trying, import_, export, certify, replay, doctor):
         name = command.__name__.rsplit(".", 1)[1]
         # `import` is a word of Python's own, so its file and function end in an underscore.
         app.command(name.rstrip("_").replace("_", "-"), epilog=command.EXAMPLES)(getattr(command, name))
+    app.add_typer(claims.app, name="claims")
     app.add_typer(data.app, name="data")
     app.add_typer(tokenizer.app, name="tokenizer")
     return app

@@ -1,10 +1,13 @@
 """What a command prints once a run is trained: its figures, where it lies, and what to try next."""
 
+from collections.abc import Sequence
+
 from rich.text import Text
 
 from glasshouse.cli.tables import console, show
 from glasshouse.generation.text import Completion
 from glasshouse.metrics import shown
+from glasshouse.metrics.verdict import summarise
 from glasshouse.runs import suggestions
 from glasshouse.runs.run import Run
 
@@ -34,6 +37,24 @@ def print_metrics(metrics: dict[str, dict[str, float]]) -> None:
         for name, values in metrics.items()
     ]
     show(("text", *map(shown.name, columns)), rows, right=range(1, len(columns) + 1))
+
+
+def print_replicas(runs: Sequence[Run]) -> None:
+    """The chief figures of each replica, their mean with its 95 % interval, and where they lie."""
+    outcomes = [run.facts["outcome"] for run in runs]
+    splits = [split for split in outcomes[0] if split.startswith(("validation", "test"))]
+    columns = [(split, metric) for split in splits for metric in shown.CHIEF if metric in outcomes[0][split]]
+    rows = [
+        (run.name, *(shown.figure(metric, outcome[split][metric]) for split, metric in columns))
+        for run, outcome in zip(runs, outcomes, strict=True)
+    ]
+    found = [(metric, summarise([outcome[split][metric] for outcome in outcomes])) for split, metric in columns]
+    rows.append(("mean", *(shown.figure(metric, each.mean) for metric, each in found)))
+    if len(runs) > 1:
+        rows.append(("±", *(shown.figure(metric, each.high - each.mean) for metric, each in found)))
+    titles = [f"{split} {shown.name(metric)}" for split, metric in columns]
+    show(("run", *titles), rows, right=range(1, len(columns) + 1))
+    console.print(f"runs  {runs[0].folder.path} to {runs[-1].folder.path}", soft_wrap=True)
 
 
 def print_run(run: Run) -> None:

@@ -1,12 +1,16 @@
-"""`glasshouse report`: a run's page."""
+"""`glasshouse report`: the page of a run or a study."""
 
-from glasshouse.cli.arguments import Device, Run
+from glasshouse.cli.arguments import Device, RunOrStudy
 
-EXAMPLES = "Example: glasshouse report demo-lm"
+EXAMPLES = "Examples: glasshouse report demo-lm · glasshouse report studies/demo-lm-position"
 
 
-def report(run: Run, device: Device = "auto") -> None:
-    """Write a run's report.html anew: curves, samples, an attention map, the spec, the machine, the cost."""
+def report(name: RunOrStudy, device: Device = "auto") -> None:
+    """Write a report.html anew.
+
+    A run's has curves, samples, an attention map, the spec, the machine, the cost. A study's has its arms with their
+    verdicts, every seed's curve and the differences; table.md, table.tex and comparison.json are written beside it.
+    """
     from glasshouse import workbench
 
-    print(workbench.report(run, device))
+    print(workbench.report(name, device))

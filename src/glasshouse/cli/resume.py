@@ -1,13 +1,22 @@
-"""`glasshouse resume`: go on with an interrupted run."""
+"""`glasshouse resume`: go on with an interrupted run or study."""
 
-from glasshouse.cli.arguments import Device, Run
+from glasshouse.cli.arguments import Device, RunOrStudy
 
-EXAMPLES = "Example: glasshouse resume demo-lm"
+EXAMPLES = "Examples: glasshouse resume demo-lm · glasshouse resume studies/demo-lm-position"
 
 
-def resume(run: Run, device: Device = "auto") -> None:
-    """Continue a run from its newest whole checkpoint; on the CPU the result is as if it had never stopped."""
+def resume(name: RunOrStudy, device: Device = "auto") -> None:
+    """Continue a run from its newest whole checkpoint, or a study with the runs that are left.
+
+    On the CPU the result is as if it had never stopped.
+    """
     from glasshouse import workbench
     from glasshouse.cli.outcome import print_run
+    from glasshouse.cli.verdicts import print_study
+    from glasshouse.runs.run import Run
 
-    print_run(workbench.resume(run, device))
+    resumed = workbench.resume(name, device)
+    if isinstance(resumed, Run):
+        print_run(resumed)
+    else:
+        print_study(resumed)

@@ -9,6 +9,7 @@ from glasshouse.cli.arguments import Device, Overrides
 EXAMPLES = (
     "Examples: glasshouse train demo-lm model.position=learned training.steps=300 · "
     "glasshouse train language-model data.files=mine.txt · "
+    "glasshouse train demo-lm training.replicas=8 · "
     "glasshouse train language-model 'data.files=[a.txt,b.jsonl.gz]' data.field=body --dry-run"
 )
 
@@ -23,9 +24,11 @@ def train(
     """Train a recipe, with any field of its spec changed by field=value."""
     from glasshouse import workbench
     from glasshouse.cli.cost import print_plan
-    from glasshouse.cli.outcome import print_run
+    from glasshouse.cli.outcome import print_replicas, print_run
 
     if dry_run:
         print_plan(workbench.plan(recipe, *(overrides or ()), device=device))
+    elif workbench.spec_of(recipe, *(overrides or ())).training.replicas > 1:
+        print_replicas(workbench.train_replicas(recipe, *(overrides or ()), name=name, device=device))
     else:
         print_run(workbench.train(recipe, *(overrides or ()), name=name, device=device))

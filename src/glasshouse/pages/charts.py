@@ -37,7 +37,7 @@ class LegendEntry:
 
 
 @dataclass(frozen=True)
-class _Frame:
+class Frame:
     """The rectangle of a drawing that the curves fill."""
 
     left: float
@@ -55,8 +55,8 @@ class _Frame:
 def lines(curves: tuple[Curve, ...], width: int = 460, height: int = 270, log: bool = False) -> str:
     """Curves over steps. Drawn on both scales where every value is above zero; `log` says which one shows first."""
     drawn = [thin(curve) for curve in curves]
-    values = _finite([values for _, values in drawn])
-    steps = _finite([steps for steps, _ in drawn])
+    values = finite([values for _, values in drawn])
+    steps = finite([steps for steps, _ in drawn])
     title = _title(curves)
     if not len(values):
         return (
@@ -64,28 +64,28 @@ def lines(curves: tuple[Curve, ...], width: int = 460, height: int = 270, log: b
             f'<text class="empty" x="{width / 2}" y="{height / 2}" text-anchor="middle">nothing to draw</text></svg>'
         )
     scales = {"linear": axes.linear(values.min(), values.max())}
-    if _allow_log(values):
+    if allow_log(values):
         scales["log"] = axes.logarithmic(values.min(), values.max())
     shown = "log" if log and "log" in scales else "linear"
 
     labels = [axes.written(tick) for axis in scales.values() for tick in axis.ticks]
-    frame = _Frame(left=max(30, 7.2 * max(map(len, labels)) + 12), top=10, right=width - 8, bottom=height - 30)
+    frame = Frame(left=max(30, 7.2 * max(map(len, labels)) + 12), top=10, right=width - 8, bottom=height - 30)
     across = axes.steps(steps.min(), steps.max(), about=5 if width > 400 else 3)
-    body = _step_axis(across, frame)
+    body = step_axis(across, frame)
     for name, axis in scales.items():
         hidden = "" if name == shown else ' display="none"'
         paths = "".join(
             _path(index, *points, across, axis, frame, tone)
             for index, (points, tone) in enumerate(zip(drawn, tones(len(curves)), strict=True))
         )
-        body += f'<g data-scale="{name}"{hidden}>{_value_axis(axis, frame)}{paths}</g>'
+        body += f'<g data-scale="{name}"{hidden}>{value_axis(axis, frame)}{paths}</g>'
     data = {
         "frame": [round(edge, 1) for edge in (frame.left, frame.top, frame.right, frame.bottom)],
         "across": [across.low, across.high],
         "scales": {name: [axis.low, axis.high] for name, axis in scales.items()},
         "shown": shown,
         "curves": [
-            {"name": curve.name, "tone": tone, "steps": _short(steps, digits=12), "values": _short(values)}
+            {"name": curve.name, "tone": tone, "steps": short(steps, digits=12), "values": short(values)}
             for curve, tone, (steps, values) in zip(curves, tones(len(curves)), drawn, strict=True)
         ],
     }
@@ -97,19 +97,19 @@ def lines(curves: tuple[Curve, ...], width: int = 460, height: int = 270, log: b
 
 
 def has_log_scale(curves: tuple[Curve, ...]) -> bool:
-    return _allow_log(_finite([drawable(curve)[1] for curve in curves]))
+    return allow_log(finite([drawable(curve)[1] for curve in curves]))
 
 
 def spans_decades(curves: tuple[Curve, ...], ratio: float = 20) -> bool:
     """Whether a linear scale would press most of a curve flat against its floor."""
-    values = _finite([drawable(curve)[1] for curve in curves])
-    return _allow_log(values) and bool(values.max() / values.min() > ratio)
+    values = finite([drawable(curve)[1] for curve in curves])
+    return allow_log(values) and bool(values.max() / values.min() > ratio)
 
 
 def legend(curves: tuple[Curve, ...]) -> list[LegendEntry]:
     entries = []
     for curve, tone in zip(curves, tones(len(curves)), strict=True):
-        values = _finite([drawable(curve)[1]])
+        values = finite([drawable(curve)[1]])
         entries.append(LegendEntry(curve.name, tone, axes.written(values[-1]) if len(values) else "–"))
     return entries
 
@@ -165,16 +165,16 @@ def _title(curves: tuple[Curve, ...]) -> str:
     return escape("Line chart over training steps: " + "; ".join(ends))
 
 
-def _allow_log(values: np.ndarray) -> bool:
+def allow_log(values: np.ndarray) -> bool:
     return bool(len(values) and values.min() >= SMALLEST_ON_LOG_SCALE)
 
 
-def _finite(arrays: list[np.ndarray]) -> np.ndarray:
+def finite(arrays: list[np.ndarray]) -> np.ndarray:
     joined = np.concatenate([np.empty(0), *arrays])
     return joined[np.isfinite(joined)]
 
 
-def _step_axis(axis: axes.Axis, frame: _Frame) -> str:
+def step_axis(axis: axes.Axis, frame: Frame) -> str:
     body = f'<path class="axis" stroke="#b9c4bd" fill="none" d="M{frame.left:.1f} {frame.bottom:.1f}H{frame.right:.1f}"/>'
     for index, tick in enumerate(axis.ticks):
         x = frame.x(axis.fraction(tick))
@@ -188,7 +188,7 @@ def _step_axis(axis: axes.Axis, frame: _Frame) -> str:
     return body
 
 
-def _value_axis(axis: axes.Axis, frame: _Frame) -> str:
+def value_axis(axis: axes.Axis, frame: Frame) -> str:
     body = ""
     for tick in axis.ticks:
         y = frame.y(axis.fraction(tick))
@@ -199,12 +199,11 @@ def _value_axis(axis: axes.Axis, frame: _Frame) -> str:
     return body
 
 
-def _path(
-    index: int, steps: np.ndarray, values: np.ndarray, across: axes.Axis, up: axes.Axis, frame: _Frame, tone: str
-) -> str:
-    """One curve: a line for every unbroken stretch, and dots where points stand alone or are few."""
+def trace(
+    steps: np.ndarray, values: np.ndarray, across: axes.Axis, up: axes.Axis, frame: Frame, every_dot: bool = False
+) -> tuple[str, str]:
+    """A curve as the commands of its line, one for every unbroken stretch, and of its dots: points alone, or every one."""
     commands, dots, pen_down = [], [], False
-    few = np.isfinite(values).sum() <= MOST_MARKED_POINTS
     known = [None if np.isnan(value) else float(value) for value in values]
     for place, (step, value) in enumerate(zip(steps, known, strict=True)):
         if value is None:
@@ -213,21 +212,27 @@ def _path(
         point = f"{frame.x(across.fraction(float(step))):.1f} {frame.y(up.fraction(value)):.1f}"
         commands.append(f"{'L' if pen_down else 'M'}{point}")
         alone = not pen_down and (place + 1 == len(known) or known[place + 1] is None)
-        if few or alone:
+        if every_dot or alone:
             # A line of no length with round ends is a dot whose size the stylesheet can set.
             dots.append(f"M{point}h0")
         pen_down = True
+    return "".join(commands), "".join(dots)
+
+
+def _path(
+    index: int, steps: np.ndarray, values: np.ndarray, across: axes.Axis, up: axes.Axis, frame: Frame, tone: str
+) -> str:
+    """One curve: a line, and dots where points stand alone or are few."""
+    few = bool(np.isfinite(values).sum() <= MOST_MARKED_POINTS)
+    line, dots = trace(steps, values, across, up, frame, every_dot=few)
     colour = FALLBACK_COLOURS[tone]
-    body = f'<path class="line" fill="none" stroke="{colour}" stroke-width="1.5" d="{"".join(commands)}"/>'
+    body = f'<path class="line" fill="none" stroke="{colour}" stroke-width="1.5" d="{line}"/>'
     if dots:
-        body += (
-            f'<path class="dots" fill="none" stroke="{colour}" stroke-width="4.5" stroke-linecap="round" '
-            f'd="{"".join(dots)}"/>'
-        )
+        body += f'<path class="dots" fill="none" stroke="{colour}" stroke-width="4.5" stroke-linecap="round" d="{dots}"/>'
     return f'<g class="curve {tone}" data-curve="{index}">{body}</g>'
 
 
-def _short(numbers: np.ndarray, digits: int = 5) -> list[float | int | None]:
+def short(numbers: np.ndarray, digits: int = 5) -> list[float | int | None]:
     """So many digits each, whole numbers without a point: what a reader sees, at half the size."""
     rounded = [None if np.isnan(number) else float(f"{number:.{digits}g}") for number in numbers]
     return [

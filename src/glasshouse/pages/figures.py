@@ -25,7 +25,7 @@ def curves(curves: tuple[Curve, ...], path: str | Path, log: bool = False) -> No
     """Curves over steps in one picture; `log` asks for a logarithmic scale, which values at or below zero forbid."""
     if log and not charts.has_log_scale(curves):
         raise GlasshouseError("a logarithmic scale needs values above zero, and these curves have others; leave out log")
-    figure = _figure(7.2, 4.2, path)
+    figure = new(7.2, 4.2, path)
     panel = figure.add_subplot()
     for curve, tone in zip(curves, charts.tones(len(curves)), strict=True):
         steps, values = thin(curve)
@@ -42,10 +42,10 @@ def curves(curves: tuple[Curve, ...], path: str | Path, log: bool = False) -> No
     panel.set_xlabel("step", color=SOFT)
     if log:
         panel.set_yscale("log")
-    _plain(panel)
+    plain(panel)
     if curves:
         panel.legend(frameon=False, labelcolor=INK)
-    _write(figure, path)
+    write(figure, path)
 
 
 def attention(map: AttentionMap, path: str | Path) -> None:
@@ -54,7 +54,7 @@ def attention(map: AttentionMap, path: str | Path) -> None:
     layers, heads, queries, keys = weights_LHQK.shape
     alone = layers * heads == 1
     wide, high = (max(4.0, length * 0.17 + 1.2) if alone else 1.7 for length in (keys, queries))
-    figure = _figure(wide * heads + 0.4, high * layers + 0.4, path)
+    figure = new(wide * heads + 0.4, high * layers + 0.4, path)
     panels = figure.subplots(layers, heads, squeeze=False)
     colours = _colour_map()
     for layer in range(layers):
@@ -74,14 +74,14 @@ def attention(map: AttentionMap, path: str | Path) -> None:
         panels[0, 0].set_yticks(range(queries), down, fontsize=7, color=SOFT, family="monospace")
         panels[0, 0].xaxis.tick_top()
         panels[0, 0].tick_params(length=0)
-    _write(figure, path)
+    write(figure, path)
 
 
 def shares(
     measured: dict[float, tuple[float, float, float]], level: tuple[str, float], path: str | Path, across: str, along: str
 ) -> None:
     """Shares (mean, low, high) by a number, with their intervals, beside a level that they are to be compared with."""
-    figure = _figure(6.4, 4.0, path)
+    figure = new(6.4, 4.0, path)
     panel = figure.add_subplot()
     places = list(range(len(measured)))
     means, lows, highs = (np.array(values) for values in zip(*measured.values(), strict=True))
@@ -99,8 +99,8 @@ def shares(
     panel.set_ylabel(along, color=SOFT)
     panel.set_ylim(0, min(1.0, 1.15 * max(float(highs.max()), level[1])))
     panel.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-    _plain(panel)
-    _write(figure, path)
+    plain(panel)
+    write(figure, path)
 
 
 def check_path(path: str | Path) -> None:
@@ -108,7 +108,7 @@ def check_path(path: str | Path) -> None:
     atomic.check_output(Path(path), SUFFIXES)
 
 
-def _plain(panel: Axes) -> None:
+def plain(panel: Axes) -> None:
     """Hairlines across and an axis below, and nothing else."""
     panel.grid(axis="y", color=HAIRLINE, linewidth=0.8)
     panel.set_axisbelow(True)
@@ -118,7 +118,7 @@ def _plain(panel: Axes) -> None:
     panel.tick_params(axis="y", which="both", length=0)
 
 
-def _figure(width: float, height: float, path: str | Path) -> Figure:
+def new(width: float, height: float, path: str | Path) -> Figure:
     check_path(path)
     # Imported here because it takes longer than most commands. A Figure of its own and not pyplot: no window system, no
     # global state and no caller's backend is touched.
@@ -132,7 +132,7 @@ def _figure(width: float, height: float, path: str | Path) -> Figure:
     return figure
 
 
-def _write(figure: Figure, path: str | Path) -> None:
+def write(figure: Figure, path: str | Path) -> None:
     from matplotlib import rc_context
 
     # Text stays text in SVG, and the same data makes the same bytes.

@@ -1,19 +1,18 @@
 """The run folder: where things lie in it, how it is made, found, listed and locked. Knows nothing of models."""
 
-import fcntl
 import json
 import os
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from glasshouse import __version__
-from glasshouse.records import atomic
+from glasshouse.records import atomic, lock
 from glasshouse.specs import catalogue, reading
 from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import Spec
@@ -83,14 +82,11 @@ class RunFolder:
         recorded = str(self.facts().get("status", "unknown"))
         if recorded not in ("new", "training"):
             return recorded
-        try:
-            with open(self.path / ".lock", encoding="utf-8") as file:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return "training"
-        except OSError:
-            pass
-        return "interrupted"
+        return "training" if lock.held(self.path) else "interrupted"
+
+    def family(self) -> list["RunFolder"]:
+        """The runs that were asked for with this one, itself among them."""
+        return [RunFolder(self.path.parent / name) for name in self.facts().get("family", [self.name])]
 
     def discard_unbegun(self) -> None:
         """Delete the folder of a run that has come to nothing: it was refused before its first step."""
@@ -99,27 +95,22 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the run for this process. The system lets go of the lock however the process ends."""
-        with open(self.path / ".lock", "a+", encoding="utf-8") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                file.seek(0)
-                holder = file.read().strip() or "unknown"
-                raise RunError(
-                    f"{self.path} is in use by another process (id {holder}); wait for it or stop it, "
-                    "or train under another --name"
-                ) from None
-            file.seek(0)
-            file.truncate()
-            file.write(str(os.getpid()))
-            file.flush()
+        """Hold the run for this process."""
+        with lock.holding(self.path, "wait for it or stop it, or train under another --name"):
             yield
+
+
+def make(path: Path, spec: Spec, recipe: str, **facts: Any) -> RunFolder:
+    """A new run folder at a path; FileExistsError where something is there already."""
+    known = {"format": FORMAT, "glasshouse": __version__, "recipe": recipe, "created": time.time(), "status": "new"}
+    with atomic.folder(path) as temporary:
+        atomic.write_text(temporary / "spec.toml", reading.to_toml(spec))
+        atomic.write_json(temporary / "run.json", {**known, **facts})
+    return RunFolder(path)
 
 
 def create(spec: Spec, name: str | None, stem: str) -> RunFolder:
     """A new run folder with its spec, under `name` or the first free `stem`, `stem-2`, ..."""
-    facts = {"format": FORMAT, "glasshouse": __version__, "recipe": stem, "created": time.time(), "status": "new"}
     try:
         root().mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -127,13 +118,10 @@ def create(spec: Spec, name: str | None, stem: str) -> RunFolder:
     attempt = 1
     while True:
         chosen = name or (stem if attempt == 1 else f"{stem}-{attempt}")
-        path = root() / _checked_name(chosen)
+        path = root() / checked_name(chosen)
         if not path.exists():
             try:
-                with atomic.folder(path) as temporary:
-                    atomic.write_text(temporary / "spec.toml", reading.to_toml(spec))
-                    atomic.write_json(temporary / "run.json", facts)
-                return RunFolder(path)
+                return make(path, spec, stem)
             except FileExistsError:
                 pass
             except OSError as error:
@@ -146,9 +134,26 @@ def create(spec: Spec, name: str | None, stem: str) -> RunFolder:
         attempt += 1
 
 
+def create_family(specs: Mapping[str, Spec], name: str | None, stem: str) -> list[RunFolder]:
+    """New run folders NAME-KEY for each key: NAME is `name`, or the first of `stem`, `stem-2`, ... that is free for all."""
+    attempt = 1
+    while True:
+        chosen = name or (stem if attempt == 1 else f"{stem}-{attempt}")
+        taken = [key for key in specs if (root() / checked_name(f"{chosen}-{key}")).exists()]
+        if not taken:
+            names = [f"{chosen}-{key}" for key in specs]
+            made = [create(spec, each, stem) for each, spec in zip(names, specs.values(), strict=True)]
+            for run in made:
+                run.record(family=names)
+            return made
+        if name:
+            check_free(f"{name}-{taken[0]}")
+        attempt += 1
+
+
 def check_free(name: str) -> None:
     """Raise where a new run cannot have this name, before any work is done for it."""
-    if (path := root() / _checked_name(name)).exists():
+    if (path := root() / checked_name(name)).exists():
         raise RunError(f"there is a run {name!r} already in {root()}; choose another --name, or delete {path}")
 
 
@@ -185,9 +190,10 @@ def _check_format(run: RunFolder) -> None:
         )
 
 
-def _checked_name(name: str) -> str:
+def checked_name(name: str, what: str = "run") -> str:
+    """The name itself, where a folder can have it."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
         raise RunError(
-            f"{name!r} cannot be a run's name; use letters, digits, '.', '_' and '-', beginning with a letter or digit"
+            f"{name!r} cannot be a {what}'s name; use letters, digits, '.', '_' and '-', beginning with a letter or digit"
         )
     return name

@@ -7,6 +7,7 @@ import dataclasses
 import tomllib
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
 from glasshouse.specs import catalogue
@@ -30,6 +31,7 @@ def setting(default: Any, about: str, **law: Any) -> Any:
     return dataclasses.field(default=default, metadata={"rule": Rule(about, **law)})
 
 
+@cache
 def fields(section: type) -> dict[str, tuple[Any, Rule, Any]]:
     """Name -> (type, rule, default) for every field of a section that is not a section itself, in the order declared."""
     hints = get_type_hints(section)

@@ -15,6 +15,10 @@ class Watch:
     received: int | None = None
 
 
+# Those who watch now, one inside the other: a study's runs are watched within the study.
+_watching: list[Watch] = []
+
+
 @contextmanager
 def watching() -> Iterator[Watch]:
     """Catch the first signal quietly; a second one acts as ever. Only the main thread can, so elsewhere it does nothing."""
@@ -22,10 +26,25 @@ def watching() -> Iterator[Watch]:
     if threading.current_thread() is not threading.main_thread():
         yield watch
         return
+    _watching.append(watch)
+    try:
+        if len(_watching) > 1:
+            yield watch
+        else:
+            with _caught():
+                yield watch
+    finally:
+        _watching.remove(watch)
+
+
+@contextmanager
+def _caught() -> Iterator[None]:
+    """The first signal goes to all who watch, later ones where they always went."""
     previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def receive(number: int, frame: FrameType | None) -> None:
-        watch.received = number
+        for watch in _watching:
+            watch.received = number
         say(f"{signal.Signals(number).name}: finishing this step and saving; again to stop at once")
         for each, handler in previous.items():
             signal.signal(each, handler)
@@ -33,7 +52,7 @@ def watching() -> Iterator[Watch]:
     for number in previous:
         signal.signal(number, receive)
     try:
-        yield watch
+        yield
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)

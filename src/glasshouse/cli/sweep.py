@@ -1,0 +1,45 @@
+"""`glasshouse sweep`: which values do best?"""
+
+from typing import Annotated
+
+import typer
+
+from glasshouse.cli.arguments import Alpha, Device, Margin, Match, Metric, Replicas, StudyName, Words
+
+EXAMPLES = (
+    "Examples: glasshouse sweep demo-lm training.learning_rate=1e-4..1e-2:log:8 training.weight_decay=0,0.1 --seeds 4 · "
+    "glasshouse sweep demo-lm model.layers=1..6 model.dropout=0..0.5:lin:6 --seeds 2 --match flops"
+)
+
+
+def sweep(
+    words: Words,
+    seeds: Annotated[str, typer.Option(metavar="N|A,B,...", help="How many seeds, or which.")] = "4",
+    metric: Metric = None,
+    match: Match = "steps",
+    margin: Margin = None,
+    alpha: Alpha = 0.05,
+    name: StudyName = None,
+    device: Device = "auto",
+    replicas: Replicas = "auto",
+) -> None:
+    """Train a recipe over ranges of values with several seeds each, and show the metric against them.
+
+    Values are written 1e-4..1e-2:log:8, 0..0.5:lin:6, 1..8 (whole numbers) or 1,2,4; several fields make a grid. The arms
+    are compared with the first and listed best first.
+    """
+    from glasshouse import workbench
+    from glasshouse.cli.verdicts import print_study
+
+    study = workbench.sweep(
+        *words,
+        seeds=seeds,
+        metric=metric,
+        match=match,
+        margin=margin,
+        alpha=alpha,
+        name=name,
+        device=device,
+        replicas=replicas,
+    )
+    print_study(study)
