@@ -29,7 +29,7 @@ def test_the_page_of_parts_is_current():
     assert path.read_text() == parts_page.page(), "docs/parts.md is not what the parts say; run: make docs"
 
 
-PAGES = ["README.md", *(f"docs/{name}.md" for name in ("tour", "log", "parts", "battery", "interop", "tasks", "results"))]
+PAGES = ["README.md", *(f"docs/{name}.md" for name in ("tour", "log", "parts", "battery", "interop", "tasks", "results", "verdicts", "replicas"))]
 
 
 @pytest.mark.parametrize("name", PAGES)
