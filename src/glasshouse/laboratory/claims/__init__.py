@@ -1,0 +1,1 @@
+"""Claims on trial: what textbooks and course work assert about Transformers, as experiments with a verdict; a file each."""
