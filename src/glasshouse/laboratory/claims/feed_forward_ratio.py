@@ -11,7 +11,7 @@ from glasshouse.pages import lines
 WIDTH = 64
 RATIOS = (4, 1, 2, 8, 16)  # the first is what the others' parameters are matched to
 USUAL, OUTSIDE = (2, 4, 8), (1, 16)
-# One part a letter, and one after another; by whole blocks, since no feed-forward part has several inner layers.
+# Wide and narrow by whole blocks, since no feed-forward part has several inner layers; the first sets the parameters.
 DEPTHS = (3, 1, 6)
 RULE = Rule(margin=families.LETTER_MARGIN)
 # With heads of a fixed size any width is possible, and so parameters can be matched to about a per cent.
@@ -42,13 +42,7 @@ class FeedForwardRatio(Claim):
             "metric": "test.loss",
             "match": "parameters",
             "tune": None if bench.quick else "training.learning_rate=1e-3,3e-3,9e-3",
-            "quick": (
-                *splits.QUICK[:2],
-                "training.steps=6",
-                "evaluation.every=6",
-                "data.context=16",
-                "evaluation.stride=16",
-            ),
+            "quick": (*splits.QUICK[:2], *splits.QUICK_LETTERS, "training.steps=6", "evaluation.every=6"),
         }
         study = bench.compare(
             "ratios",
@@ -65,13 +59,15 @@ class FeedForwardRatio(Claim):
             Row(f"test loss, {ratio} times the width", "", f"{rules.shown(losses[ratio])}; {arm.parameters:,} parameters")
             for ratio, arm in sorted(zip(ratios, study.arms, strict=True), key=lambda pair: pair[0])
         ]
-        rows += [Row(f"{ratio} against the mean of {_list(losses)}", "", families.told(found[ratio])) for ratio in found]
-        depths = DEPTHS[:2] if bench.quick else DEPTHS
+        rows += [
+            Row(f"{ratio} times against the mean of {_list(losses)}", "", families.told(found[ratio])) for ratio in found
+        ]
+        depths = (2, 1) if bench.quick else DEPTHS
         blocks = bench.compare("blocks", *MODEL, f"model.layers={','.join(map(str, depths))}", **settings)
         deep = {depth: bench.values(blocks, str(depth), "test.loss") for depth in depths}
         several = families.judged({str(depth): (deep[1], deep[depth]) for depth in depths if depth != 1}, RULE)
         rows += [
-            Row(f"test loss, {depth} blocks at equal parameters", "", rules.shown(deep[depth])) for depth in sorted(deep)
+            Row(f"test loss, blocks: {depth}, at equal parameters", "", rules.shown(deep[depth])) for depth in sorted(deep)
         ]
         rows += [Row(f"{depth} narrow blocks against one wide", "", families.told(each)) for depth, each in several.items()]
         said = "; ".join(f"{ratio}: {families.told(each)}" for ratio, each in found.items())
