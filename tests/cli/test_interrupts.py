@@ -1,5 +1,6 @@
 """A run that is stopped, gently or not, and continued ends with the same bits as one that was left alone."""
 
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from glasshouse.training import grouping, loop
+from glasshouse.training.interrupt import watching
 
 from .program import (
     SMALL,
@@ -147,3 +149,18 @@ def test_replicas_that_are_stopped_go_on_together(runs: Path, text: Path, monkey
     for seed in (5, 6):
         assert_same(runs / f"tiny-seed-{seed}", runs / f"whole-seed-{seed}")
     assert "has taken all" not in worked(resume("tiny-seed-6")).err
+
+
+def test_a_family_goes_on_without_those_that_were_deleted(runs: Path, text: Path) -> None:
+    worked(train(*LONG, f"data.files={text}", "training.replicas=2", "training.steps=20"))
+    shutil.rmtree(runs / "tiny-seed-0")
+    worked(resume("tiny-seed-1"))
+
+
+def test_who_begins_to_watch_after_a_signal_knows_of_it() -> None:
+    with watching() as outer:
+        signal.raise_signal(signal.SIGTERM)
+        with watching() as inner:
+            assert outer.received == inner.received == signal.SIGTERM
+    with watching() as later:
+        assert later.received is None

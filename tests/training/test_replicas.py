@@ -1,6 +1,7 @@
 """Replicas: several seeds as one program are, each, what the same seed is alone."""
 
 import math
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -199,6 +200,45 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
             self.watch.received = 15
 
     monkeypatch.setattr(loop._Loop, "_look", signalled)
+
+
+def test_the_company_stays_the_same_when_one_has_failed_or_stopped(text, monkeypatch):
+    """What dropout drops depends on how many there are."""
+    changes = ("model.dropout=0.3", "training.patience=1", "training.warmup=0", "training.clip=0")
+    rates = {"learning_rate": (1e25, 1e-2, 0.0, 1e-2), "seeds": (0, 1, 2, 3)}
+    whole = runs_of(text, *changes, stem="whole", **rates)
+    loop.train_group(whole, "cpu", together=True)
+    assert [run.facts()["status"] for run in whole] == ["failed", "done", "done", "done"]
+    assert whole[2].facts()["stopped"] == 20
+    cut = runs_of(text, *changes, stem="cut", **rates)
+    stop_at(monkeypatch, 24)
+    with pytest.raises(Interrupted):
+        loop.train_group(cut, "cpu", together=True)
+    monkeypatch.undo()
+    assert loop.train_group(cut, "cpu") == []
+    for one, other in zip(whole[1:], cut[1:], strict=True):
+        assert logged(one) == logged(other)
+        assert one.facts()["outcome"]["test"] == other.facts()["outcome"]["test"]
+
+
+def test_a_group_saves_all_or_none(text, monkeypatch):
+    runs = runs_of(text, "training.checkpoint_every=1000", "evaluation.every=5", learning_rate=(1e-2, 0.0, 1e-2))
+    stop_at(monkeypatch, 26)
+    with pytest.raises(Interrupted):
+        loop.train_group(runs, "cpu", together=True)
+    monkeypatch.undo()
+    shutil.rmtree(checkpoint.folder_of(runs[0].checkpoints, 27))
+    seen = []
+    monkeypatch.setattr(loop._Loop, "go", lambda self: seen.append(self.step) or [])
+    loop.train_group(runs, "cpu")
+    assert seen == [25]
+    assert all(max(checkpoint.steps(run.checkpoints)) == 25 for run in runs), "later ones would pass for the newest"
+
+
+def test_measuring_is_nobodys_training_time(text, monkeypatch):
+    runs = runs_of(text)
+    loop.train_group(runs, "cpu", together=True)
+    assert len({run.facts()["outcome"]["seconds"] for run in runs}) == 1
 
 
 @pytest.mark.parametrize("average", ["0", "0.9"])

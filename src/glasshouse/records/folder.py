@@ -85,8 +85,9 @@ class RunFolder:
         return "training" if lock.held(self.path) else "interrupted"
 
     def family(self) -> list["RunFolder"]:
-        """The runs that were asked for with this one, itself among them."""
-        return [RunFolder(self.path.parent / name) for name in self.facts().get("family", [self.name])]
+        """The runs that were asked for with this one, itself among them, but for those that are there no more."""
+        asked = [RunFolder(self.path.parent / name) for name in self.facts().get("family", [self.name])]
+        return [run for run in asked if run.spec_file.exists()]
 
     def discard_unbegun(self) -> None:
         """Delete the folder of a run that has come to nothing: it was refused before its first step."""

@@ -52,7 +52,8 @@ def quiet(wanted: bool = True) -> Iterator[None]:
         console.quiet = before
 
 
-def say(text: str) -> None:
-    """One line for the person at the terminal (or the job's log), kept out of a command's output."""
-    console.print(text, highlight=False, markup=False, soft_wrap=True)
+def say(text: str, aloud: bool = False) -> None:
+    """One line for the person at the terminal (or the job's log), kept out of a command's output. Aloud: also when quiet."""
+    place = _outer if aloud else console
+    place.print(text, highlight=False, markup=False, soft_wrap=True)
     sys.stderr.flush()

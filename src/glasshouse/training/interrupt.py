@@ -26,6 +26,9 @@ def watching() -> Iterator[Watch]:
     if threading.current_thread() is not threading.main_thread():
         yield watch
         return
+    if _watching:
+        # A signal that came before this one began to watch is still to be obeyed.
+        watch.received = _watching[-1].received
     _watching.append(watch)
     try:
         if len(_watching) > 1:
@@ -45,7 +48,7 @@ def _caught() -> Iterator[None]:
     def receive(number: int, frame: FrameType | None) -> None:
         for watch in _watching:
             watch.received = number
-        say(f"{signal.Signals(number).name}: finishing this step and saving; again to stop at once")
+        say(f"{signal.Signals(number).name}: finishing this step and saving; again to stop at once", aloud=True)
         for each, handler in previous.items():
             signal.signal(each, handler)
 

@@ -79,14 +79,20 @@ class _Loop:
         self.engine: Engine | Replicas = self.job.engine() if len(opened.jobs) == 1 else Replicas(opened.jobs)
         self.members = []
         models: Sequence[Model] = self.engine.members
-        for run, job, saved, model in zip(opened.runs, opened.jobs, opened.saved, models, strict=True):
+        rows = zip(opened.runs, opened.jobs, opened.saved, opened.ended, models, strict=True)
+        for run, job, saved, ended, model in rows:
             progress = Progress()
             if saved:
                 model.restore(saved)
                 progress = Progress(saved.step, **saved.values)
+            self.members.append(Member(run, job, model, progress))
+            if ended:
+                self.members[-1].ended = "before"
+                continue
             metric_log.rewind(run.metrics_file, progress.step)
             run.record(machine=machine.describe(str(self.engine.device)))
-            self.members.append(Member(run, job, model, progress))
+        if isinstance(self.engine, Replicas):
+            self.engine.freeze(opened.ended)
         self.step = opened.step
         self.pending: list[tuple[int, Taken]] = []
         self.failed: list[str] = []
@@ -103,7 +109,7 @@ class _Loop:
         """Take the steps that are left, then measure; what became of runs that failed."""
         with ExitStack() as stack:
             self.watch = stack.enter_context(watching())
-            for member in self.members:
+            for member in self.going:
                 for name in self.job.spec.training.loggers:
                     logger = catalogue.find("logger", name)(member.run.path, asdict(member.job.spec))
                     stack.callback(logger.close)
@@ -112,16 +118,19 @@ class _Loop:
             self.display = stack.enter_context(showing(self.title, self.step, self.job.steps))
             peak.reset(self.engine.device)
             self.clock = time.perf_counter()
-            for member in self.members:
+            for member in self.going:
                 if member.impatient:
                     member.stop()
             while self.step < self.job.steps and self.going:
                 self._step()
         memory = peak.bytes_since_reset(self.engine.device)
         speed = self.steps_taken / self.stepped if self.stepped else 0.0
-        for member in self.members:
-            if member.ended != "failed":
-                member.finish(memory, speed, self._lap)
+        finishing = [member for member in self.members if member.ended in ("", "stopped")]
+        for member in finishing:
+            # From here on the clock is that of measuring, which is nobody's training time.
+            member.ended = member.ended or "trained"
+        for member in finishing:
+            member.finish(memory, speed, self._lap)
         return self.failed
 
     @property
@@ -143,15 +152,14 @@ class _Loop:
         # Nothing is measured or saved before it is known that the steps up to it were sound.
         if evaluating or saving or len(self.pending) >= LOOK_EVERY[self.engine.device.type]:
             self._look()
-        better = self._evaluate() if evaluating else []
-        for member in self.going if saving else better:
+        better = evaluating and self._evaluate()
+        # All or none, so that what they have in common is never far back.
+        for member in self.going if saving or better else []:
             member.save()
-        if evaluating:
-            for member in self.going:
-                if member.impatient and not last:
-                    if not saving:
-                        member.save()
-                    member.stop()
+        for member in self.going if evaluating and not last else []:
+            if member.impatient:
+                member.save()
+                member.stop()
         self._lap()
         if signalled and not last and self.going:
             raise Interrupted(
@@ -205,14 +213,14 @@ class _Loop:
             member.progress.seconds += lap
         return lap
 
-    def _evaluate(self) -> list[Member]:
-        """Measure every member on its validation text; those that are better than ever."""
+    def _evaluate(self) -> bool:
+        """Measure every member on its validation text; whether any is better than ever."""
         measured = {id(member): member.evaluate() for member in self.going}
         self._lap()
         better = [member for member in self.going if member.improves(measured[id(member)])]
         found = [metrics for metrics in measured.values() if metrics]
         self.display.evaluation(self.step, _mean(found) if found else {})
-        return better
+        return bool(better)
 
     def _fail(self, member: Member, step: int) -> None:
         """Give up a run whose loss or gradient is not finite, and say why."""

@@ -23,15 +23,19 @@ from glasshouse.training.job import Job
 
 @dataclass(frozen=True)
 class Opened:
-    """Runs that stand at the same step, their jobs, and what was saved of each at that step."""
+    """Runs that stand at the same step, their jobs, and what was saved of each at that step.
+
+    Those that have ended keep their place among the others and take no steps: rounding and dropout depend on the company.
+    """
 
     runs: list[RunFolder]
     jobs: list[Job]
     saved: list[Checkpoint | None]
+    ended: list[bool]
 
     @property
     def step(self) -> int:
-        return self.saved[0].step if self.saved[0] else 0
+        return max(saved.step if saved else 0 for saved in self.saved)
 
 
 def parties(runs: Sequence[RunFolder]) -> list[list[RunFolder]]:
@@ -50,14 +54,20 @@ def companions(run: RunFolder) -> list[RunFolder]:
     """The runs that take their steps with this one, itself among them. One that has stopped early takes none any more."""
     facts = run.facts()
     others = facts.get("together", ["."]) if facts.get("status") != "stopped" else ["."]
-    return [RunFolder(Path(os.path.normpath(run.path.absolute() / other))) for other in others]
+    found = [RunFolder(Path(os.path.normpath(run.path.absolute() / other))) for other in others]
+    # A person may have deleted some of them.
+    return [each for each in found if each.spec_file.exists()]
 
 
-def open_party(runs: list[RunFolder], device: torch.device) -> Opened:
-    """Everything that training needs, planned if it is new."""
-    for run in runs:
+def open_party(waiting: list[RunFolder], device: torch.device) -> Opened:
+    """Everything that training needs, planned if it is new; companions that have ended are opened too."""
+    for run in waiting:
         checkpoint.clean(run.checkpoints)
-    saved = _common(runs)
+    known = {run.path.absolute(): run for run in waiting}
+    runs = [known.get(each.path, each) for each in companions(waiting[0])] if len(companions(waiting[0])) > 1 else waiting
+    found = dict(zip(known, _common(waiting), strict=True))
+    saved = [found.get(run.path.absolute()) for run in runs]
+    ended = [run.path.absolute() not in known for run in runs]
     specs = _agreed([run.spec() for run in runs])
     for run, spec in zip(runs, specs, strict=True):
         if not replicas.alike(specs[0], spec):
@@ -66,8 +76,8 @@ def open_party(runs: list[RunFolder], device: torch.device) -> Opened:
                 "weight decay and initialisation; train them one after another"
             )
     first = runs[0]
-    known = tokenizers.load(first.tokenizer_file) if first.tokenizer_file.exists() else None
-    job = Job.of(specs[0], device, known, begins=saved[0] is None)
+    tokenizer = tokenizers.load(first.tokenizer_file) if first.tokenizer_file.exists() else None
+    job = Job.of(specs[0], device, tokenizer, begins=not any(saved))
     jobs = [_like(job, spec) for spec in specs]
     for run in runs:
         if run.facts().get("data", job.prepared.fingerprint) != job.prepared.fingerprint:
@@ -79,7 +89,7 @@ def open_party(runs: list[RunFolder], device: torch.device) -> Opened:
             job.prepared.tokenizer.save(run.tokenizer_file)
     if any("plan" not in run.facts() for run in runs):
         jobs = _planned(runs, jobs)
-    return Opened(runs, jobs, saved)
+    return Opened(runs, jobs, saved, ended)
 
 
 def divide(opened: Opened, together: bool | None) -> list[Opened]:
@@ -91,8 +101,8 @@ def divide(opened: Opened, together: bool | None) -> list[Opened]:
         size, note = grouping.size(opened.jobs, together)
         if note:
             say(note)
-    cut = range(0, len(opened.runs), size)
-    sets = [Opened(opened.runs[i : i + size], opened.jobs[i : i + size], opened.saved[i : i + size]) for i in cut]
+    cuts = [slice(first, first + size) for first in range(0, len(opened.runs), size)]
+    sets = [Opened(opened.runs[cut], opened.jobs[cut], opened.saved[cut], opened.ended[cut]) for cut in cuts]
     if len(opened.runs) > 1 and "together" not in facts:
         for each in sets:
             for run in each.runs:
@@ -102,12 +112,17 @@ def divide(opened: Opened, together: bool | None) -> list[Opened]:
 
 
 def _common(runs: Sequence[RunFolder]) -> list[Checkpoint | None]:
-    """The newest checkpoint that every run has whole. A damaged one is complained of and deleted."""
+    """The newest checkpoint that every run has whole. A damaged one is complained of and deleted, and later ones too: they
+    would pass for the newest when they have been taken again."""
     while True:
         shared = set.intersection(*(set(checkpoint.steps(run.checkpoints)) for run in runs))
+        step: int = max(shared, default=0)
+        for run in runs:
+            for later in (each for each in checkpoint.steps(run.checkpoints) if each > step):
+                shutil.rmtree(checkpoint.folder_of(run.checkpoints, later))
         if not shared:
             return [None] * len(runs)
-        step, loaded = max(shared), []
+        loaded = []
         for run in runs:
             try:
                 loaded.append(checkpoint.load(run.checkpoints, step))

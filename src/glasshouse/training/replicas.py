@@ -172,6 +172,10 @@ class Replicas:
             else:
                 self.average[name].copy_(tensor)
 
+    def freeze(self, which: Sequence[bool]) -> None:
+        """Have these replicas take no step from now on."""
+        self.first_bad_R[torch.tensor(which, device=self.device)] = 0.0
+
     def failures(self) -> list[int]:
         """Of each replica the first step that was not finite, or -1. Waits for the device."""
         return [int(step) for step in self.first_bad_R.tolist()]

@@ -49,7 +49,7 @@ class AdditiveAttention(Claim):
             *("characters", "model.heads=2", "evaluation.batch=512", *grid),
             metric="test.loss",
             tune=None if bench.quick else "training.learning_rate=1e-3,3e-3,1e-2",
-            quick=(*splits.QUICK, *splits.QUICK_LETTERS, "training.steps=6", "evaluation.every=6"),
+            quick=(*splits.QUICK, *splits.QUICK_TEXT, "training.steps=6", "evaluation.every=6"),
         )
         losses = {
             kind: {width: bench.values(study, name_of(width, kind), "test.loss") for width in widths}

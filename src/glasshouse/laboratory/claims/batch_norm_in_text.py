@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from torch import nn
 
-from glasshouse.data import preparing
 from glasshouse.laboratory.claims import families, rules, splits
 from glasshouse.laboratory.claims.base import Bench, Claim, Finding, Row
 from glasshouse.metrics.verdict import Difference, Rule
@@ -42,7 +41,7 @@ class BatchNormInText(Claim):
             *("demo-lm", "data.context=32", "training.steps=300", "evaluation.every=50", "evaluation.batch=256", *grid),
             metric="test.loss",
             tune=None if bench.quick else "training.learning_rate=1e-3,4e-3,1.6e-2",
-            quick=(*splits.QUICK, "training.steps=6", "evaluation.every=6", "model.width=16", "evaluation.stride=32"),
+            quick=(*splits.QUICK, *splits.QUICK_TEXT, "training.steps=6", "evaluation.every=6"),
         )
         losses = {norm: {batch: bench.values(study, name_of(batch, norm), "test.loss") for batch in sizes} for norm in norms}
         found = compared(losses, BATCH)
@@ -115,5 +114,4 @@ def _by_the_text_itself(run: Run) -> dict[str, float]:
         if isinstance(module, nn.BatchNorm1d):
             module.running_mean = module.running_var = None
             module.track_running_stats = False
-    prepared = preparing.prepare(run.spec.data, run.tokenizer, columns=run.task.columns)
-    return run.task.evaluate(model, prepared.splits["test"], run.spec.evaluation, whole=True)
+    return splits.score(run, model, "test")

@@ -42,7 +42,7 @@ class FeedForwardRatio(Claim):
             "metric": "test.loss",
             "match": "parameters",
             "tune": None if bench.quick else "training.learning_rate=1e-3,3e-3,9e-3",
-            "quick": (*splits.QUICK[:2], *splits.QUICK_LETTERS, "training.steps=6", "evaluation.every=6"),
+            "quick": (*splits.QUICK[:2], *splits.QUICK_TEXT, "training.steps=6", "evaluation.every=6"),
         }
         study = bench.compare(
             "ratios",

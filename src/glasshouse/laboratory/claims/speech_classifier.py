@@ -1,6 +1,7 @@
 """Does an encoder of the reported size reach the reported accuracy on who of three presidents is speaking?"""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from glasshouse.data.sources.speeches import Speeches
 from glasshouse.laboratory.claims import rules, splits
@@ -40,7 +41,7 @@ class SpeechClassifier(Claim):
         parts = splits.kept(bench, study, PLAIN, "parts-of-the-test", by_novelty)
         test, known = test_rows(), known_texts()
         new = [label for text, label in test if text not in known]
-        majority = Counter(new).most_common(1)[0][1] / len(new)
+        always = ", and ".join(f"{100 * majority(labels):.1f}" for labels in ([label for _, label in test], new))
         rows = [
             Row(
                 "test accuracy in %",
@@ -55,7 +56,7 @@ class SpeechClassifier(Claim):
                 "",
                 rules.shown(parts["known"], scale=100),
             ),
-            Row("always the same speaker, in %: all test segments, and new ones", "", f"33.3, and {100 * majority:.1f}"),
+            Row("always the same speaker, in %: all test segments, and new ones", "", always),
             Row("test accuracy in %, balanced classes", "", rules.shown(found[WEIGHTED], scale=100)),
         ]
         return Finding(
@@ -82,6 +83,11 @@ def test_rows() -> list[tuple[str, str]]:
 def known_texts() -> set[str]:
     """The segments of the training file."""
     return {document.text for document in Speeches(0.0).documents("train")}
+
+
+def majority(labels: Sequence[str]) -> float:
+    """The accuracy of whoever always gives the answer that is right most often."""
+    return Counter(labels).most_common(1)[0][1] / len(labels)
 
 
 def by_novelty(run: Run) -> dict[str, float]:
