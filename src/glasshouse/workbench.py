@@ -105,14 +105,14 @@ def compare(
     margin: float | None = None,
     alpha: float = 0.05,
     until_decided: bool = False,
-    batch: int = 4,
-    max_seeds: int = 32,
+    batch: int | None = None,
+    max_seeds: int | None = None,
     name: str | None = None,
     device: str = "auto",
     replicas: str = "auto",
 ) -> Study:
     """Did it matter? `compare("demo-lm", "model.position=learned,rotary", seeds=8)`, or recipes: `compare("a", "b")`."""
-    growing = {"batch": batch, "most": max_seeds} if until_decided else {}
+    growing = conducting.growing(until_decided, batch, max_seeds)
     question = Question("compare", words, metric, match, tune, alpha, margin, **growing)
     return Study(conducting.conduct(question, seeds, name, device, str(replicas)))
 

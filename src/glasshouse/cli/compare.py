@@ -32,8 +32,12 @@ def compare(
     until_decided: Annotated[
         bool, typer.Option("--until-decided", help="Add seeds in batches until every arm has a verdict.")
     ] = False,
-    batch: Annotated[int, typer.Option(help="Seeds in a batch of --until-decided.")] = 4,
-    max_seeds: Annotated[int, typer.Option(help="The most seeds of --until-decided.")] = 32,
+    batch: Annotated[
+        int | None, typer.Option(help="Seeds in a batch of --until-decided; 4 unless told otherwise.")
+    ] = None,
+    max_seeds: Annotated[
+        int | None, typer.Option(help="The most seeds of --until-decided; 32 unless told otherwise.")
+    ] = None,
     margin: Margin = None,
     alpha: Alpha = 0.05,
     name: StudyName = None,

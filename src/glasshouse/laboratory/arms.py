@@ -24,6 +24,7 @@ MOST = 200
 SEED = "training.seed"
 # What pairs the arms and cannot tell them apart.
 PAIRING = (SEED, "training.replicas")
+ONE_TASK = "task cannot vary between arms: tasks have no metric in common; compare arms of one task"
 # Names that a study's own files have.
 RESERVED = ("study.json", "report.html", "table.md", "table.tex", "comparison.json")
 LARGEST_SEED = 2**31 - 1
@@ -82,7 +83,7 @@ def read(words: Sequence[str]) -> Words:
             raise SpecError(f"{field} is given more than once; write all its values after one {field}=")
     varied = {field: values[-1] for field, values in given.items() if len(values[-1]) > 1}
     if "task" in varied:
-        raise SpecError("task cannot vary between arms: tasks have no metric in common; compare arms of one task")
+        raise SpecError(ONE_TASK)
     fixed = tuple(f"{field}={values[-1][0]}" for field, values in given.items() if field not in varied)
     found = Words(tuple(recipes), fixed, varied)
     if found.count < 2:

@@ -6,7 +6,7 @@ Reads the folder alone, so that a study in progress, or one made elsewhere, can 
 import json
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -190,6 +190,8 @@ def _arm(
     plan = arm.facts["plan"]
     outcomes = [study.run(arm, seed).facts() for seed, number in measured.items() if math.isfinite(number)]
     finite = [number for number in measured.values() if math.isfinite(number)]
+    stopped = [int(facts["stopped"]) for facts in outcomes if "stopped" in facts]
+    steps = round(_mean([facts.get("stopped", plan["steps"]) for facts in outcomes])) if stopped else plan["steps"]
     return Arm(
         name=arm.name,
         changes=arm.changes,
@@ -199,15 +201,23 @@ def _arm(
         summary=summarise(finite, design.rule.alpha) if finite else None,
         difference=judged.get(arm.name),
         parameters=sum(plan["parameters"].values()),
-        steps=plan["steps"],
-        tokens=plan["tokens"],
-        flops=plan["flops"],
-        seconds=_mean([facts["outcome"]["seconds"] / _abreast(facts) for facts in outcomes]),
+        steps=steps,
+        tokens=plan["tokens"] * steps // plan["steps"],
+        # Of training alone, which is what arms are matched by; the plan's figure has evaluation in it.
+        flops=arm.step_flops * steps or plan["flops"] * steps // plan["steps"],
+        seconds=_mean([facts["outcome"]["seconds"] / _abreast(facts) for facts in outcomes if "seconds" in facts["outcome"]]),
         # As planned: what a process has grown by says nothing of a run that was not its first, or not its only one.
         memory=sum(plan["memory"].values()),
         diverged=tuple(seed for seed, number in measured.items() if math.isnan(number)),
-        notes=arm.notes,
+        notes=(*arm.notes, *_early(stopped, plan["steps"], len(outcomes))),
     )
+
+
+def _early(stopped: Sequence[int], planned: int, runs: int) -> Iterator[str]:
+    """What to say of runs that ended before their time."""
+    if stopped:
+        span = f"{min(stopped):,} to {max(stopped):,}" if len(set(stopped)) > 1 else f"{stopped[0]:,}"
+        yield f"stopped early after {span} of {planned:,} steps in {len(stopped)} of {runs} seeds; costs are of the steps taken"
 
 
 def _abreast(facts: Mapping[str, Any]) -> int:

@@ -17,6 +17,9 @@ from glasshouse.specs.errors import Interrupted, RunError, SpecError
 from glasshouse.training import devices
 
 REPLICAS = ("auto", "off")
+# Seeds in a batch of a study that goes on until it is decided, and the most of them, unless told otherwise.
+BATCH = 4
+MOST = 32
 
 
 def conduct(
@@ -34,13 +37,18 @@ def conduct(
     chosen = tuple(range(question.batch)) if question.batch else arms.seeds_of(8 if seeds is None else seeds)
     tuned = tuning.asked(question.tune, variants, chosen)
     study, free = _existing(name, words.stem, question, variants)
-    if study is None:
-        design = settling.settle(question, variants, chosen, device, replicas, tuned)
-        study = studies.create(design, free)
-        _announce(study, design)
-    else:
-        progress.say(f"continuing {study.path}: it asks the same")
-        _add(study, chosen)
+    design = settling.settle(question, variants, chosen, device, replicas, tuned) if study is None else None
+    while study is None and design is not None:
+        try:
+            study = studies.create(design, free)
+            _announce(study, design)
+            return go_on(study, device)
+        except FileExistsError:
+            # Another process has begun a study of that name meanwhile, and it may be this one.
+            study, free = _existing(name, words.stem, question, variants)
+    assert study is not None
+    progress.say(f"continuing {study.path}: it asks the same{_kept(study.design(), chosen, replicas)}")
+    _add(study, chosen)
     return go_on(study, device)
 
 
@@ -59,19 +67,29 @@ def go_on(study: StudyFolder, device: str) -> StudyFolder:
     return study
 
 
+def growing(until_decided: bool, batch: int | None, most: int | None) -> dict[str, int]:
+    """The batches of a question that is asked until it is decided; nothing where all seeds are asked for at once."""
+    if not until_decided:
+        for option, given in (("--batch", batch), ("--max-seeds", most)):
+            if given is not None:
+                raise SpecError(
+                    f"{option}={given} is for --until-decided, which is not given; add it, or say how many seeds with --seeds"
+                )
+        return {}
+    batch, most = BATCH if batch is None else batch, MOST if most is None else most
+    if not 2 <= batch <= most:
+        raise SpecError(
+            f"--batch={batch} must be at least 2 and at most --max-seeds={most}; "
+            f"write for example --batch {BATCH} --max-seeds {MOST}"
+        )
+    if most > arms.MOST_SEEDS:
+        raise SpecError(f"--max-seeds={most} is more than {arms.MOST_SEEDS}, the most there can be")
+    return {"batch": batch, "most": most}
+
+
 def _check(question: Question, seeds: object, replicas: str) -> None:
-    if question.batch:
-        if seeds is not None:
-            raise SpecError(
-                "--seeds and --until-decided are both given; --batch and --max-seeds say how many seeds there are"
-            )
-        if not 2 <= question.batch <= question.most:
-            raise SpecError(
-                f"--batch={question.batch} must be at least 2 and at most --max-seeds={question.most}; "
-                "write for example --batch 4 --max-seeds 32"
-            )
-        if question.most > arms.MOST_SEEDS:
-            raise SpecError(f"--max-seeds={question.most} is more than {arms.MOST_SEEDS}, the most there can be")
+    if question.batch and seeds is not None:
+        raise SpecError("--seeds and --until-decided are both given; --batch and --max-seeds say how many seeds there are")
     if not 0 < question.alpha < 0.5:
         raise SpecError(f"--alpha={question.alpha:g} must lie between 0 and 0.5; 0.05 is usual")
     if question.margin is not None and not 0 < question.margin < float("inf"):
@@ -124,6 +142,16 @@ def _changed(there: str, here: str) -> str:
             return f"{section}{old.replace(' = ', '=')}, not {section}{new.replace(' = ', '=')}"
         section = f"{old.strip('[]')}." if old.startswith("[") else section
     return ""
+
+
+def _kept(design: Design, seeds: Sequence[int], replicas: str) -> str:
+    """What stays as the study has it although it is asked for otherwise now."""
+    kept = []
+    if not design.question.batch and (others := [seed for seed in design.seeds if seed not in seeds]):
+        kept.append(f"; its seeds {', '.join(map(str, others))} are kept")
+    if replicas != design.replicas:
+        kept.append(f"; its --replicas {design.replicas} is kept, not {replicas}")
+    return "".join(kept)
 
 
 def _add(study: StudyFolder, seeds: Sequence[int]) -> None:

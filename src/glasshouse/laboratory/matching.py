@@ -22,6 +22,8 @@ CURRENCIES = ("steps", "tokens", "flops", "parameters", "time")
 WORST = 0.10
 # Times are measured in so many rounds over all arms, so that a machine that is slower for a while is slower for all.
 ROUNDS = 5
+# What those currencies set in every arm, and so cannot be what is compared.
+SET_BY_STEPS = ("training.steps", "training.epochs", "evaluation.every")
 # No model of ours is wider; the search for a width ends there.
 WIDEST = 2**16
 
@@ -51,10 +53,27 @@ def match(
 ) -> Matched:
     """The jobs made equal to the first in a currency."""
     check(currency)
+    matched = _matched(currency, names, jobs, varied, progress)
+    _refuse_equal(currency, names, matched.jobs)
+    return matched
+
+
+def _matched(
+    currency: str,
+    names: Sequence[str],
+    jobs: Sequence[Job],
+    varied: Sequence[str],
+    progress: Callable[[float, str], None],
+) -> Matched:
     if currency == "steps":
         return Matched(tuple(jobs), tuple(() for _ in jobs), _as_they_are(jobs))
     if currency == "parameters":
         return _by_parameters(names, jobs, varied)
+    if undone := [field for field in varied if field in SET_BY_STEPS]:
+        raise SpecError(
+            f"--match={currency} would undo what is compared: it sets {undone[0]}, and {undone[0]} varies between the arms; "
+            "use --match steps"
+        )
     seconds: tuple[tuple[float, ...], ...] = ()
     if currency == "tokens":
         costs = [float(job.task.tokens(job.spec.training.batch)) for job in jobs]
@@ -77,6 +96,8 @@ def match(
     )
     if currency == "time":
         about += f"; a step of each arm was timed alone, in {ROUNDS} rounds over all arms, the first step left out"
+    if any(job.spec.training.patience for job in made):
+        about += "; a run that training.patience ends early gets less"
     return Matched(tuple(made), tuple(notes), about, seconds)
 
 
@@ -95,13 +116,13 @@ def measure(
     names: Sequence[str], jobs: Sequence[Job], progress: Callable[[float, str], None] = lambda share, what: None
 ) -> tuple[tuple[float, ...], ...]:
     """Seconds of a step of each arm alone: the medians of several rounds, in each of which every arm has its turn."""
-    engines = [plan.trial(job).engine() for job in jobs]
     found: list[list[float]] = [[] for _ in jobs]
     for turn in range(ROUNDS):
-        for place, (job, engine) in enumerate(zip(jobs, engines, strict=True)):
+        for place, job in enumerate(jobs):
             progress((turn * len(jobs) + place) / (ROUNDS * len(jobs)), f"timing {names[place]}")
             with devices.threads(job.spec.training.threads):
-                found[place].append(plan.step_seconds(engine, job.device))
+                # Made anew in each round: the device need not have room for all arms at once.
+                found[place].append(plan.step_seconds(plan.trial(job).engine(), job.device))
     return tuple(map(tuple, found))
 
 
@@ -114,8 +135,25 @@ def _blank(job: Job, model: Model) -> torch.nn.Module:
 def _as_they_are(jobs: Sequence[Job]) -> str:
     steps = {job.steps for job in jobs}
     if len(steps) == 1:
-        return f"matched by steps: every arm takes {jobs[0].steps:,}"
+        early = ", or fewer where training.patience ends a run early"
+        patient = any(job.spec.training.patience for job in jobs)
+        return f"matched by steps: every arm takes {jobs[0].steps:,}{early if patient else ''}"
     return f"steps are as the specs have them, {min(steps):,} to {max(steps):,}: the arms are not matched"
+
+
+def _refuse_equal(currency: str, names: Sequence[str], jobs: Sequence[Job]) -> None:
+    """Raise where two arms would be one and the same run, however their specs say it."""
+    known: dict[Spec, str] = {}
+    for name, job in zip(names, jobs, strict=True):
+        training = replace(job.spec.training, steps=job.steps, epochs=0.0)
+        evaluation = replace(job.spec.evaluation, every=min(job.spec.evaluation.every, job.steps))
+        spec = replace(job.spec, training=training, evaluation=evaluation)
+        if spec in known:
+            raise SpecError(
+                f"the arms {known[spec]!r} and {name!r} are the same run once they are matched (--match={currency}), so there "
+                "is nothing to compare; leave one of them out, or use another --match"
+            )
+        known[spec] = name
 
 
 def _steps(currency: str, name: str, first: str, job: Job, exact: float) -> tuple[int, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from glasshouse.laboratory import matching, measures
-from glasshouse.laboratory.arms import Variant
+from glasshouse.laboratory.arms import ONE_TASK, Variant
 from glasshouse.laboratory.study import Design, PlannedArm, Question, Tuning
 from glasshouse.metrics.verdict import Rule
 from glasshouse.records import progress
@@ -20,11 +20,6 @@ from glasshouse.specs.spec import Spec
 from glasshouse.training import devices, grouping
 from glasshouse.training import plan as planning
 from glasshouse.training.job import Job
-
-# Fields that decide what a token is, and what text is read.
-TOKENS = ("data.tokenizer", "data.tokenizer_file", "data.vocabulary", "data.pattern")
-TEXT = ("data.source", "data.files", "data.field", "data.validation", "data.test")
-ORDER = (*TOKENS, *TEXT, "data.context", "training.batch", "training.start_from")
 
 
 def settle(
@@ -36,6 +31,8 @@ def settle(
     tuning: Tuning | None,
 ) -> Design:
     """The design of a new study. Raises where anything in it cannot be; makes no folder."""
+    if len(tasks := {variant.spec.task: variant.name for variant in variants}) > 1:
+        raise SpecError(f"{ONE_TASK} ({', '.join(f'{name} has {task}' for task, name in tasks.items())})")
     names = [variant.name for variant in variants]
     varied = list(dict.fromkeys(field for variant in variants for field in variant.changes))
     jobs = [_job(variant, device) for variant in variants]
@@ -69,6 +66,7 @@ def settle(
             },
             replicas=side,
             notes=note,
+            step_flops=matching.flops_of_a_step(job),
         )
         for variant, job, plan, note, side in zip(variants, matched.jobs, plans, matched.notes, sides, strict=True)
     )
@@ -83,7 +81,8 @@ def settle(
         rule=rule,
         tuning=tuning,
         step_seconds=dict(zip(names, map(list, matched.step_seconds), strict=True)) if matched.step_seconds else {},
-        notes=tuple(_notes(question, metric, matched.jobs, varied, [matched.about, *why])),
+        notes=tuple(_notes(question, metric, matched.jobs, [matched.about, *why])),
+        replicas=replicas,
     )
 
 
@@ -152,9 +151,12 @@ def with_seed(spec: Spec, seed: int) -> Spec:
     return replace(spec, training=replace(spec.training, seed=seed))
 
 
-def _notes(
-    question: Question, metric: str, jobs: Sequence[Job], varied: Sequence[str], others: Sequence[str]
-) -> Iterator[str]:
+def _order(spec: Spec) -> tuple[object, ...]:
+    """What decides, beside the seed, which batches a run reads."""
+    return spec.data, spec.training.batch, spec.training.start_from
+
+
+def _notes(question: Question, metric: str, jobs: Sequence[Job], others: Sequence[str]) -> Iterator[str]:
     """What a reader should know of the whole study."""
     split, _, name = metric.partition(".")
     if not question.metric:
@@ -165,8 +167,7 @@ def _notes(
     threads = f", CPU threads: {training.threads}" if jobs[0].device.type == "cpu" else ""
     if len({(job.spec.training.precision, job.spec.training.threads) for job in jobs}) == 1:
         yield f"device {jobs[0].device.type}, precision {training.precision}{threads}, the same for every arm"
-    recipes = len({job.spec.data for job in jobs}) > 1
-    if recipes or any(field in ORDER for field in varied):
+    if len({_order(job.spec) for job in jobs}) > 1:
         yield "the arms read different batches, so a seed pairs them by little more than its number"
     else:
         yield "arms of one seed read the same batches in the same order"

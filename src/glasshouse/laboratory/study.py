@@ -28,7 +28,7 @@ FILE = "study.json"
 # Where an arm's runs for tuning lie, beside those of its seeds.
 TUNING = "tuning"
 # What JSON holds of an arm as it is.
-ARM = ("name", "folder", "recipe", "changes", "asked", "replicas", "facts")
+ARM = ("name", "folder", "recipe", "changes", "asked", "replicas", "facts", "step_flops")
 
 
 def root() -> Path:
@@ -61,8 +61,8 @@ class Question:
             ("--metric", self.metric),
             ("--match", self.match if self.match != "steps" else None),
             ("--tune", self.tune),
-            ("--alpha", f"{self.alpha:g}" if self.alpha != 0.05 else None),
-            ("--margin", f"{self.margin:g}" if self.margin is not None else None),
+            ("--alpha", repr(self.alpha) if self.alpha != 0.05 else None),
+            ("--margin", repr(self.margin) if self.margin is not None else None),
         ]
         found = [word for name, value in given if value is not None for word in (name, value)]
         if self.batch:
@@ -83,6 +83,7 @@ class PlannedArm:
     facts: dict[str, Any]
     replicas: int = 1  # how many seeds train side by side
     notes: tuple[str, ...] = ()
+    step_flops: int = 0  # of one training step; 0 in a study of an earlier release, which did not count them
 
 
 @dataclass(frozen=True)
@@ -111,21 +112,23 @@ class Design:
     judged: tuple[int, ...] = ()  # numbers of seeds that were judged before more were asked for
     notes: tuple[str, ...] = ()
     finished: bool = False
+    replicas: str = "auto"  # as asked for; how many of each arm were found is the arm's
 
     def command(self, name: str) -> str:
         """The command line that makes the study again."""
         plain = self.seeds == tuple(range(len(self.seeds)))
         seeds = str(len(self.seeds)) if plain else ",".join(map(str, self.seeds))
         wanted = [] if self.question.batch else ["--seeds", seeds]
-        words = ["glasshouse", self.question.kind, *self.question.words, *wanted, *self.question.options(), "--name", name]
-        return shlex.join(words)
+        options = [*wanted, *self.question.options(), *(["--replicas", self.replicas] if self.replicas != "auto" else [])]
+        return shlex.join(["glasshouse", self.question.kind, *self.question.words, *options, "--name", name])
 
     def to_json(self) -> dict[str, Any]:
         arms = []
         for arm in self.arms:
             plain = {name: getattr(arm, name) for name in ARM}
             arms.append({**plain, "notes": list(arm.notes), "spec": reading.to_toml(arm.spec)})
-        own = {name: getattr(self, name) for name in ("created", "seeds", "metric", "step_seconds", "judged", "notes")}
+        names = ("created", "seeds", "metric", "step_seconds", "judged", "notes", "replicas")
+        own = {name: getattr(self, name) for name in names}
         tables = {"question": asdict(self.question), "rule": asdict(self.rule), "arms": arms}
         tuning = asdict(self.tuning) if self.tuning else None
         head = {"format": FORMAT, "glasshouse": __version__}
@@ -135,7 +138,7 @@ class Design:
     def from_json(cls, table: Mapping[str, Any], where: str) -> "Design":
         arms = tuple(
             PlannedArm(
-                **{name: arm[name] for name in ARM},
+                **{name: arm[name] for name in ARM if name in arm},
                 spec=reading.from_toml(arm["spec"], where),
                 notes=tuple(arm["notes"]),
             )
@@ -156,6 +159,7 @@ class Design:
             rule=Rule(**rule),
             arms=arms,
             tuning=tuning or None,
+            replicas=table.get("replicas", "auto"),
         )
 
 

@@ -71,9 +71,21 @@ def _ladder(field: str, variant: Variant) -> list[str]:
         raise SpecError(f"--tune={field} has no ladder around {own:g}; give the values: --tune {field}=0.01,0.03,0.1")
     values = [f"{own * FACTOR**rung:.3g}" for rung in range(-RUNGS, RUNGS + 1)]
     values[RUNGS] = repr(own)
-    for value in values:
+    possible = [value for value in values if _possible(field, value, variant)]
+    if len(possible) < 2:
+        raise SpecError(
+            f"--tune={field} has no ladder around {own:g}: of {', '.join(values)} the field allows {len(possible)}; "
+            f"give the values: --tune {field}=..."
+        )
+    return possible
+
+
+def _possible(field: str, value: str, variant: Variant) -> bool:
+    try:
         reading.override(variant.spec, [f"{field}={value}"])
-    return values
+    except SpecError:
+        return False
+    return True
 
 
 def metric_of(design: Design) -> str:
