@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import glasshouse
-from glasshouse.laboratory import running, settling
+from glasshouse.laboratory import conducting, running, settling
 from glasshouse.records.folder import RunFolder
 from glasshouse.runs import drafting
 from glasshouse.training import loop, plan
@@ -117,7 +117,7 @@ def test_its_runs_are_like_any_other(study: Path) -> None:
 def test_the_same_again_does_nothing_new(study: Path, text: Path) -> None:
     before, runs = found(study), {path: path.read_bytes() for path in study.glob("*/*/run.json")}
     outcome = worked(compare(text, POSITIONS, "--seeds", "3", "--name", "positions"))
-    assert "it asks the same" in outcome.err
+    assert "it asks the same\n" in outcome.err
     assert found(study) == before
     assert all(path.read_bytes() == content for path, content in runs.items())
     assert "learned" in outcome.out
@@ -133,7 +133,9 @@ def test_more_seeds_are_added(study: Path, text: Path) -> None:
         assert old["values"].items() < new["values"].items()
         assert new["seeds"] == [0, 1, 2, 3]
     assert any("seeds were added after 3 had been judged" in note for note in after["notes"])
-    worked(compare(text, POSITIONS, "--seeds", "2", "--name", "positions"))
+    words = (*TINY, f"data.files={text}", POSITIONS, "--seeds", "2", "--name", "positions", "--device", "cpu")
+    outcome = worked(call("compare", "language-model", *words, "--replicas", "2"))
+    assert "it asks the same; its other seeds (2) are kept; its --replicas off is kept, not 2" in outcome.err
     assert found(study) == after, "fewer seeds take nothing away"
 
 
@@ -269,6 +271,7 @@ def test_matched_in_each_currency(text: Path, currency: str) -> None:
         assert run.model.width < 32
         assert "width" in swiglu["notes"][0]
     elif currency == "flops":
+        assert swiglu["flops"] == pytest.approx(gelu["flops"], rel=0.1), "of training, without evaluation"
         assert swiglu["steps"] < 12
         assert swiglu["notes"]
     elif currency == "time":
@@ -286,6 +289,7 @@ def test_recipes_as_arms(text: Path) -> None:
     comparison = found(Path("studies/narrow-or-wide"))
     assert [arm["name"] for arm in comparison["arms"]] == ["narrow", "wide"]
     assert comparison["recipe"] == "narrow and wide"
+    assert "arms of one seed read the same batches in the same order" in comparison["notes"]
 
 
 def test_side_by_side(text: Path) -> None:
@@ -387,6 +391,20 @@ def test_two_at_once(study: Path, text: Path) -> None:
         worked(call("report", "positions"))
 
 
+def test_the_same_begun_twice_at_once(study: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second did not see the study when it looked first, and finds it when it would make it."""
+    before, look, looks = found(study), conducting._existing, []
+
+    def late(*question: Any) -> Any:
+        looks.append(question)
+        return (None, "positions") if len(looks) == 1 else look(*question)
+
+    monkeypatch.setattr(conducting, "_existing", late)
+    assert "it asks the same" in worked(compare(text, POSITIONS, "--seeds", "3", "--name", "positions")).err
+    assert len(looks) == 2
+    assert found(study) == before
+
+
 # What is refused.
 
 
@@ -415,6 +433,12 @@ def test_two_at_once(study: Path, text: Path) -> None:
         ((POSITIONS, "--margin", "-1"), ["--margin=-1 must be above 0"]),
         ((POSITIONS, "--margin", "nan"), ["--margin=nan must be above 0"]),
         ((POSITIONS, "--until-decided", "--batch", "1"), ["--batch=1 must be at least 2"]),
+        ((POSITIONS, "--until-decided", "--batch", "0"), ["--batch=0 must be at least 2"]),
+        ((POSITIONS, "--until-decided", "--batch", "0", "--max-seeds", "0"), ["--batch=0 must be at least 2"]),
+        ((POSITIONS, "--batch", "4"), ["--batch=4 is for --until-decided"]),
+        ((POSITIONS, "--max-seeds", "9"), ["--max-seeds=9 is for --until-decided"]),
+        (("training.steps=4,8", "--match", "tokens"), ["--match=tokens would undo what is compared"]),
+        (("masked-model",), ["task cannot vary between arms", "masked-model has masked-token"]),
         ((POSITIONS, "--until-decided", "--max-seeds", "3"), ["at most --max-seeds=3"]),
         ((POSITIONS, "--until-decided", "--seeds", "3"), ["--seeds and --until-decided"]),
         ((POSITIONS, "--name", "../up"), ["cannot be a study's name"]),

@@ -2,6 +2,7 @@
 
 import math
 import random
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from glasshouse.laboratory import arms, matching
+from glasshouse.laboratory import arms, matching, settling
 from glasshouse.laboratory.matching import Matched
+from glasshouse.laboratory.study import Question
 from glasshouse.models import counts
 from glasshouse.specs.errors import SpecError
 from glasshouse.training import plan
@@ -128,6 +130,10 @@ def test_equal_parameters_stay_as_they_are(match: Matching) -> None:
         ("parameters", ("model.position=none,one-hot", "data.context=256"), "raise the width"),
         ("parameters", ("model.layers=1,40",), "comes no nearer"),
         ("tokens", ("training.batch=4,3000",), "nearest whole number"),
+        ("tokens", ("training.steps=50,100",), "would undo what is compared: it sets training.steps"),
+        ("flops", ("training.steps=0", "training.epochs=1,2"), "it sets training.epochs"),
+        ("time", ("evaluation.every=10,20",), "it sets evaluation.every"),
+        ("steps", ("training.steps=20", "evaluation.every=20,50"), "'20' and '50' are the same run"),
         ("beauty", ("model.norm=layer,rms",), "--match=beauty is not one of: steps, tokens"),
     ],
 )
@@ -141,11 +147,36 @@ def test_what_cannot_be_matched(match: Matching, currency: str, words: tuple[str
     assert "\n" not in str(caught.value)
 
 
+def test_recipes_that_matching_makes_one(match: Matching) -> None:
+    """What differs is in the recipes, one of which counts passes, and matching makes it the same."""
+    jobs = match("steps", "training.steps=50,100").jobs
+    passes = replace(jobs[0].spec.training, steps=0, epochs=0.5)
+    first = replace(jobs[0], spec=replace(jobs[0].spec, training=passes))
+    with pytest.raises(SpecError, match=r"'a' and 'b' are the same run once they are matched \(--match=tokens\)"):
+        matching.match("tokens", ["a", "b"], [first, jobs[1]], [])
+
+
+@pytest.mark.parametrize(("field", "same"), [("training.batch=4,8", False), ("model.layers=1,2", True)])
+def test_what_is_said_of_the_batches_is_seen_in_the_specs(match: Matching, field: str, same: bool) -> None:
+    """Recipes differ in fields that the command does not vary."""
+    notes = list(settling._notes(Question("compare", ()), "validation.loss", match("steps", field).jobs, []))
+    assert ("arms of one seed read the same batches in the same order" in notes) == same
+    assert any("the arms read different batches" in note for note in notes) != same
+
+
+def test_patience_is_named_where_it_may_end_a_run(match: Matching) -> None:
+    assert "or fewer where training.patience" in match("steps", "model.norm=layer,rms", "training.patience=2").about
+    assert "training.patience ends early gets less" in match("flops", "model.layers=2,4", "training.patience=2").about
+
+
 def test_time_is_measured_in_rounds_and_kept(match: Matching, monkeypatch: pytest.MonkeyPatch) -> None:
     turns: list[int] = []
+    engines: list[weakref.ref[object]] = []
 
     def seconds(engine: object, device: torch.device) -> float:
         """A machine that gets slower and slower, on which the deeper arm takes twice as long at any time."""
+        assert all(other() is None for other in engines), "one arm on the device at a time"
+        engines.append(weakref.ref(engine))
         layers = engine.spec.model.layers  # type: ignore[attr-defined]
         turns.append(layers)
         return 0.001 * layers * (1 + (len(turns) - 1) // 2)

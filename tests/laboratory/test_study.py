@@ -68,6 +68,7 @@ def test_a_design_is_read_as_it_was_written(
         judged=(2,),
         notes=("one", "two"),
         finished=finished,
+        replicas="off",
     )
     assert Design.from_json(json.loads(json.dumps(made.to_json())), "here") == made
 
@@ -101,6 +102,10 @@ def test_the_command_line_makes_it_again() -> None:
         "glasshouse compare a b --metric test.loss --match flops --tune training.clip=1,2 --alpha 0.01 --margin 0.5 "
         "--until-decided --batch 4 --max-seeds 32 --name x"
     )
+    precise = replace(question, alpha=0.0123456789, margin=1e-7 / 3)
+    again = replace(made, question=precise, replicas="off").command("x")
+    assert "--alpha 0.0123456789 --margin 3.3333333333333334e-08 " in again
+    assert "--replicas off --name x" in again
     assert "--seeds 3,5" in replace(made, seeds=(3, 5)).command("x")
 
 
@@ -156,6 +161,29 @@ def test_values_come_from_the_folder_alone() -> None:
     assert math.isnan(found["rms"][1])
     with pytest.raises(RunError, match=r"has no test.bleu \(it has: validation.loss\)"):
         comparing.value(made.run(layer, 0), "test.bleu")
+
+
+def test_a_study_of_an_earlier_release_is_read() -> None:
+    table = json.loads(json.dumps(design("model.norm=layer,rms").to_json()))
+    del table["replicas"], table["arms"][0]["step_flops"], table["arms"][1]["step_flops"]
+    assert Design.from_json(table, "here") == design("model.norm=layer,rms")
+
+
+def test_costs_are_of_the_steps_taken() -> None:
+    layer, rms = design("model.norm=layer,rms").arms
+    counted = (replace(layer, step_flops=7), replace(rms, step_flops=7))
+    made = study.create(design("model.norm=layer,rms", arms=counted), "norms")
+    for seed, stopped in enumerate((None, 8, 14)):
+        finish(made.run(layer, seed), layer.spec, 3.0)
+        finish(made.run(rms, seed), rms.spec, 3.0)
+        if stopped:
+            made.run(rms, seed).record(stopped=stopped)
+    made.run(rms, 0).record(outcome={"validation": {"loss": 3.0}})
+    whole, early = comparing.compare(made).arms
+    assert (whole.steps, whole.tokens, whole.flops, whole.notes) == (20, 1280, 140, ("a note",))
+    assert (early.steps, early.tokens, early.flops) == (14, 896, 98)
+    assert early.notes[1].startswith("stopped early after 8 to 14 of 20 steps in 2 of 3 seeds")
+    assert early.seconds == 2.0, "the mean of those that are known"
 
 
 def test_an_arm_that_diverged_has_a_clear_line() -> None:
@@ -255,6 +283,16 @@ def test_a_ladder_stands_around_each_arms_own_value() -> None:
     assert not set(found.seeds) & {0, 1}
     with pytest.raises(SpecError, match="must not count twice"):
         tuning.asked("training.learning_rate", variants, (0, tuning.FIRST_SEED))
+
+
+def test_a_ladder_has_no_rung_that_the_field_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    variants = arms.variants(arms.read(("demo-lm", "training.warmup=0.2", "model.norm=layer,rms")))
+    found = tuning.asked("training.warmup", variants, (0, 1))
+    assert found is not None
+    assert found.values["layer"] == ["0.0222", "0.0667", "0.2", "0.6"]
+    monkeypatch.setattr(tuning, "_possible", lambda field, value, variant: value == "0.2")
+    with pytest.raises(SpecError, match=r"allows 1; give the values: --tune training.warmup=\.\.\."):
+        tuning.asked("training.warmup", variants, (0, 1))
 
 
 @pytest.mark.parametrize(

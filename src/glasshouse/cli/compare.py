@@ -32,9 +32,7 @@ def compare(
     until_decided: Annotated[
         bool, typer.Option("--until-decided", help="Add seeds in batches until every arm has a verdict.")
     ] = False,
-    batch: Annotated[
-        int | None, typer.Option(help="Seeds in a batch of --until-decided; 4 unless told otherwise.")
-    ] = None,
+    batch: Annotated[int | None, typer.Option(help="Seeds in a batch of --until-decided; 4 unless told otherwise.")] = None,
     max_seeds: Annotated[
         int | None, typer.Option(help="The most seeds of --until-decided; 32 unless told otherwise.")
     ] = None,

@@ -205,7 +205,7 @@ def _arm(
         tokens=plan["tokens"] * steps // plan["steps"],
         # Of training alone, which is what arms are matched by; the plan's figure has evaluation in it.
         flops=arm.step_flops * steps or plan["flops"] * steps // plan["steps"],
-        seconds=_mean([facts["outcome"]["seconds"] / _abreast(facts) for facts in outcomes if "seconds" in facts["outcome"]]),
+        seconds=_mean([taken / _abreast(facts) for facts in outcomes if (taken := _seconds(facts)) is not None]),
         # As planned: what a process has grown by says nothing of a run that was not its first, or not its only one.
         memory=sum(plan["memory"].values()),
         diverged=tuple(seed for seed, number in measured.items() if math.isnan(number)),
@@ -217,7 +217,13 @@ def _early(stopped: Sequence[int], planned: int, runs: int) -> Iterator[str]:
     """What to say of runs that ended before their time."""
     if stopped:
         span = f"{min(stopped):,} to {max(stopped):,}" if len(set(stopped)) > 1 else f"{stopped[0]:,}"
-        yield f"stopped early after {span} of {planned:,} steps in {len(stopped)} of {runs} seeds; costs are of the steps taken"
+        seeds = f"{len(stopped)} of {runs} seeds"
+        yield f"stopped early after {span} of {planned:,} steps in {seeds}; the costs are those of the steps taken"
+
+
+def _seconds(facts: Mapping[str, Any]) -> float | None:
+    """How long a run took, where that is known."""
+    return facts.get("outcome", {}).get("seconds")
 
 
 def _abreast(facts: Mapping[str, Any]) -> int:

@@ -37,16 +37,17 @@ def conduct(
     chosen = tuple(range(question.batch)) if question.batch else arms.seeds_of(8 if seeds is None else seeds)
     tuned = tuning.asked(question.tune, variants, chosen)
     study, free = _existing(name, words.stem, question, variants)
-    design = settling.settle(question, variants, chosen, device, replicas, tuned) if study is None else None
-    while study is None and design is not None:
-        try:
-            study = studies.create(design, free)
-            _announce(study, design)
-            return go_on(study, device)
-        except FileExistsError:
-            # Another process has begun a study of that name meanwhile, and it may be this one.
-            study, free = _existing(name, words.stem, question, variants)
-    assert study is not None
+    if study is None:
+        design = settling.settle(question, variants, chosen, device, replicas, tuned)
+        while study is None:
+            try:
+                begun = studies.create(design, free)
+            except FileExistsError:
+                # Another process has begun a study of that name meanwhile, and it may be this one.
+                study, free = _existing(name, words.stem, question, variants)
+            else:
+                _announce(begun, design)
+                return go_on(begun, device)
     progress.say(f"continuing {study.path}: it asks the same{_kept(study.design(), chosen, replicas)}")
     _add(study, chosen)
     return go_on(study, device)
@@ -72,9 +73,7 @@ def growing(until_decided: bool, batch: int | None, most: int | None) -> dict[st
     if not until_decided:
         for option, given in (("--batch", batch), ("--max-seeds", most)):
             if given is not None:
-                raise SpecError(
-                    f"{option}={given} is for --until-decided, which is not given; add it, or say how many seeds with --seeds"
-                )
+                raise SpecError(f"{option}={given} is for --until-decided, which is not given; add it, or use --seeds")
         return {}
     batch, most = BATCH if batch is None else batch, MOST if most is None else most
     if not 2 <= batch <= most:
@@ -148,7 +147,7 @@ def _kept(design: Design, seeds: Sequence[int], replicas: str) -> str:
     """What stays as the study has it although it is asked for otherwise now."""
     kept = []
     if not design.question.batch and (others := [seed for seed in design.seeds if seed not in seeds]):
-        kept.append(f"; its seeds {', '.join(map(str, others))} are kept")
+        kept.append(f"; its other seeds ({len(others)}) are kept")
     if replicas != design.replicas:
         kept.append(f"; its --replicas {design.replicas} is kept, not {replicas}")
     return "".join(kept)

@@ -4,6 +4,7 @@ Where steps change, the learning rate's schedule stretches with them, and `evalu
 every arm's best checkpoint is chosen from as many evaluations.
 """
 
+import gc
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -121,8 +122,9 @@ def measure(
         for place, job in enumerate(jobs):
             progress((turn * len(jobs) + place) / (ROUNDS * len(jobs)), f"timing {names[place]}")
             with devices.threads(job.spec.training.threads):
-                # Made anew in each round: the device need not have room for all arms at once.
+                # Made anew in each round, so that the device need not have room for all arms at once.
                 found[place].append(plan.step_seconds(plan.trial(job).engine(), job.device))
+            gc.collect()  # an engine refers to itself
     return tuple(map(tuple, found))
 
 
@@ -150,8 +152,8 @@ def _refuse_equal(currency: str, names: Sequence[str], jobs: Sequence[Job]) -> N
         spec = replace(job.spec, training=training, evaluation=evaluation)
         if spec in known:
             raise SpecError(
-                f"the arms {known[spec]!r} and {name!r} are the same run once they are matched (--match={currency}), so there "
-                "is nothing to compare; leave one of them out, or use another --match"
+                f"the arms {known[spec]!r} and {name!r} are the same run once they are matched (--match={currency}), "
+                "so there is nothing to compare; leave one of them out, or use another --match"
             )
         known[spec] = name
 

@@ -48,10 +48,14 @@ class Engine:
         # On an accelerator a check would wait for the device, so a bad step latches there: the fused optimiser skips
         # every update from then on, and the loop reads the latch now and then.
         self.first_bad = torch.full((), -1.0, device=device)
-        self.members = [self]
         if device.type == "cuda":
             self.optimiser.found_inf = torch.zeros((), device=device)
             self.optimiser.grad_scale = None
+
+    @property
+    def members(self) -> list["Engine"]:
+        """The models that take a step: this one."""
+        return [self]
 
     def batch(self, step: int) -> Batch:
         """The batch of a step, on the CPU."""

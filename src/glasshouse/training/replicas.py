@@ -104,8 +104,12 @@ class Replicas:
         self.average = {name: tensor.clone() for name, tensor in self.everything()} if self.spec.training.average else None
         # Of each replica the first step whose loss or gradient was not finite. It takes no step from then on.
         self.first_bad_R = torch.full((len(jobs),), -1.0, device=self.device)
-        self.members = [Replica(self, number) for number in range(len(jobs))]
         self._gradients = self._carried()
+
+    @property
+    def members(self) -> list["Replica"]:
+        """The models that take a step, each by itself."""
+        return [Replica(self, number) for number in range(len(self.specs))]
 
     def everything(self) -> Iterator[tuple[str, Tensor]]:
         """Every stacked tensor of the models by name."""
