@@ -4,7 +4,6 @@ Where steps change, the learning rate's schedule stretches with them, and `evalu
 every arm's best checkpoint is chosen from as many evaluations.
 """
 
-import gc
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -124,7 +123,6 @@ def measure(
             with devices.threads(job.spec.training.threads):
                 # Made anew in each round, so that the device need not have room for all arms at once.
                 found[place].append(plan.step_seconds(plan.trial(job).engine(), job.device))
-            gc.collect()  # an engine refers to itself
     return tuple(map(tuple, found))
 
 
