@@ -321,26 +321,41 @@ def test_side_by_side_is_as_alone_nearly(study: Path, text: Path) -> None:
 # Stopped and continued.
 
 
-@pytest.mark.parametrize("chance", [1, *(pytest.param(chance, marks=pytest.mark.slow) for chance in range(2, 5))])
-def test_a_kill_at_a_random_moment(study: Path, text: Path, chance: int) -> None:
-    whole, killed = found(study), Path("studies/killed")
-    words = ("language-model", *TINY, f"data.files={text}", POSITIONS, "--seeds", "3", "--name", "killed", *ALONE)
+def killed_and_continued(text: Path, chance: int, *how: str) -> dict[str, Any]:
+    """What a study found that was killed at a moment of chance and continued, but for its name."""
+    folder = Path("studies/killed")
+    words = ("language-model", *TINY, f"data.files={text}", POSITIONS, "--seeds", "3", "--name", "killed", *how)
     process = start("compare", *words)
     lines = random.Random(chance).randrange(1, 6 * 6)
 
     def logged() -> int:
-        return sum(path.read_bytes().count(b"\n") for path in killed.glob("*/seed-*/metrics.jsonl"))
+        return sum(path.read_bytes().count(b"\n") for path in folder.glob("*/seed-*/metrics.jsonl"))
 
     wait_until(lambda: logged() >= lines, process)
     process.send_signal(signal.SIGKILL)
     assert finish(process).code == -signal.SIGKILL
     worked(call("compare", *words))
-    same = found(killed)
-    assert same.pop("name") == "killed"
-    assert same.pop("command").endswith("--name killed")
-    whole.pop("name")
-    whole.pop("command")
-    assert same == whole
+    return nameless(folder)
+
+
+def nameless(study: Path) -> dict[str, Any]:
+    return {name: value for name, value in found(study).items() if name not in ("name", "command")}
+
+
+CHANCES = [1, *(pytest.param(chance, marks=pytest.mark.slow) for chance in range(2, 5))]
+
+
+@pytest.mark.parametrize("chance", CHANCES)
+def test_a_kill_at_a_random_moment(study: Path, text: Path, chance: int) -> None:
+    assert killed_and_continued(text, chance, *ALONE) == nameless(study)
+
+
+@pytest.mark.parametrize("chance", CHANCES)
+def test_a_kill_of_replicas_at_a_random_moment(study: Path, text: Path, chance: int) -> None:
+    how = ("model.dropout=0.2", "--replicas", "3", "--device", "cpu")
+    words = ("language-model", *TINY, f"data.files={text}", POSITIONS, "--seeds", "3", "--name", "whole", *how)
+    worked(call("compare", *words))
+    assert killed_and_continued(text, chance, *how) == nameless(Path("studies/whole"))
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
