@@ -7,11 +7,9 @@ import re
 import time
 from collections import Counter
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 
-import jinja2
-
+from glasshouse.pages import template
 from glasshouse.pages.finding import REFUTED, UNDECIDED, UPHELD, Case
 from glasshouse.records import atomic
 
@@ -36,24 +34,16 @@ def write(cases: Sequence[Case], path: Path) -> None:
 
 def render(cases: Sequence[Case]) -> str:
     """The whole page."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("glasshouse", "pages"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.get_template("claims.html").render(
+    return template.fill(
+        "claims.html",
+        STYLES,
         cases=cases,
         counts=counts(cases),
-        style="\n".join(map(_file, STYLES)),
         marks=MARKS,
         when=when,
         data_url=data_url,
         place=place,
     )
-    # A lone surrogate cannot be written to a file, and a NUL ends some parsers: each gets a stand-in.
-    return _whole(page)
 
 
 def markdown(cases: Sequence[Case]) -> str:
@@ -80,7 +70,7 @@ def markdown(cases: Sequence[Case]) -> str:
             facts += [("Note", note) for note in case.trial.finding.notes]
         lines = [f"- {name}: {text if '`' in text else _escaped(text)}" for name, text in facts if text]
         parts.append("\n".join([*lines, f"- To try it: `{case.command}`"]))
-    return _whole("\n\n".join(parts) + "\n")
+    return template.writable("\n\n".join(parts) + "\n")
 
 
 def counts(cases: Sequence[Case]) -> list[tuple[str, int]]:
@@ -138,14 +128,6 @@ def _escaped(text: str) -> str:
     return re.sub(r"([\\`*_<>\[\]#])", r"\\\1", " ".join(text.split()))
 
 
-def _whole(text: str) -> str:
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
-
-
 def _moment(seconds: float) -> str:
     """A point in time, the same wherever the page is made."""
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds)) if 0 < seconds < 253402300800 else ""
-
-
-def _file(name: str) -> str:
-    return resources.files("glasshouse.pages").joinpath(name).read_text(encoding="utf-8")

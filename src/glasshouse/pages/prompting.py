@@ -5,14 +5,13 @@ from __future__ import annotations
 import base64
 import io
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import jinja2
 import numpy as np
 from PIL import Image
 
+from glasshouse.pages import template
 from glasshouse.records import atomic
 
 if TYPE_CHECKING:
@@ -67,23 +66,14 @@ def check_path(path: Path) -> None:
 
 def render(content: Prompting) -> str:
     """The whole page."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("glasshouse", "pages"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     highest = max([answer.similarity for answer in content.answers] + [value for _, value in content.closest] + [1e-9])
-    page = environment.get_template("prompting.html").render(
+    return template.fill(
+        "prompting.html",
         content=content,
-        style=resources.files("glasshouse.pages").joinpath("report.css").read_text(encoding="utf-8"),
         data_url=data_url,
         share=lambda value: f"{max(0.0, value / highest):.1%}",
         ordinal=ordinal,
     )
-    # A lone surrogate cannot be written to a file, and a NUL ends some parsers: each gets a stand-in.
-    return page.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 
 def data_url(picture: np.ndarray) -> str:

@@ -4,11 +4,7 @@ Knows nothing of run folders or models: everything it shows is in the data it is
 in the page, and its content policy forbids the browser any request, so it can be kept, sent and trusted.
 """
 
-from importlib import resources
-
-import jinja2
-
-from glasshouse.pages import charts, confusion, heatmap, shading, text
+from glasshouse.pages import charts, confusion, heatmap, shading, template, text
 from glasshouse.pages.content import (
     AttentionMap,
     Comparison,
@@ -41,17 +37,10 @@ SCRIPTS = ("page.js", "charts.js", "samples.js", "attention.js")
 
 def render(report: Report) -> str:
     """The whole page. It is drawn here, so that it reads without JavaScript; the scripts add pointing and choosing."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("glasshouse", "pages"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.get_template("report.html").render(
+    return template.fill(
+        "report.html",
+        scripts=SCRIPTS,
         report=report,
-        style=_file("report.css"),
-        script="\n".join(map(_file, SCRIPTS)),
         learning=[_panel(title, curves) for title, curves in _titled(report) if curves],
         along_the_way=[_panel(curve.name, (curve,), small=True) for curve in report.other],
         samples=[shading.shaded(sample) for sample in report.samples],
@@ -62,8 +51,6 @@ def render(report: Report) -> str:
         total_parameters=sum(parameters for _, parameters in report.parameters),
         parameter_bars=charts.bars(report.parameters),
     )
-    # A lone surrogate cannot be written to a file, and a NUL ends some parsers: each gets a stand-in.
-    return page.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 
 def _titled(report: Report) -> tuple[tuple[str, tuple[Curve, ...]], ...]:
@@ -100,7 +87,3 @@ def _attention(attention: AttentionMap | None) -> dict[str, object] | None:
 def _words(tokens: tuple[str, ...]) -> list[tuple[str, bool]]:
     """Each token as it is shown, and whether a line ends with it."""
     return [(text.visible(token), "\n" in token) for token in tokens]
-
-
-def _file(name: str) -> str:
-    return resources.files("glasshouse.pages").joinpath(name).read_text(encoding="utf-8")

@@ -7,11 +7,8 @@ page offers to copy, are those of `study_tables`.
 import math
 import time
 from collections import Counter
-from importlib import resources
 
-import jinja2
-
-from glasshouse.pages import study_curves, study_differences, study_sweep, study_tables, study_text, text
+from glasshouse.pages import study_curves, study_differences, study_sweep, study_tables, study_text, template, text
 from glasshouse.pages.comparison import Arm, Comparison
 from glasshouse.pages.study_figure import draw
 
@@ -23,19 +20,13 @@ SCRIPTS = ("page.js", "charts.js")
 
 def render(comparison: Comparison) -> str:
     """The whole page. It is drawn here, so that it reads without JavaScript; the scripts add pointing and choosing."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("glasshouse", "pages"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     rows = study_text.rows(comparison)
     own, shared = study_tables.costs(rows)
-    page = environment.get_template("study.html").render(
+    return template.fill(
+        "study.html",
+        STYLES,
+        SCRIPTS,
         study=comparison,
-        style="\n".join(map(_file, STYLES)),
-        script="\n".join(map(_file, SCRIPTS)),
         statement=" ".join(study_text.statement(comparison)),
         progress=progress(comparison),
         headline=headline(comparison),
@@ -55,8 +46,6 @@ def render(comparison: Comparison) -> str:
         tables=(("LaTeX", study_tables.latex(comparison)), ("Markdown", study_tables.markdown(comparison))),
         marks=study_text.MARKS,
     )
-    # A lone surrogate cannot be written to a file, and a NUL ends some parsers: each gets a stand-in.
-    return page.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 
 def progress(comparison: Comparison) -> str:
@@ -134,7 +123,3 @@ def _moment(seconds: float) -> str:
     if not 0 < seconds < 253402300800:
         return ""
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
-
-
-def _file(name: str) -> str:
-    return resources.files("glasshouse.pages").joinpath(name).read_text(encoding="utf-8")
