@@ -208,8 +208,7 @@ def test_batches_by_length_visit_every_example_once_an_epoch(seed, examples, bat
     per_pool = batch * batches.POOL
     pool = first // batches.POOL
     seen = []
-    for step in range(pool * batches.POOL, (pool + 1) * batches.POOL):
-        epochs, chosen = batches.order_by_length(seed, step, batch, lengths)
+    for epochs, chosen in zip(*batches.order_by_length(seed, pool, batch, lengths), strict=True):
         seen += list(zip(epochs.tolist(), chosen.tolist(), strict=True))
         assert len(chosen) == batch
         assert (np.diff(lengths[chosen]) >= 0).all()

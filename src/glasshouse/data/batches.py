@@ -23,15 +23,15 @@ def order(seed: Seed, step: int, batch: int, examples: int) -> tuple[np.ndarray,
     return epochs.astype(np.int64), permute(places, examples, seed, epochs)
 
 
-def order_by_length(seed: int, step: int, batch: int, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(epochs, examples) as `order` gives them, but a batch has examples of similar lengths, so that little is padding.
+def order_by_length(seed: int, pool: int, batch: int, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(epochs, examples) of POOL steps, (POOL, batch) each: the examples that `order` gives them, but a batch has some of
+    similar lengths, so that little is padding.
 
-    The examples of POOL batches together are sorted by length and cut into batches, which come in an order of their own.
+    The examples of the pool are sorted by length and cut into batches, which come in an order of their own.
     """
-    pool = step // POOL
     epochs, examples = order(seed, pool, batch * POOL, len(lengths))
     by_length = np.argsort(lengths[examples], kind="stable").reshape(POOL, batch)
-    chosen = by_length[permute(np.array([step % POOL]), POOL, seed, np.array([pool]))[0]]
+    chosen = by_length[permute(np.arange(POOL), POOL, seed, np.full(POOL, pool))]
     return epochs[chosen], examples[chosen]
 
 
@@ -44,16 +44,19 @@ class Order:
 
     def __call__(self, step: int) -> tuple[np.ndarray, np.ndarray]:
         """(epochs, examples) of a step."""
-        if self.lengths is not None:
-            seeds = np.atleast_1d(self.seed)
-            each = [order_by_length(int(seed), step, self.batch, self.lengths) for seed in seeds]
-            return np.concatenate([epochs for epochs, _ in each]), np.concatenate([examples for _, examples in each])
         if step // POOL != self.block:
             # A call for many steps costs hardly more than one for a single step: most of it is the calling.
             self.block = step // POOL
-            self.ahead = order(self.seed, self.block, self.batch * POOL, self.examples)
+            self.ahead = self._pool(self.block)
         epochs, examples = (part.reshape(-1, POOL, self.batch)[:, step % POOL].ravel() for part in self.ahead)
         return epochs, examples
+
+    def _pool(self, pool: int) -> tuple[np.ndarray, np.ndarray]:
+        """(epochs, examples) of POOL steps, those of each seed together."""
+        if self.lengths is None:
+            return order(self.seed, pool, self.batch * POOL, self.examples)
+        each = [order_by_length(int(seed), pool, self.batch, self.lengths) for seed in np.atleast_1d(self.seed)]
+        return np.concatenate([epochs for epochs, _ in each]), np.concatenate([examples for _, examples in each])
 
 
 def permute(places: np.ndarray, size: int, seed: Seed, epochs: np.ndarray) -> np.ndarray:

@@ -137,6 +137,7 @@ class Training:
     precision: str = setting("auto", "auto measures and says what it chose", choices=("auto", "fp32", "bf16"))
     threads: int = setting(0, "CPU threads; 0 measures and says what it chose", minimum=0)
     compile: bool = setting(False, "torch.compile the model (slow to start)")
+    capture: bool = setting(True, "on CUDA, record the step as a graph and replay it; not with compile")
     checkpoint_every: int = setting(0, "steps between checkpoints; 0 means at every evaluation", minimum=0)
     loggers: tuple[str, ...] = setting((), "where metrics go besides metrics.jsonl", family="logger")
 

@@ -88,7 +88,7 @@ class Classify(Task):
         return shard.documents
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
-        texts = [shard.document(int(index)).tolist() for index in examples]
+        texts = shard.texts(examples)
         labels = torch.from_numpy(np.asarray(shard.labels[examples], np.int64))
         batch = {**padded(texts, self.frame, self.context), "labels": labels}
         return batch if self.weights is None else {**batch, "weights": self.weights[labels]}

@@ -83,7 +83,7 @@ class Match(Task):
         return shard.documents
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
-        texts = [shard.document(int(index)).tolist() for index in examples]
+        texts = shard.texts(examples)
         return {
             **padded(texts, self.frame, self.context),
             "pictures": normal(shard.pictures[examples]),

@@ -108,11 +108,10 @@ class Translate(Task):
         return [[self.end, *source[: self.rooms[0]], self.mark] for source in sources]
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
-        sources = [shard.document(int(index)).tolist() for index in examples]
-        targets = [shard.target.document(int(index)).tolist()[: self.rooms[1]] for index in examples]
+        targets, room = shard.target.texts(examples), self.rooms[1]
         # A target that was cut has not ended, so that no end is learned in its place.
-        whole = [len(shard.target.document(int(index))) <= self.rooms[1] for index in examples]
-        return self.pairs(sources, targets, whole)
+        whole = [len(target) <= room for target in targets]
+        return self.pairs(shard.texts(examples), [target[:room] for target in targets], whole)
 
     def pairs(self, sources: list[list[int]], targets: list[list[int]], whole: list[bool]) -> Batch:
         """Padded tensors of some pairs."""
@@ -205,8 +204,7 @@ class Translate(Task):
         rules = Beams(settings.beams, settings.length_penalty, self.rooms[1])
         texts: list[str] = []
         for begin in range(0, len(order), settings.batch):
-            sources = [shard.document(int(index)).tolist() for index in order[begin : begin + settings.batch]]
-            found = self.search(model, sources, rules)
+            found = self.search(model, shard.texts(order[begin : begin + settings.batch]), rules)
             texts += [self.tokenizer.decode(best[0].tokens) if best else "" for best in found]
             progress(len(texts) / len(order))
         return texts

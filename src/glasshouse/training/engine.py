@@ -19,7 +19,7 @@ from glasshouse.specs import catalogue
 from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Batch, Task
-from glasshouse.training import optimisers, precision, schedules
+from glasshouse.training import capture, optimisers, precision, schedules
 from glasshouse.training.freezing import Thaw
 
 
@@ -51,6 +51,7 @@ class Engine:
         if device.type == "cuda":
             self.optimiser.found_inf = torch.zeros((), device=device)
             self.optimiser.grad_scale = None
+        self.recorded = capture.Recorded(self._improve, device, spec.training)
 
     @property
     def members(self) -> list["Engine"]:
@@ -66,32 +67,30 @@ class Engine:
         training = self.spec.training
         self.thaw.apply(step)
         learning_rate = schedules.rate(training, step, self.steps)
+        batch = self.batch(step)
+        numbers = torch.tensor([step, learning_rate, mean_pace(self._memory, step), self.task.count(batch)])
+        if self.recorded.wanted:
+            batch = capture.steady(batch, self.task.blank(1))
+        self._seed(step)
+        loss, norm = self.recorded(batch, numbers, self.thaw.now)
+        return Taken(loss[None], norm[None], (learning_rate,))
+
+    def _improve(self, batch: Batch, numbers: Tensor) -> Tensor:
+        """The step on the device: (loss, gradient norm)."""
+        step, learning_rate, pace, count = numbers
         for group in self.optimiser.param_groups:
-            group["lr"] = learning_rate * group.get("pace", 1.0)
-        loss = self.gradients(step, self.batch(step))
-        limit = training.clip or float("inf")
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), limit)
+            group["lr"].copy_(learning_rate * group.get("pace", 1.0))
+        loss = self._gradients(batch, count)
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.spec.training.clip or float("inf"))
         if self._sound(step, loss, norm):
             self.optimiser.step()
-            self._remember(step)
-        return Taken(loss[None], norm[None], (learning_rate,))
+            if self.average is not None:
+                remember(self.average, self.model.state_dict(), pace)
+        return torch.stack([loss, norm])
 
     @property
     def _memory(self) -> float:
         return self.spec.training.average
-
-    @torch.no_grad()
-    def _remember(self, step: int) -> None:
-        """Move the mean towards the weights."""
-        if self.average is None:
-            return
-        own, mean = self.model.state_dict(), self.average
-        numbers = [name for name in own if own[name].is_floating_point()]
-        torch._foreach_lerp_(
-            [mean[name] for name in numbers], [own[name] for name in numbers], mean_pace(self._memory, step)
-        )
-        for name in own.keys() - set(numbers):
-            mean[name].copy_(own[name])
 
     @contextmanager
     def _averaged(self) -> Iterator[None]:
@@ -108,12 +107,18 @@ class Engine:
 
     def gradients(self, step: int, batch: Batch) -> Tensor:
         """The mean loss of a batch, its gradients left in the parameters."""
+        self._seed(step)
+        return self._gradients(capture.moved(batch, self.device), torch.tensor(float(self.task.count(batch))))
+
+    def _seed(self, step: int) -> None:
+        """What is random in a step follows from the seed and the step."""
+        torch.manual_seed(batches.seed_of(self.spec.training.seed, step))
+
+    def _gradients(self, batch: Batch, count: Tensor) -> Tensor:
         training = self.spec.training
-        torch.manual_seed(batches.seed_of(training.seed, step))
         self.optimiser.zero_grad(set_to_none=True)
-        count = self.task.count(batch)
         total = torch.zeros((), device=self.device)
-        for part in _parts(batch, training.accumulate, self.device):
+        for part in _parts(batch, training.accumulate):
             with precision.context(training.precision, self.device):
                 loss = self.loss_sum(self.model, part) / count
             loss.backward()
@@ -124,10 +129,9 @@ class Engine:
         """The first step that was not finite, or -1. Waits for the device."""
         return [int(self.first_bad.item())]
 
-    def _sound(self, step: int, loss: Tensor, norm: Tensor) -> bool:
+    def _sound(self, step: Tensor, loss: Tensor, norm: Tensor) -> bool:
         """Latch a step that was not finite; whether the optimiser may be asked to move."""
-        good = torch.isfinite(loss) & torch.isfinite(norm)
-        self.first_bad = torch.where(good | (self.first_bad >= 0), self.first_bad, float(step))
+        latch(self.first_bad, step, loss, norm)
         if self.device.type == "cuda":
             self.optimiser.found_inf.copy_(self.first_bad >= 0)
             return True
@@ -150,7 +154,8 @@ class Engine:
         load_weights(self.model, checkpoint.groups["model"], f"the checkpoint step-{checkpoint.step:08d}")
         optimisers.restore(self.optimiser, self.model, checkpoint.groups["optimiser"])
         if self.average is not None:
-            self.average = {name: tensor.to(self.device) for name, tensor in checkpoint.groups["average"].items()}
+            for name, tensor in checkpoint.groups["average"].items():
+                self.average[name].copy_(tensor)
 
     def use(self, weights: Tensors, where: str) -> None:
         """Measure these weights from now on; training cannot go on afterwards."""
@@ -161,6 +166,22 @@ class Engine:
 def mean_pace(memory: float, step: int) -> float:
     """How far a running mean moves towards the weights; further at first, so that the initial ones are soon forgotten."""
     return 1 - min(memory, (1 + step) / (10 + step))
+
+
+def latch(first_bad: Tensor, step: Tensor, loss: Tensor, norm: Tensor) -> None:
+    """Note the step, where its loss or gradient is not finite and no earlier one is noted; of one model or of many."""
+    good = loss.isfinite() & norm.isfinite()
+    first_bad.copy_(torch.where(good | (first_bad >= 0), first_bad, step))
+
+
+@torch.no_grad()
+def remember(mean: Tensors, own: Tensors, pace: Tensor) -> None:
+    """Move a running mean of weights towards them."""
+    for name, tensor in own.items():
+        if tensor.is_floating_point():
+            mean[name].lerp_(tensor, pace)
+        else:
+            mean[name].copy_(tensor)
 
 
 def load_weights(model: nn.Module, tensors: Tensors, where: str) -> None:
@@ -176,8 +197,7 @@ def load_weights(model: nn.Module, tensors: Tensors, where: str) -> None:
     model.load_state_dict(tensors)
 
 
-def _parts(batch: Batch, count: int, device: torch.device) -> list[Batch]:
-    """The batch on the device, in so many equal parts."""
-    moved = {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}
-    pieces = {name: tensor.chunk(count) for name, tensor in moved.items()}
+def _parts(batch: Batch, count: int) -> list[Batch]:
+    """The batch in so many equal parts."""
+    pieces = {name: tensor.chunk(count) for name, tensor in batch.items()}
     return [{name: piece[i] for name, piece in pieces.items()} for i in range(count)]

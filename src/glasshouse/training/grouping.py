@@ -21,10 +21,10 @@ def size(jobs: Sequence[Job], together: bool | None) -> tuple[int, str]:
         if together:
             raise SpecError(f"these runs cannot be replicas: {why}; train them one after another (replicas off)")
         return 1, f"one after another: {why}"
-    room = _room(jobs[0])
+    most = room(jobs[0])
     if together:
-        return min(len(jobs), room), ""
-    tried = [plan.trial(job) for job in jobs[: min(TRIED, room)]]
+        return min(len(jobs), most), ""
+    tried = [plan.trial(job) for job in jobs[: min(TRIED, most)]]
     with devices.threads(jobs[0].spec.training.threads):
         alone = plan.step_seconds(tried[0].engine(), jobs[0].device)
         try:
@@ -34,14 +34,18 @@ def size(jobs: Sequence[Job], together: bool | None) -> tuple[int, str]:
             return 1, f"one after another: torch cannot carry this model over replicas ({str(error).splitlines()[0]})"
     figures = f"measured {side_by_side * 1e3:.1f} ms a step and replica, and {alone * 1e3:.1f} ms alone"
     if side_by_side < alone:
-        count = min(len(jobs), room)
+        count = min(len(jobs), most)
         return count, f"{count} replicas side by side: {figures}"
     return 1, f"one after another: {figures}"
 
 
-def _room(job: Job) -> int:
-    """How many replicas the device has room for, at least one, by what each is predicted to need."""
-    needed = plan.memory(job, job.spec.training.precision, plain=True)
+def needed(job: Job) -> int:
+    """Bytes that one replica of a job is predicted to need."""
+    purposes = plan.memory(job, job.spec.training.precision, plain=True)
     # A replica's gradients exist twice while they are clipped, and so do its weights while they move.
-    each = sum(needed.values()) + needed["gradients"] + needed["weights"]
-    return max(int(plan.memory_there(job.device) * FILL / each), 1)
+    return sum(purposes.values()) + purposes["gradients"] + purposes["weights"]
+
+
+def room(job: Job) -> int:
+    """How many replicas the device has room for, at least one, by what each is predicted to need."""
+    return max(int(plan.memory_there(job.device) * FILL / needed(job)), 1)

@@ -19,11 +19,16 @@ class AdamW:
             # A group's learning rate is the schedule's times its pace.
             pace = training.layer_decay ** (top - known[name])
             groups.setdefault((training.weight_decay if parameter.dim() >= 2 else 0.0, pace), []).append(parameter)
+        device = next(model.parameters()).device
         return torch.optim.AdamW(
-            [{"params": params, "weight_decay": decay, "pace": pace} for (decay, pace), params in groups.items()],
-            lr=training.learning_rate,
+            [
+                # A tensor, so that a recorded step reads the rate of the day.
+                {"params": params, "weight_decay": decay, "pace": pace, "lr": torch.zeros((), device=device)}
+                for (decay, pace), params in groups.items()
+            ],
             betas=(training.beta1, training.beta2),
             fused=True,
+            capturable=device.type == "cuda",
         )
 
 

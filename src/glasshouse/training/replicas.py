@@ -23,8 +23,8 @@ from glasshouse.parts.attention.base import Attention
 from glasshouse.records.checkpoint import Checkpoint, Tensors
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Batch, Task
-from glasshouse.training import precision
-from glasshouse.training.engine import Taken, load_weights, mean_pace
+from glasshouse.training import capture, precision
+from glasshouse.training.engine import Taken, latch, load_weights, mean_pace, remember
 from glasshouse.training.freezing import Thaw
 from glasshouse.training.job import Job
 from glasshouse.training.stacked_adamw import StackedAdamW
@@ -92,10 +92,10 @@ class Replicas:
         self.order = Order(self.seeds, self.spec.training.batch, examples, lengths)
         models = [each.model().train() for each in jobs]
         Thaw(models[0], self.spec.training, self.steps)
-        # An ordinary model that lends itself to one replica at a time: to measure it, and to name its tensors.
-        self.scratch = models[0].to(self.device)
         self.weights = _stacked([dict(model.named_parameters()) for model in models], self.device)
         self.buffers = _stacked([dict(model.named_buffers()) for model in models], self.device)
+        # An ordinary model that lends itself to one replica at a time: to measure it, and to name its tensors.
+        self.scratch = models[0].to(self.device)
         moving = {name for name, parameter in self.scratch.named_parameters() if parameter.requires_grad}
         self.moving = {name: tensor for name, tensor in self.weights.items() if name in moving}
         self.fixed = {name: tensor for name, tensor in self.weights.items() if name not in moving}
@@ -105,6 +105,7 @@ class Replicas:
         # Of each replica the first step whose loss or gradient was not finite. It takes no step from then on.
         self.first_bad_R = torch.full((len(jobs),), -1.0, device=self.device)
         self._gradients = self._carried()
+        self.recorded = capture.Recorded(self._improve, self.device, self.spec.training)
 
     @property
     def members(self) -> list["Replica"]:
@@ -138,22 +139,24 @@ class Replicas:
 
     def step(self, step: int) -> Taken:
         """One optimiser step of every replica that is alive."""
+        batch, counts_R = self.batch(step)
+        numbers = torch.cat([torch.tensor([step, mean_pace(self.spec.training.average, step)]), counts_R])
+        if self.recorded.wanted:
+            batch = capture.steady(batch, self.task.blank(1))
         # Masks of dropout differ from those of a replica that trains alone; all else is the same.
         torch.manual_seed(batches.seed_of(self.spec.training.seed, step))
-        batch, counts_R = self.batch(step)
-        moved = {name: tensor.to(self.device, non_blocking=True) for name, tensor in batch.items()}
-        with precision.context(self.spec.training.precision, self.device):
-            gradients, losses_R = self._gradients(self.moving, self.fixed, self.buffers, moved, counts_R.to(self.device))
-        norms_R = self._improve(gradients, losses_R, torch.tensor(step, device=self.device))
-        self._remember(step)
+        losses_R, norms_R = self.recorded(batch, numbers)
         return Taken(losses_R, norms_R, self.optimiser.rates(step))
 
     @torch.no_grad()
-    def _improve(self, gradients: Tensors, losses_R: Tensor, step: Tensor) -> Tensor:
-        """Clip each replica's gradient, latch the replicas whose step was not finite, move the others; gradient norms."""
+    def _improve(self, batch: Batch, numbers: Tensor) -> Tensor:
+        """The step on the device, (2, R): losses and gradient norms. Clips each replica's gradient, latches the replicas
+        whose step was not finite, moves the others."""
+        step, pace, counts_R = numbers[0], numbers[1], numbers[2:]
+        with precision.context(self.spec.training.precision, self.device):
+            gradients, losses_R = self._gradients(self.moving, self.fixed, self.buffers, batch, counts_R)
         norms_R = torch.stack([each.reshape(len(each), -1).norm(dim=1) for each in gradients.values()]).norm(dim=0)
-        good_R = losses_R.isfinite() & norms_R.isfinite()
-        self.first_bad_R = torch.where(good_R | (self.first_bad_R >= 0), self.first_bad_R, step.float())
+        latch(self.first_bad_R, step, losses_R, norms_R)
         alive_R = self.first_bad_R < 0
         limit = self.spec.training.clip or float("inf")
         factor_R = (limit / (norms_R + 1e-6)).clamp(max=1.0)
@@ -161,20 +164,10 @@ class Replicas:
             over = (-1, *([1] * (gradient.dim() - 1)))
             # Not a product with zero, which would keep what is not a number.
             gradients[name] = torch.where(alive_R.view(over), gradient * factor_R.view(over), 0.0)
-        self.optimiser.step(gradients, step, alive_R)
-        return norms_R
-
-    @torch.no_grad()
-    def _remember(self, step: int) -> None:
-        """Move the means towards the weights, as an engine does."""
-        if self.average is None:
-            return
-        pace = mean_pace(self.spec.training.average, step)
-        for name, tensor in self.everything():
-            if tensor.is_floating_point():
-                self.average[name].lerp_(tensor, pace)
-            else:
-                self.average[name].copy_(tensor)
+        self.optimiser.step(gradients, step.long(), alive_R)
+        if self.average is not None:
+            remember(self.average, dict(self.everything()), pace)
+        return torch.stack([losses_R, norms_R])
 
     def freeze(self, which: Sequence[bool]) -> None:
         """Have these replicas take no step from now on."""

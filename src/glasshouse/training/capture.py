@@ -1,0 +1,89 @@
+"""A step recorded as a CUDA graph and replayed: a small model spends its time launching kernels, and a replay launches all.
+
+Recording runs the function and notes the kernels without executing them. So a function that is to be recorded takes whatever
+changes from step to step as tensors, keeps its state in tensors that it changes in place, and never waits for the device.
+On other devices, and where recording is not wanted, the function is simply called.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Hashable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from glasshouse.specs.spec import Training
+from glasshouse.tasks.base import IGNORED, Batch
+
+# A step: of a batch and the numbers that belong to it, on the device; what it gives is one tensor.
+Step = Callable[[Batch, Tensor], Tensor]
+
+# Steps of each shape that are taken before one is recorded: they make the optimiser's memory and the libraries' workspaces.
+WARM = 2
+# Texts are padded to a multiple of so many tokens, so that few shapes are met.
+GRAIN = 16
+
+
+class Recorded:
+    """A step that is recorded for every shape it meets, and replayed from then on."""
+
+    def __init__(self, step: Step, device: torch.device, training: Training) -> None:
+        self.step, self.device = step, device
+        self.wanted = device.type == "cuda" and training.capture and not training.compile
+        self.met: Counter[Hashable] = Counter()
+        self.replays: dict[Hashable, Callable[[Batch, Tensor], Tensor]] = {}
+        if self.wanted:
+            self.stream, self.pool = torch.cuda.Stream(device), torch.cuda.graph_pool_handle()
+
+    def __call__(self, batch: Batch, numbers: Tensor, kind: Hashable = None) -> Tensor:
+        """One step. `kind` says what else, besides the shapes, makes it a different program."""
+        if not self.wanted:
+            return self.step(moved(batch, self.device), numbers.to(self.device))
+        key = (kind, *((name, tensor.shape, tensor.dtype) for name, tensor in batch.items()))
+        if key in self.replays:
+            return self.replays[key](batch, numbers)
+        self.met[key] += 1
+        if self.met[key] > WARM:
+            self.replays[key] = self._record(batch, numbers)
+            return self.replays[key](batch, numbers)
+        # On the stream of the recording, which a backward pass remembers.
+        now = torch.cuda.current_stream(self.device)
+        self.stream.wait_stream(now)
+        with torch.cuda.stream(self.stream):
+            taken = self.step(moved(batch, self.device), numbers.to(self.device))
+        now.wait_stream(self.stream)
+        return taken
+
+    def _record(self, batch: Batch, numbers: Tensor) -> Callable[[Batch, Tensor], Tensor]:
+        fed, fed_numbers = moved(batch, self.device), numbers.to(self.device)
+        graph = torch.cuda.CUDAGraph()
+        # Graphs share their memory: each is done with it, and what it gave is copied, before another runs.
+        with torch.cuda.graph(graph, pool=self.pool, stream=self.stream, capture_error_mode="thread_local"):
+            taken = self.step(fed, fed_numbers)
+
+        def replay(batch: Batch, numbers: Tensor) -> Tensor:
+            for name, tensor in batch.items():
+                fed[name].copy_(tensor.pin_memory(), non_blocking=True)
+            fed_numbers.copy_(numbers.pin_memory(), non_blocking=True)
+            graph.replay()
+            return taken.clone()
+
+        return replay
+
+
+def steady(batch: Batch, widest: Batch) -> Batch:
+    """The batch with its texts padded to a multiple of GRAIN tokens, but not beyond the widest there are.
+
+    The last axis of a tensor whose `widest` is longer holds a text's tokens.
+    """
+    found = {}
+    for name, tensor in batch.items():
+        long = tensor.shape[-1]
+        room = min(-(-long // GRAIN) * GRAIN, widest[name].shape[-1]) if name in widest and tensor.dim() > 1 else long
+        found[name] = F.pad(tensor, (0, room - long), value=IGNORED if name == "targets" else 0) if room > long else tensor
+    return found
+
+
+def moved(batch: Batch, device: torch.device) -> Batch:
+    """The batch on a device."""
+    return {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}
