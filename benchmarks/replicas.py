@@ -6,7 +6,7 @@ replayed from a recorded graph, before and after all else.
 
     python benchmarks/replicas.py                       # everything; about two minutes on an H200
     python benchmarks/replicas.py --replicas 8,32 --precision bf16
-    python benchmarks/replicas.py --fill                # as many replicas as are predicted to fit: do they?
+    python benchmarks/replicas.py --fill training.batch=256     # as many replicas as are predicted to fit: do they?
 """
 
 import argparse
@@ -80,9 +80,10 @@ def main() -> None:
     parser.add_argument("--precision", default="fp32,bf16")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--fill", action="store_true", help="take steps with as many replicas as are predicted to fit")
+    parser.add_argument("overrides", nargs="*", help="changes to the recipe")
     options = parser.parse_args()
     console = Console(width=110)
-    job = Job.of(workbench.spec_of("speech-lm", "training.steps=100000"), devices.pick(options.device))
+    job = Job.of(workbench.spec_of("speech-lm", "training.steps=100000", *options.overrides), devices.pick(options.device))
     needed = {name: grouping.needed(jobs_of(job, 1, precision=name)[0]) for name in options.precision.split(",")}
     if options.fill:
         for name in needed:
