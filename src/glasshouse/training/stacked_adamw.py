@@ -40,7 +40,8 @@ class StackedAdamW:
     def step(self, gradients: Tensors, step: Tensor, alive_R: Tensor) -> None:
         """Move the weights of the replicas that are alive; those of the others stay to the last bit."""
         self.taken += 1
-        rate_R = self.rates_SR[step] * alive_R
+        # Not an index, for which the device would be waited for.
+        rate_R = self.rates_SR.index_select(0, step.view(1))[0] * alive_R
         keep_R = 1 - rate_R * self.decay_R
         towards_first = 1 - self.betas[0] ** self.taken
         root_of_second = (1 - self.betas[1] ** self.taken).sqrt()

@@ -20,6 +20,7 @@ from glasshouse.records import atomic, folder, progress
 from glasshouse.records.folder import RunFolder
 from glasshouse.runs import drafting
 from glasshouse.runs.run import Run
+from glasshouse.specs import reading
 from glasshouse.specs.errors import RunError
 from glasshouse.training import devices
 from glasshouse.training import plan as planning
@@ -72,9 +73,11 @@ class Bench:
         """One run of this name in the claim's folder, done once."""
         spec = drafting.spec_of(recipe, *self._words(overrides, quick))
         run = RunFolder(self.folder / folder.checked_name(name))
-        if run.path.is_dir() and run.spec() != spec:
+        # What was asked for is kept apart: a run's own spec also says what its plan chose.
+        asked = reading.to_toml(spec)
+        if run.path.is_dir() and run.facts().get("asked", asked) != asked:
             raise RunError(f"{run.path} has another spec than this claim asks for now; delete it to have it done again")
-        running.do([Wanted(run, name, spec, drafting.name_of(recipe), {})], self.device, name)
+        running.do([Wanted(run, name, spec, drafting.name_of(recipe), {"asked": asked})], self.device, name)
         if (facts := run.facts()).get("status") == "failed":
             raise RunError(f"{run.path} did not come through: {facts.get('wrong')}")
         return Run(run, self.device)
