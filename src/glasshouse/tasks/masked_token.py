@@ -21,6 +21,7 @@ from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import Evaluation, Model, Spec
 from glasshouse.tasks import windows
 from glasshouse.tasks.base import IGNORED, Batch, Forward, Task
+from glasshouse.tasks.cross_entropy import cross_entropy_sum
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.base import MASK
 
@@ -101,7 +102,7 @@ class MaskedToken(Task):
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         logits = model(batch["inputs"])
         targets = batch["targets"].flatten()
-        return F.cross_entropy(logits.flatten(0, 1).float(), targets, reduction="sum", ignore_index=IGNORED)
+        return cross_entropy_sum(logits.flatten(0, 1), targets)
 
     def tokens(self, batch: int) -> int:
         return batch * self.context

@@ -22,6 +22,7 @@ from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import Evaluation, Model, Spec
 from glasshouse.tasks import windows
 from glasshouse.tasks.base import Batch, Forward, Task
+from glasshouse.tasks.cross_entropy import cross_entropy_sum
 
 
 class NextToken(Task):
@@ -62,7 +63,7 @@ class NextToken(Task):
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         logits = model(batch["inputs"])
         targets = batch["targets"].flatten()
-        return F.cross_entropy(logits.flatten(0, 1).float(), targets, reduction="sum", label_smoothing=self.smoothing)
+        return cross_entropy_sum(logits.flatten(0, 1), targets, self.smoothing)
 
     def tokens(self, batch: int) -> int:
         return batch * self.context

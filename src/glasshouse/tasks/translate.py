@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from glasshouse.data.batches import Seed
@@ -25,6 +24,7 @@ from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import Evaluation, Model, Spec
 from glasshouse.tasks.base import IGNORED, Batch, Forward, Task
+from glasshouse.tasks.cross_entropy import cross_entropy_sum
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.base import TRANSLATE
 
@@ -142,9 +142,7 @@ class Translate(Task):
         else:
             logits = model(batch["source"], batch["inputs"], lengths=batch["lengths"])
         targets = batch["targets"].flatten()
-        return F.cross_entropy(
-            logits.flatten(0, 1).float(), targets, reduction="sum", ignore_index=IGNORED, label_smoothing=smoothing
-        )
+        return cross_entropy_sum(logits.flatten(0, 1), targets, smoothing)
 
     def tokens(self, batch: int) -> int:
         return batch * self.context

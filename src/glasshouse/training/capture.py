@@ -7,6 +7,7 @@ On other devices, and where recording is not wanted, the function is simply call
 
 from collections import Counter
 from collections.abc import Callable, Hashable
+from itertools import count
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +21,8 @@ Step = Callable[[Batch, Tensor], Tensor]
 
 # Steps of each shape that are taken before one is recorded: they make the optimiser's memory and the libraries' workspaces.
 WARM = 2
+# Steps that may be sent ahead of the one that the device is at, so that it never waits for the next batches to be ordered.
+SLOTS = 8
 # Texts are padded to a multiple of so many tokens, so that few shapes are met.
 GRAIN = 16
 
@@ -61,14 +64,31 @@ class Recorded:
         with torch.cuda.graph(graph, pool=self.pool, stream=self.stream, capture_error_mode="thread_local"):
             taken = self.step(fed, fed_numbers)
 
+        slots = [_Slot(batch, numbers) for _ in range(SLOTS)]
+        turns = count()
+
         def replay(batch: Batch, numbers: Tensor) -> Tensor:
-            for name, tensor in batch.items():
-                fed[name].copy_(tensor.pin_memory(), non_blocking=True)
-            fed_numbers.copy_(numbers.pin_memory(), non_blocking=True)
+            slots[next(turns) % SLOTS].send(batch, numbers, fed, fed_numbers)
             graph.replay()
             return taken.clone()
 
         return replay
+
+
+class _Slot:
+    """Memory that a device copies from without anybody waiting; it is written to again when that copy is over."""
+
+    def __init__(self, batch: Batch, numbers: Tensor) -> None:
+        self.batch = {name: torch.empty_like(tensor, pin_memory=True) for name, tensor in batch.items()}
+        self.numbers = torch.empty_like(numbers, pin_memory=True)
+        self.sent = torch.cuda.Event()
+
+    def send(self, batch: Batch, numbers: Tensor, fed: Batch, fed_numbers: Tensor) -> None:
+        self.sent.synchronize()
+        for name, tensor in batch.items():
+            fed[name].copy_(self.batch[name].copy_(tensor), non_blocking=True)
+        fed_numbers.copy_(self.numbers.copy_(numbers), non_blocking=True)
+        self.sent.record()
 
 
 def steady(batch: Batch, widest: Batch) -> Batch:

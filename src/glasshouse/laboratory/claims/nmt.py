@@ -13,6 +13,10 @@ HOME, STUDY = "nmt", "sizes"
 WIDTHS, SOURCES = (32, 64), {"small": "pig-latin-small", "large": "pig-latin"}
 REPORTED = {(32, "small"): "0.799", (32, "large"): "1.156", (64, "small"): "0.478", (64, "large"): "0.569"}
 Values = Mapping[int, float]
+# As many as the recipe takes over the small list. With a third of them most runs of hidden size 64 have not begun to learn.
+STEPS = 4000
+# Nats a letter that would matter to somebody: a tenth of the smallest loss that was reported.
+MARGIN = 0.05
 # Words of more letters are cut: most of a quick look's time would go into translating them.
 QUICK = (
     "training.steps=6",
@@ -33,8 +37,8 @@ class NMT(Claim):
     reported = "h 32: small 0.799, large 1.156; h 64: small 0.478, large 0.569"
     rule = (
         "At hidden size 64, by the lowest validation loss a letter, paired by seed, on validation words that both "
-        "lists hold out: upheld where the large list is better, refuted where it is worse or where no difference "
-        "reaches one standard deviation between seeds of the small one, else undecided. Every arm takes as many steps, "
+        f"lists hold out: upheld where the large list is better, refuted where it is worse or shown to differ by less "
+        f"than {MARGIN:g} nats a letter, else undecided. Every arm takes as many steps, "
         "so that more data does not mean more training. Whether our losses lie below those reported is shown and does "
         "not decide."
     )
@@ -85,9 +89,9 @@ def study(bench: Bench) -> Comparison:
         "piglatin-encoder-decoder",
         f"model.width={','.join(map(str, WIDTHS))}",
         f"data.source={','.join(SOURCES.values())}",
-        "training.steps=1200",
-        "evaluation.every=100",
+        f"training.steps={STEPS}",
         metric="validation.loss",
+        margin=MARGIN,
         quick=QUICK,
     )
 
@@ -106,7 +110,7 @@ def arm(width: int, size: str) -> str:
 
 def benefit(small: Values, large: Values) -> Difference:
     """The large list against the small one, paired by seed; "better" is a lower loss."""
-    return judge({"the small list": small, "the large list": large}, Rule())["the large list"]
+    return judge({"the small list": small, "the large list": large}, Rule(margin=MARGIN))["the large list"]
 
 
 def interaction(losses: Mapping[tuple[int, str], Values]) -> dict[int, float]:
@@ -136,5 +140,5 @@ def scope(bench: Bench, comparison: Comparison) -> str:
     batch = f" of {runs[0].spec.training.batch} words" if runs else ""
     return (
         f"Pig Latin by rule: {lists}, one common set of validation words; {layers}hidden size 32 and 64, {steps:,} "
-        f"steps{batch} in every arm (fewer than the recipe's), {seeds} seeds"
+        f"steps{batch} in every arm, {seeds} seeds"
     )

@@ -39,6 +39,7 @@ class RegularisedClassifier(Claim):
         "percentage point, else undecided. A narrower gap alone would be no merit: training worse gives that."
     )
     needs = ("speeches",)
+    seeds = 16
 
     def try_it(self, bench: Bench) -> Finding:
         rates = RATES[:2] if bench.quick else RATES

@@ -31,7 +31,7 @@ class SpeechClassifier(Claim):
         "after test figures had been seen."
     )
     needs = ("speeches",)
-    seeds = 16
+    seeds = 32
 
     def try_it(self, bench: Bench) -> Finding:
         words = ("speech-classifier", f"training.class_weights={PLAIN},{WEIGHTED}", "evaluation.batch=256")
