@@ -157,14 +157,9 @@ class Replicas:
             gradients, losses_R = self._gradients(self.moving, self.fixed, self.buffers, batch, counts_R)
         norms_R = torch.stack([each.reshape(len(each), -1).norm(dim=1) for each in gradients.values()]).norm(dim=0)
         latch(self.first_bad_R, step, losses_R, norms_R)
-        alive_R = self.first_bad_R < 0
         limit = self.spec.training.clip or float("inf")
         factor_R = (limit / (norms_R + 1e-6)).clamp(max=1.0)
-        for name, gradient in gradients.items():
-            over = (-1, *([1] * (gradient.dim() - 1)))
-            # Not a product with zero, which would keep what is not a number.
-            gradients[name] = torch.where(alive_R.view(over), gradient * factor_R.view(over), 0.0)
-        self.optimiser.step(gradients, step.long(), alive_R)
+        self.optimiser.step(gradients, step.long(), factor_R, self.first_bad_R >= 0)
         if self.average is not None:
             remember(self.average, dict(self.everything()), pace)
         return torch.stack([losses_R, norms_R])

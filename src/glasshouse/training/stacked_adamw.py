@@ -1,7 +1,8 @@
 """AdamW over stacked weights: one update of many replicas, each with a learning rate and a weight decay of its own.
 
-The formula is that of torch's AdamW, and so are the names of its memory, so that a replica can go on alone. Everything that
-changes from step to step is a tensor on the device. Axes: R replicas, S steps.
+The kernel is that of torch's fused AdamW, called for each replica's share: it reads and writes every number once, where the
+same formula in plain operations passes over them thirty times. The names of its memory are torch's too, so that a replica
+can go on alone. Everything that changes from step to step is a tensor on the device. Axes: R replicas, S steps.
 """
 
 from collections.abc import Sequence
@@ -26,36 +27,55 @@ class StackedAdamW:
         self.weights, training = weights, specs[0].training
         self.betas = training.beta1, training.beta2
         device = next(iter(weights.values())).device
-        self.table_SR = np.array([[schedules.rate(spec.training, step, steps) for spec in specs] for step in range(steps)])
+        # Replicas of one learning rate have all rates in common.
+        found = {spec.training.learning_rate: spec.training for spec in specs}
+        rates = {top: [schedules.rate(each, step, steps) for step in range(steps)] for top, each in found.items()}
+        self.table_SR = np.array([rates[spec.training.learning_rate] for spec in specs]).T
         self.rates_SR = torch.tensor(self.table_SR, dtype=torch.float32, device=device)
-        self.decay_R = torch.tensor([spec.training.weight_decay for spec in specs], dtype=torch.float32, device=device)
+        self.decays = [spec.training.weight_decay for spec in specs]
         known = depths(model)
         top = max(known.values(), default=0)
-        self.pace = {name: training.layer_decay ** (top - known[name]) for name in weights}
+        # What one call moves: parameters that decay, or do not, at one pace. A matrix of a single model has three axes here.
+        self.groups: dict[tuple[bool, float], list[str]] = {}
+        for name, tensor in weights.items():
+            pace = training.layer_decay ** (top - known[name])
+            self.groups.setdefault((tensor.dim() > 2, pace), []).append(name)
         self.first = {name: torch.zeros_like(tensor) for name, tensor in weights.items()}
         self.second = {name: torch.zeros_like(tensor) for name, tensor in weights.items()}
         self.taken = torch.zeros((), device=device)
 
     @torch.no_grad()
-    def step(self, gradients: Tensors, step: Tensor, alive_R: Tensor) -> None:
-        """Move the weights of the replicas that are alive; those of the others stay to the last bit."""
+    def step(self, gradients: Tensors, step: Tensor, factor_R: Tensor, frozen_R: Tensor) -> None:
+        """Move the weights by the gradients times a factor; those of replicas that are frozen stay to the last bit."""
         self.taken += 1
         # Not an index, for which the device would be waited for.
-        rate_R = self.rates_SR.index_select(0, step.view(1))[0] * alive_R
-        keep_R = 1 - rate_R * self.decay_R
-        towards_first = 1 - self.betas[0] ** self.taken
-        root_of_second = (1 - self.betas[1] ** self.taken).sqrt()
-        for name, weight in self.weights.items():
-            over = (-1, *([1] * (weight.dim() - 1)))
-            gradient, first, second = gradients[name], self.first[name], self.second[name]
-            first.lerp_(gradient, 1 - self.betas[0])
-            second.mul_(self.betas[1]).addcmul_(gradient, gradient, value=1 - self.betas[1])
-            scale = (second.sqrt() / root_of_second).add_(EPSILON)
-            pace = self.pace[name]
-            # One axis more than in a single model: a matrix has three.
-            if weight.dim() > 2:
-                weight.mul_((keep_R if pace == 1 else 1 - rate_R * pace * self.decay_R).view(over))
-            weight.sub_(first / scale * (rate_R * pace / towards_first).view(over))
+        rate_R = self.rates_SR.index_select(0, step.view(1))[0]
+        scales, frozen = (1 / factor_R).unbind(), frozen_R.float().unbind()
+        for (decays, pace), names in self.groups.items():
+            rates = (rate_R * pace).unbind()
+            moved = {name: gradients[name].contiguous() for name in names}
+            parts = [
+                [tensors[name].unbind() for name in names] for tensors in (self.weights, moved, self.first, self.second)
+            ]
+            for replica, decay in enumerate(self.decays):
+                own, own_gradients, first, second = ([stacked[replica] for stacked in part] for part in parts)
+                torch._fused_adamw_(
+                    own,
+                    own_gradients,
+                    first,
+                    second,
+                    max_exp_avg_sqs=[],
+                    state_steps=[self.taken] * len(names),
+                    lr=rates[replica],
+                    beta1=self.betas[0],
+                    beta2=self.betas[1],
+                    weight_decay=decay if decays else 0.0,
+                    eps=EPSILON,
+                    amsgrad=False,
+                    maximize=False,
+                    grad_scale=scales[replica],
+                    found_inf=frozen[replica],
+                )
 
     def rates(self, step: int) -> tuple[float, ...]:
         """Each replica's learning rate at a step."""
