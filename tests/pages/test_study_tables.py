@@ -3,8 +3,14 @@
 import dataclasses
 import math
 import re
+import shutil
+import subprocess
+from pathlib import Path
 
-from glasshouse.pages import study_tables, study_text
+import pytest
+
+from glasshouse.pages import latex_text, study_tables, study_text
+from glasshouse.pages.comparison import Comparison
 
 from . import study_example as example
 
@@ -59,23 +65,77 @@ def test_markdown_is_a_table() -> None:
 
 
 def test_latex_is_balanced_and_escaped() -> None:
-    for study in (example.study(), example.nasty(), example.scaled(1e12), example.crowd()):
+    for study in (example.study(), example.nasty(), example.scaled(1e12), example.crowd(), paths()):
         source = study_tables.latex(study)
-        body = source.split("\n", 1)[1]
-        bare = re.sub(r"\\[\\{}$&#%_]", "", body)
+        bare = re.sub(r"%\n|\\[\\{}$&#%_]", "", source.split("\n", 1)[1])
         assert bare.count("{") == bare.count("}")
         assert bare.count("$") % 2 == 0
-        assert not re.search("[%#~^]", re.sub(r"\^\{-?\d+\}\$", "", bare))
-        rows = re.search(r"\\toprule\n(.*)\\bottomrule", source, re.DOTALL)
-        assert rows is not None
-        kept = [line for line in rows.group(1).splitlines() if line != r"\midrule"]
-        assert len(kept) == 1 + len(study.arms)
-        columns = re.search(r"\\begin\{tabular\}\{@\{\}(\w+)@\{\}\}", source)
-        assert columns is not None
-        for line in kept:
-            assert line.endswith(r" \\")
-            assert not line.startswith(("[", "*"))
-            assert len(re.findall(r"(?<!\\)&", line)) == len(columns.group(1)) - 1
+        assert not re.search("[%#^]|(?<!table)~", re.sub(r"\^\{-?\d+\}\$", "", bare))
+        bodies = re.findall(r"\\begin\{tabular\}\{@\{\}(\S+)@\{\}\}\n\\toprule\n(.*?)\\bottomrule", source, re.DOTALL)
+        assert len(bodies) == 2, "results and costs"
+        for columns, body in bodies:
+            kept = [line for line in body.splitlines() if line != r"\midrule"]
+            assert len(kept) == 1 + len(study.arms)
+            for line in kept:
+                assert line.endswith(r" \\")
+                assert not line.startswith(("[", "*"))
+                assert len(re.findall(r"(?<!\\)&", line)) == len(re.sub(r"p\{.*?\}", "l", columns)) - 1
         assert not re.search("[−–×±⁰-⁹⁻µ]", source)
     assert r"\textless{}script\textgreater{}" in study_tables.latex(example.nasty())
     assert r"$\times10^{12}$" in study_tables.latex(example.scaled(1e12))
+
+
+def test_latex_says_what_its_figures_are() -> None:
+    source = study_tables.latex(example.study())
+    assert r"rotary & 16 & 2.295 $\pm$ 0.021 & $-$0.124 $\pm$ 0.016 & \textless{} 0.0001 & $-$4.21 & better \\" in source
+    assert r"$\pm$ is half the 95 \% interval." in source
+    assert "$p$ is of the paired $t$-test" in source
+    assert r"rotary & 924 K & 54 s \\" in source.split(r"\label{tab:positions-costs}")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "written"),
+    [
+        ("24 steps (-1.8%), pad=-1", r"24 steps ($-$1.8\%), pad=$-$1"),
+        ("3e-4, 2024-05-06, dot-product", "3e-4, 2024-05-06, dot-product"),
+        ("a--b---c – d", r"a-{}-b-{}-{}-c \textendash{} d"),
+        ("?`x`", r"?\`{}x\`{}"),
+        ("2.4×10⁻⁹, 3×", r"2.4$\times10^{-9}$, 3$\times$"),
+        ("u\u0308ber, Łódź, ą, α 中", r"über, Łódź, U+0105\allowbreak{}, U+03B1\allowbreak{} U+4E2D\allowbreak{}"),
+        ("/data/my_own/speech-lm.toml", r"/\allowbreak{}data/\allowbreak{}my\_\allowbreak{}own/\allowbreak{}speech-lm.toml"),
+    ],
+)
+def test_words_are_set_as_they_are_written(words: str, written: str) -> None:
+    assert latex_text.escape(words) == written
+
+
+def paths() -> Comparison:
+    """Names as they come of recipes in folders and of settings, with letters that LaTeX's usual font does not have."""
+    plain = example.study(seeds=4)
+    names = (
+        "../recipes/my_own/speech-lm.toml, learning_rate=3e-4",
+        "/home/a&b/100%/speech#2/speech-lm.toml, learning_rate=3e-4",
+        "~x^{y}/Größe_α_中/ąλ.toml, pad=-1",
+        "C:\\x\\~y, kinds=[a_b, c^d], end=--",
+        '""',
+    )
+    arms = [dataclasses.replace(arm, name=name, notes=("x (-1.8%)",)) for arm, name in zip(plain.arms, names, strict=True)]
+    return dataclasses.replace(plain, name="a_b & 50%", recipe="../my_own/50%_&_#3", arms=example.judged(arms))
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="there is no pdflatex here to compile the table with")
+@pytest.mark.parametrize("layout", ["", "[twocolumn]"])
+def test_latex_compiles_and_fits_on_its_page(layout: str, tmp_path: Path) -> None:
+    studies = (example.study(), example.sweep(), example.nasty(), example.scaled(1e12), example.scaled(1e-9), paths())
+    letters = "".join(letter for letter in map(chr, range(0xA1, 0x250)) if latex_text.escape(letter) == letter)
+    assert {*"äéßøñčłőż"} <= {*letters}
+    others = latex_text.escape("".join(latex_text.ESCAPES) + " αą中🙂")
+    start = f"\\documentclass{layout}{{article}}\n\\usepackage{{booktabs,graphicx}}\n\\begin{{document}}"
+    tables = "\\clearpage\n".join(map(study_tables.latex, studies))
+    source = "\n".join([start, "\\sloppy", *letters, others, "\\clearpage", tables, "\\end{document}"])
+    (tmp_path / "paper.tex").write_text(source, encoding="utf-8")
+    command = ("pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex")
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", timeout=120)
+    log = (tmp_path / "paper.log").read_text(encoding="utf-8", errors="replace")
+    assert done.returncode == 0, [line for line in log.splitlines() if line.startswith("!")]
+    assert not re.findall(r"Overfull \\hbox.*|.*Float too large.*|Missing character.*|.*multiply defined.*", log)

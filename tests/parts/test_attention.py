@@ -76,6 +76,18 @@ def test_rotary_scores_depend_on_distance_alone():
     assert not torch.isclose(score(3, 1), score(4, 1))
 
 
+@pytest.mark.parametrize(("kind", "distance_alone"), [(parts.MultiHeadAttention, True), (parts.AdditiveAttention, False)])
+def test_rotary_is_a_code_of_distances_to_a_product_and_of_places_to_a_sum(kind, distance_alone):
+    torch.manual_seed(0)
+    attention = kind(width=16, heads=2, position=parts.Rotary(head_width=8))
+    x, near = torch.randn(1, 6, 16), torch.arange(6)
+    here, there = (attention(x, parts.Causal(), near + start) for start in (0, 7))
+    assert torch.allclose(here, there, rtol=1e-4, atol=1e-4) is distance_alone
+    order = torch.tensor([1, 0, 2, 3, 4, 5])
+    swapped = attention(x[:, order], parts.Everything(), near)[:, order]
+    assert not torch.allclose(swapped, attention(x, parts.Everything(), near), atol=1e-3), "order is visible"
+
+
 def test_sinusoids_are_as_published():
     sinusoidal = parts.Sinusoidal(width=6)
     embedded = sinusoidal.embed(torch.zeros(1, 4, 6), torch.arange(4))[0]

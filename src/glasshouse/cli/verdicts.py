@@ -5,7 +5,6 @@ from collections import Counter
 from glasshouse.cli.tables import console, show
 from glasshouse.laboratory import comparing
 from glasshouse.laboratory.results import Study
-from glasshouse.metrics.verdict import Difference, Summary
 from glasshouse.pages import study_tables, study_text
 from glasshouse.pages.comparison import Comparison
 
@@ -27,28 +26,18 @@ def print_study(study: Study) -> None:
 def _print_arms(comparison: Comparison) -> None:
     """Each arm's mean and its difference from the first, with half the width of their intervals."""
     rows = study_text.rows(comparison)
-    means = study_text.decimals([(arm.summary.low, arm.summary.high) for arm in comparison.arms if arm.summary])
-    told = [(arm.difference.low, arm.difference.high) for arm in comparison.arms if arm.difference]
-    finer = study_text.decimals(told)
     cells = [
         (
             row.label,
-            _halved(arm.summary, means),
-            _halved(arm.difference, finer, signed=True),
+            mean,
+            difference,
             row.p,
             row.effect,
             row.word or ("diverged" if arm.diverged and not arm.summary else ""),
         )
-        for arm, row in zip(comparison.arms, rows, strict=True)
+        for arm, row, (mean, difference) in zip(comparison.arms, rows, study_text.halved(comparison), strict=True)
     ]
     show(("arm", comparison.metric, "difference", "p", "effect", "verdict"), cells, right=range(1, 5))
-
-
-def _halved(found: Summary | Difference | None, places: int | None, signed: bool = False) -> str:
-    if found is None:
-        return study_text.NOTHING
-    mean = study_text.number(found.mean, places, signed)
-    return f"{mean} ± {study_text.number(found.high - found.mean, places)}" if found.high > found.mean else mean
 
 
 def _print_costs(comparison: Comparison) -> None:

@@ -1,9 +1,10 @@
-"""A study as a table for a paper: Markdown, and LaTeX that needs no package but booktabs. Knows nothing of the page."""
+"""A study as a table for a paper: Markdown, and LaTeX that needs booktabs and graphicx. Knows nothing of the page."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from glasshouse.pages import axes, study_text
+from glasshouse.pages import latex_text, study_text
 from glasshouse.pages.comparison import Comparison
 
 COSTS = {
@@ -14,34 +15,12 @@ COSTS = {
     "time": "training time",
     "memory": "memory",
 }
+# A first column of more characters is wrapped, so that the others stay on a page of LaTeX's usual width.
+WIDEST = 16
+RESULTS = 7  # columns before the costs
+# What a caption says of the test, and the same with its signs.
+TEST, TEST_IN_SIGNS = "p is of the paired t-test", "$p$ is of the paired $t$-test"
 OF = {"time": "of training", "memory": "of memory"}
-# Characters that LaTeX would take for something else. A bracket or a star after the end of a row is an option of it.
-LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "%": r"\%",
-    "_": r"\_",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "[": "{[}",
-    "*": "{*}",
-    '"': "''",
-    "−": "$-$",
-    "–": "--",
-    "±": r"$\pm$",
-    "µ": r"$\mu$",
-    "≤": r"$\leq$",
-    "…": r"\ldots{}",
-}
-SUPERSCRIPT = {chr(written): chr(plain) for plain, written in axes.SUPERSCRIPTS.items()}
-POWER = re.compile("×10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 MARKDOWN = re.compile(r"([\\`*_{}\[\]|#~])")
 
 
@@ -80,7 +59,7 @@ def table(comparison: Comparison) -> Table:
     recipe = f" of {comparison.recipe}" if comparison.recipe else ""
     caption = [
         f"{comparison.metric}{recipe} ({better} is better), {study_text.seeds(comparison)}, matched by {comparison.match}.",
-        f"Differences are from {first}, paired by seed; p is of the paired t-test, corrected for the number of arms (Holm); "
+        f"Differences are from {first}, paired by seed; {TEST}, corrected for the number of arms (Holm); "
         "the effect is the mean difference in standard deviations of the differences, with Hedges' correction.",
         f"A verdict of no difference is an equivalence test against a margin of {study_text.margin_in_words(comparison)}; "
         f"alpha is {comparison.rule.alpha:g}.",
@@ -124,28 +103,61 @@ def markdown(comparison: Comparison) -> str:
 
 
 def latex(comparison: Comparison) -> str:
-    """The table for a paper; its preamble needs \\usepackage{booktabs}."""
+    """The table for a paper; its preamble needs \\usepackage{booktabs,graphicx}.
+
+    To fit on a page it has half intervals, and its costs are a table of their own; what is still wider than a line, as in
+    a paper of two columns, is made smaller.
+    """
     content = table(comparison)
-    caption = " ".join([content.caption, *(_sentence(note) for note in content.notes)])
+    results = [
+        (row[0], row[1], mean, difference, *row[4:RESULTS])
+        for row, (mean, difference) in zip(content.rows, study_text.halved(comparison), strict=True)
+    ]
+    header = (content.header[0], "seeds", "mean", "difference", *content.header[4:RESULTS])
+    level = study_text.percent(1 - comparison.rule.alpha)
+    halved = [f"± is half the {level} interval."] if any("±" in cell for row in results for cell in row[2:4]) else []
+    caption = latex_text.escape(" ".join([content.caption, *halved, *map(_sentence, content.notes)]))
     label = re.sub("[^A-Za-z0-9]+", "-", comparison.name).strip("-") or "study"
-    lines = [
-        "% needs \\usepackage{booktabs}",
+    tables = [(caption.replace(TEST, TEST_IN_SIGNS), label, _tabular(header, results, "rrrrrl"))]
+    if costs := content.header[RESULTS:]:
+        rows = [(row[0], *row[RESULTS:]) for row in content.rows]
+        body = _tabular((content.header[0], *costs), rows, "r" * len(costs))
+        tables.append((f"What one run of each arm in table~\\ref{{tab:{label}}} takes.", f"{label}-costs", body))
+    lines = [line for each in tables for line in _float(*each)]
+    return "\n".join(["% needs \\usepackage{booktabs,graphicx}", *lines]) + "\n"
+
+
+def _float(caption: str, label: str, body: list[str]) -> list[str]:
+    return [
         "\\begin{table}[t]",
         "\\centering",
         "\\footnotesize",
         "\\setlength{\\tabcolsep}{4pt}",
-        f"\\caption{{{_latex_text(caption)}}}",
+        "\\setlength{\\belowcaptionskip}{6pt}",
+        f"\\caption{{{caption}}}",
         f"\\label{{tab:{label}}}",
-        f"\\begin{{tabular}}{{@{{}}l{'r' * 5}l{'r' * (len(content.header) - 7)}@{{}}}}",
-        "\\toprule",
-        f"{' & '.join(map(_latex_heading, content.header))} \\\\",
-        "\\midrule",
-        *(f"{' & '.join(map(_latex_text, row))} \\\\" for row in content.rows),
-        "\\bottomrule",
-        "\\end{tabular}",
+        *body,
         "\\end{table}",
     ]
-    return "\n".join(lines) + "\n"
+
+
+def _tabular(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], columns: str) -> list[str]:
+    """The lines of a table: arms in a first column that is wrapped where it is wide, figures in `columns`."""
+    longest = max(len(row[0]) for row in (header, *rows))
+    # A character takes about half an em, and a name about three lines, but never most of the page.
+    wrapped = f"p{{{min(max(longest / 3, WIDEST), 2 * WIDEST) / 2:.1f}em}}"
+    first, start = (wrapped, r"\raggedright\hangindent=1em ") if longest > WIDEST else ("l", "")
+    return [
+        "\\sbox0{%",
+        f"\\begin{{tabular}}{{@{{}}{first}{columns}@{{}}}}",
+        "\\toprule",
+        f"{start}{' & '.join('$p$' if cell == 'p' else latex_text.escape(cell) for cell in header)} \\\\",
+        "\\midrule",
+        *(f"{start}{' & '.join(map(latex_text.escape, row))} \\\\" for row in rows),
+        "\\bottomrule",
+        "\\end{tabular}}%",
+        "\\ifdim\\wd0>\\linewidth\\resizebox{\\linewidth}{!}{\\usebox0}\\else\\usebox0\\fi",
+    ]
 
 
 def _with_interval(figure: str, interval: str) -> str:
@@ -156,26 +168,6 @@ def _sentence(note: str) -> str:
     return note if note.endswith(".") else f"{note}."
 
 
-def _one_line(words: str) -> str:
-    """Without line breaks and other characters that do not print: they would end a row or stop a compiler."""
-    return " ".join("".join(character if character.isprintable() else " " for character in words).split())
-
-
 def _markdown_text(words: str) -> str:
-    escaped = MARKDOWN.sub(r"\\\1", _one_line(words))
+    escaped = MARKDOWN.sub(r"\\\1", latex_text.one_line(words))
     return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _latex_heading(words: str) -> str:
-    if words == "p":
-        return "$p$"
-    return _latex_text(words)
-
-
-def _latex_text(words: str) -> str:
-    escaped = "".join(LATEX.get(character, character) for character in _one_line(words))
-    return POWER.sub(lambda found: _power(found.group(1)), escaped)
-
-
-def _power(exponent: str) -> str:
-    return f"$\\times10^{{{''.join(SUPERSCRIPT[digit] for digit in exponent)}}}$"

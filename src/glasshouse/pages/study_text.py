@@ -3,9 +3,10 @@
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from glasshouse.metrics.verdict import Difference, Summary
 from glasshouse.pages import axes, text
 from glasshouse.pages.comparison import Arm, Comparison
 
@@ -246,3 +247,19 @@ def short_names(names: list[str], most: int) -> list[str]:
 
 def _cut(name: str, most: int) -> str:
     return name if len(name) <= most else name[: max(1, most - 1)] + "…"
+
+
+def halved(comparison: Comparison) -> Iterator[tuple[str, str]]:
+    """Each arm's mean and its difference from the first, with half their intervals."""
+    summaries, differences = [arm.summary for arm in comparison.arms], [arm.difference for arm in comparison.arms]
+    places = decimals([(each.low, each.high) for each in summaries if each])
+    finer = decimals([(each.low, each.high) for each in differences if each])
+    for summary, difference in zip(summaries, differences, strict=True):
+        yield _half(summary, places), _half(difference, finer, signed=True)
+
+
+def _half(found: Summary | Difference | None, places: int | None, signed: bool = False) -> str:
+    if found is None:
+        return NOTHING
+    mean = number(found.mean, places, signed)
+    return f"{mean} ± {number(found.high - found.mean, places)}" if found.high > found.mean else mean

@@ -48,7 +48,7 @@ class AdditiveAttention(Claim):
             "widths",
             *("characters", "model.heads=2", "evaluation.batch=512", *grid),
             metric="test.loss",
-            tune=None if bench.quick else "training.learning_rate=1e-3,3e-3,1e-2",
+            tune=None if bench.quick else "training.learning_rate=1e-3,3e-3,1e-2,3e-2",
             quick=(*splits.QUICK, *splits.QUICK_TEXT, "training.steps=6", "evaluation.every=6"),
         )
         losses = {

@@ -3,14 +3,11 @@
 Axes: B batch, H heads, Q queries, K keys, E head width.
 """
 
-from typing import ClassVar
-
 import torch
 from torch import Tensor, nn
 
 from glasshouse.parts.attention import core
 from glasshouse.parts.attention.base import Attention, only_plain_heads
-from glasshouse.parts.laws import Refusals
 from glasshouse.parts.mask import Mask
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
@@ -20,12 +17,8 @@ class AdditiveAttention(Attention):
     """concat over heads of softmax_j(v_h . tanh(q_i + k_j)) V_h, times W_O: a small network scores each pair.
 
     Costs n^2 h + n h^2 like the dot product, but the n^2 h are tanh and not matrix products, and so is the memory.
+    Rotary positions are a kind of absolute code here, since only a dot product of turned vectors depends on distance alone.
     """
-
-    refuses: ClassVar[Refusals] = {
-        "rotation": "additive attention scores v.tanh(q + k), and turning q and k makes only a dot product depend on "
-        "distance; choose model.position=alibi, relative, sinusoidal or learned"
-    }
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from glasshouse.specs.errors import SpecError
 
 
 class Rotary(Position):
-    """The pair (i, i + E/2) is turned by t w_i, w_i = base^(-2i/E), so that a score depends on the distance alone.
+    """The pair (i, i + E/2) is turned by t w_i, w_i = base^(-2i/E), so that a dot product depends on the distance alone.
 
     The halves are paired (as in Llama's published code for Hugging Face), not neighbours: weights that expect neighbouring
     pairs need their rows permuted. Angles are computed where they are needed: there is no table to outgrow.
