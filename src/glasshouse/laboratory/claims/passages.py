@@ -55,7 +55,7 @@ class Measure:
         counts = Counter(words)
         self.lexicon = set(counts)
         self.common = {word for word, _ in counts.most_common(COMMON)}
-        self.copies = np.unique(_hashes(words, COPY))
+        self.copies = set(_hashes(words, COPY))
 
     def all(self, prompts: Sequence[str], passages: Sequence[str]) -> dict[str, list[float]]:
         """Measure -> its share in each passage; 0 where there is nothing to take a share of."""
@@ -67,7 +67,7 @@ class Measure:
             rarer = [word for word in words[half:] if word not in self.common]
             found["known"].append(_share([word in self.lexicon for word in words]))
             found["repeated"].append(repeated(words))
-            found["copied"].append(_share(np.isin(_hashes(words, COPY), self.copies).tolist()))
+            found["copied"].append(_share([run in self.copies for run in _hashes(words, COPY)]))
             found["kept"].append(_share([word in before for word in rarer]))
         return found
 
@@ -91,7 +91,6 @@ def _share(answers: Sequence[bool]) -> float:
     return sum(answers) / len(answers) if len(answers) else 0.0
 
 
-def _hashes(words: Sequence[str], length: int) -> np.ndarray:
+def _hashes(words: Sequence[str], length: int) -> list[int]:
     """A number for each run of words; equal runs have equal numbers within this process."""
-    runs = zip(*(words[start:] for start in range(length)), strict=False)
-    return np.fromiter((hash(run) for run in runs), np.int64)
+    return [hash(run) for run in zip(*(words[start:] for start in range(length)), strict=False)]
