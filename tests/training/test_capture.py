@@ -1,6 +1,7 @@
 """A recorded step is the step it records, for every part, every task, one run and many. Most of this needs a CUDA device."""
 
 import math
+import weakref
 from dataclasses import replace
 
 import pytest
@@ -161,3 +162,14 @@ def test_nothing_is_recorded_without_a_cuda_device(text):  # noqa: F811
     taken(engine, 4)
     assert not engine.recorded.wanted
     assert not engine.recorded.replays
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_cuda)])
+def test_an_engine_that_is_dropped_gives_its_memory_back_at_once(device, text):  # noqa: F811
+    job = jobs_of("language-model", f"data.files={text}", *TEXT, device=device)[True]
+    for make in (job.engine, lambda: Replicas([job, job])):
+        engine = make()
+        taken(engine, 4)
+        kept = weakref.ref(engine)
+        del engine
+        assert kept() is None

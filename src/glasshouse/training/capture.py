@@ -5,6 +5,7 @@ changes from step to step as tensors, keeps its state in tensors that it changes
 On other devices, and where recording is not wanted, the function is simply called.
 """
 
+import weakref
 from collections import Counter
 from collections.abc import Callable, Hashable
 from itertools import count
@@ -31,17 +32,23 @@ class Recorded:
     """A step that is recorded for every shape it meets, and replayed from then on."""
 
     def __init__(self, step: Step, device: torch.device, training: Training) -> None:
-        self.step, self.device = step, device
+        # The method of an engine that owns this: it must not keep its owner, and the owner's memory, alive.
+        self._step, self.device = weakref.WeakMethod(step), device
         self.wanted = device.type == "cuda" and training.capture and not training.compile
         self.met: Counter[Hashable] = Counter()
         self.replays: dict[Hashable, Callable[[Batch, Tensor], Tensor]] = {}
         if self.wanted:
             self.stream, self.pool = torch.cuda.Stream(device), torch.cuda.graph_pool_handle()
 
+    def _take(self, batch: Batch, numbers: Tensor) -> Tensor:
+        step = self._step()
+        assert step is not None
+        return step(batch, numbers)
+
     def __call__(self, batch: Batch, numbers: Tensor, kind: Hashable = None) -> Tensor:
         """One step. `kind` says what else, besides the shapes, makes it a different program."""
         if not self.wanted:
-            return self.step(moved(batch, self.device), numbers.to(self.device))
+            return self._take(moved(batch, self.device), numbers.to(self.device))
         key = (kind, *((name, tensor.shape, tensor.dtype) for name, tensor in batch.items()))
         if key in self.replays:
             return self.replays[key](batch, numbers)
@@ -53,7 +60,7 @@ class Recorded:
         now = torch.cuda.current_stream(self.device)
         self.stream.wait_stream(now)
         with torch.cuda.stream(self.stream):
-            taken = self.step(moved(batch, self.device), numbers.to(self.device))
+            taken = self._take(moved(batch, self.device), numbers.to(self.device))
         now.wait_stream(self.stream)
         return taken
 
@@ -62,7 +69,7 @@ class Recorded:
         graph = torch.cuda.CUDAGraph()
         # Graphs share their memory: each is done with it, and what it gave is copied, before another runs.
         with torch.cuda.graph(graph, pool=self.pool, stream=self.stream, capture_error_mode="thread_local"):
-            taken = self.step(fed, fed_numbers)
+            taken = self._take(fed, fed_numbers)
 
         slots = [_Slot(batch, numbers) for _ in range(SLOTS)]
         turns = count()
