@@ -217,6 +217,7 @@ def test_the_end_of_text_ends_both(byte_pairs, tmp_path):
         (replace(GPT2, norm="rms"), "model.norm='rms'"),
         (replace(GPT2, head_width=8), "model.head_width=8"),
         (replace(GPT2, head=Head(bias=True)), "model.head.bias=True"),
+        (replace(GPT2, feed_forward_layers=2), "model.feed_forward_layers=2 does not fit a GGUF file"),
         (replace(LLAMA, position="alibi"), "model.position='alibi' does not fit a GGUF file of the architecture 'llama'"),
         (replace(LLAMA, norm="layer"), "model.norm='layer'"),
         (replace(LLAMA, bias=True), "model.bias=True"),

@@ -1,5 +1,7 @@
 """Whole models and their heads: what each kind gives, refuses, and shares with the others."""
 
+from typing import ClassVar
+
 import pytest
 import torch
 from torch import nn
@@ -8,6 +10,7 @@ from glasshouse import models, parts
 from glasshouse.generation.rollout import Rollout
 from glasshouse.generation.sampling import Sampling
 from glasshouse.models.heads.pooling import pool
+from glasshouse.parts.laws import Refusals
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import GlasshouseError, SpecError
 from glasshouse.specs.spec import Head, Image, Model
@@ -125,7 +128,6 @@ def test_a_dual_encoder_can_learn_which_picture_belongs_to_which_text():
         ({"kind": "dual-encoder", "image": Image(size=10, patch=4)}, "does not divide model.image.size=10"),
         ({"kind": "decoder", "attention": "linformer"}, "later tokens"),
         ({"kind": "decoder", "attention": "none"}, "model.kind='recurrent'"),
-        ({"kind": "encoder", "attention": "additive", "position": "rotary"}, "dot product"),
         ({"kind": "encoder", "attention": "performer", "position": "alibi"}, "no scores"),
         ({"kind": "encoder-decoder", "attention": "local-window"}, "a window is a distance"),
         ({"kind": "decoder", "position": "one-hot", "width": 8}, "data.context=12 is more than model.width=8"),
@@ -178,11 +180,25 @@ def test_parts_build_an_encoder_decoder_by_hand():
     assert model(tokens(2, 5), tokens(2, 7)).shape == (2, 7, 29)
 
 
+class Unturned(parts.MultiHeadAttention):
+    """A part of one's own that a rotation does not go with; none in the catalogue is like it."""
+
+    refuses: ClassVar[Refusals] = {"rotation": "its queries are not vectors that could be turned"}
+
+
+def test_an_attention_that_cannot_turn_its_queries_is_no_part_of_a_model_with_rotary_positions(monkeypatch):
+    find = catalogue.find
+    monkeypatch.setattr(catalogue, "find", lambda *words: Unturned if words[0] == "attention" else find(*words))
+    models.check(Model(**{**SMALL, "kind": "decoder", "position": "alibi"}), context=12)
+    with pytest.raises(SpecError, match="with model.position='rotary': its queries are not vectors"):
+        models.check(Model(**{**SMALL, "kind": "decoder", "position": "rotary"}), context=12)
+
+
 def test_parts_in_the_wrong_place_are_refused():
     for build, reason in (
         (lambda: parts.MultiHeadAttention(16, 2, position=parts.Learned(8, 16)), "acts at the embeddings"),
         (lambda: models.Tower(None, [], position=parts.Alibi(2)), "acts in each attention"),
-        (lambda: parts.AdditiveAttention(16, 2, position=parts.Rotary(8)), "dot product"),
+        (lambda: Unturned(16, 2, position=parts.Rotary(8)), "Unturned with Rotary: its queries are not vectors"),
         (lambda: parts.CrossAttention(parts.MultiHeadAttention(16, 2, position=parts.Alibi(2))), "no meaning"),
         (lambda: parts.CrossAttention(parts.LocalAttention(16, 2, 4)), "a window is a distance"),
         (lambda: parts.MultiHeadAttention(30, 4), "does not divide width=30"),

@@ -44,6 +44,17 @@ FAMILIES = {
 }
 WORDS = {field: catalogue.names(family) for field, family in FAMILIES.items()}
 CAUSAL = ("decoder", "encoder-decoder", "recurrent")
+# Feed-forward parts of several inner layers, each in one of the kinds of model that have blocks.
+SEVERAL = [
+    dict(zip(WORDS, (kind, "dot-product", "rotary", "layer", "pre-norm", activation), strict=True))
+    | {"feed_forward_layers": 2}
+    for kind, activation in (
+        ("decoder", "gelu"),
+        ("encoder", "relu"),
+        ("encoder-decoder", "gelu-exact"),
+        ("dual-encoder", "gelu-sigmoid"),
+    )
+]
 
 
 def refusals(choice):
@@ -101,7 +112,7 @@ def every():
 def choices():
     quick = pairs()
     return [
-        *(pytest.param(choice, id="-".join(choice.values())) for choice in quick),
+        *(pytest.param(choice, id="-".join(map(str, choice.values()))) for choice in (*quick, *SEVERAL)),
         *(
             pytest.param(choice, id="-".join(choice.values()), marks=pytest.mark.slow)
             for choice in every()

@@ -136,3 +136,18 @@ def reading_tables(spec):
 def test_unknown_recipe_names_the_nearest():
     with pytest.raises(SpecError, match="did you mean 'demo-lm'"):
         recipes.spec("demo-ml")
+
+
+def test_text_of_an_older_version_is_read_with_the_fields_that_have_come_since():
+    spec = recipes.spec("demo-lm", ["model.width=32"])
+    text = reading.to_toml(spec)
+    older = "\n".join(line for line in text.splitlines() if not line.startswith("capture"))
+    assert older != text.rstrip("\n")
+    assert reading.renewed(older) == text
+    assert reading.renewed("task = 'fly'") == "task = 'fly'"
+
+
+@pytest.mark.parametrize("change", ["evaluation.stride=8", "evaluation.tokens=100", "training.label_smoothing=0.1"])
+def test_what_a_task_does_not_heed_is_refused(change):
+    with pytest.raises(SpecError, match="and this task is 'classify'; leave it out"):
+        recipes.spec("classifier", ["data.files=x.tsv", change])

@@ -15,6 +15,9 @@ Relative attention is dot-product attention (or any whose scores take a bias) wi
 `relative-buckets`; cross-attention is any attention whose keys and values come from another sequence
 (`glasshouse.parts.CrossAttention`), and stands in every encoder-decoder.
 
+Every feed-forward part that is not gated may have several inner layers, all of the size `model.feed_forward`, with its
+activation after each: `model.feed_forward_layers=2`. A gated one (`swiglu`) has one.
+
 Axes and sizes: n sequence length, h (or D) width, H heads, E head width, B batch.
 """
 

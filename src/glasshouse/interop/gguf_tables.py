@@ -82,6 +82,7 @@ def head_width(model: Model) -> int:
 _BOTH: dict[str, tuple[Any, ...]] = {
     "kind": ("decoder",),
     "connection": ("pre-norm",),
+    "feed_forward_layers": (1,),
     "segments": (0,),
     "embedding_norm": (False,),
     "head.kind": ("", "next-token"),

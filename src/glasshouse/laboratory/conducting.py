@@ -128,7 +128,7 @@ def _difference(design: Design, question: Question, variants: Sequence[Variant])
     if there != here:
         return f"its arms are {', '.join(there)}, not {', '.join(here)}"
     for arm, variant in zip(design.arms, variants, strict=True):
-        if changed := _changed(arm.asked, reading.to_toml(variant.spec)):
+        if changed := _changed(reading.renewed(arm.asked), reading.to_toml(variant.spec)):
             return f"the spec of its arm {arm.name!r} is another ({changed})"
     return ""
 

@@ -42,16 +42,19 @@ def _refuse_idle(spec: Model) -> None:
     known = kinds.get(spec.kind, set()) | {f"head.{name}" for name in heads.get(head, "").split()}
     for family, word in (("attention", spec.attention), ("position", spec.position)):
         known |= set(getattr(catalogue.find(family, word), "reads", ()))
+    if spec.kind != "recurrent":  # whose cells have no feed-forward part beside them
+        known |= set(getattr(catalogue.find("feed_forward", spec.activation), "reads", ()))
     # Fields of one kind, head or part; the others are every model's. What another package adds may read any of them.
     own = set().union(*kinds.values(), *({f"head.{name}" for name in words.split()} for words in heads.values()))
-    own |= {"window", "rank", "rotary_base"}
+    own |= {"window", "rank", "rotary_base", "feed_forward_layers"}
     foreign = spec.kind not in ("decoder", *kinds) or head not in (*heads, "contrastive")
     for name in sorted(own - known) if not foreign else ():
         value, usually = (reduce(getattr, name.split("."), table) for table in (spec, Model()))
         if value != usually:
             raise SpecError(
                 f"model.{name}={value!r} would do nothing in a model of kind {spec.kind!r} with attention "
-                f"{spec.attention!r}, position {spec.position!r} and head {head!r}; leave it out, or choose parts with it"
+                f"{spec.attention!r}, position {spec.position!r}, activation {spec.activation!r} and head {head!r}; leave "
+                "it out, or choose parts with it"
             )
 
 

@@ -32,6 +32,7 @@ class Workshop:
             heads=spec.heads,
             context=context,
             feed_forward=spec.feed_forward or 4 * spec.width,
+            feed_forward_layers=spec.feed_forward_layers,
             bias=spec.bias,
             dropout=spec.dropout,
             head_width=spec.head_width,

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 class Sizes:
     """What `Part.build` is given. A part takes what it needs and refuses, with SpecError, what it cannot be.
 
-    `context` is the longest sequence in training, `causal` says whether tokens see only those before them; 0 for
-    `key_value_heads`, `window` and `rank` leaves the choice to the part.
+    `context` is the longest sequence in training, `causal` says whether tokens see only those before them,
+    `feed_forward_layers` how many inner layers of the size `feed_forward` there are; 0 for `key_value_heads`, `window` and
+    `rank` leaves the choice to the part.
     """
 
     width: int
     heads: int
     context: int
     feed_forward: int
+    feed_forward_layers: int = 1
     bias: bool = False
     dropout: float = 0.0
     causal: bool = True

@@ -89,6 +89,17 @@ def to_toml(spec: Spec) -> str:
     return "\n".join(lines) + "\n"
 
 
+def renewed(text: str) -> str:
+    """What `to_toml` would write today for text that it wrote once: fields that have come since stand at their usual values.
+
+    Text that cannot be read any more stays as it is.
+    """
+    try:
+        return to_toml(from_toml(text, "a kept spec"))
+    except SpecError:
+        return text
+
+
 def _with_tables(spec: Spec, tables: Mapping[str, Any]) -> Spec:
     for section, table in tables.items():
         if section == "task":

@@ -8,6 +8,18 @@ from itertools import islice
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 
+# Settings that only some tasks heed.
+OF_TASKS = {
+    "training.label_smoothing": ("next-token", "translate"),
+    "training.loss_on": ("translate",),
+    "training.class_weights": ("classify",),
+    "evaluation.tokens": ("next-token", "masked-token"),
+    "evaluation.stride": ("next-token",),
+    "evaluation.beams": ("translate",),
+    "evaluation.length_penalty": ("translate",),
+    "evaluation.each_word": ("translate",),
+}
+
 
 def check(spec: Spec) -> None:
     """Raise SpecError for the first combination that cannot be."""
@@ -37,24 +49,22 @@ def check(spec: Spec) -> None:
             f"training.lora_rank={training.lora_rank} keeps everything but the head frozen, and training.freeze='gradual' "
             "thaws it; choose one of them"
         )
-    if training.label_smoothing and spec.task not in ("translate", "next-token"):
-        raise SpecError(
-            f"training.label_smoothing={training.label_smoothing:g} is for tasks translate and next-token; this one is "
-            f"{spec.task!r}; leave it out"
-        )
-    if training.class_weights and spec.task != "classify":
-        raise SpecError(f"training.class_weights is for task='classify', and this task is {spec.task!r}; leave it out")
-    if spec.task != "translate":
-        for name, value, usual in (
-            ("training.loss_on", training.loss_on, "target"),
-            ("evaluation.each_word", spec.evaluation.each_word, False),
-            ("evaluation.beams", spec.evaluation.beams, 1),
-            ("evaluation.length_penalty", spec.evaluation.length_penalty, 1.0),
-        ):
-            if value != usual:
-                raise SpecError(f"{name}={value!r} is for task='translate', and this task is {spec.task!r}; leave it out")
+    _refuse_unheeded(spec)
     if spec.evaluation.stride > data.context:
         raise SpecError(
             f"evaluation.stride={spec.evaluation.stride} is more than data.context={data.context}; "
             "a window cannot score more tokens than it holds"
         )
+
+
+def _refuse_unheeded(spec: Spec) -> None:
+    """Raise where something is set that this task does not heed: a person would think that it had done something."""
+    usual = Spec()
+    for name, tasks in OF_TASKS.items():
+        section, _, field = name.partition(".")
+        value = getattr(getattr(spec, section), field)
+        if spec.task not in tasks and value != getattr(getattr(usual, section), field):
+            raise SpecError(
+                f"{name}={value!r} is for {'tasks' if len(tasks) > 1 else 'task'} {' and '.join(tasks)}, and this task is "
+                f"{spec.task!r}; leave it out"
+            )

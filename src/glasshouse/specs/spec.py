@@ -67,6 +67,7 @@ class Model:
     key_value_heads: int = setting(0, "heads of grouped-query's keys and values; 0 means half as many", minimum=0)
     head_width: int = setting(0, "size of a head; 0 means width / heads", minimum=0)
     feed_forward: int = setting(0, "inner size of the feed-forward part; 0 means four times the width", minimum=0)
+    feed_forward_layers: int = setting(1, "inner layers of the feed-forward part, each of that size", minimum=1)
     attention: str = setting("dot-product", "the attention part", family="attention")
     window: int = setting(0, "distance at which a local window ends; 0 means a quarter of the context", minimum=0)
     rank: int = setting(0, "Linformer's keys, Performer's random features; 0 chooses", minimum=0)

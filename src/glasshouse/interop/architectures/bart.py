@@ -89,6 +89,7 @@ BART = Architecture(
         "norm": ("layer",),
         "connection": ("post-norm",),
         "attention": ("dot-product",),
+        "feed_forward_layers": (1,),
         "head_width": (0,),
         "segments": (0,),
         "embedding_norm": (True,),

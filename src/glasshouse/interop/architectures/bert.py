@@ -93,6 +93,7 @@ FIXED: Mapping[str, tuple[Any, ...]] = {
     "norm": ("layer",),
     "connection": ("post-norm",),
     "attention": ("dot-product",),
+    "feed_forward_layers": (1,),
     "head_width": (0,),
     "embedding_norm": (True,),
     "bias": (True,),

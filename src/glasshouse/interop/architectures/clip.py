@@ -98,6 +98,7 @@ CLIP = Architecture(
         "norm": ("layer",),
         "connection": ("pre-norm",),
         "attention": ("dot-product",),
+        "feed_forward_layers": (1,),
         "head_width": (0,),
         "segments": (0,),
         "embedding_norm": (False,),

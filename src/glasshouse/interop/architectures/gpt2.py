@@ -62,6 +62,7 @@ GPT2 = Architecture(
         "norm": ("layer",),
         "connection": ("pre-norm",),
         "attention": ("dot-product",),
+        "feed_forward_layers": (1,),
         "head_width": (0,),
         "segments": (0,),
         "embedding_norm": (False,),

@@ -87,6 +87,7 @@ LLAMA = Architecture(
         "connection": ("pre-norm",),
         # With as many key-value heads as heads the one is the other.
         "attention": ("grouped-query", "dot-product"),
+        "feed_forward_layers": (1,),
         "segments": (0,),
         "embedding_norm": (False,),
         "head.bias": (False,),

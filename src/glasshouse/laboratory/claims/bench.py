@@ -75,7 +75,7 @@ class Bench:
         run = RunFolder(self.folder / folder.checked_name(name))
         # What was asked for is kept apart: a run's own spec also says what its plan chose.
         asked = reading.to_toml(spec)
-        if run.path.is_dir() and run.facts().get("asked", asked) != asked:
+        if run.path.is_dir() and reading.renewed(run.facts().get("asked", asked)) != asked:
             raise RunError(f"{run.path} has another spec than this claim asks for now; delete it to have it done again")
         running.do([Wanted(run, name, spec, drafting.name_of(recipe), {"asked": asked})], self.device, name)
         if (facts := run.facts()).get("status") == "failed":
