@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from glasshouse.specs.errors import GlasshouseError, MissingExtra
 
@@ -68,7 +68,8 @@ def _ask(path: Path, questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return json.loads(done.stdout)
 
 
-def _answer(path: str, questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _answer(path: str, questions: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], Any]:
+    """The answers, and the server that gave them."""
     import xllamacpp
 
     params = xllamacpp.CommonParams()
@@ -92,10 +93,10 @@ def _answer(path: str, questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
         response = connection.getresponse()
         content = response.read()
         if response.status != http.client.OK:
-            raise SystemExit(f"error: {content.decode('utf-8', 'replace')}")
+            _leave(f"error: {content.decode('utf-8', 'replace')}")
         answers.append(json.loads(content))
     connection.close()
-    return answers
+    return answers, server
 
 
 def _serve() -> None:
@@ -103,9 +104,17 @@ def _serve() -> None:
     kept = os.dup(1)
     os.dup2(2, 1)
     request = json.load(sys.stdin)
-    answers = _answer(request["path"], request["questions"])
+    answers, _server = _answer(request["path"], request["questions"])
     with open(kept, "w", encoding="utf-8") as output:
         json.dump(answers, output)
+    _leave()
+
+
+def _leave(error: str = "") -> NoReturn:
+    """End this process as it stands: to take a server down waits for its threads, now and then for ever."""
+    if error:
+        print(error, file=sys.stderr, flush=True)
+    os._exit(1 if error else 0)
 
 
 if __name__ == "__main__":
