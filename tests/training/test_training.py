@@ -1,6 +1,7 @@
 """Training: the loop learns, parts of a batch add up, schedules are as drawn, runs resume exactly, failures are kept."""
 
 import math
+import signal
 from dataclasses import replace
 
 import pytest
@@ -14,7 +15,7 @@ from glasshouse.specs.errors import GlasshouseError, MissingExtra, RunError, Spe
 from glasshouse.specs.spec import Training
 from glasshouse.training import devices, failure, loggers, loop, precision, schedules
 from glasshouse.training import plan as planning
-from glasshouse.training.engine import load_weights
+from glasshouse.training.engine import Engine, load_weights
 from glasshouse.training.job import Job
 
 TINY = (
@@ -364,3 +365,23 @@ def test_an_interrupt_that_a_library_swallows_is_raised_again():
     assert signal.getsignal(signal.SIGINT) is before
     with insisting():
         pass
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_that_a_callback_swallows_while_the_loop_is_prepared_is_obeyed(text, monkeypatch):
+    run = folder.create(tiny(text), "interrupted", "r")
+    plain = Engine.__init__
+
+    class Dropped:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    def swallowing(self, *given):
+        if given[0].training.learning_rate:  # not the plan's trial
+            Dropped()
+        plain(self, *given)
+
+    monkeypatch.setattr(Engine, "__init__", swallowing)
+    with pytest.raises(KeyboardInterrupt):
+        loop.train(run, "cpu")
+    assert not checkpoint.steps(run.checkpoints)

@@ -63,7 +63,8 @@ def _caught() -> Iterator[None]:
 
 @contextmanager
 def insisting() -> Iterator[None]:
-    """Raise KeyboardInterrupt at the end where one came and was lost: a library that is being loaded may swallow it."""
+    """Raise KeyboardInterrupt at the end where one came and was lost: what comes while a library is being loaded, or while
+    a callback of the garbage collector runs, is ignored there."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -64,7 +64,9 @@ def _train(runs: Sequence[RunFolder], device_name: str, together: bool | None) -
                 return False, []
             for each in sets:
                 with devices.threads(each.jobs[0].spec.training.threads):
-                    failed += _Loop(each).go()
+                    with insisting():
+                        prepared = _Loop(each)
+                    failed += prepared.go()
     return bool(waiting), failed
 
 
