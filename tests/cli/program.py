@@ -4,6 +4,7 @@ import io
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -62,9 +63,10 @@ def call(*arguments: str) -> Outcome:
 
 
 def start(*arguments: str | bytes, **options: Any) -> subprocess.Popen[str]:
-    """Start the executable."""
+    """Start the executable, as a person would: SIGINT reaches it, although a shell may have the tests' own ignore it."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen([EXECUTABLE, *arguments], **pipes, **options)
+    heard = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    return subprocess.Popen([EXECUTABLE, *arguments], **pipes, **{"preexec_fn": heard, **options})
 
 
 def finish(process: subprocess.Popen[str], timeout: float = PATIENCE) -> Outcome:
