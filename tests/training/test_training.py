@@ -14,6 +14,7 @@ from glasshouse.specs import recipes
 from glasshouse.specs.errors import GlasshouseError, MissingExtra, RunError, SpecError
 from glasshouse.specs.spec import Training
 from glasshouse.training import devices, failure, loggers, loop, precision, schedules
+from glasshouse.training import engine as engine_module
 from glasshouse.training import plan as planning
 from glasshouse.training.engine import Engine, load_weights
 from glasshouse.training.job import Job
@@ -385,3 +386,21 @@ def test_an_interrupt_that_a_callback_swallows_while_the_loop_is_prepared_is_obe
     with pytest.raises(KeyboardInterrupt):
         loop.train(run, "cpu")
     assert not checkpoint.steps(run.checkpoints)
+
+
+def test_an_optimiser_with_a_plain_rate_follows_the_schedule(text, monkeypatch):
+    class Plain:
+        @staticmethod
+        def build(model, training):
+            return torch.optim.SGD(model.parameters(), lr=training.learning_rate)
+
+    job = Job.of(tiny(text), CPU)
+    find = engine_module.catalogue.find
+    monkeypatch.setattr(
+        engine_module.catalogue, "find", lambda family, *word: Plain if family == "optimiser" else find(family, *word)
+    )
+    engine = job.engine()
+    before = {name: tensor.clone() for name, tensor in engine.model.state_dict().items()}
+    rates = [engine.step(step).learning_rates[0] for step in range(3)]
+    assert engine.optimiser.param_groups[0]["lr"] == rates[-1] != rates[0]
+    assert any(not torch.equal(tensor, before[name]) for name, tensor in engine.model.state_dict().items())

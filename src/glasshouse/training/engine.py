@@ -52,6 +52,8 @@ class Engine:
             self.optimiser.found_inf = torch.zeros((), device=device)
             self.optimiser.grad_scale = None
         self.recorded = capture.Recorded(self._improve, device, spec.training)
+        # An optimiser of another package may hold its rate as a plain number, which a recording would keep for good.
+        self.recorded.wanted &= all(isinstance(group["lr"], Tensor) for group in self.optimiser.param_groups)
 
     @property
     def members(self) -> list["Engine"]:
@@ -67,6 +69,9 @@ class Engine:
         training = self.spec.training
         self.thaw.apply(step)
         learning_rate = schedules.rate(training, step, self.steps)
+        for group in self.optimiser.param_groups:
+            if not isinstance(group["lr"], Tensor):
+                group["lr"] = learning_rate * group.get("pace", 1.0)
         batch = self.batch(step)
         numbers = torch.tensor([step, learning_rate, mean_pace(self._memory, step), self.task.count(batch)])
         if self.recorded.wanted:
@@ -79,7 +84,8 @@ class Engine:
         """The step on the device: (loss, gradient norm)."""
         step, learning_rate, pace, count = numbers
         for group in self.optimiser.param_groups:
-            group["lr"].copy_(learning_rate * group.get("pace", 1.0))
+            if isinstance(group["lr"], Tensor):
+                group["lr"].copy_(learning_rate * group.get("pace", 1.0))
         loss = self._gradients(batch, count)
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.spec.training.clip or float("inf"))
         if self._sound(step, loss, norm):
