@@ -9,12 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.func import grad_and_value, vmap
 
+from glasshouse.tasks import cross_entropy_kernels as kernels
 from glasshouse.tasks.base import IGNORED
 from glasshouse.tasks.cross_entropy import cross_entropy_sum
 
 
 def theirs(logits, targets, smoothing=0.0):
-    return F.cross_entropy(logits.float(), targets, reduction="sum", ignore_index=IGNORED, label_smoothing=smoothing)
+    return F.cross_entropy(
+        logits.to(max(logits.dtype, torch.float32, key=lambda f: f.itemsize)),
+        targets,
+        reduction="sum",
+        ignore_index=IGNORED,
+        label_smoothing=smoothing,
+    )
 
 
 def example(seed: int, *axes: int, words: int = 11, scale: float = 3.0):
@@ -71,6 +78,34 @@ def test_a_sure_prediction_still_has_its_gradient_in_a_coarse_format():
     assert logits.grad.dtype == torch.bfloat16
     exact = torch.tensor([8.0, 0.0, 0.0]).double().softmax(0)[0].item() - 1
     assert logits.grad[0, 0].item() == pytest.approx(exact, rel=0.01)
+
+
+@pytest.mark.skipif(not (torch.cuda.is_available() and kernels.HERE), reason="the kernels need a CUDA device and Triton")
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+@pytest.mark.parametrize("words", [2, 65, 5755])
+@pytest.mark.parametrize("format", [torch.float32, torch.bfloat16])
+def test_the_kernels_give_what_plain_operations_give(words, smoothing, format):
+    logits, targets = (tensor.cuda() for tensor in example(3, 3, 40, words=words))
+    logits, scales = logits.to(format), torch.tensor([0.3, 1.0, 2.0], device="cuda")
+    ours = vmap(grad_and_value(lambda *given: cross_entropy_sum(*given[:2], smoothing) * given[2]))(logits, targets, scales)
+    exact = vmap(grad_and_value(lambda *given: theirs(*given[:2], smoothing) * given[2]))(logits.double(), targets, scales)
+    torch.testing.assert_close(ours[1], exact[1].float(), rtol=1e-5, atol=1e-4)
+    assert ours[0].dtype == format
+    torch.testing.assert_close(ours[0].double(), exact[0], rtol=1e-5 if format is torch.float32 else 1e-2, atol=1e-6)
+    plain = logits[0].clone().requires_grad_()
+    cross_entropy_sum(plain, targets[0], smoothing).mul(0.3).backward()
+    torch.testing.assert_close(plain.grad, ours[0][0])
+
+
+@pytest.mark.skipif(not (torch.cuda.is_available() and kernels.HERE), reason="the kernels need a CUDA device and Triton")
+def test_the_kernels_bear_what_is_not_finite():
+    logits, targets = (tensor.cuda() for tensor in example(4, 5, words=3000))
+    logits[:, 7:2900] = -torch.inf
+    targets[:] = 3
+    assert cross_entropy_sum(logits, targets).item() == pytest.approx(theirs(logits, targets).item(), rel=1e-5)
+    logits[2, 5] = torch.nan
+    assert cross_entropy_sum(logits, targets).isnan()
+    assert cross_entropy_sum(logits[:1], torch.tensor([3000]).cuda()).isnan()
 
 
 def test_nothing_asked_is_nothing_lost():

@@ -35,9 +35,29 @@ def taken(engine, steps: int = STEPS) -> list[list[float]]:
     return [[*step.losses.tolist(), *step.gradient_norms.tolist()] for step in found]
 
 
+def evaluated(job: Job, engine) -> list[dict[str, float]]:
+    """What each member measures on the validation set, several times over, so that answers are recorded and replayed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(capture, "OFTEN", 1)
+        return [member.evaluate(job.prepared.splits["validation"]) for _ in range(3) for member in engine.members]
+
+
+def same(one: list[dict[str, float]], other: list[dict[str, float]]) -> None:
+    for ours, theirs in zip(one, other, strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-4, abs=1e-5)
+
+
 def both_ways(jobs: dict[bool, Job], steps: int = STEPS) -> None:
     engines = {wanted: job.engine() for wanted, job in jobs.items()}
+    before = {wanted: evaluated(jobs[wanted], engine) for wanted, engine in engines.items()}
     losses = {wanted: taken(engine, steps) for wanted, engine in engines.items()}
+    after = {wanted: evaluated(jobs[wanted], engine) for wanted, engine in engines.items()}
+    # Matching texts with pictures asks the model's halves, each by itself, which are not recorded.
+    assert engines[True].answers.replays or jobs[True].spec.task == "match"
+    assert not engines[False].answers.replays
+    same(before[True], before[False])
+    same(after[True], after[False])
+    assert before[True][-1]["loss"] != after[True][-1]["loss"], "a recording kept weights as they were"
     assert engines[True].recorded.replays
     assert not engines[False].recorded.replays
     for one, other in zip(losses[True], losses[False], strict=True):
@@ -86,6 +106,9 @@ def test_replicas_can_be_recorded(changes, text):  # noqa: F811
     assert engines[True].recorded.replays
     for one, other in zip(losses[True], losses[False], strict=True):
         assert one == pytest.approx(other, rel=1e-4)
+    measures = {wanted: evaluated(jobs[wanted], engine) for wanted, engine in engines.items()}
+    assert engines[True].answers.replays
+    same(measures[True], measures[False])
     for name, tensor in engines[True].weights.items():
         torch.testing.assert_close(tensor, engines[False].weights[name], rtol=1e-3, atol=1e-4)
 

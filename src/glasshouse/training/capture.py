@@ -7,12 +7,13 @@ On other devices, and where recording is not wanted, the function is simply call
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from itertools import count
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from glasshouse.specs.spec import Training
 from glasshouse.tasks.base import IGNORED, Batch
@@ -24,6 +25,10 @@ Step = Callable[[Batch, Tensor], Tensor]
 WARM = 2
 # Steps that may be sent ahead of the one that the device is at, so that it never waits for the next batches to be ordered.
 SLOTS = 8
+# Answers of each shape that a model gives before one is recorded, for so many take about as long as recording; and how many
+# shapes are recorded, since each keeps the memory of its answer.
+OFTEN = 16
+SHAPES = 8
 # Texts are padded to a multiple of so many tokens, so that few shapes are met.
 GRAIN = 16
 
@@ -78,6 +83,59 @@ class Recorded:
             slots[next(turns) % SLOTS].send(batch, numbers, fed, fed_numbers)
             graph.replay()
             return taken.clone()
+
+        return replay
+
+
+class Answers:
+    """What a model answers while it is measured, recorded and replayed too. Its weights may change in place meanwhile."""
+
+    def __init__(self, model: nn.Module, device: torch.device, training: Training) -> None:
+        self.model, self.wanted = model, device.type == "cuda" and training.capture and not training.compile
+        self.met: Counter[Hashable] = Counter()
+        self.replays: dict[Hashable, Callable[[list[Tensor]], Tensor]] = {}
+
+    @contextmanager
+    def recorded(self) -> Iterator[None]:
+        """Have the model answer from recordings, within."""
+        if not self.wanted:
+            yield
+            return
+        self.model.forward = self._answer
+        try:
+            yield
+        finally:
+            del self.model.forward
+
+    def _answer(self, *given: Tensor, **named: Tensor) -> Tensor:
+        asked = [*given, *named.values()]
+        modes = torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cuda")
+        key = (modes, *named, *((tensor.shape, tensor.dtype) for tensor in asked))
+        self.met[key] += 1
+        often = self.met[key] > OFTEN and (key in self.replays or len(self.replays) < SHAPES)
+        if torch.is_grad_enabled() or self.model.training or not often:
+            return type(self.model).forward(self.model, *given, **named)
+        if key not in self.replays:
+            self.replays[key] = self._record([tensor.clone() for tensor in asked], [*named])
+        return self.replays[key](asked)
+
+    def _record(self, fed: list[Tensor], names: list[str]) -> Callable[[list[Tensor]], Tensor]:
+        """`fed` is what the recording reads: what has no name, then what has one of these."""
+        places = len(fed) - len(names)
+        named = dict(zip(names, fed[places:], strict=True))
+        graph = torch.cuda.CUDAGraph()
+        # Weights in another format are made within: those that were kept outside would stay as they are now.
+        half = torch.autocast(
+            "cuda", torch.get_autocast_dtype("cuda"), enabled=torch.is_autocast_enabled("cuda"), cache_enabled=False
+        )
+        with half, torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            answer = type(self.model).forward(self.model, *fed[:places], **named)
+
+        def replay(asked: list[Tensor]) -> Tensor:
+            for own, tensor in zip(fed, asked, strict=True):
+                own.copy_(tensor)
+            graph.replay()
+            return answer.clone()
 
         return replay
 

@@ -106,6 +106,7 @@ class Replicas:
         self.first_bad_R = torch.full((len(jobs),), -1.0, device=self.device)
         self._gradients = self._carried()
         self.recorded = capture.Recorded(self._improve, self.device, self.spec.training)
+        self.answers = capture.Answers(self.scratch, self.device, self.spec.training)
 
     @property
     def members(self) -> list["Replica"]:
@@ -207,7 +208,7 @@ class Replica:
         else:
             model = together.scratch
             load_weights(model, self.chosen, "the best checkpoint")
-        with precision.context(self.spec.training.precision, self.device):
+        with together.answers.recorded(), precision.context(self.spec.training.precision, self.device):
             return self.task.evaluate(model, shard, self.spec.evaluation, whole, progress)
 
     def groups(self) -> dict[str, Tensors]:

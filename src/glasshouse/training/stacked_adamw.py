@@ -1,11 +1,13 @@
 """AdamW over stacked weights: one update of many replicas, each with a learning rate and a weight decay of its own.
 
 The kernel is that of torch's fused AdamW, called for each replica's share: it reads and writes every number once, where the
-same formula in plain operations passes over them thirty times. The names of its memory are torch's too, so that a replica
-can go on alone. Everything that changes from step to step is a tensor on the device. Axes: R replicas, S steps.
+same formula in plain operations passes over them thirty times. One replica's share keeps a fraction of a GPU busy, so calls
+run side by side there. The names of its memory are torch's too, so that a replica can go on alone. Everything that changes
+from step to step is a tensor on the device. Axes: R replicas, S steps.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import numpy as np
 import torch
@@ -17,6 +19,8 @@ from glasshouse.training import schedules
 from glasshouse.training.freezing import depths
 
 EPSILON = 1e-8
+# How many replicas' shares are moved at a time on a GPU.
+LANES = 32
 
 
 class StackedAdamW:
@@ -43,6 +47,20 @@ class StackedAdamW:
         self.first = {name: torch.zeros_like(tensor) for name, tensor in weights.items()}
         self.second = {name: torch.zeros_like(tensor) for name, tensor in weights.items()}
         self.taken = torch.zeros((), device=device)
+        self.streams = [torch.cuda.Stream(device) for _ in range(min(LANES, len(specs)))] if device.type == "cuda" else []
+
+    @contextmanager
+    def _lanes(self) -> Iterator[list[AbstractContextManager]]:
+        """Contexts whose work runs side by side, after all that was begun before and before all that follows."""
+        if not self.streams:
+            yield [nullcontext()]
+            return
+        now = torch.cuda.current_stream()
+        for stream in self.streams:
+            stream.wait_stream(now)
+        yield [torch.cuda.stream(stream) for stream in self.streams]
+        for stream in self.streams:
+            now.wait_stream(stream)
 
     @torch.no_grad()
     def step(self, gradients: Tensors, step: Tensor, factor_R: Tensor, frozen_R: Tensor) -> None:
@@ -51,31 +69,34 @@ class StackedAdamW:
         # Not an index, for which the device would be waited for.
         rate_R = self.rates_SR.index_select(0, step.view(1))[0]
         scales, frozen = (1 / factor_R).unbind(), frozen_R.float().unbind()
+        calls = []
         for (decays, pace), names in self.groups.items():
-            rates = (rate_R * pace).unbind()
             moved = {name: gradients[name].contiguous() for name in names}
-            parts = [
-                [tensors[name].unbind() for name in names] for tensors in (self.weights, moved, self.first, self.second)
-            ]
+            stacks = self.weights, moved, self.first, self.second
+            parts = [[tensors[name].unbind() for name in names] for tensors in stacks]
+            calls.append((decays, (rate_R * pace).unbind(), parts))
+        with self._lanes() as lanes:
             for replica, decay in enumerate(self.decays):
-                own, own_gradients, first, second = ([stacked[replica] for stacked in part] for part in parts)
-                torch._fused_adamw_(
-                    own,
-                    own_gradients,
-                    first,
-                    second,
-                    max_exp_avg_sqs=[],
-                    state_steps=[self.taken] * len(names),
-                    lr=rates[replica],
-                    beta1=self.betas[0],
-                    beta2=self.betas[1],
-                    weight_decay=decay if decays else 0.0,
-                    eps=EPSILON,
-                    amsgrad=False,
-                    maximize=False,
-                    grad_scale=scales[replica],
-                    found_inf=frozen[replica],
-                )
+                with lanes[replica % len(lanes)]:
+                    for decays, rates, parts in calls:
+                        own, own_gradients, first, second = ([stacked[replica] for stacked in part] for part in parts)
+                        torch._fused_adamw_(
+                            own,
+                            own_gradients,
+                            first,
+                            second,
+                            max_exp_avg_sqs=[],
+                            state_steps=[self.taken] * len(own),
+                            lr=rates[replica],
+                            beta1=self.betas[0],
+                            beta2=self.betas[1],
+                            weight_decay=decay if decays else 0.0,
+                            eps=EPSILON,
+                            amsgrad=False,
+                            maximize=False,
+                            grad_scale=scales[replica],
+                            found_inf=frozen[replica],
+                        )
 
     def rates(self, step: int) -> tuple[float, ...]:
         """Each replica's learning rate at a step."""
