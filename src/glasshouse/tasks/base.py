@@ -28,6 +28,8 @@ class Task(ABC):
     # What each document must have besides its text, and tokens that a tokenizer trained for this must have.
     columns: ClassVar[tuple[str, ...]] = ()
     specials: ClassVar[tuple[str, ...]] = ()
+    # Whether the loss can be had without writing out what the model answers, where `projection` allows.
+    projects: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod

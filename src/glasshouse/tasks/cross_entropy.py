@@ -50,10 +50,8 @@ class _Sum(torch.autograd.Function):
         return _Gradient.apply(*context.saved_tensors, gradient, context.smoothing), None, None
 
     @staticmethod
-    def vmap(
-        info: Any, axes: tuple[int | None, ...], logits: Tensor, targets: Tensor, smoothing: float
-    ) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
-        return _Sum.apply(*_in_front(info, axes, logits, targets), smoothing), (0, 0)
+    def vmap(info: Any, axes: tuple[int | None, ...], *inputs: Any) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
+        return _Sum.apply(*in_front(info, axes, *inputs)), (0, 0)
 
 
 class _Gradient(torch.autograd.Function):
@@ -84,7 +82,7 @@ class _Gradient(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, axes: tuple[int | None, ...], *inputs: Any) -> tuple[Tensor, int]:
-        return _Gradient.apply(*_in_front(info, axes, *inputs[:-1]), inputs[-1]), 0
+        return _Gradient.apply(*in_front(info, axes, *inputs)), 0
 
 
 def _kept(targets: Tensor) -> tuple[Tensor, Tensor]:
@@ -93,9 +91,13 @@ def _kept(targets: Tensor) -> tuple[Tensor, Tensor]:
     return kept, torch.where(kept, targets, 0)
 
 
-def _in_front(info: Any, axes: tuple[int | None, ...], *tensors: Tensor) -> list[Tensor]:
-    """The tensors with the axis of the replicas first."""
+def in_front(info: Any, axes: tuple[int | None, ...], *inputs: Any) -> list[Any]:
+    """The inputs, those that are tensors with the axis of the replicas first."""
     return [
-        tensor.expand(info.batch_size, *tensor.shape) if axis is None else tensor.movedim(axis, 0)
-        for tensor, axis in zip(tensors, axes, strict=False)
+        given
+        if not isinstance(given, Tensor)
+        else given.expand(info.batch_size, *given.shape)
+        if axis is None
+        else given.movedim(axis, 0)
+        for given, axis in zip(inputs, axes, strict=True)
     ]

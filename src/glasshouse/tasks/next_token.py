@@ -20,13 +20,15 @@ from glasshouse.models.encoder_decoder import EncoderDecoder
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import Evaluation, Model, Spec
-from glasshouse.tasks import windows
+from glasshouse.tasks import projection, windows
 from glasshouse.tasks.base import Batch, Forward, Task
 from glasshouse.tasks.cross_entropy import cross_entropy_sum
 
 
 class NextToken(Task):
     """Cross-entropy of each next token; with label smoothing in training, without it in every evaluation."""
+
+    projects = True
 
     def __init__(self, context: int, smoothing: float = 0.0) -> None:
         self.context, self.smoothing = context, smoothing
@@ -61,8 +63,10 @@ class NextToken(Task):
         return torch.full((len(batches["targets"]),), batches["targets"][0].numel())
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
-        logits = model(batch["inputs"])
         targets = batch["targets"].flatten()
+        if projection.usable(model):
+            return projection.loss_sum(model, batch["inputs"], targets, self.smoothing)
+        logits = model(batch["inputs"])
         return cross_entropy_sum(logits.flatten(0, 1), targets, self.smoothing)
 
     def tokens(self, batch: int) -> int:

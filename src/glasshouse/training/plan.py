@@ -19,6 +19,7 @@ from glasshouse.models import counts
 from glasshouse.pages.text import size
 from glasshouse.records import machine
 from glasshouse.specs.errors import SpecError
+from glasshouse.tasks import projection
 from glasshouse.training import devices, lora, precision, replicas
 from glasshouse.training.engine import Engine
 from glasshouse.training.freezing import Thaw, trained_parameters
@@ -159,11 +160,15 @@ def memory(job: Job, chosen: str, plain: bool = False) -> dict[str, int]:
             job.task.loss_sum(model, batch)
     parameters, trained = counts.parameters(model) * 4, trained_parameters(model) * 4
     logits = job.task.answers(rows, job.prepared.tokenizer.vocabulary) * 4
+    held = sum(saved.values())
+    if job.task.projects and projection.foreseen(model, chosen, job.device):
+        # Neither the logits, of two bytes each there, nor their gradient are ever written out.
+        held, logits = held - logits // 2, 0
     return {
         "weights": parameters,
         "gradients": trained,
         "optimiser": 2 * trained,
-        "activations": sum(saved.values()),
+        "activations": held,
         # The loss's backward pass forms the logits' gradient beside the saved log-probabilities.
         "loss gradient": logits,
     }

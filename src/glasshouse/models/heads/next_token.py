@@ -26,7 +26,11 @@ class NextTokenHead(Head):
         return cls(shape.width, shape.vocabulary, shape.tied, shape.settings.bias)
 
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
-        return F.linear(features_BTD, embedding_VD if self.weight is None else self.weight, self.bias)
+        return F.linear(features_BTD, self.matrix(embedding_VD), self.bias)
+
+    def matrix(self, embedding_VD: Tensor) -> Tensor:
+        """W: the head's own, or the embedding."""
+        return embedding_VD if self.weight is None else self.weight
 
     def flops(self, tokens: int) -> int:
         return 2 * tokens * self.width * self.vocabulary
