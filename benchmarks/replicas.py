@@ -63,13 +63,13 @@ def rows(job: Job, counts: list[int], precisions: list[str]) -> Iterator[tuple[s
             yield measured(what, name, jobs_of(job, 1, precision=name, capture=capture))
 
 
-def measured(what: str, name: str, jobs: list[Job]) -> tuple[str, str, int, float, int]:
+def measured(what: str, name: str, jobs: list[Job], steps: int = 0) -> tuple[str, str, int, float, int]:
     device = jobs[0].device
     if device.type == "cuda":
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
     engine = jobs[0].engine() if len(jobs) == 1 else Replicas(jobs)
-    seconds = step_seconds(engine, 40 if len(jobs) <= 32 else 10)
+    seconds = step_seconds(engine, steps or (40 if len(jobs) <= 32 else 10))
     used = torch.cuda.max_memory_allocated() if device.type == "cuda" else 0
     return what, name, len(jobs), seconds, used
 
@@ -88,7 +88,7 @@ def main() -> None:
     if options.fill:
         for name in needed:
             count = grouping.room(jobs_of(job, 1, precision=name)[0])
-            _, _, _, seconds, used = measured("fill", name, jobs_of(job, count, precision=name))
+            _, _, _, seconds, used = measured("fill", name, jobs_of(job, count, precision=name), steps=1)
             console.print(
                 f"{name}: {count} replicas are predicted to need {count * needed[name] / 1e9:.1f} GB; they needed "
                 f"{used / 1e9:.1f} GB and {seconds / count * 1e3:.4f} ms a step and replica"

@@ -58,7 +58,7 @@ class NMTLossPlots(Claim):
             scope=nmt.scope(home, comparison),
             rows=tuple(rows),
             pictures=tuple(PICTURES),
-            notes=(f"the study is that of the claim nmt: {home.folder / comparison.name}", *nmt.NOTES),
+            notes=(f"the study is that of the claim nmt: {home.folder.name}/{comparison.name}", *nmt.NOTES),
         )
 
 
