@@ -4,6 +4,9 @@ Triton comes with torch for CUDA. Where it is missing `cross_entropy` does the s
 the logits about twice as often. A row is one prediction: V logits in a stretch of memory, one program's work.
 """
 
+import warnings
+from collections.abc import Callable
+from functools import cache
 from importlib.util import find_spec
 
 import torch
@@ -86,9 +89,29 @@ if HERE:
             tl.store(found + row * size + column, slope.to(found.dtype.element_ty), mask=column < size)
 
 
+def built(kernels: Callable[[], object]) -> bool:
+    """Whether kernels can be built here, by calling them: Triton needs a C compiler and Python's headers besides itself."""
+    if not (HERE and torch.cuda.is_available()):
+        return False
+    try:
+        kernels()
+    except Exception as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        warnings.warn(
+            f"Triton cannot build kernels, so plain operations are used, which take longer: {reason}", stacklevel=2
+        )
+        return False
+    return True
+
+
+@cache
+def _work() -> bool:
+    return built(lambda: value(torch.zeros(1, 2, device="cuda"), torch.zeros(1, dtype=torch.int64, device="cuda"), 0.0))
+
+
 def usable(logits: Tensor) -> bool:
     """Whether the kernels can be had for a tensor. A compiler writes its own."""
-    return HERE and logits.is_cuda and not torch.compiler.is_compiling()
+    return logits.is_cuda and not torch.compiler.is_compiling() and _work()
 
 
 def _block(size: int) -> int:

@@ -7,6 +7,7 @@ float32 products take longer, and the logits are worth keeping (`cross_entropy`)
 Axes: N predictions, D width, V vocabulary; before them replicas, or nothing.
 """
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.tasks import projection_kernels as kernels
 from glasshouse.tasks.base import Forward
 from glasshouse.tasks.cross_entropy import in_front
+from glasshouse.tasks.cross_entropy_kernels import built
 
 # Features whose tiles fit into a processor's fast memory; a wider model spends its time elsewhere anyway.
 WIDEST = 128
@@ -24,8 +26,22 @@ WIDEST = 128
 def foreseen(model: Forward, precision: str, device: torch.device) -> bool:
     """Whether the loss of this model can be had so in a format, on a device."""
     head = getattr(model, "head", None)
-    narrow = isinstance(head, NextTokenHead) and head.width <= WIDEST
-    return kernels.HERE and device.type == "cuda" and precision == "bf16" and narrow
+    if not isinstance(head, NextTokenHead) or head.width > WIDEST:
+        return False
+    return device.type == "cuda" and precision == "bf16" and _work(head.width)
+
+
+@cache
+def _work(width: int) -> bool:
+    """Whether there are kernels for such features: wide ones may be too much for a processor's fast memory."""
+
+    def kernels_of_each_kind() -> None:
+        features, matrix = (torch.zeros(1, 300, width, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+        targets = torch.zeros(1, 300, device="cuda", dtype=torch.int64)
+        _, logarithms = kernels.value(features, matrix, None, targets, 0.0)
+        kernels.slopes(features, matrix, None, targets, logarithms, torch.ones(1, device="cuda"), 0.0)
+
+    return built(kernels_of_each_kind)
 
 
 def usable(model: Forward) -> bool:

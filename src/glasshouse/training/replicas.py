@@ -22,6 +22,7 @@ from glasshouse.data.shards import Shard
 from glasshouse.parts.attention.base import Attention
 from glasshouse.records.checkpoint import Checkpoint, Tensors
 from glasshouse.specs.spec import Spec
+from glasshouse.tasks import projection
 from glasshouse.tasks.base import Batch, Task
 from glasshouse.training import capture, precision
 from glasshouse.training.engine import Taken, latch, load_weights, mean_pace, remember
@@ -104,6 +105,8 @@ class Replicas:
         self.average = {name: tensor.clone() for name, tensor in self.everything()} if self.spec.training.average else None
         # Of each replica the first step whose loss or gradient was not finite. It takes no step from then on.
         self.first_bad_R = torch.full((len(jobs),), -1.0, device=self.device)
+        # The kernels that a step may use are tried before `vmap` is about, within which they cannot be.
+        projection.foreseen(self.scratch, self.spec.training.precision, self.device)
         self._gradients = self._carried()
         self.recorded = capture.Recorded(self._improve, self.device, self.spec.training)
         self.answers = capture.Answers(self.scratch, self.device, self.spec.training)
