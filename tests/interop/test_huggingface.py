@@ -389,7 +389,7 @@ LLAMA_SCALING = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "
         ("GPT2LMHeadModel", {"add_cross_attention": True}, "add_cross_attention=True"),
         ("GPT2LMHeadModel", {"activation_function": "silu"}, "activation_function='silu'.*supported: gelu_new"),
         ("GPT2LMHeadModel", {"n_embd": "wide"}, "n_embd='wide' is not a whole number"),
-        ("GPT2LMHeadModel", {"n_layer": 0}, "n_layer=0 is below 1"),
+        ("GPT2LMHeadModel", {"n_layer": 0}, "model.layers=0 leaves a model of kind 'decoder' nothing"),
         ("GPT2LMHeadModel", {"n_layer": 10**9}, "has 1000000000 layers by its config.json, and only 50 tensors"),
         ("GPT2LMHeadModel", {"n_embd": 10**30}, "has .* numbers in its embedding by its config.json, and only"),
         ("GPT2LMHeadModel", {"n_inner": 10**30}, "cannot be built in the sizes of its config.json"),

@@ -83,6 +83,7 @@ _BOTH: dict[str, tuple[Any, ...]] = {
     "kind": ("decoder",),
     "connection": ("pre-norm",),
     "feed_forward_layers": (1,),
+    "ngrams": (1,),
     "segments": (0,),
     "embedding_norm": (False,),
     "head.kind": ("", "next-token"),

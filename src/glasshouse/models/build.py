@@ -25,7 +25,11 @@ def check(spec: Model, context: int) -> nn.Module:
     without numbers."""
     _refuse_idle(spec)
     with torch.device("meta"):
-        return assemble(replace(spec, layers=1, encoder_layers=min(spec.encoder_layers, 1)), vocabulary=2, context=context)
+        return assemble(
+            replace(spec, layers=min(spec.layers, 1), encoder_layers=min(spec.encoder_layers, 1)),
+            vocabulary=2,
+            context=context,
+        )
 
 
 def _refuse_idle(spec: Model) -> None:
@@ -33,7 +37,7 @@ def _refuse_idle(spec: Model) -> None:
     heads = {"classifier": "classes hidden norm pooling", "pooled": "pooling", "next-token": "bias", "masked-token": "bias"}
     kinds = {
         "recurrent": {"cell", "bidirectional"},
-        "encoder": {"causal", "segments"},
+        "encoder": {"causal", "segments", "ngrams", *(("ngram_buckets",) if spec.ngrams > 1 else ())},
         "dual-encoder": {"causal", "head.pooling", "head.width", *(f"image.{name}" for name in settings.fields(Image))},
         "encoder-decoder": {"encoder_layers"},
     }
@@ -46,7 +50,7 @@ def _refuse_idle(spec: Model) -> None:
         known |= set(getattr(catalogue.find("feed_forward", spec.activation), "reads", ()))
     # Fields of one kind, head or part; the others are every model's. What another package adds may read any of them.
     own = set().union(*kinds.values(), *({f"head.{name}" for name in words.split()} for words in heads.values()))
-    own |= {"window", "rank", "rotary_base", "feed_forward_layers"}
+    own |= {"window", "rank", "rotary_base", "feed_forward_layers", "ngram_buckets"}
     foreign = spec.kind not in ("decoder", *kinds) or head not in (*heads, "contrastive")
     for name in sorted(own - known) if not foreign else ():
         value, usually = (reduce(getattr, name.split("."), table) for table in (spec, Model()))

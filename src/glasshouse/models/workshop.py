@@ -10,6 +10,7 @@ from glasshouse.parts.attention.cross import CrossAttention
 from glasshouse.parts.block import Block
 from glasshouse.parts.cross_block import CrossBlock
 from glasshouse.parts.laws import demand
+from glasshouse.parts.ngrams import NgramEmbedding
 from glasshouse.parts.positions.base import NoPosition
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs import catalogue
@@ -104,7 +105,10 @@ class Workshop:
         return [self.cross_block() for _ in range(count)]
 
     def embedding(self, vocabulary: int) -> nn.Embedding:
-        return nn.Embedding(vocabulary, self.spec.width)
+        spec = self.spec
+        if spec.ngrams > 1:
+            return NgramEmbedding(vocabulary, spec.width, spec.ngrams, spec.ngram_buckets)
+        return nn.Embedding(vocabulary, spec.width)
 
     def around(self) -> dict[str, Any]:
         """What stands around a tower's blocks, by the names that a tower gives it."""

@@ -35,6 +35,11 @@ def check(spec: Spec) -> None:
         fitting = list(islice((str(n) for n in range(1, model.width + 1) if model.width % n == 0), 7))
         some = ", ".join(fitting[:6]) + (", ..." if len(fitting) > 6 else "")
         raise SpecError(f"model.heads={model.heads} does not divide model.width={model.width}; choose {some}")
+    if not model.layers and model.kind != "encoder":
+        raise SpecError(
+            f"model.layers=0 leaves a model of kind {model.kind!r} nothing to compute with; give it a block, or choose "
+            "model.kind=encoder, which is a bag of its tokens then"
+        )
     # Neither text nor steps: the spec of a model that was imported and not trained here.
     if bool(training.steps) == bool(training.epochs) and (data.source or data.files):
         given = f"training.steps={training.steps} and training.epochs={training.epochs:g}"

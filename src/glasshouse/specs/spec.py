@@ -61,7 +61,7 @@ class Model:
 
     kind: str = setting("decoder", "the model", family="model")
     width: int = setting(128, "size of the residual stream", minimum=1)
-    layers: int = setting(4, "number of blocks", minimum=1)
+    layers: int = setting(4, "number of blocks; an encoder may have none", minimum=0)
     encoder_layers: int = setting(0, "blocks of an encoder-decoder's encoder; 0 means as many as layers", minimum=0)
     heads: int = setting(4, "attention heads of a block; must divide the width", minimum=1)
     key_value_heads: int = setting(0, "heads of grouped-query's keys and values; 0 means half as many", minimum=0)
@@ -82,6 +82,8 @@ class Model:
     causal: bool = setting(False, "an encoder's tokens see only those before them")
     segments: int = setting(0, "kinds of segment that a token may belong to (BERT's token types)", minimum=0)
     embedding_norm: bool = setting(False, "normalise embeddings before the first block")
+    ngrams: int = setting(1, "an encoder's embeddings are of runs of up to so many tokens", minimum=1)
+    ngram_buckets: int = setting(16384, "vectors that these runs share by their hash", minimum=1)
     tied: bool = setting(True, "use the token embedding as the output matrix too")
     bias: bool = setting(False, "biases in linear layers and layer norm")
     dropout: float = setting(0.0, "share of activations dropped in training", minimum=0, maximum=0.95)

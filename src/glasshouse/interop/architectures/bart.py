@@ -90,6 +90,7 @@ BART = Architecture(
         "connection": ("post-norm",),
         "attention": ("dot-product",),
         "feed_forward_layers": (1,),
+        "ngrams": (1,),
         "head_width": (0,),
         "segments": (0,),
         "embedding_norm": (True,),

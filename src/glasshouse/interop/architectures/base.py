@@ -21,12 +21,13 @@ TOKENS = ("bos", "eos", "pad", "decoder_start", "forced_bos", "forced_eos")
 
 # Fields of ours that do nothing in a model of these parts.
 NO_RECURRENCE = frozenset({"cell", "bidirectional"})
+NO_RUNS = frozenset({"ngram_buckets"})
 NO_IMAGE = frozenset(
     f"image.{name}" for name in ["size", "channels", "patch", "width", "layers", "heads", "feed_forward", "norm"]
 )
 NO_CLASSES = frozenset({"head.classes", "head.hidden", "head.norm"})
 # Without another attention than dot products, rotary positions or weights to be drawn.
-PLAIN_PARTS = NO_RECURRENCE | NO_CLASSES | {"window", "rank", "rotary_base", "key_value_heads", "initialisation"}
+PLAIN_PARTS = NO_RECURRENCE | NO_RUNS | NO_CLASSES | {"window", "rank", "rotary_base", "key_value_heads", "initialisation"}
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,7 @@ FIXED: Mapping[str, tuple[Any, ...]] = {
     "connection": ("post-norm",),
     "attention": ("dot-product",),
     "feed_forward_layers": (1,),
+    "ngrams": (1,),
     "head_width": (0,),
     "embedding_norm": (True,),
     "bias": (True,),

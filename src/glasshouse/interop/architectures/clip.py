@@ -3,7 +3,7 @@
 A text's vector is that of its end mark. Here it is the last token's, so the lengths that our model is given end there.
 """
 
-from glasshouse.interop.architectures.base import NO_CLASSES, NO_RECURRENCE, Architecture
+from glasshouse.interop.architectures.base import NO_CLASSES, NO_RECURRENCE, NO_RUNS, Architecture
 from glasshouse.interop.architectures.rows import attention, pair
 from glasshouse.interop.architectures.settings import (
     ACTIVATIONS,
@@ -99,6 +99,7 @@ CLIP = Architecture(
         "connection": ("pre-norm",),
         "attention": ("dot-product",),
         "feed_forward_layers": (1,),
+        "ngrams": (1,),
         "head_width": (0,),
         "segments": (0,),
         "embedding_norm": (False,),
@@ -107,6 +108,7 @@ CLIP = Architecture(
     },
     zeros={"bias": True},
     unused=NO_RECURRENCE
+    | NO_RUNS
     | NO_CLASSES
     | {"encoder_layers", "key_value_heads", "window", "rank", "rotary_base", "initialisation", "tied", "head.bias"},
     weights=weights,

@@ -63,6 +63,7 @@ GPT2 = Architecture(
         "connection": ("pre-norm",),
         "attention": ("dot-product",),
         "feed_forward_layers": (1,),
+        "ngrams": (1,),
         "head_width": (0,),
         "segments": (0,),
         "embedding_norm": (False,),
