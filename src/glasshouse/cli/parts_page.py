@@ -18,8 +18,9 @@ Relative attention is dot-product attention (or any whose scores take a bias) wi
 Every feed-forward part that is not gated may have several inner layers, all of the size `model.feed_forward`, with its
 activation after each: `model.feed_forward_layers=2`. A gated one (`swiglu`) has one.
 
-An encoder's embeddings can be of runs of tokens too (`model.ngrams=2` for pairs, hashed into `model.ngram_buckets` vectors), and it can
-do without blocks (`model.layers=0`): then it is a bag of words and pairs of words, as in fastText, and what a Transformer must beat.
+An encoder's embeddings can be of runs of tokens too (`model.ngrams=2` for pairs, hashed into `model.ngram_buckets` vectors),
+and it can do without blocks (`model.layers=0`): then it is a bag of words and pairs of words, as in fastText, and what a
+Transformer must beat.
 
 Axes and sizes: n sequence length, h (or D) width, H heads, E head width, B batch.
 """
