@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.pages import figures
+from glasshouse.pages import figures, lines
 from glasshouse.pages.content import AttentionMap, Curve
 from glasshouse.specs.errors import GlasshouseError
 
@@ -32,3 +32,17 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
         figures.curves((), tmp_path / "loss.pdf")
     with pytest.raises(GlasshouseError, match="above zero"):
         figures.curves((Curve("change", [1, 2], [-1, 1]),), tmp_path / "change.svg", log=True)
+
+
+def test_a_line_goes_from_setting_to_setting_in_their_order(tmp_path: Path) -> None:
+    spans = {1.0: (3.0, 2.0, 4.0), 2.0: (1.0, 0.5, 1.5), 4.0: (2.0, 1.0, 3.0)}
+    lines.draw({"": spans}, tmp_path / "one.svg", "size", "loss")
+    lines.draw({"": {setting: spans[setting] for setting in (4.0, 1.0, 2.0)}}, tmp_path / "other.svg", "size", "loss")
+    assert (tmp_path / "one.svg").read_text() == (tmp_path / "other.svg").read_text()
+
+
+def test_a_logarithmic_scale_writes_its_numbers_out(tmp_path: Path) -> None:
+    figures.curves((Curve("perplexity", [1, 2, 3], [15000.0, 300.0, 60.0]),), tmp_path / "perplexity.svg", log=True)
+    written = (tmp_path / "perplexity.svg").read_text()
+    assert "10,000" in written
+    assert ">100<" in written

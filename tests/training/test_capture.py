@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from glasshouse import workbench
 from glasshouse.records.folder import create
@@ -196,3 +197,22 @@ def test_an_engine_that_is_dropped_gives_its_memory_back_at_once(device, text): 
         kept = weakref.ref(engine)
         del engine
         assert kept() is None
+
+
+class Asked(torch.nn.Linear):
+    """A model of another package, whose task says nothing of lengths."""
+
+    def forward(self, x, lengths=None):
+        return F.linear(x, self.weight)
+
+
+def test_what_is_no_tensor_is_answered_plainly():
+    model = Asked(3, 2).eval()
+    answers = capture.Answers(model, torch.device("cpu"), workbench.spec_of("demo-lm").training)
+    answers.wanted = True
+    x = torch.randn(4, 3)
+    with torch.inference_mode(), answers.recorded():
+        for _ in range(2 * capture.OFTEN):
+            torch.testing.assert_close(model(x, lengths=None), F.linear(x, model.weight))
+    assert not answers.replays
+    assert "forward" not in vars(model)

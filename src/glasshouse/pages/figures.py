@@ -41,11 +41,21 @@ def curves(curves: tuple[Curve, ...], path: str | Path, log: bool = False) -> No
         )
     panel.set_xlabel("step", color=SOFT)
     if log:
-        panel.set_yscale("log")
+        logarithmic(panel)
     plain(panel)
     if curves:
         panel.legend(frameon=False, labelcolor=INK)
     write(figure, path)
+
+
+def logarithmic(panel: Axes) -> None:
+    """A logarithmic scale upwards, with numbers written out at 1, 2 and 5 of each decade."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    panel.set_yscale("log")
+    panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panel.yaxis.set_minor_locator(NullLocator())
+    panel.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
 
 
 def attention(map: AttentionMap, path: str | Path) -> None:

@@ -28,7 +28,8 @@ def draw(
     panel = figure.add_subplot()
     settings = sorted({setting for row in series.values() for setting in row})
     colours = list(charts.FALLBACK_COLOURS.values())
-    for number, (name, row) in enumerate(series.items()):
+    for number, (name, unordered) in enumerate(series.items()):
+        row = dict(sorted(unordered.items()))
         means, lows, highs = zip(*row.values(), strict=True)
         panel.errorbar(
             [settings.index(setting) for setting in row],
@@ -58,14 +59,9 @@ def draw(
 
 def _scale(panel: Axes, means: list[float]) -> None:
     """A logarithmic scale where the means need one, and no more room than they do."""
-    from matplotlib.ticker import LogLocator, NullLocator
-
     if not means or min(means) <= 0:
         return
     if max(means) / min(means) > WIDE:
-        panel.set_yscale("log")
-        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        panel.yaxis.set_minor_locator(NullLocator())
-        panel.yaxis.set_major_formatter(lambda value, _: f"{value:,.4g}")
+        figures.logarithmic(panel)
     low, high = panel.get_ylim()
     panel.set_ylim(max(low, min(means) / ROOM), min(high, max(means) * ROOM))

@@ -93,11 +93,10 @@ def _kept(targets: Tensor) -> tuple[Tensor, Tensor]:
 
 def in_front(info: Any, axes: tuple[int | None, ...], *inputs: Any) -> list[Any]:
     """The inputs, those that are tensors with the axis of the replicas first."""
-    return [
-        given
-        if not isinstance(given, Tensor)
-        else given.expand(info.batch_size, *given.shape)
-        if axis is None
-        else given.movedim(axis, 0)
-        for given, axis in zip(inputs, axes, strict=True)
-    ]
+
+    def moved(given: Any, axis: int | None) -> Any:
+        if not isinstance(given, Tensor):
+            return given
+        return given.expand(info.batch_size, *given.shape) if axis is None else given.movedim(axis, 0)
+
+    return [moved(given, axis) for given, axis in zip(inputs, axes, strict=True)]

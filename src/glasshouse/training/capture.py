@@ -109,11 +109,14 @@ class Answers:
 
     def _answer(self, *given: Tensor, **named: Tensor) -> Tensor:
         asked = [*given, *named.values()]
+        # Another package's task may give what is no tensor, which a recording would keep as it is now.
+        if torch.is_grad_enabled() or self.model.training or not all(isinstance(each, Tensor) for each in asked):
+            return type(self.model).forward(self.model, *given, **named)
         modes = torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cuda")
         key = (modes, *named, *((tensor.shape, tensor.dtype) for tensor in asked))
         self.met[key] += 1
         often = self.met[key] > OFTEN and (key in self.replays or len(self.replays) < SHAPES)
-        if torch.is_grad_enabled() or self.model.training or not often:
+        if not often:
             return type(self.model).forward(self.model, *given, **named)
         if key not in self.replays:
             self.replays[key] = self._record([tensor.clone() for tensor in asked], [*named])

@@ -54,7 +54,8 @@ class GPTWikiText(Claim):
         bits = [outcome["test"]["bits_per_byte"] for outcome in outcomes]
         differences = {name: np.subtract(written["written"][name], written["real"][name]) for name in passages.SHARES}
         for name, curves in pictures(runs[0].metrics).items():
-            figures.curves(curves, bench.folder / name)
+            # Perplexities fall by a factor of hundreds in the first steps, and all that matters comes after.
+            figures.curves(curves, bench.folder / name, log=name == "perplexity.svg")
         rows = [
             *(Row(f"test bits per byte, {ORDERS[order]}", "", f"{counted[str(order)]:.3f}") for order in ORDERS),
             Row("test bits per byte, GPT", "", rules.shown(bits)),

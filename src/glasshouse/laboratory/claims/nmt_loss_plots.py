@@ -96,7 +96,7 @@ def draw(path: Path, panels: Mapping[str, Mapping[str, Curves]]) -> None:
             mean = mean_curve(curves)
             panel.plot(list(mean), list(mean.values()), color=colour, linewidth=1.9, label=label)
         panel.set_title(title, loc="left", fontsize=10, color=figures.SOFT)
-        panel.set_yscale("log")
+        figures.logarithmic(panel)
         panel.set_xlabel("step", color=figures.SOFT)
         figures.plain(panel)
         panel.legend(frameon=False, labelcolor=figures.INK, title="validation loss", fontsize=9, title_fontsize=9)
