@@ -6,7 +6,7 @@ replayed from a recorded graph, before and after all else.
 
     python benchmarks/replicas.py                       # everything; about two minutes on an H200
     python benchmarks/replicas.py --replicas 8,32 --precision bf16
-    python benchmarks/replicas.py --fill training.batch=256     # as many replicas as are predicted to fit: do they?
+    python benchmarks/replicas.py --fill training.batch=256     # as many replicas as are said to fit: do they?
 """
 
 import argparse
@@ -26,6 +26,7 @@ from glasshouse.training.job import Job
 from glasshouse.training.replicas import Replicas
 
 WARM, ROUNDS = 6, 5
+MANY = 10_000  # more replicas than fit
 
 
 def jobs_of(job: Job, count: int, **training: object) -> list[Job]:
@@ -79,7 +80,7 @@ def main() -> None:
     parser.add_argument("--replicas", default="8,32,128,512", help="how many, in turn")
     parser.add_argument("--precision", default="fp32,bf16")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--fill", action="store_true", help="take steps with as many replicas as are predicted to fit")
+    parser.add_argument("--fill", action="store_true", help="take steps with as many replicas as are said to fit")
     parser.add_argument("overrides", nargs="*", help="changes to the recipe")
     options = parser.parse_args()
     console = Console(width=110)
@@ -87,10 +88,10 @@ def main() -> None:
     needed = {name: grouping.needed(jobs_of(job, 1, precision=name)[0]) for name in options.precision.split(",")}
     if options.fill:
         for name in needed:
-            count = grouping.room(jobs_of(job, 1, precision=name)[0])
+            count, _ = grouping.size(jobs_of(job, MANY, precision=name), True)
             _, _, _, seconds, used = measured("fill", name, jobs_of(job, count, precision=name), steps=1)
             console.print(
-                f"{name}: {count} replicas are predicted to need {count * needed[name] / 1e9:.1f} GB; they needed "
+                f"{name}: {count} replicas, for which shapes predict {count * needed[name] / 1e9:.1f} GB; they needed "
                 f"{used / 1e9:.1f} GB and {seconds / count * 1e3:.4f} ms a step and replica"
             )
         return

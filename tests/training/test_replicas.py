@@ -45,8 +45,8 @@ def varied(spec: Spec, seed: int, **training: float) -> Spec:
     return replace(spec, training=replace(spec.training, seed=seed, **training))
 
 
-def jobs_of(spec: Spec, count: int = 3) -> list[Job]:
-    job = Job.of(spec, CPU)
+def jobs_of(spec: Spec, count: int = 3, device: str = "cpu") -> list[Job]:
+    job = Job.of(spec, torch.device(device))
     return [replace(job, spec=varied(job.spec, seed)) for seed in range(count)]
 
 
@@ -304,6 +304,25 @@ def test_what_cannot_be_carried_is_trained_one_after_another(text):
     count, why = grouping.size(jobs_of(spec_of(text)), None)
     assert count in (1, 3)
     assert "ms" in why
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_as_many_replicas_as_are_said_to_fit_do(text, precision, monkeypatch):
+    """On a device that has room for few, as on one that has room for many."""
+    spec = spec_of(text, f"training.precision={precision}", "training.batch=512", "model.width=64")
+    [job] = jobs_of(spec, 1, "cuda")
+    there = 20 * grouping.needed(job)
+    monkeypatch.setattr(grouping.plan, "memory_there", lambda device: there)
+    count, why = grouping.size(jobs_of(spec, 40, "cuda"), True)
+    assert 1 <= count <= 16
+    assert not why
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    replicas = Replicas(jobs_of(spec, count, "cuda"))
+    for step in range(4):
+        replicas.step(step)
+    assert torch.cuda.max_memory_allocated() - before < there
 
 
 def test_the_optimiser_forgets_nothing_of_a_frozen_encoder(text):

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+import torch
+
 from glasshouse.specs.errors import SpecError
-from glasshouse.training import devices, plan, replicas
+from glasshouse.training import devices, peak, plan, replicas
 from glasshouse.training.job import Job
 from glasshouse.training.replicas import Replicas
 
@@ -11,6 +13,7 @@ from glasshouse.training.replicas import Replicas
 TRIED = 8
 # Share of a device's memory that replicas may be predicted to need.
 FILL = 0.8
+CANNOT = "these runs cannot be replicas: {}; train them one after another (replicas off)"
 
 
 def size(jobs: Sequence[Job], together: bool | None) -> tuple[int, str]:
@@ -19,24 +22,44 @@ def size(jobs: Sequence[Job], together: bool | None) -> tuple[int, str]:
         return 1, ""
     if why := replicas.obstacle(jobs[0].spec):
         if together:
-            raise SpecError(f"these runs cannot be replicas: {why}; train them one after another (replicas off)")
+            raise SpecError(CANNOT.format(why))
         return 1, f"one after another: {why}"
-    most = room(jobs[0])
-    if together:
-        return min(len(jobs), most), ""
+    most = room(jobs[0], needed(jobs[0]))
+    count = min(len(jobs), most)
+    # Where there is not room for twice as many, what each needs is measured too: kernels hold what shapes do not tell.
+    near = jobs[0].device.type == "cuda" and 2 * len(jobs) > most
+    if together and not near:
+        return count, ""
     tried = [plan.trial(job) for job in jobs[: min(TRIED, most)]]
     with devices.threads(jobs[0].spec.training.threads):
         alone = plan.step_seconds(tried[0].engine(), jobs[0].device)
         try:
-            side_by_side = plan.step_seconds(Replicas(tried), jobs[0].device) / len(tried)
+            side_by_side, held = _side_by_side(tried)
+        except torch.OutOfMemoryError:
+            return 1, f"one after another: {len(tried)} side by side need more memory than there is"
         except (RuntimeError, NotImplementedError) as error:
             # A part that torch cannot carry over replicas; the runs themselves are none the worse.
-            return 1, f"one after another: torch cannot carry this model over replicas ({str(error).splitlines()[0]})"
+            why = f"torch cannot carry this model over replicas ({str(error).splitlines()[0]})"
+            if together:
+                raise SpecError(CANNOT.format(why)) from None
+            return 1, f"one after another: {why}"
+    if near:
+        count = min(count, room(jobs[0], held))
+    if together:
+        return count, ""
     figures = f"measured {side_by_side * 1e3:.1f} ms a step and replica, and {alone * 1e3:.1f} ms alone"
     if side_by_side < alone:
-        count = min(len(jobs), most)
         return count, f"{count} replicas side by side: {figures}"
     return 1, f"one after another: {figures}"
+
+
+def _side_by_side(jobs: Sequence[Job]) -> tuple[float, int]:
+    """Of a few replicas, for each of them: seconds of a step, and bytes at the peak where the device counts them."""
+    device = jobs[0].device
+    peak.reset(device)
+    before = torch.cuda.memory_allocated(device) if device.type == "cuda" else 0
+    seconds = plan.step_seconds(Replicas(jobs), device)
+    return seconds / len(jobs), (peak.bytes_since_reset(device) - before) // len(jobs)
 
 
 def needed(job: Job) -> int:
@@ -46,6 +69,6 @@ def needed(job: Job) -> int:
     return sum(purposes.values()) + purposes["gradients"] + purposes["weights"]
 
 
-def room(job: Job) -> int:
-    """How many replicas the device has room for, at least one, by what each is predicted to need."""
-    return max(int(plan.memory_there(job.device) * FILL / needed(job)), 1)
+def room(job: Job, each: int) -> int:
+    """How many replicas the device has room for, at least one, by what each needs."""
+    return max(int(plan.memory_there(job.device) * FILL / each), 1)

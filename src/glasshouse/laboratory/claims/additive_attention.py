@@ -1,16 +1,14 @@
 """Is additive attention better in small spaces, and is the dot product cheaper, the more so the larger the space?"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from glasshouse.laboratory import arms, matching
+from glasshouse.laboratory import arms
 from glasshouse.laboratory.claims import families, rules, splits
 from glasshouse.laboratory.claims.base import UPHELD, Bench, Claim, Finding, Row
 from glasshouse.metrics.verdict import Difference, Rule
 from glasshouse.pages import lines
 from glasshouse.pages.text import size
-from glasshouse.records import progress
 from glasshouse.training import devices
 from glasshouse.training import plan as planning
 from glasshouse.training.job import Job
@@ -21,7 +19,8 @@ WIDTHS = (8, 16, 32, 64, 128)
 SMALL = (8, 16)
 RULE = Rule(margin=families.LETTER_MARGIN)
 # Where costs are compared the input is long enough for attention to be a good part of a step.
-LONG, SHORT = ("data.context=256", "training.batch=4"), ("data.context=32", "training.batch=2", *splits.QUICK)
+LONG = ("data.context=256", "training.batch=4", "training.precision=fp32")
+SHORT = ("data.context=32", "training.batch=2", *splits.QUICK)
 Cost = Mapping[str, Any]  # seconds of a step, round by round, and bytes
 
 
@@ -58,7 +57,7 @@ class AdditiveAttention(Claim):
         quality = families.judged({str(width): (losses[DOT][width], losses[ADDITIVE][width]) for width in widths}, RULE)
         small = better_in_small(quality)
         timed = ("characters", "model.heads=2", *(SHORT if bench.quick else LONG), *grid)
-        costs = bench.once("costs", lambda: measure_costs(bench, timed))
+        costs = measure_costs(bench, timed)
         cheap, why = cheaper(costs, widths)
         picture = bench.folder / "widths.svg"
         series = {kind: families.spans(rows) for kind, rows in losses.items()}
@@ -69,7 +68,7 @@ class AdditiveAttention(Claim):
             because=f"Better in small spaces: {small}. Additive against dot-product, test loss at {said}. "
             f"Cheaper and scales: {cheap}. {why}",
             scope=f"State of the Union addresses, letter by letter, two heads a block; {rules.scope(study)}; costs with "
-            f"{timed[2]} and {timed[3]}",
+            f"{', '.join(timed[2:5])}",
             rows=tuple(_rows(losses, quality, costs, {arm.name: arm.parameters for arm in study.arms})),
             studies=(study.name,),
             pictures=(picture.name,),
@@ -116,22 +115,14 @@ def cheaper(costs: Mapping[str, Cost], widths: Sequence[int]) -> tuple[str, str]
 
 def measure_costs(bench: Bench, words: Sequence[str]) -> dict[str, Cost]:
     """Arm -> seconds of a step, round by round with every arm in its turn, and bytes of training."""
-    variants = arms.variants(arms.read(words))
-    with progress.bar("timing both attentions", outer=True) as show, progress.quiet():
-        jobs = [Job.of(variant.spec, devices.pick(bench.device)) for variant in variants]
-        plan = planning.make(jobs[0])
-        jobs = [_at(job, plan) for job in jobs]
-        seconds = matching.measure([variant.name for variant in variants], jobs, show)
-    return {
-        variant.name: {"seconds": list(rounds), "memory": sum(planning.memory(job, plan.precision).values())}
-        for variant, job, rounds in zip(variants, jobs, seconds, strict=True)
-    }
+    seconds = bench.step_seconds("seconds", *words)
 
+    def sizes() -> dict[str, int]:
+        jobs = {each.name: Job.of(each.spec, devices.pick(bench.device)) for each in arms.variants(arms.read(words))}
+        return {name: sum(planning.memory(job, job.spec.training.precision).values()) for name, job in jobs.items()}
 
-def _at(job: Job, plan: planning.Plan) -> Job:
-    """The job at the precision and the threads of the first."""
-    training = replace(job.spec.training, precision=plan.precision, threads=plan.threads)
-    return replace(job, spec=replace(job.spec, training=training))
+    bytes_of = bench.once("bytes", sizes)
+    return {arm: {"seconds": rounds, "memory": bytes_of[arm]} for arm, rounds in seconds.items()}
 
 
 def _extra(seconds: Mapping[str, Mapping[int, float]], width: int) -> list[float]:

@@ -1,14 +1,20 @@
 """Every position part on one recipe, and whether sinusoidal positions take longer input better than one-hot ones."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 from glasshouse.laboratory.claims import lengths, rules
 from glasshouse.laboratory.claims.base import UNDECIDED, Bench, Claim, Finding, Row
 from glasshouse.laboratory.claims.lengths import Readings
 from glasshouse.metrics.verdict import Rule, judge
+from glasshouse.pages.comparison import Comparison
 
-POSITIONS = ("sinusoidal", "one-hot", "learned", "relative", "relative-buckets", "alibi", "rotary", "none")
-TRAINED, TWICE, LONGEST = 32, 64, 128
+PAIR = ("sinusoidal", "one-hot")
+BESIDE = ("learned", "relative", "relative-buckets", "alibi", "rotary", "none")
+# Seeds of those that are ranked and do not decide, at most.
+ENOUGH = 8
+LENGTHS = TRAINED, TWICE, LONGEST = 32, 64, 128
 # Rises that differ by less than this many nats a token (5 % of perplexity) are alike.
 MARGIN = math.log1p(0.05)
 
@@ -28,22 +34,23 @@ class PositionTable(Claim):
     needs = ("speeches-text",)
 
     def try_it(self, bench: Bench) -> Finding:
-        words = ("speech-lm", f"data.context={TRAINED}", f"model.position={','.join(POSITIONS)}")
-        study = bench.compare("positions", *words, metric="test.loss", quick=lengths.QUICK)
-        readings = lengths.ask(bench, study, (TRAINED, TWICE, LONGEST))
-        rises = {arm: lengths.rises(readings[arm], TRAINED, TWICE) for arm in ("one-hot", "sinusoidal")}
+        study = _trained(bench, "positions", PAIR)
+        beside = _trained(replace(bench, seeds=min(bench.seeds, ENOUGH)), "beside", BESIDE)
+        readings = {arm: row for each in (study, beside) for arm, row in lengths.ask(bench, each, LENGTHS).items()}
+        rises = {arm: lengths.rises(readings[arm], TRAINED, TWICE) for arm in reversed(PAIR)}
         difference = judge(rises, Rule(margin=MARGIN))["sinusoidal"] if all(map(len, rises.values())) else None
         verdict = rules.direction(difference) if difference else UNDECIDED
-        order = sorted(POSITIONS, key=lambda arm: readings[arm][TRAINED].perplexity)
+        order = sorted(readings, key=lambda arm: readings[arm][TRAINED].perplexity)
         return Finding(
             verdict=verdict,
             because=_because(readings, difference.sentence if difference else "one of the two has no answer at 64 tokens"),
-            scope=f"the course's speeches, words as tokens; {rules.scope(study)}; perplexity over all three test texts",
+            scope=f"the course's speeches, words as tokens; {rules.scope(study)}; the other positions with "
+            f"{len(beside.arms[0].seeds)} seeds; perplexity over all three test texts",
             rows=tuple(
                 Row(f"test perplexity at {TRAINED} / {TWICE} / {LONGEST} tokens, {arm}", "", _row(readings, arm))
                 for arm in order
             ),
-            studies=(study.name,),
+            studies=(study.name, beside.name),
             pictures=(lengths.draw(readings, bench.folder / "positions.svg", TRAINED),),
             notes=tuple(
                 f"{arm} at {length} tokens: {reading.how}"
@@ -54,14 +61,20 @@ class PositionTable(Claim):
         )
 
 
+def _trained(bench: Bench, name: str, positions: Sequence[str]) -> Comparison:
+    """The language model with each of these positions."""
+    words = ("speech-lm", f"data.context={TRAINED}", f"model.position={','.join(positions)}")
+    return bench.compare(name, *words, metric="test.loss", quick=lengths.QUICK)
+
+
 def _row(readings: Readings, arm: str) -> str:
-    return " / ".join(readings[arm][length].shown.partition(" (")[0] for length in (TRAINED, TWICE, LONGEST))
+    return " / ".join(readings[arm][length].shown.partition(" (")[0] for length in LENGTHS)
 
 
 def _because(readings: Readings, sentence: str) -> str:
     parts = []
-    for arm in ("sinusoidal", "one-hot"):
-        figures = [readings[arm][length] for length in (TRAINED, TWICE, LONGEST)]
+    for arm in PAIR:
+        figures = [readings[arm][length] for length in LENGTHS]
         shown = [f"{each.perplexity:.1f}" if each.losses else "no answer at all" for each in figures]
         parts.append(f"{arm}: {shown[0]} at {TRAINED} tokens, {shown[1]} at {TWICE}, {shown[2]} at {LONGEST}")
     return f"Test perplexity of {'; of '.join(parts)}. Of the rise in loss from {TRAINED} to {TWICE}: {sentence}."

@@ -11,8 +11,9 @@ from glasshouse.metrics.verdict import Difference, Rule, judge
 
 SOURCES = {"arithmetic": "arithmetic-text", "tweets": "tweets"}
 REPORTED = {"arithmetic": "92", "tweets": "72"}
-# Pretrainings of each kind: what is judged is a kind of pretraining, so one of each would not do.
-STARTS = 8
+# Seeds of fine-tuning from each pretraining. What is judged is a kind of pretraining, so the bench's seeds are those of
+# pretraining.
+TUNINGS = 4
 Values = Mapping[int, float]
 
 
@@ -33,7 +34,7 @@ class PretrainingDomain(Claim):
     )
 
     def try_it(self, bench: Bench) -> Finding:
-        pretraining = replace(bench, seeds=2 if bench.quick else STARTS).compare(
+        pretraining = bench.compare(
             "pretraining",
             arithmetic.PRETRAIN,
             f"data.source={','.join(SOURCES.values())}",
@@ -41,14 +42,16 @@ class PretrainingDomain(Claim):
             metric="validation.accuracy",
             quick=arithmetic.QUICK_PRETRAIN,
         )
-        runs = {text: bench.runs(pretraining, name)[: 1 if bench.quick else STARTS] for text, name in SOURCES.items()}
+        runs = {text: bench.runs(pretraining, name) for text, name in SOURCES.items()}
         starts = {(text, run.spec.training.seed): run for text in SOURCES for run in runs[text]}
         recipes = [arithmetic.from_run(bench, f"{text}-{seed}", run) for (text, seed), run in starts.items()]
         recipes += [
             arithmetic.from_scratch(bench, f"{text}-none", arithmetic.first(runs[text], pretraining.name))
             for text in SOURCES
         ]
-        tuning = bench.compare("fine-tuning", *recipes, metric=arithmetic.METRIC, quick=arithmetic.QUICK_FINETUNE)
+        tuning = replace(bench, seeds=min(bench.seeds, TUNINGS)).compare(
+            "fine-tuning", *recipes, metric=arithmetic.METRIC, quick=arithmetic.QUICK_FINETUNE
+        )
 
         tuned = {arm.name: arm.values for arm in tuning.arms}
         means = {text: {seed: mean(tuned[f"{text}-{seed}"]) for kind, seed in starts if kind == text} for text in SOURCES}
