@@ -199,7 +199,7 @@ class _Pairs:
         low, size, high = (written(sign * self.mean + step, half) for step in (-half, 0.0, half))
         interval = f"{100 * (1 - self.rule.alpha):.4g} % interval {low} to {high}"
         chance = _chance(equivalence_p if word == "no difference" else adjusted_p, corrected)
-        margin = written(self.margin.value, self.margin.value) if self.rule.margin is None else f"{self.rule.margin:g}"
+        margin = written(self.margin.value, self.margin.value) if self.rule.margin is None else f"{self.rule.margin:.3g}"
         if word == "undecided":
             seeds = f"about {more:,} more {'seed' if more == 1 else 'seeds'}" if more else f"{statistics.MOST_SEEDS:,} seeds"
             settle = "would settle it" if more else "would not settle it"
