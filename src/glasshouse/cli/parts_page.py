@@ -20,7 +20,8 @@ activation after each: `model.feed_forward_layers=2`. A gated one (`swiglu`) has
 
 An encoder's embeddings can be of runs of tokens too (`model.ngrams=2` for pairs, hashed into `model.ngram_buckets` vectors),
 and it can do without blocks (`model.layers=0`): then it is a bag of words and pairs of words, as in fastText, and what a
-Transformer must beat.
+Transformer must beat. What an encoder's classifier answers can be joined with naive Bayes over the same tokens
+(`model.head.naive_bayes=1`), which helps where texts are few.
 
 Axes and sizes: n sequence length, h (or D) width, H heads, E head width, B batch.
 """

@@ -44,13 +44,15 @@ def _refuse_idle(spec: Model) -> None:
     usual = {"encoder": "masked-token", "dual-encoder": "contrastive"}.get(spec.kind, "next-token")
     head = spec.head.kind or usual
     known = kinds.get(spec.kind, set()) | {f"head.{name}" for name in heads.get(head, "").split()}
+    if (spec.kind, head) == ("encoder", "classifier"):
+        known.add("head.naive_bayes")
     for family, word in (("attention", spec.attention), ("position", spec.position)):
         known |= set(getattr(catalogue.find(family, word), "reads", ()))
     if spec.kind != "recurrent":  # whose cells have no feed-forward part beside them
         known |= set(getattr(catalogue.find("feed_forward", spec.activation), "reads", ()))
     # Fields of one kind, head or part; the others are every model's. What another package adds may read any of them.
     own = set().union(*kinds.values(), *({f"head.{name}" for name in words.split()} for words in heads.values()))
-    own |= {"window", "rank", "rotary_base", "feed_forward_layers", "ngram_buckets"}
+    own |= {"window", "rank", "rotary_base", "feed_forward_layers", "ngram_buckets", "head.naive_bayes"}
     foreign = spec.kind not in ("decoder", *kinds) or head not in (*heads, "contrastive")
     for name in sorted(own - known) if not foreign else ():
         value, usually = (reduce(getattr, name.split("."), table) for table in (spec, Model()))

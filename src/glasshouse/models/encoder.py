@@ -41,15 +41,16 @@ class Encoder(Tower):
 
     def forward(self, tokens_BT: Tensor, lengths: Tensor | None = None, segments: Tensor | None = None) -> Tensor:
         """What the head says. Only the first `lengths` (B) tokens of each row are real; by default all are."""
-        return self.project(self.features(tokens_BT, lengths, segments), lengths)
+        return self.project(self.features(tokens_BT, lengths, segments), lengths, tokens_BT)
 
     def features(self, tokens_BT: Tensor, lengths: Tensor | None = None, segments: Tensor | None = None) -> Tensor:
         """The last hidden states (B, T, D)."""
         return self.run(tokens_BT, over(lengths, self.causal), segments=segments)
 
-    def project(self, features_BTD: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """The head's answer from hidden states."""
-        return self.logits(self.head(features_BTD, self.embedding.weight, lengths))
+    def project(self, features_BTD: Tensor, lengths: Tensor | None = None, tokens_BT: Tensor | None = None) -> Tensor:
+        """The head's answer from hidden states, and from the tokens where they are given."""
+        answer = self.head(features_BTD, self.embedding.weight, lengths)
+        return self.logits(answer if tokens_BT is None else self.head.informed(answer, tokens_BT, lengths))
 
     def flops(self, tokens: int) -> int:
         """Multiplications and additions of the matrix products for one sequence, forward."""

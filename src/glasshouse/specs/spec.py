@@ -37,6 +37,9 @@ class Head:
     pooling: str = setting("mean", "how tokens become one vector", choices=("mean", "first", "last", "max"))
     hidden: int = setting(0, "size of a classifier's hidden layer; 0 means none", minimum=0)
     norm: str = setting("none", "normalisation of that hidden layer", family="norm")
+    naive_bayes: float = setting(
+        0.0, "weight of naive Bayes over the tokens in what an encoder's classifier answers; 0 means none", minimum=0
+    )
     bias: bool = setting(False, "a bias for every token of the vocabulary")
     width: int = setting(0, "size of the space where text and pictures meet; 0 means the width", minimum=0)
 

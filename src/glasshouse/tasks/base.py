@@ -52,6 +52,10 @@ class Task(ABC):
         """The model spec with what follows from the data; raises where the data do not suffice."""
         return model
 
+    def begin(self, model: nn.Module) -> None:
+        """Tell a new model what it is to know of the training text beside its weights; for most, nothing."""
+        return
+
     def cut(self, shard: Shard) -> int:
         """How many texts do not fit into the context, and so are read in part; where none is meant to, 0."""
         return 0

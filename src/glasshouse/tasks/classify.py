@@ -22,6 +22,9 @@ from glasshouse.tasks import class_weights
 from glasshouse.tasks.base import Batch, Forward, Task
 from glasshouse.tokenizers import Tokenizer
 
+# Texts whose tokens are counted at once.
+COUNTED = 1024
+
 
 def padded(texts: Sequence[Sequence[int]], frame: tuple[list[int], list[int]], context: int) -> Batch:
     """Whole texts in their frame, cut to the context and padded at the end; an empty one is a single token 0."""
@@ -47,6 +50,7 @@ class Classify(Task):
         self.frame: tuple[list[int], list[int]] = ([], [])
         self.asked_weights = weights
         self.weights: Tensor | None = None  # (classes), known once the data are
+        self.counted: tuple[Tensor, Tensor] | None = None  # for naive Bayes, likewise
         class_weights.read(weights)
 
     @classmethod
@@ -79,10 +83,29 @@ class Classify(Task):
         self.know(prepared.tokenizer, labels)
         if not prepared.splits["train"].documents:
             raise DataError("there is no text to train on; give more rows, or hold out fewer")
+        if model.head.naive_bayes:
+            self.counted = self._count(prepared.splits["train"], prepared.tokenizer.vocabulary)
         if self.asked_weights:
             counts = np.bincount(prepared.splits["train"].labels, minlength=len(labels))
             self.weights = torch.from_numpy(class_weights.weigh(self.asked_weights, labels, counts)).float()
         return replace(self.draft(model), head=replace(self.draft(model).head, classes=len(labels)))
+
+    def begin(self, model: nn.Module) -> None:
+        if self.counted is not None and isinstance(model.head, ClassifierHead):
+            model.head.learn_counts(*self.counted)
+
+    def _count(self, shard: Shard, vocabulary: int) -> tuple[Tensor, Tensor]:
+        """How often each token (a row) stands in the texts of each class (a column), as far as they are read; and how many
+        texts there are of each."""
+        tokens_VC, texts_C = (torch.zeros(*rows, len(self.labels)) for rows in ((vocabulary,), ()))
+        for begin in range(0, shard.documents, COUNTED):
+            examples = np.arange(begin, min(begin + COUNTED, shard.documents))
+            batch = self.batch(shard, 0, examples * 0, examples)
+            real_BT = torch.arange(batch["tokens"].shape[1]) < batch["lengths"][:, None]
+            classes = batch["labels"][:, None].expand_as(real_BT)[real_BT]
+            tokens_VC.index_put_((batch["tokens"][real_BT], classes), torch.ones(len(classes)), accumulate=True)
+            texts_C += batch["labels"].bincount(minlength=len(self.labels))
+        return tokens_VC, texts_C
 
     def examples(self, shard: Shard) -> int:
         return shard.documents

@@ -85,6 +85,7 @@ class Job:
         model = self._fresh()
         if self.start is not None:
             starting.load(model, self.start)
+        self.task.begin(model)
         lora.attach(model, self.spec.training)
         return model
 

@@ -25,7 +25,7 @@ NO_RUNS = frozenset({"ngram_buckets"})
 NO_IMAGE = frozenset(
     f"image.{name}" for name in ["size", "channels", "patch", "width", "layers", "heads", "feed_forward", "norm"]
 )
-NO_CLASSES = frozenset({"head.classes", "head.hidden", "head.norm"})
+NO_CLASSES = frozenset({"head.classes", "head.hidden", "head.norm", "head.naive_bayes"})
 # Without another attention than dot products, rotary positions or weights to be drawn.
 PLAIN_PARTS = NO_RECURRENCE | NO_RUNS | NO_CLASSES | {"window", "rank", "rotary_base", "key_value_heads", "initialisation"}
 

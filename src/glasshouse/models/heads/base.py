@@ -41,6 +41,10 @@ class Head(nn.Module, ABC):
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
         """The answer. `embedding` is the token embedding, which a tied head shares."""
 
+    def informed(self, answer: Tensor, tokens_BT: Tensor, lengths_B: Tensor | None = None) -> Tensor:
+        """The answer with what the tokens themselves say beside their features; most heads ask for nothing of the kind."""
+        return answer
+
     def check(self, width: int, vocabulary: int) -> None:
         """Raise SpecError where this head was made for a model of other sizes."""
         own = {

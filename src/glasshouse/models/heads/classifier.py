@@ -1,8 +1,9 @@
 """Classifier: one answer for a whole sequence.
 
-Axes: B batch, T time, D width.
+Axes: B batch, T time, D width, V vocabulary, C classes.
 """
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -14,7 +15,17 @@ from glasshouse.specs.errors import SpecError
 
 
 class ClassifierHead(Head):
-    """W dropout(norm(relu(A pool(x) + a))) + b; without a hidden layer W dropout(pool(x)) + b."""
+    """W dropout(norm(relu(A pool(x) + a))) + b; without a hidden layer W dropout(pool(x)) + b.
+
+    With `naive_bayes` = w, an encoder's answers have w (log p(class) + sum log p(token | class)) added, of which the
+    probabilities are counted in the training text, each token once more than it occurs. It is not there in training: what
+    was counted there knows its classes too well to leave anything to be learned. What learns to tell classes apart and what
+    counts err on different texts, the latter less where texts are few (Ng and Jordan, On Discriminative vs. Generative
+    Classifiers, 2001).
+    """
+
+    prior_C: Tensor
+    evidence_VC: Tensor
 
     def __init__(
         self,
@@ -24,6 +35,8 @@ class ClassifierHead(Head):
         hidden: int = 0,
         norm: nn.Module | None = None,
         dropout: float = 0.0,
+        naive_bayes: float = 0.0,
+        vocabulary: int = 0,
     ) -> None:
         super().__init__()
         self.width, self.hidden_width, self.pooling = width, hidden, pooling
@@ -31,6 +44,11 @@ class ClassifierHead(Head):
         self.norm = norm or nn.Identity()
         self.dropout = nn.Dropout(dropout)
         self.answer = nn.Linear(hidden or width, classes)
+        self.naive_bayes = naive_bayes
+        if naive_bayes:
+            self.vocabulary = vocabulary
+            self.register_buffer("prior_C", torch.zeros(classes))
+            self.register_buffer("evidence_VC", torch.zeros(vocabulary, classes))
 
     @classmethod
     def build(cls, shape: Shape) -> "ClassifierHead":
@@ -43,13 +61,29 @@ class ClassifierHead(Head):
             )
         sizes = Sizes(max(settings.hidden, 1), 1, 1, 1, bias=True, epsilon=shape.epsilon)
         norm = catalogue.find("norm", settings.norm).build(sizes)
-        return cls(shape.width, settings.classes, settings.pooling, settings.hidden, norm, shape.dropout)
+        sizes_of_head = (shape.width, settings.classes, settings.pooling, settings.hidden)
+        return cls(*sizes_of_head, norm, shape.dropout, settings.naive_bayes, shape.vocabulary)
 
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
         x = pool(features_BTD, self.pooling, lengths_B)
         if self.hidden is not None:
             x = self.norm(F.relu(self.hidden(x)))
         return self.answer(self.dropout(x))
+
+    def informed(self, answer: Tensor, tokens_BT: Tensor, lengths_B: Tensor | None = None) -> Tensor:
+        if not self.naive_bayes or self.training:
+            return answer
+        said_BTC = F.embedding(tokens_BT, self.evidence_VC)
+        if lengths_B is not None:
+            places_T = torch.arange(tokens_BT.shape[1], device=tokens_BT.device)
+            said_BTC = said_BTC * (places_T < lengths_B[:, None])[..., None]
+        return answer + self.naive_bayes * (self.prior_C + said_BTC.sum(1))
+
+    def learn_counts(self, tokens_VC: Tensor, texts_C: Tensor) -> None:
+        """Let naive Bayes know how often each token and how many texts there are of each class."""
+        more_VC = tokens_VC + 1.0
+        self.evidence_VC.copy_((more_VC / more_VC.sum(0)).log())
+        self.prior_C.copy_((texts_C.clamp(min=1) / texts_C.sum()).log())
 
     def flops(self, tokens: int) -> int:
         return 2 * (self.width * self.hidden_width + self.answer.weight.numel())
