@@ -97,7 +97,7 @@ class Classify(Task):
     def _count(self, shard: Shard, vocabulary: int) -> tuple[Tensor, Tensor]:
         """How often each token (a row) stands in the texts of each class (a column), as far as they are read; and how many
         texts there are of each."""
-        tokens_VC, texts_C = (torch.zeros(*rows, len(self.labels)) for rows in ((vocabulary,), ()))
+        tokens_VC, texts_C = torch.zeros(vocabulary, len(self.labels)), torch.zeros(len(self.labels))
         for begin in range(0, shard.documents, COUNTED):
             examples = np.arange(begin, min(begin + COUNTED, shard.documents))
             batch = self.batch(shard, 0, examples * 0, examples)

@@ -61,8 +61,16 @@ class ClassifierHead(Head):
             )
         sizes = Sizes(max(settings.hidden, 1), 1, 1, 1, bias=True, epsilon=shape.epsilon)
         norm = catalogue.find("norm", settings.norm).build(sizes)
-        sizes_of_head = (shape.width, settings.classes, settings.pooling, settings.hidden)
-        return cls(*sizes_of_head, norm, shape.dropout, settings.naive_bayes, shape.vocabulary)
+        return cls(
+            shape.width,
+            settings.classes,
+            settings.pooling,
+            settings.hidden,
+            norm,
+            shape.dropout,
+            settings.naive_bayes,
+            shape.vocabulary,
+        )
 
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
         x = pool(features_BTD, self.pooling, lengths_B)
