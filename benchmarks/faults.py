@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glasshouse.cli.tables import console, show
-from glasshouse.records import progress
+from glasshouse.records import progress_bar
 
 STEPS = 60
 SPEC = (
@@ -198,7 +198,7 @@ def measure(folder: Path, count: int, chance: random.Random) -> int:
     lost: Counter[str] = Counter()
     reasons = []
     second_kills = 0
-    with progress.bar(f"killing {count} runs") as bar:
+    with progress_bar.bar(f"killing {count} runs") as bar:
         for index in range(count):
             cold, twice = index % 3 == 0, index % 3 == 1
             place = Place(folder / f"runs-{index}", folder / f"cache-{index}" if cold else warm)
@@ -214,8 +214,8 @@ def measure(folder: Path, count: int, chance: random.Random) -> int:
             if cold:
                 shutil.rmtree(place.cache)
             bar((index + 1) / count)
-            if not progress.watched() and (index + 1) % 10 == 0:
-                progress.say(f"{index + 1}/{count} runs, {len(reasons)} lost")
+            if not progress_bar.watched() and (index + 1) % 10 == 0:
+                progress_bar.say(f"{index + 1}/{count} runs, {len(reasons)} lost")
     show(
         ("killed during", "kills", "runs lost"),
         [(name, str(kills[name]), str(lost[name])) for name in PHASES],

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from glasshouse import workbench
-from glasshouse.training import devices, grouping
+from glasshouse.training import devices, replica_count
 from glasshouse.training.engine import Engine
 from glasshouse.training.job import Job
 from glasshouse.training.replicas import Replicas
@@ -85,10 +85,10 @@ def main() -> None:
     options = parser.parse_args()
     console = Console(width=110)
     job = Job.of(workbench.spec_of("speech-lm", "training.steps=100000", *options.overrides), devices.pick(options.device))
-    needed = {name: grouping.needed(jobs_of(job, 1, precision=name)[0]) for name in options.precision.split(",")}
+    needed = {name: replica_count.needed(jobs_of(job, 1, precision=name)[0]) for name in options.precision.split(",")}
     if options.fill:
         for name in needed:
-            count, _ = grouping.size(jobs_of(job, MANY, precision=name), True)
+            count, _ = replica_count.size(jobs_of(job, MANY, precision=name), True)
             _, _, _, seconds, used = measured("fill", name, jobs_of(job, count, precision=name), steps=1)
             console.print(
                 f"{name}: {count} replicas, for which shapes predict {count * needed[name] / 1e9:.1f} GB; they needed "

@@ -62,8 +62,8 @@ def training(text: str, vocabulary: int, repetitions: int, threads: int) -> dict
     import rustbpe
 
     from glasshouse.tokenizers.byte_pair import BytePair
-    from glasshouse.tokenizers.cutting import blocks
-    from glasshouse.tokenizers.splitting import PATTERNS
+    from glasshouse.tokenizers.pretokenizer import PATTERNS
+    from glasshouse.tokenizers.safe_cuts import blocks
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
     def tokenizers_peer() -> Tokenizer:
@@ -103,7 +103,7 @@ def encoding(text: str, vocabulary: int, repetitions: int) -> dict[str, dict[str
     import tiktoken
 
     from glasshouse.tokenizers.byte_pair import BytePair
-    from glasshouse.tokenizers.splitting import PATTERNS
+    from glasshouse.tokenizers.pretokenizer import PATTERNS
     from tokenizers import Tokenizer
 
     ours = BytePair.train([text], vocabulary)

@@ -22,12 +22,12 @@ from rich.table import Table
 
 from glasshouse import models
 from glasshouse.data.shards import Shard
-from glasshouse.models import counts
-from glasshouse.specs import reading
+from glasshouse.models import parameter_counts
+from glasshouse.specs import spec_files
 from glasshouse.tasks.next_token import NextToken
 from glasshouse.training import devices
 from glasshouse.training.engine import Engine
-from glasshouse.training.rates import matrix_rate
+from glasshouse.training.matmul_speed import matrix_rate
 
 ROUNDS, STEPS = 4, 5
 
@@ -40,7 +40,7 @@ def spec_for(device: torch.device, batch: int, compiled: bool) -> tuple:
         "model": {**model, "position": "learned", "norm": "layer", "activation": "gelu", "bias": True},
         "training": {"steps": 10**6, "batch": batch, "compile": compiled, "precision": "bf16" if large else "fp32"},
     }
-    return reading.from_tables(tables), 50304 if large else 4096
+    return spec_files.from_tables(tables), 50304 if large else 4096
 
 
 def ours(device: torch.device, batch: int, compiled: bool, folder: Path) -> tuple[Callable[[], None], int]:
@@ -50,7 +50,7 @@ def ours(device: torch.device, batch: int, compiled: bool, folder: Path) -> tupl
     shard = Shard(folder, "train", len(tokens), 1, len(tokens), 0, None, "<u2")
     model = models.build(spec.model, vocabulary, spec.data.context)
     engine = Engine(spec, 10**6, NextToken(spec.data.context), model, shard, device)
-    flops = counts.training_flops(model.flops(spec.data.context)) // spec.data.context
+    flops = parameter_counts.training_flops(model.flops(spec.data.context)) // spec.data.context
     step = 0
 
     def run() -> None:

@@ -22,8 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from glasshouse.metrics import sequential, statistics
-from glasshouse.records import progress
+from glasshouse.metrics import sequential_tests, statistics
+from glasshouse.records import progress_bar
 
 ALPHA = 0.05
 COUNTS = (4, 8, 16, 32)
@@ -89,9 +89,9 @@ def judge(values: np.ndarray, margin: float | None = None, looks: tuple[int, ...
     else:
         equivalence = statistics.equivalence_p(mean, deviation, seeds, margin)
     adjusted = statistics.corrected(
-        sequential.over_looks(p, plan, seeds), sequential.over_looks(equivalence, plan, seeds, two_sided=False)
+        sequential_tests.over_looks(p, plan, seeds), sequential_tests.over_looks(equivalence, plan, seeds, two_sided=False)
     )
-    half = statistics.half_width(deviation, seeds, sequential.nominal(ALPHA, plan, seeds))
+    half = statistics.half_width(deviation, seeds, sequential_tests.nominal(ALPHA, plan, seeds))
     return Judged(mean, half, adjusted[0] <= ALPHA, adjusted[1] <= ALPHA)
 
 
@@ -222,7 +222,7 @@ def alternatives(studies: int, generator: np.random.Generator) -> Iterator[dict]
         lowest = np.minimum(lowest, statistics.difference_p(mean, deviation, look))
     yield {"what": f"no effect, {len(LOOKS)} looks: each at 5 %", "false": float(np.mean(lowest <= ALPHA))}
     # The simulated looks themselves, without the bounds for their error: both sides of the comparison alike.
-    scores = sequential._smallest_scores(LOOKS, True)
+    scores = sequential_tests._smallest_scores(LOOKS, True)
     for arms in (5, 21):
         level = np.quantile(scores, ALPHA) / (arms - 1)
         name = f"no effect, {arms} arms, {len(LOOKS)} looks: levels of the looks divided by the other arms, at most"
@@ -300,12 +300,12 @@ def main() -> int:
     began = time.monotonic()
     results: dict[str, list[dict]] = {"errors": []}
     total = len(list(settings())) * (len(COUNTS) + 1)
-    with progress.bar("simulating studies") as bar:
+    with progress_bar.bar("simulating studies") as bar:
         for row in errors(studies, generator):
             results["errors"].append(row)
             bar(len(results["errors"]) / total)
-            if not progress.watched() and len(results["errors"]) % 20 == 0:
-                progress.say(f"{len(results['errors'])}/{total} settings, {time.monotonic() - began:.0f} s")
+            if not progress_bar.watched() and len(results["errors"]) % 20 == 0:
+                progress_bar.say(f"{len(results['errors'])}/{total} settings, {time.monotonic() - began:.0f} s")
     results["powers"] = list(powers(studies, generator))
     results["savings"] = list(savings(studies, generator))
     results["simpler"] = list(alternatives(studies, generator))

@@ -13,7 +13,9 @@ LAYERS = [
     "cli",
     "sklearn",
     "workbench",
-    "laboratory",
+    "claims",
+    "certify",
+    "studies",
     "inspection",
     "interop",
     "runs",
@@ -28,6 +30,7 @@ LAYERS = [
     "metrics",
     "records",
     "specs",
+    "formatting",
 ]
 MODULES = sorted(ROOT.rglob("*.py"))
 

@@ -22,11 +22,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from glasshouse import __version__, workbench
-from glasshouse.records import atomic, progress
-from glasshouse.records import folder as folders
-from glasshouse.records.folder import RunFolder
+from glasshouse.records import atomic_files, progress_bar
+from glasshouse.records import run_folder as folders
+from glasshouse.records.run_folder import RunFolder
 from glasshouse.runs.run import Run
-from glasshouse.specs import reading
+from glasshouse.specs import spec_files
 from glasshouse.specs.errors import DataError, GlasshouseError, Interrupted, RunError, SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.training import loop
@@ -96,7 +96,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             self._keeper = weakref.finalize(self, shutil.rmtree, parent, ignore_errors=True)
         run = _create(Path(parent).expanduser().absolute(), Path(self.recipe).stem, self._spec(names), texts, labels)
         try:
-            with _turn, progress.quiet(not self.verbose):
+            with _turn, progress_bar.quiet(not self.verbose):
                 loop.train(run, self.device)
         except Interrupted:
             # A grid search goes on after an error of ours; a person who stops it means the whole of it.
@@ -259,10 +259,10 @@ def _create(parent: Path, stem: str, spec: Spec, texts: list[str], labels: list[
         if not path.exists():
             here = replace(spec, data=replace(spec.data, files=(str(path / ROWS),)))
             try:
-                with atomic.folder(path) as temporary:
-                    atomic.write_text(temporary / ROWS, "\n".join(rows) + "\n")
-                    atomic.write_text(temporary / "spec.toml", reading.to_toml(here))
-                    atomic.write_json(temporary / "run.json", facts)
+                with atomic_files.folder(path) as temporary:
+                    atomic_files.write_text(temporary / ROWS, "\n".join(rows) + "\n")
+                    atomic_files.write_text(temporary / "spec.toml", spec_files.to_toml(here))
+                    atomic_files.write_json(temporary / "run.json", facts)
                 return RunFolder(path)
             except FileExistsError:
                 pass

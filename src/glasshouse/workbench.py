@@ -9,45 +9,45 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse import tokenizers
-from glasshouse.data import preparing
-from glasshouse.data.own_files import OwnFiles
-from glasshouse.data.sources import inventory
-from glasshouse.generation import augmenting
-from glasshouse.generation.augmenting import Augmented
+from glasshouse.certify import checks
+from glasshouse.certify.checks import Check
+from glasshouse.claims import trials
+from glasshouse.data import prepared_data
+from glasshouse.data.sources import data_set_list
+from glasshouse.data.user_files.text import UserText
+from glasshouse.generation import augmentation
+from glasshouse.generation.augmentation import Augmented
 from glasshouse.generation.paraphrase import Paraphrase, paraphrase
 from glasshouse.generation.sampling import Sampling
-from glasshouse.generation.text import Completion
-from glasshouse.inspection import entailment, labelled, prompting, reporting
-from glasshouse.inspection import features as feature_trial
+from glasshouse.generation.text_stream import Completion
+from glasshouse.inspection import entailment_metric, image_retrieval, labelled_texts, run_report
+from glasshouse.inspection import feature_classifiers as feature_trial
 from glasshouse.inspection import few_shot as few_shot_trial
-from glasshouse.inspection.features import Features
+from glasshouse.inspection.feature_classifiers import Features
 from glasshouse.inspection.few_shot import FewShot
-from glasshouse.interop import imported, opening
-from glasshouse.laboratory import certificates, comparing, conducting
-from glasshouse.laboratory import study as studies
-from glasshouse.laboratory.certificates import Check
-from glasshouse.laboratory.claims import findings
-from glasshouse.laboratory.results import Study
-from glasshouse.laboratory.study import Question, StudyFolder
-from glasshouse.pages import claims as claims_page
-from glasshouse.pages import figures
-from glasshouse.pages import prompting as prompting_page
-from glasshouse.pages.finding import Case
-from glasshouse.records import atomic, folder, machine, progress
-from glasshouse.runs import drafting
-from glasshouse.runs.drafting import spec_of
+from glasshouse.interop import formats, imported_model
+from glasshouse.pages import claims_page, figures
+from glasshouse.pages import retrieval_page as prompting_page
+from glasshouse.pages.claim_content import Case
+from glasshouse.records import atomic_files, machine, progress_bar, run_folder
+from glasshouse.runs import resolve_spec
+from glasshouse.runs.resolve_spec import spec_of
 from glasshouse.runs.run import Run, Translation
 from glasshouse.specs import recipes as recipe_files
 from glasshouse.specs.errors import GlasshouseError, Interrupted, RunError, SpecError
 from glasshouse.specs.recipes import Recipe
-from glasshouse.specs.spec import Data
-from glasshouse.training import devices, failure, loop
-from glasshouse.training import opening as opening_runs
-from glasshouse.training import plan as planning
+from glasshouse.specs.spec import DataSpec
+from glasshouse.studies import study_folder as studies
+from glasshouse.studies import study_results, study_runner
+from glasshouse.studies.study import Study
+from glasshouse.studies.study_folder import Question, StudyFolder
+from glasshouse.training import cost_plan as planning
+from glasshouse.training import devices, loop, nonfinite
+from glasshouse.training import resume as opening_runs
+from glasshouse.training.cost_plan import Plan
 from glasshouse.training.engine import load_weights
 from glasshouse.training.job import Job
-from glasshouse.training.plan import Plan
-from glasshouse.training.rates import FORMATS, matrix_rate
+from glasshouse.training.matmul_speed import FORMATS, matrix_rate
 
 DEMO = "demo-lm"
 
@@ -65,7 +65,7 @@ def train(
     spec = spec_of(recipe, *overrides, **sections)
     if spec.training.replicas > 1:
         raise SpecError(f"training.replicas={spec.training.replicas} gives several runs: call train_replicas for them")
-    run = folder.create(spec, name, drafting.name_of(recipe))
+    run = run_folder.create(spec, name, resolve_spec.name_of(recipe))
     try:
         return _train(run, device)
     except (GlasshouseError, OSError):
@@ -84,7 +84,7 @@ def train_replicas(
     spec = spec_of(recipe, *overrides, **sections)
     seeds = range(spec.training.seed, spec.training.seed + spec.training.replicas)
     each = {f"seed-{seed}": replace(spec, training=replace(spec.training, seed=seed, replicas=1)) for seed in seeds}
-    runs = folder.create_family(each, name, drafting.name_of(recipe))
+    runs = run_folder.create_family(each, name, resolve_spec.name_of(recipe))
     try:
         return _train_together(runs, device)
     except Interrupted:
@@ -112,9 +112,9 @@ def compare(
     replicas: str = "auto",
 ) -> Study:
     """Did it matter? `compare("demo-lm", "model.position=learned,rotary", seeds=8)`, or recipes: `compare("a", "b")`."""
-    growing = conducting.growing(until_decided, batch, max_seeds)
+    growing = study_runner.growing(until_decided, batch, max_seeds)
     question = Question("compare", words, metric, match, tune, alpha, margin, **growing)
-    return Study(conducting.conduct(question, seeds, name, device, str(replicas)))
+    return Study(study_runner.conduct(question, seeds, name, device, str(replicas)))
 
 
 def sweep(
@@ -130,7 +130,7 @@ def sweep(
 ) -> Study:
     """Which values do best? `sweep("demo-lm", "training.learning_rate=1e-4..1e-2:log:8", seeds=4)`."""
     question = Question("sweep", words, metric, match, None, alpha, margin)
-    return Study(conducting.conduct(question, seeds, name, device, str(replicas)))
+    return Study(study_runner.conduct(question, seeds, name, device, str(replicas)))
 
 
 def open_study(name: str | PathLike[str]) -> Study:
@@ -149,8 +149,8 @@ def resume(run: str | PathLike[str], device: str = "auto") -> Run | Study:
     A replica goes on with all that were begun with it.
     """
     if study := _study_at(run):
-        return Study(conducting.go_on(study, device))
-    found = folder.find(run)
+        return Study(study_runner.go_on(study, device))
+    found = run_folder.find(run)
     # A family is what a person asked for together; companions take their steps together, in a study too.
     if len(others := found.family()) > 1 or len(others := opening_runs.companions(found)) > 1:
         _train_together(others, device)
@@ -171,7 +171,7 @@ def open_run(name: str | PathLike[str], device: str = "auto") -> Run:
 
 def list_runs() -> list[Run]:
     """Every run under the runs folder, oldest first."""
-    return [Run(found, device="cpu") for found in folder.every()]
+    return [Run(found, device="cpu") for found in run_folder.every()]
 
 
 def evaluate(
@@ -186,11 +186,11 @@ def evaluate(
 
     With `metric="entailment"`, what a second run, `judge`, finds of its translations; at most so many examples of a split.
     """
-    entailment.check(metric, judge)
-    with progress.bar("evaluating") as bar:
+    entailment_metric.check(metric, judge)
+    with progress_bar.bar("evaluating") as bar:
         if judge is None:
             return Run(run, device).evaluate(data, bar)
-        return entailment.measure(Run(run, device), Run(judge, device), data, examples, bar)
+        return entailment_metric.measure(Run(run, device), Run(judge, device), data, examples, bar)
 
 
 def sample(
@@ -207,26 +207,26 @@ def classify(run: str | PathLike[str], texts: Sequence[str], device: str = "auto
 
 def translate(run: str | PathLike[str], texts: Sequence[str], device: str = "auto", **how: Any) -> list[list[Translation]]:
     """The best translations of each text: beams, length_penalty, n_best, each_word."""
-    with progress.bar("translating") as bar:
+    with progress_bar.bar("translating") as bar:
         return Run(run, device).translate(texts, progress=bar, **how)
 
 
 def prompt(
     run: str | PathLike[str],
     prompts: Sequence[str] = (),
-    target: prompting.Target = None,
+    target: image_retrieval.Target = None,
     pictures: int = 6,
     output: str | PathLike[str] | None = None,
     device: str = "auto",
-) -> tuple[prompting_page.Prompting, Path]:
+) -> tuple[prompting_page.Retrieval, Path]:
     """How well prompts go with a picture (a file, or a held-out one by number), what each finds, and the page of it."""
     opened = Run(run, device)
     path = Path(output) if output else opened.folder.path / "prompting.html"
     prompting_page.check_path(path)
-    with progress.bar("looking"):
-        found = prompting.examine(opened, target, prompts, pictures)
+    with progress_bar.bar("looking"):
+        found = image_retrieval.examine(opened, target, prompts, pictures)
     if path.suffix == ".html":
-        atomic.write_text(path, prompting_page.render(found))
+        atomic_files.write_text(path, prompting_page.render(found))
     else:
         prompting_page.draw(found, path)
     return found, path
@@ -242,8 +242,8 @@ def features(
     device: str = "auto",
 ) -> Features:
     """What simple classifiers tell from a run's frozen features; `data` is a labelled data set or a file of rows."""
-    splits = {split: rows.sample(limit) for split, rows in labelled.read(data, field, label).items()}
-    with progress.bar("computing features") as bar:
+    splits = {split: rows.sample(limit) for split, rows in labelled_texts.read(data, field, label).items()}
+    with progress_bar.bar("computing features") as bar:
         return feature_trial.examine(Run(run, device), splits, pooling, bar)
 
 
@@ -264,8 +264,8 @@ def few_shot(
     """How well a run that continues text classifies from examples in its context; `output` is a picture to draw."""
     if output:
         figures.check_path(Path(output))
-    splits = labelled.read(data, field, label)
-    with progress.bar("asking") as bar:
+    splits = labelled_texts.read(data, field, label)
+    with progress_bar.bar("asking") as bar:
         form = template or few_shot_trial.TEMPLATE
         found = few_shot_trial.measure(Run(run, device), splits, shots, examples, draws, form, calibrate, seed, bar)
     if output:
@@ -287,54 +287,56 @@ def augment(
 ) -> Augmented:
     """Write the rows of a file and paraphrases of each, made by a masked-token run."""
     sampling = Sampling(temperature=temperature, seed=seed)
-    augmenting.check(Path(file), Path(output))
+    augmentation.check(Path(file), Path(output))
     opened = Run(run, device)
-    with progress.bar("paraphrasing") as bar:
+    with progress_bar.bar("paraphrasing") as bar:
 
         def made(texts: Sequence[str]) -> list[list[Paraphrase]]:
             how = (opened.spec.data.context, copies, share, sampling)
             return paraphrase(opened.model, opened.tokenizer, texts, *how, progress=bar)
 
-        return augmenting.augment(Path(file), Path(output), made, field, label)
+        return augmentation.augment(Path(file), Path(output), made, field, label)
 
 
 def report(run: str | PathLike[str], device: str = "auto") -> Path:
     """Write the report of a run or a study anew and give its path."""
     if study := _study_at(run):
-        comparing.write(study)
+        study_results.write(study)
         return study.report_file
-    return reporting.write(Run(run, device))
+    return run_report.write(Run(run, device))
 
 
 def import_model(source: str | PathLike[str], name: str, tokenizer: str | PathLike[str] | None = None) -> Run:
     """A model from elsewhere as a run: a Hugging Face directory or hub name, a GGUF file, a llama2.c file."""
-    folder.check_free(name)
-    with progress.bar("importing"):
-        understood = opening.read(source, Path(tokenizer) if tokenizer else None)
-        run = imported.write(understood, name)
+    run_folder.check_free(name)
+    with progress_bar.bar("importing"):
+        understood = formats.read(source, Path(tokenizer) if tokenizer else None)
+        run = imported_model.write(understood, name)
     if understood.tokenizer is None:
-        progress.say(f"{name} has no tokenizer: it came with no tokenizer.json; import it with --tokenizer FILE to have one")
+        progress_bar.say(
+            f"{name} has no tokenizer: it came with no tokenizer.json; import it with --tokenizer FILE to have one"
+        )
     return Run(run, device="cpu")
 
 
 def export(run: str | PathLike[str], to: str, output: str | PathLike[str]) -> Path:
     """Write a run for others: `to` is "huggingface" (a directory) or "gguf" (a file)."""
-    if to not in opening.EXPORTS:
-        raise GlasshouseError(f"to={to!r} is not one of: {', '.join(opening.EXPORTS)}")
+    if to not in formats.EXPORTS:
+        raise GlasshouseError(f"to={to!r} is not one of: {', '.join(formats.EXPORTS)}")
     opened, path = Run(run, device="cpu"), Path(output)
     if os.path.lexists(path):
         raise GlasshouseError(f"{path} exists already; give a path that does not, or delete it")
     if not path.absolute().parent.is_dir():
         raise GlasshouseError(f"there is no folder {path.absolute().parent} to write {path.name} into; make it first")
-    with progress.bar(f"exporting to {to}"):
-        opening.EXPORTS[to](opened, path)
+    with progress_bar.bar(f"exporting to {to}"):
+        formats.EXPORTS[to](opened, path)
     return path
 
 
 def certify(run: str | PathLike[str], device: str = "auto") -> list[Check]:
     """Do all the ways to the same result agree? The largest difference of each, its tolerance, and what does not apply."""
-    with progress.bar(f"certifying {run}") as bar:
-        return list(certificates.certify(Run(run, device), bar))
+    with progress_bar.bar(f"certifying {run}") as bar:
+        return list(checks.certify(Run(run, device), bar))
 
 
 def train_tokenizer(
@@ -346,23 +348,23 @@ def train_tokenizer(
     field: str = "text",
 ) -> tokenizers.Tokenizer:
     """Train a tokenizer on all the text of some files and save it."""
-    data = Data(files=tuple(files), field=field, tokenizer=kind, vocabulary=vocabulary, pattern=pattern)
-    source = OwnFiles(data.files, field, validation=0.0, test=0.0)
-    with progress.bar("training a tokenizer") as bar:
-        trained = preparing.tokenizer_for(data, source, lambda what, share: bar(share, what))
+    data = DataSpec(files=tuple(files), field=field, tokenizer=kind, vocabulary=vocabulary, pattern=pattern)
+    source = UserText(data.files, field, validation=0.0, test=0.0)
+    with progress_bar.bar("training a tokenizer") as bar:
+        trained = prepared_data.tokenizer_for(data, source, lambda what, share: bar(share, what))
     trained.save(output)
     return trained
 
 
-def data_sets() -> list[inventory.Entry]:
+def data_sets() -> list[data_set_list.DataSet]:
     """The data sets by name: what they are, and whether they are on this machine."""
-    return inventory.every()
+    return data_set_list.every()
 
 
 def get_data(name: str) -> list[Path]:
     """Fetch a data set into the cache and give its files; each must match its checksum."""
-    with progress.bar(f"fetching {name}") as bar:
-        return inventory.get(name, bar)
+    with progress_bar.bar(f"fetching {name}") as bar:
+        return data_set_list.get(name, bar)
 
 
 @dataclass(frozen=True)
@@ -371,7 +373,7 @@ class Replay:
 
     step: int
     loss: float
-    findings: list[failure.Finding]
+    findings: list[nonfinite.ModuleOutput]
 
 
 def replay(run: str | PathLike[str], device: str = "cpu") -> Replay:
@@ -379,10 +381,10 @@ def replay(run: str | PathLike[str], device: str = "cpu") -> Replay:
     opened = Run(run, device)
     if not (opened.folder.failure / "failure.json").exists():
         raise RunError(f"{opened.name} has no failed step to replay: none of its losses was NaN or infinite")
-    step, batch, weights = failure.load(opened.folder.failure)
+    step, batch, weights = nonfinite.load(opened.folder.failure)
     engine = Job.of(opened.spec, opened.device, opened.tokenizer).engine()
     load_weights(engine.model, weights, str(opened.folder.failure))
-    loss, findings = failure.examine(engine, step, batch)
+    loss, findings = nonfinite.examine(engine, step, batch)
     return Replay(step, loss, findings)
 
 
@@ -404,30 +406,30 @@ def doctor(device: str = "auto") -> Diagnosis:
 
 def claims() -> list[Case]:
     """What is asserted about Transformers, each claim with its trial where there was one."""
-    return findings.cases()
+    return trials.cases()
 
 
 def try_claim(name: str, seeds: int | None = None, quick: bool = False, device: str = "auto") -> Case:
     """Put a claim on trial, or go on with its trial, and keep the finding in its folder."""
-    return findings.attempt(name, seeds, quick, device)
+    return trials.attempt(name, seeds, quick, device)
 
 
 def claims_report(output: str | PathLike[str] = "claims.html") -> Path:
     """Write every claim with its verdict, reported beside measured, as an .html page or as .md."""
     claims_page.check_path(path := Path(output))
-    claims_page.write(findings.cases(), path)
+    claims_page.write(trials.cases(), path)
     return path
 
 
 def _study_at(name: str | PathLike[str]) -> StudyFolder | None:
     """The study of a name, if it has one; a name that is a run's too must be told apart."""
     study = studies.at(name)
-    if study and (run := folder.root() / name) != study.path and (run / "spec.toml").is_file():
+    if study and (run := run_folder.root() / name) != study.path and (run / "spec.toml").is_file():
         raise RunError(f"{str(name)!r} is both a run and a study; say which: {run} or {study.path}")
     return study
 
 
-def _train_together(runs: Sequence[folder.RunFolder], device: str) -> list[Run]:
+def _train_together(runs: Sequence[run_folder.RunFolder], device: str) -> list[Run]:
     """Train replicas to their ends; those that came through."""
     began = time.perf_counter()
     failed = loop.train_group(runs, device)
@@ -436,15 +438,15 @@ def _train_together(runs: Sequence[folder.RunFolder], device: str) -> list[Run]:
         raise RunError(
             failed[0] if failed else f"{runs[0].name} and its companions have all failed; lower the learning rate"
         )
-    progress.say(f"{len(trained)} of {len(runs)} runs: done in {time.perf_counter() - began:.0f} s")
+    progress_bar.say(f"{len(trained)} of {len(runs)} runs: done in {time.perf_counter() - began:.0f} s")
     return trained
 
 
-def _train(run: folder.RunFolder, device: str) -> Run:
+def _train(run: run_folder.RunFolder, device: str) -> Run:
     began = time.perf_counter()
     went_on = loop.train(run, device)
     trained = Run(run, device)
-    reporting.write(trained)
+    run_report.write(trained)
     if went_on:
-        progress.say(f"{run.name}: done in {time.perf_counter() - began:.0f} s")
+        progress_bar.say(f"{run.name}: done in {time.perf_counter() - began:.0f} s")
     return trained

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.records.folder import RunFolder
+from glasshouse.records.run_folder import RunFolder
 
 from .conftest import STEPS
 from .program import (

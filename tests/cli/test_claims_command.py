@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.training import plan
+from glasshouse.training import cost_plan
 
 from .program import call, refused, some_text, worked
 
@@ -12,8 +12,8 @@ from .program import call, refused, some_text, worked
 @pytest.fixture(autouse=True)
 def _elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GLASSHOUSE_STUDIES", raising=False)
-    monkeypatch.setattr(plan, "TRIAL_STEPS", 2)
-    monkeypatch.setattr(plan, "TRIAL_SECONDS", 0.01)
+    monkeypatch.setattr(cost_plan, "TRIAL_STEPS", 2)
+    monkeypatch.setattr(cost_plan, "TRIAL_SECONDS", 0.01)
     monkeypatch.setenv("COLUMNS", "200")
 
 

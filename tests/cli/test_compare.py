@@ -11,10 +11,10 @@ import pytest
 import torch
 
 import glasshouse
-from glasshouse.laboratory import conducting, running, settling
-from glasshouse.records.folder import RunFolder
-from glasshouse.runs import drafting
-from glasshouse.training import loop, plan
+from glasshouse.records.run_folder import RunFolder
+from glasshouse.runs import resolve_spec
+from glasshouse.studies import run_queue, study_planning, study_runner
+from glasshouse.training import cost_plan, loop
 from glasshouse.training.job import Job
 
 from .program import SMALL, Outcome, call, finish, refused, some_text, start, wait_until, worked
@@ -29,7 +29,7 @@ CLOCKS = ("seconds", "memory", "created", "machine")
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GLASSHOUSE_STUDIES", raising=False)
-    monkeypatch.setattr(plan, "TRIAL_STEPS", 2)
+    monkeypatch.setattr(cost_plan, "TRIAL_STEPS", 2)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path, text:
     folder = tmp_path_factory.mktemp("studies")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GLASSHOUSE_STUDIES", str(folder))
-        patch.setattr(plan, "TRIAL_STEPS", 2)
+        patch.setattr(cost_plan, "TRIAL_STEPS", 2)
         worked(compare(text, POSITIONS, "--seeds", "3", "--name", "positions"))
     return folder / "positions"
 
@@ -303,11 +303,11 @@ def test_side_by_side(text: Path) -> None:
 def test_sets_of_replicas_stay_the_same_when_it_goes_on(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One of the first set is done when the study is stopped; the other does not take a partner from the second set."""
     sets = []
-    monkeypatch.setattr(running, "_train", lambda group, device: sets.append([one.run.name for one in group]))
-    monkeypatch.setattr(running, "status", lambda run: "done" if run.name == "0" else "absent")
-    spec = drafting.spec_of("demo-lm")
-    wanted = [running.Wanted(RunFolder(Path(str(seed))), "", spec, "", {}, 2, "an arm") for seed in range(4)]
-    running.do(wanted, "cpu", "a test")
+    monkeypatch.setattr(run_queue, "_train", lambda group, device: sets.append([one.run.name for one in group]))
+    monkeypatch.setattr(run_queue, "status", lambda run: "done" if run.name == "0" else "absent")
+    spec = resolve_spec.spec_of("demo-lm")
+    wanted = [run_queue.QueuedRun(RunFolder(Path(str(seed))), "", spec, "", {}, 2, "an arm") for seed in range(4)]
+    run_queue.do(wanted, "cpu", "a test")
     assert sets == [["1"], ["2", "3"]]
 
 
@@ -382,7 +382,7 @@ def test_a_signal(study: Path, text: Path, monkeypatch: pytest.MonkeyPatch, numb
 
 
 def test_a_signal_between_two_runs(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    train, trained = running._train, []
+    train, trained = run_queue._train, []
 
     def signalled(group: Any, device: str) -> None:
         train(group, device)
@@ -390,14 +390,14 @@ def test_a_signal_between_two_runs(text: Path, monkeypatch: pytest.MonkeyPatch) 
         if len(trained) == 2:
             signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(running, "_train", signalled)
+    monkeypatch.setattr(run_queue, "_train", signalled)
     outcome = compare(text, POSITIONS, "--seeds", "2", "--name", "stopped")
     assert outcome.code == 143
     assert "stopped with 2 of 4 runs done" in outcome.err
 
 
 def test_two_at_once(study: Path, text: Path) -> None:
-    from glasshouse.laboratory.study import StudyFolder
+    from glasshouse.studies.study_folder import StudyFolder
 
     with StudyFolder(study).locked():
         refused(compare(text, POSITIONS, "--seeds", "4", "--name", "positions"), "in use by another process", "--name")
@@ -408,13 +408,13 @@ def test_two_at_once(study: Path, text: Path) -> None:
 
 def test_the_same_begun_twice_at_once(study: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second did not see the study when it looked first, and finds it when it would make it."""
-    before, look, looks = found(study), conducting._existing, []
+    before, look, looks = found(study), study_runner._existing, []
 
     def late(*question: Any) -> Any:
         looks.append(question)
         return (None, "positions") if len(looks) == 1 else look(*question)
 
-    monkeypatch.setattr(conducting, "_existing", late)
+    monkeypatch.setattr(study_runner, "_existing", late)
     assert "it asks the same" in worked(compare(text, POSITIONS, "--seeds", "3", "--name", "positions")).err
     assert len(looks) == 2
     assert found(study) == before
@@ -538,8 +538,8 @@ def test_from_python(study: Path, text: Path) -> None:
 def test_what_is_measured_is_measured_once(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Precision, threads and plans are settled with the study; no run measures them again."""
     made = []
-    make = plan.make
-    monkeypatch.setattr(settling.planning, "make", lambda job: made.append(job) or make(job))
+    make = cost_plan.make
+    monkeypatch.setattr(study_planning.planning, "make", lambda job: made.append(job) or make(job))
     words = [word for word in TINY if not word.startswith(("training.precision", "training.threads"))]
     worked(
         call("compare", "language-model", *words, f"data.files={text}", POSITIONS, "--seeds", "2", "--name", "auto", *ALONE)

@@ -67,17 +67,17 @@ def test_an_imported_run_is_opened_by_every_command(exported: Path, tmp_path: Pa
 
 
 def test_certify(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from glasshouse.laboratory import certificates
+    from glasshouse.certify import checks
 
-    quick = {name: certificates.CHECKS[name] for name in ("cache against full", "batch size")}
-    monkeypatch.setattr(certificates, "CHECKS", quick)
+    quick = {name: checks.CHECKS[name] for name in ("cache against full", "batch size")}
+    monkeypatch.setattr(checks, "CHECKS", quick)
     out = worked(call("certify", run, "--device", "cpu")).out
     assert "pass" in out
     assert "FAIL" not in out
     rows = json.loads(worked(call("certify", run, "--json")).out)
     assert [row["passed"] for row in rows] == [True, True]
-    broken = {"cache against full": lambda bench: certificates.Check("", 1.0, 0.5)}
-    monkeypatch.setattr(certificates, "CHECKS", broken)
+    broken = {"cache against full": lambda bench: checks.Check("", 1.0, 0.5)}
+    monkeypatch.setattr(checks, "CHECKS", broken)
     outcome = call("certify", run)
     assert outcome.code == 1
     assert "FAIL" in outcome.out

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.training import grouping, loop
-from glasshouse.training.interrupt import watching
+from glasshouse.training import loop, replica_count
+from glasshouse.training.signals import watching
 
 from .program import (
     SMALL,
@@ -130,7 +130,7 @@ def test_a_kill(runs: Path, started: subprocess.Popen[str], alone: Path, moment:
 
 def test_replicas_that_are_stopped_go_on_together(runs: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # What is measured to be faster may differ from one time to the next, and its rounding with it.
-    monkeypatch.setattr(grouping, "size", lambda jobs, together: (len(jobs), ""))
+    monkeypatch.setattr(replica_count, "size", lambda jobs, together: (len(jobs), ""))
     replicas = (*LONG, f"data.files={text}", "training.replicas=2", "training.seed=5")
     look = loop._Loop._look
 

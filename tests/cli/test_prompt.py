@@ -9,7 +9,7 @@ from PIL import Image
 
 from glasshouse.data.sources.scenes import pictures
 from glasshouse.data.sources.scenes.meaning import scenes
-from glasshouse.inspection import prompting
+from glasshouse.inspection import image_retrieval
 
 from .program import call, refused, worked
 
@@ -31,7 +31,7 @@ TINY = (
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few pictures, and few captions to compare with."""
     monkeypatch.setattr(pictures, "SIZES", {"train": 64, "validation": 16, "test": 16})
-    monkeypatch.setattr(prompting, "scenes", lambda: scenes()[:300])
+    monkeypatch.setattr(image_retrieval, "scenes", lambda: scenes()[:300])
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from glasshouse.data import text_files
 from glasshouse.data.documents import SPLITS
-from glasshouse.data.own_files import OwnFiles
+from glasshouse.data.user_files.text import UserText
 from glasshouse.specs.errors import DataError
 
 
@@ -18,7 +18,7 @@ def read(source, split):
 
 
 def files(*paths, field="text", validation=0.1, test=0.1):
-    return OwnFiles(tuple(map(str, paths)), field, validation, test)
+    return UserText(tuple(map(str, paths)), field, validation, test)
 
 
 @settings(max_examples=60)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 from glasshouse.data.documents import SPLITS
-from glasshouse.data.sources.scenes import english, german, inference, pairs, pictures, translations
-from glasshouse.data.sources.scenes.drawing import draw
+from glasshouse.data.sources.scenes import english, entailment_pairs, entailment_rules, german, pictures, translations
 from glasshouse.data.sources.scenes.meaning import (
     COLOURS,
     COUNTS,
@@ -26,10 +25,13 @@ from glasshouse.data.sources.scenes.meaning import (
     home,
     scenes,
 )
-from glasshouse.data.sources.scenes.parsing import adequacy, parse
-from glasshouse.data.sources.scenes.wording import Wording, plain
+from glasshouse.data.sources.scenes.parser import adequacy, parse
+from glasshouse.data.sources.scenes.rendering import draw
+from glasshouse.data.sources.scenes.wordings import Wording, plain
 
-meanings = st.one_of(st.sampled_from(scenes()), st.integers(0, 10**6).map(lambda seed: inference.described(Random(seed))))
+meanings = st.one_of(
+    st.sampled_from(scenes()), st.integers(0, 10**6).map(lambda seed: entailment_rules.described(Random(seed)))
+)
 
 
 @given(meanings)
@@ -150,9 +152,9 @@ def true_of(meaning, groups, relations):
 @given(st.integers(0, 10**6))
 def test_labels_agree_with_what_pictures_show(seed):
     chance = Random(seed)
-    hypothesis = inference.described(chance)
-    premise = next(inference.premises(hypothesis, chance))
-    label = inference.judge(premise, hypothesis)
+    hypothesis = entailment_rules.described(chance)
+    premise = next(entailment_rules.premises(hypothesis, chance))
+    label = entailment_rules.judge(premise, hypothesis)
     shown = {true_of(hypothesis, *picture) for picture in completions(premise, chance)}
     assert all(true_of(premise, *picture) for picture in completions(premise, chance, 20))
     if label != "neutral":
@@ -165,19 +167,19 @@ def test_what_is_left_open_can_be_so():
     one, two = Group("circle", 2, "red"), Group("goldfish", 1)
     premise = Meaning((replace(one, colour=""), two))
     for hypothesis in (Meaning((one,)), Meaning((one, two), "left"), Meaning((Group("square", 1, "blue"),))):
-        assert inference.judge(premise, hypothesis) == "neutral"
+        assert entailment_rules.judge(premise, hypothesis) == "neutral"
         assert {true_of(hypothesis, *picture) for picture in completions(premise, Random(0), 3000)} == {True, False}
 
 
 @pytest.fixture
 def small(monkeypatch):
     """A tenth of each source, made anew."""
-    for module in (pairs, pictures, translations):
+    for module in (entailment_pairs, pictures, translations):
         monkeypatch.setattr(module, "SIZES", {split: size // 10 for split, size in module.SIZES.items()})
 
 
 def test_held_out_meanings_are_new_and_their_words_are_not(small):
-    sources = [pictures.Scenes(), pairs.ScenePairs(), translations.ScenesGerman()]
+    sources = [pictures.Scenes(), entailment_pairs.ScenePairs(), translations.ScenesGerman()]
     for source in sources:
         texts = {split: [line for d in source.documents(split) for line in d.text.split("\n")] for split in SPLITS}
         found = {split: {parse(text) for text in lines} for split, lines in texts.items()}
@@ -198,12 +200,12 @@ def test_held_out_meanings_are_new_and_their_words_are_not(small):
 
 def test_a_hypothesis_alone_tells_nothing(small):
     labels = {}
-    for document in pairs.ScenePairs().documents("train"):
+    for document in entailment_pairs.ScenePairs().documents("train"):
         premise, hypothesis = map(parse, document.text.split("\n"))
-        assert inference.judge(premise, hypothesis) == document.fields["label"]
+        assert entailment_rules.judge(premise, hypothesis) == document.fields["label"]
         labels.setdefault(hypothesis, []).append(document.fields["label"])
     for found in labels.values():
-        assert {found.count(label) for label in inference.LABELS} == {len(found) // 3}
+        assert {found.count(label) for label in entailment_rules.LABELS} == {len(found) // 3}
 
 
 def test_translations_mean_the_same(small):

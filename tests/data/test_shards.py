@@ -8,14 +8,14 @@ import textwrap
 import numpy as np
 import pytest
 
-from glasshouse.data import preparing, shards
+from glasshouse.data import prepared_data, shards
 from glasshouse.data.documents import Document
 from glasshouse.data.sources.state_of_the_union import HELD_OUT, StateOfTheUnion
 from glasshouse.specs.errors import DataError
-from glasshouse.specs.spec import Data, Model
+from glasshouse.specs.spec import DataSpec, ModelSpec
 from glasshouse.tasks.next_token import NextToken
 from glasshouse.tokenizers.byte_pair import BytePair
-from glasshouse.tokenizers.cutting import blocks
+from glasshouse.tokenizers.safe_cuts import blocks
 
 TEXT = "It is a truth universally acknowledged, that a single man must be in want of a wife.\n" * 40
 
@@ -72,23 +72,23 @@ def test_the_shipped_text_is_split_by_whole_addresses():
 
 def test_preparing_is_done_once(tmp_path):
     (tmp_path / "a.txt").write_text(TEXT)
-    data = Data(files=(str(tmp_path / "a.txt"),), vocabulary=280, context=16)
+    data = DataSpec(files=(str(tmp_path / "a.txt"),), vocabulary=280, context=16)
     said: list[str] = []
-    first = preparing.prepare(data, progress=lambda what, share: said.append(what))
+    first = prepared_data.prepare(data, progress=lambda what, share: said.append(what))
     assert said
     said.clear()
-    second = preparing.prepare(data, progress=lambda what, share: said.append(what))
+    second = prepared_data.prepare(data, progress=lambda what, share: said.append(what))
     assert not said
     assert np.array_equal(first.splits["train"].tokens, second.splits["train"].tokens)
     (tmp_path / "a.txt").write_text(TEXT.upper())
-    assert preparing.prepare(data).fingerprint != first.fingerprint
+    assert prepared_data.prepare(data).fingerprint != first.fingerprint
 
 
 def test_a_text_shorter_than_the_context_is_refused(tmp_path):
     (tmp_path / "a.txt").write_text("A short text.")
-    prepared = preparing.prepare(Data(files=(str(tmp_path / "a.txt"),), tokenizer="characters", context=64))
+    prepared = prepared_data.prepare(DataSpec(files=(str(tmp_path / "a.txt"),), tokenizer="characters", context=64))
     with pytest.raises(DataError, match="too few for one window"):
-        NextToken(64).complete(Model(), prepared)
+        NextToken(64).complete(ModelSpec(), prepared)
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glasshouse.data.documents import SPLITS
-from glasshouse.data.sources import inventory
+from glasshouse.data.sources import data_set_list
 from glasshouse.data.sources.arithmetic import VerbalArithmetic, expressions, in_words
 from glasshouse.data.sources.arithmetic_text import ArithmeticText
 from glasshouse.data.sources.generated import Generated
@@ -20,7 +20,7 @@ from glasshouse.data.sources.recall import PAIRS, VALUES, Recall
 from glasshouse.data.sources.speeches import Speeches, SpeechesText
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError
-from glasshouse.specs.spec import Data
+from glasshouse.specs.spec import DataSpec
 from glasshouse.tokenizers.words import Words
 
 GENERATED = [name for name in catalogue.names("source") if issubclass(catalogue.find("source", name), Generated)]
@@ -49,7 +49,7 @@ def sizes(source):
 
 
 def source_of(name):
-    return catalogue.find("source", name).of(Data(context=32))
+    return catalogue.find("source", name).of(DataSpec(context=32))
 
 
 @pytest.mark.parametrize("name", GENERATED)
@@ -74,20 +74,20 @@ def test_generated_sources_have_their_digests():
 @pytest.mark.parametrize("name", sorted({*GENERATED, "presidents"}))
 def test_what_needs_no_file_is_here_and_cannot_be_got(name):
     generated = name in GENERATED
-    assert inventory.find(name).where == ("yes, generated" if generated else "yes, ships with Glasshouse")
+    assert data_set_list.find(name).where == ("yes, generated" if generated else "yes, ships with Glasshouse")
     with pytest.raises(DataError, match=("is generated" if generated else "ships with Glasshouse") + ".*nothing to get"):
-        inventory.get(name, print)
+        data_set_list.get(name, print)
 
 
 def test_a_sample_shows_labels_and_targets():
-    beginnings = {name: inventory.splits(name)[0].beginning for name in ("pig-latin", "verbal-arithmetic", "recall")}
+    beginnings = {name: data_set_list.splits(name)[0].beginning for name in ("pig-latin", "verbal-arithmetic", "recall")}
     for line in beginnings["pig-latin"].splitlines():
         word, translation = line.split(" → ")
         assert translate(word) == translation
     assert beginnings["verbal-arithmetic"].split(":")[0] in ("negative", "zero", "positive")
     assert all(re.fullmatch(r"[a-z]+: .+ … .+ \?", line) for line in beginnings["recall"].splitlines())
-    assert len(inventory.splits("arithmetic-text")[0].beginning.splitlines()) == inventory.ROWS
-    assert len(inventory.splits("state-of-the-union")[0].beginning) == inventory.SAMPLE
+    assert len(data_set_list.splits("arithmetic-text")[0].beginning.splitlines()) == data_set_list.ROWS
+    assert len(data_set_list.splits("state-of-the-union")[0].beginning) == data_set_list.SAMPLE
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_sentences_about_numbers_are_true():
 @settings(max_examples=5, deadline=None)
 @given(st.integers(6, 200))
 def test_recall_fills_the_context_and_its_answer_stands_at_the_beginning(context):
-    source = Recall.of(Data(context=context))
+    source = Recall.of(DataSpec(context=context))
     assert sizes(source) == (8000, 500, 500)
     for document in source.documents("validation"):
         *before, asked, mark = document.text.split()
@@ -229,7 +229,7 @@ def test_recall_fills_the_context_and_its_answer_stands_at_the_beginning(context
 
 def test_recall_refuses_a_context_without_room():
     with pytest.raises(DataError, match="data.context=5; set data.context to 6 or more"):
-        Recall.of(Data(context=5))
+        Recall.of(DataSpec(context=5))
 
 
 def test_recall_has_no_favourite_answer():
@@ -279,7 +279,7 @@ def test_tweets_stand_once_in_one_split():
 @needs_data
 @pytest.mark.parametrize("share", [0.0, 0.1])
 def test_speeches_hold_out_the_share_that_is_asked_for(share):
-    data = Data(validation=share)
+    data = DataSpec(validation=share)
     rows, text = Speeches.of(data), SpeechesText.of(data)
     train, validation, test = sizes(rows)
     assert (train + validation, test) == (2092, 750)

@@ -7,17 +7,17 @@ import pytest
 import torch
 
 from glasshouse import models
-from glasshouse.generation.beam import Beams, search
+from glasshouse.generation.beam_search import Beams, search
 from glasshouse.generation.rollout import Rollout
 from glasshouse.generation.sampling import Sampling
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.specs.spec import Model
+from glasshouse.specs.spec import ModelSpec
 
 VOCABULARY, END = 5, 0
 
 
 def model(kind="decoder", seed=3):
-    spec = Model(kind=kind, width=16, layers=2, heads=2, position="sinusoidal", initialisation=2.0)
+    spec = ModelSpec(kind=kind, width=16, layers=2, heads=2, position="sinusoidal", initialisation=2.0)
     return models.build(spec, VOCABULARY, 12, seed).eval()
 
 

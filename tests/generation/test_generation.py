@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from glasshouse import models
 from glasshouse.generation.rollout import Rollout
 from glasshouse.generation.sampling import Sampling, distribution, draw
-from glasshouse.generation.text import Completion, encode_prompt, stream
+from glasshouse.generation.text_stream import Completion, encode_prompt, stream
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.specs.spec import Model
+from glasshouse.specs.spec import ModelSpec
 from glasshouse.tokenizers.byte_pair import BytePair
 
 TEXT = "My fellow Americans, the state of our union is strong — naïve café 🌱. " * 20
@@ -27,7 +27,9 @@ def tokenizer():
 
 
 def make(vocabulary, **words):
-    return models.build(Model(**{"width": 16, "layers": 2, "heads": 2, "initialisation": 2.0, **words}), vocabulary, CONTEXT)
+    return models.build(
+        ModelSpec(**{"width": 16, "layers": 2, "heads": 2, "initialisation": 2.0, **words}), vocabulary, CONTEXT
+    )
 
 
 def complete(model, tokenizer, prompts, sampling, tokens, context, **how):

@@ -6,7 +6,7 @@ import torch
 from glasshouse import models
 from glasshouse.inspection.capture import capture, probes
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.specs.spec import Model
+from glasshouse.specs.spec import ModelSpec
 
 NAMES = [
     "embedded",
@@ -24,7 +24,7 @@ NAMES = [
 
 @pytest.fixture
 def model():
-    return models.build(Model(width=16, layers=2, heads=2), 30, 12).eval()
+    return models.build(ModelSpec(width=16, layers=2, heads=2), 30, 12).eval()
 
 
 def test_every_stage_can_be_read(model):

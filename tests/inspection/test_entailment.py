@@ -9,14 +9,14 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 import glasshouse
-from glasshouse.data.sources.scenes import altering, english, inference, parsing
+from glasshouse.data.sources.scenes import alterations, english, entailment_rules, parser
 from glasshouse.data.sources.scenes.translations import ScenesGerman
 from glasshouse.data.sources.scenes.translations_back import GermanScenes
-from glasshouse.data.sources.scenes.wording import wordings
+from glasshouse.data.sources.scenes.wordings import wordings
 from glasshouse.generation.sampling import Sampling
-from glasshouse.inspection import entailment, varied
+from glasshouse.inspection import entailment_metric, scene_outputs
 from glasshouse.metrics import translation
-from glasshouse.metrics.agreement import agreement
+from glasshouse.metrics.adequacy_correlation import agreement
 from glasshouse.specs.errors import GlasshouseError
 
 TINY = {
@@ -30,9 +30,9 @@ def some_pairs(count):
     """Rows of captions with what truly holds of them."""
     chance = Random(0)
     for _ in range(count):
-        meanings = [inference.described(chance) for _ in range(2)]
+        meanings = [entailment_rules.described(chance) for _ in range(2)]
         sentences = [f"{english.caption(meaning, chance.choice(wordings(meaning)))}." for meaning in meanings]
-        yield {"text": "\n".join(sentences), "label": inference.judge(*meanings)}
+        yield {"text": "\n".join(sentences), "label": entailment_rules.judge(*meanings)}
         yield {"text": "\n".join(sentences[:1] * 2), "label": "entailment"}
 
 
@@ -63,23 +63,23 @@ def test_pairs_are_turned_round():
 def test_altered_captions_lose_as_much_as_was_changed(source, language):
     kept = {}
     for number, document in enumerate(source().documents("validation")):
-        caption, changes = document.fields["target"], number % varied.CHANGES
-        made = altering.versions(caption, language, changes, Random(number))
+        caption, changes = document.fields["target"], number % scene_outputs.CHANGES
+        made = alterations.versions(caption, language, changes, Random(number))
         for kind, text in made.items():
-            assert altering.read(text, language), text
-            kept.setdefault((kind, changes), []).append(parsing.adequacy(parsing.parse(caption), text))
+            assert alterations.read(text, language), text
+            kept.setdefault((kind, changes), []).append(parser.adequacy(parser.parse(caption), text))
         if not changes:
             assert made["swapped"] == caption
         else:
             # A word is exchanged for another, in place; the longest is "to the left of" for "over".
             assert abs(len(made["swapped"].split()) - len(caption.split())) <= 3
     assert set(kept["swapped", 0]) == set(kept["reworded", 0]) == {1.0}
-    means = [np.mean(kept["swapped", changes]) for changes in range(varied.CHANGES)]
+    means = [np.mean(kept["swapped", changes]) for changes in range(scene_outputs.CHANGES)]
     assert means == sorted(means, reverse=True)
     assert means[-1] < 0.6
     assert kept["swapped", 1] == kept["reworded", 1]
-    assert altering.versions("no caption at all", language, 1, Random(0)) == {}
-    assert altering.versions("two circles two", language, 1, Random(0)) == {}
+    assert alterations.versions("no caption at all", language, 1, Random(0)) == {}
+    assert alterations.versions("two circles two", language, 1, Random(0)) == {}
 
 
 def test_statistics_are_those_of_other_packages_with_intervals_around_them():
@@ -126,22 +126,22 @@ def test_scores_of_single_sentences():
 def test_samples_depend_on_the_seed_and_their_place_alone(folders):
     run = glasshouse.open_run(folders["writer"], device="cpu")
     texts = [document.text for document in GermanScenes().documents("test")][:9]
-    sampled = varied.sample(run, texts, Sampling(temperature=1.0, seed=3))
-    assert sampled == varied.sample(run, texts, Sampling(temperature=1.0, seed=3), batch=4)
-    assert sampled != varied.sample(run, texts, Sampling(temperature=1.0, seed=4))
+    sampled = scene_outputs.sample(run, texts, Sampling(temperature=1.0, seed=3))
+    assert sampled == scene_outputs.sample(run, texts, Sampling(temperature=1.0, seed=3), batch=4)
+    assert sampled != scene_outputs.sample(run, texts, Sampling(temperature=1.0, seed=4))
     greedy = [found[0].text for found in run.translate(texts, beams=1)]
-    assert varied.sample(run, texts, Sampling(temperature=0.0)) == greedy
+    assert scene_outputs.sample(run, texts, Sampling(temperature=0.0)) == greedy
 
 
 def test_a_judge_reads_what_it_learned_to_read(folders):
-    judge = entailment.Judge(glasshouse.open_run(folders["judge"], device="cpu"))
+    judge = entailment_metric.Judge(glasshouse.open_run(folders["judge"], device="cpu"))
     assert judge.stop == "."
     assert judge.unknown(["two red circles", "zwei rote Kreise"]) == 0.5
     given = judge.probabilities(["a star", "two nemo."], ["a star\n", "a star"])
     plain = judge.run.classify(["a star.\na star.", "two nemo.\na star."])
     assert given.shape == (2, 3)
     for row, expected in zip(given, plain, strict=True):
-        assert row == pytest.approx([expected[label] for label in entailment.LABELS], abs=1e-5)
+        assert row == pytest.approx([expected[label] for label in entailment_metric.LABELS], abs=1e-5)
 
 
 def test_every_split_has_its_figures(folders):
@@ -154,7 +154,7 @@ def test_every_split_has_its_figures(folders):
         assert values["unknown_share"] == 0
         assert {"bleu", "chrf", "exact"} <= set(values)
         assert values["outputs.swapped"] == values["outputs.reworded"] == 12
-        assert values["outputs.all"] == sum(values[f"outputs.{kind}"] for kind in varied.KINDS)
+        assert values["outputs.all"] == sum(values[f"outputs.{kind}"] for kind in scene_outputs.KINDS)
         for score in ("bleu", "chrf", "entailment", "entailment_both"):
             low, high = (values[f"pearson.{score}.swapped.{end}"] for end in ("low", "high"))
             assert -1 <= low <= high <= 1

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import glasshouse
-from glasshouse.inspection import labelled, mistaking
-from glasshouse.inspection.labelled import Labelled
-from glasshouse.pages.report import render
+from glasshouse.inspection import confusion, labelled_texts
+from glasshouse.inspection.labelled_texts import Labelled
+from glasshouse.pages.report_page import render
 from glasshouse.specs.errors import DataError, GlasshouseError, SpecError
 
 WORDS = {"fruit": ["apple", "pear", "plum"], "tool": ["saw", "drill", "rasp"], "bird": ["wren", "owl", "crow"]}
@@ -64,11 +64,11 @@ def test_texts_that_are_cut_are_counted_and_a_rare_class_is_taken(run, tmp_path)
     with pytest.raises(DataError, match="name it: --label=NAME"):
         glasshouse.features("tiny", str(path), field="words", device="cpu")
     splits = {"train": Labelled(("a", "b", "c", "d e"), ("x", "x", "x", "y")), "test": Labelled(("a",), ("x",))}
-    assert glasshouse.inspection.features.examine(run, splits).rows == {"train": 4, "test": 1}
+    assert glasshouse.inspection.feature_classifiers.examine(run, splits).rows == {"train": 4, "test": 1}
     with pytest.raises(DataError, match="nothing to tell apart"):
-        glasshouse.inspection.features.examine(run, {"train": Labelled(("a",), ("x",)), "test": splits["test"]})
+        glasshouse.inspection.feature_classifiers.examine(run, {"train": Labelled(("a",), ("x",)), "test": splits["test"]})
     with pytest.raises(DataError, match="a class 'z' that the training rows lack"):
-        glasshouse.inspection.features.examine(run, {**splits, "test": Labelled(("a",), ("z",))})
+        glasshouse.inspection.feature_classifiers.examine(run, {**splits, "test": Labelled(("a",), ("z",))})
 
 
 def test_a_sample_is_random_and_the_same_each_time():
@@ -81,17 +81,17 @@ def test_a_sample_is_random_and_the_same_each_time():
 
 
 def test_rows_are_held_out_as_training_holds_them_out(run, file):
-    from glasshouse.data import preparing
+    from glasshouse.data import prepared_data
 
-    splits = labelled.read(str(file))
-    source = preparing.source_of(run.spec.data, ("label",))
+    splits = labelled_texts.read(str(file))
+    source = prepared_data.source_of(run.spec.data, ("label",))
     for split, found in splits.items():
         assert list(found.texts) == [document.text for document in source.documents(split)]
-    assert len(labelled.read("presidents")["train"]) > 3000
+    assert len(labelled_texts.read("presidents")["train"]) > 3000
 
 
 def test_a_classifier_report_says_what_it_takes_for_what(run, file, monkeypatch):
-    found = mistaking.look(run)
+    found = confusion.look(run)
     assert found.confusion.labels == ("bird", "fruit", "tool")
     assert found.confusion.counts.sum() == 15
     accuracy = np.trace(found.confusion.counts) / 15
@@ -99,12 +99,12 @@ def test_a_classifier_report_says_what_it_takes_for_what(run, file, monkeypatch)
     page = run.folder.report_file.read_text()
     assert "What it takes for what" in page
     assert "15 test texts" in page
-    monkeypatch.setattr(mistaking, "MOST_TEXTS", 7)
-    assert mistaking.look(run).confusion.where == "7 of 15 test texts"
+    monkeypatch.setattr(confusion, "MOST_TEXTS", 7)
+    assert confusion.look(run).confusion.where == "7 of 15 test texts"
     file.write_text(file.read_text() + "bird\towl\n")
-    assert "has changed since" in mistaking.look(run).notes[0]
+    assert "has changed since" in confusion.look(run).notes[0]
     file.unlink()
-    assert "cannot read" in mistaking.look(run).notes[0]
+    assert "cannot read" in confusion.look(run).notes[0]
     glasshouse.report("tiny", device="cpu")
     assert "there is no table of its mistakes" in run.folder.report_file.read_text()
 
@@ -123,12 +123,12 @@ def test_mistakes_are_the_surest_first(run, monkeypatch):
         return shares
 
     monkeypatch.setattr(Classify, "probabilities", turned)
-    found = mistaking.look(run)
+    found = confusion.look(run)
     assert [mistake.probability for mistake in found.mistakes] == pytest.approx([0.64, 0.63, 0.62, 0.61, 0.60])
     assert all(mistake.text.split()[0] in WORDS[mistake.truth] for mistake in found.mistakes)
-    from glasshouse.inspection import reporting
+    from glasshouse.inspection import run_report
 
-    assert found.mistakes[0].text in render(reporting.gather(run))
+    assert found.mistakes[0].text in render(run_report.gather(run))
 
 
 def test_a_decoder_gives_no_features(file, tmp_path):

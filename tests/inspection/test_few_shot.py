@@ -7,7 +7,7 @@ import torch
 import glasshouse
 from glasshouse.inspection import few_shot
 from glasshouse.inspection.few_shot import TEMPLATE, Template
-from glasshouse.inspection.labelled import Labelled
+from glasshouse.inspection.labelled_texts import Labelled
 from glasshouse.specs.errors import DataError, GlasshouseError
 
 WORDS = {"fruit": ["apple", "pear", "plum"], "big tool": ["saw", "drill", "rasp"]}

@@ -10,13 +10,13 @@ import pytest
 import torch
 
 import glasshouse
-from glasshouse.inspection import reporting, translating
-from glasshouse.inspection.attention_map import attention_map, translation_map
+from glasshouse.inspection import run_report, translation_samples
+from glasshouse.inspection.attention_maps import attention_map, translation_map
 from glasshouse.inspection.capture import capture
 from glasshouse.metrics.translation import signatures
-from glasshouse.pages import figures, heatmap
-from glasshouse.pages.content import AttentionMap, Translated
-from glasshouse.pages.report import render
+from glasshouse.pages import attention_heatmap, figures
+from glasshouse.pages.report_content import AttentionMap, Translated
+from glasshouse.pages.report_page import render
 from glasshouse.runs import suggestions
 from glasshouse.specs.errors import GlasshouseError
 
@@ -110,14 +110,14 @@ def test_a_decoder_alone_has_a_square_map_of_source_mark_and_target():
     np.testing.assert_allclose(found.weights.sum(-1), 1, atol=1e-5)
     with pytest.raises(GlasshouseError, match="choose decoder"):
         attention_map(run, "abca", of="cross")
-    report = reporting.gather(run)
+    report = run_report.gather(run)
     assert report.attention is not None
     assert report.attention.sources is None
 
 
 def test_the_page_has_the_translations_their_marks_and_how_they_were_counted(trained):
     run = trained
-    report = reporting.gather(run)
+    report = run_report.gather(run)
     assert [name for name, _ in report.headline if name.startswith("test")] == [
         "test chrF",
         "test exactly right",
@@ -128,7 +128,7 @@ def test_the_page_has_the_translations_their_marks_and_how_they_were_counted(tra
     assert found is not None
     assert [each.source for each in found.prompts] == [PROMPT]
     assert found.prompts[0].translation == run.translate([PROMPT])[0][0].text
-    assert len(found.pairs) == translating.MOST_PAIRS
+    assert len(found.pairs) == translation_samples.MOST_PAIRS
     assert all(each.reference == each.source[::-1] for each in found.pairs)
     again = run.translate([each.source for each in found.pairs])
     assert [each.translation for each in found.pairs] == [best[0].text for best in again]
@@ -146,18 +146,18 @@ def test_the_page_has_the_translations_their_marks_and_how_they_were_counted(tra
 
 def test_half_of_the_pairs_shown_are_wrong_where_there_are_so_many():
     exact = np.zeros(200, bool)
-    assert translating.choose(exact) == list(range(12))
+    assert translation_samples.choose(exact) == list(range(12))
     exact[2::2] = True
-    assert translating.choose(exact) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12]
-    assert (~exact[translating.choose(exact)]).sum() == 6
+    assert translation_samples.choose(exact) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12]
+    assert (~exact[translation_samples.choose(exact)]).sum() == 6
     exact[:] = True
     exact[150] = False
-    assert translating.choose(exact) == [*range(11), 150]
-    assert translating.choose(np.array([True, False])) == [0, 1]
+    assert translation_samples.choose(exact) == [*range(11), 150]
+    assert translation_samples.choose(np.array([True, False])) == [0, 1]
 
 
 def test_a_map_is_of_what_fits_and_of_one_word_where_words_stand_alone(trained):
-    second = translating.look(trained, 5)
+    second = translation_samples.look(trained, 5)
     assert second is not None
     assert second.attention is not None
     assert len(second.attention.tokens) <= 5
@@ -165,11 +165,11 @@ def test_a_map_is_of_what_fits_and_of_one_word_where_words_stand_alone(trained):
     # The prompt is too long; the first of the pairs that is not comes instead.
     short = next(each.source for each in second.translations.pairs if len(each.source) < 5)
     assert second.attention.sources == (*short, END)
-    nothing = translating.look(trained, 1)
+    nothing = translation_samples.look(trained, 1)
     assert nothing is not None
     assert nothing.attention is None
     assert "too long" in nothing.notes[-1]
-    report = reporting.gather(model(name="words", evaluation={"each_word": True, "prompts": ["ab abcd abc"]}))
+    report = run_report.gather(model(name="words", evaluation={"each_word": True, "prompts": ["ab abcd abc"]}))
     assert report.attention is not None
     assert report.attention.sources == (*"abcd", END)
     assert "test BLEU" not in dict(report.headline)
@@ -178,7 +178,7 @@ def test_a_map_is_of_what_fits_and_of_one_word_where_words_stand_alone(trained):
 def test_a_run_whose_text_is_gone_says_so_on_its_page():
     run = model()
     Path("pairs.tsv").write_text("".join(f"{'a' * length}\tb\n" for length in range(1, 30)))
-    report = reporting.gather(glasshouse.open_run("pairs"))
+    report = run_report.gather(glasshouse.open_run("pairs"))
     assert any("has changed" in note for note in report.notes)
     assert report.translations is not None
     assert report.translations.pairs == ()
@@ -190,20 +190,20 @@ def test_a_run_whose_text_is_gone_says_so_on_its_page():
 def test_a_map_of_two_sentences_is_packed_drawn_and_checked(tmp_path):
     weights = np.random.default_rng(0).dirichlet(np.ones(4), size=(2, 1, 3))
     found = AttentionMap(("a", "b", "c"), weights, ("w", "x", "y", "$z"))
-    packed = heatmap.pack(found)
+    packed = attention_heatmap.pack(found)
     assert (packed["queries"], packed["keys"], packed["causal"]) == (3, 4, False)
     numbers = np.frombuffer(base64.b64decode(str(packed["thousandths"])), "<u2").reshape(weights.shape)
     assert np.abs(numbers / 1000 - weights).max() <= 0.0005 + 1e-9
-    drawing = heatmap.enlarged(found)
+    drawing = attention_heatmap.enlarged(found)
     assert [drawing.count(f'class="{side}"') for side in ("query", "key")] == [3, 4]
     figures.attention(found, tmp_path / "cross.png")
     figures.attention(dataclasses.replace(found, weights=weights[:1]), tmp_path / "one.svg")
     with pytest.raises(GlasshouseError, match="3 tokens that look at 2 need"):
         AttentionMap(("a", "b", "c"), weights, ("w", "x"))
-    assert "same place" in heatmap.cross_habit(np.eye(6, 7))
-    assert "one place further on" in heatmap.cross_habit(np.eye(6, 7, k=1))
-    assert "source's last token" in heatmap.cross_habit(np.repeat(np.eye(1, 7, k=6), 6, axis=0))
-    assert heatmap.cross_habit(np.full((6, 7), 1 / 7)) == "spread over about 7 tokens"
+    assert "same place" in attention_heatmap.cross_habit(np.eye(6, 7))
+    assert "one place further on" in attention_heatmap.cross_habit(np.eye(6, 7, k=1))
+    assert "source's last token" in attention_heatmap.cross_habit(np.repeat(np.eye(1, 7, k=6), 6, axis=0))
+    assert attention_heatmap.cross_habit(np.full((6, 7), 1 / 7)) == "spread over about 7 tokens"
 
 
 def test_a_map_of_two_sentences_reads_out_weights_in_a_browser(tmp_path):

@@ -15,16 +15,16 @@ import torch
 
 from glasshouse import models
 from glasshouse.data.sources.state_of_the_union import StateOfTheUnion
-from glasshouse.generation.text import encode_prompt
-from glasshouse.interop import gguf_reading, gguf_writing, imported, llama2c, llama_cpp
+from glasshouse.generation.text_stream import encode_prompt
+from glasshouse.interop import gguf_export, gguf_import, imported_model, llama2c, llama_cpp
 from glasshouse.interop.gguf_file import GGUF
-from glasshouse.interop.imported import Imported
+from glasshouse.interop.imported_model import Imported
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError, MissingExtra
-from glasshouse.specs.spec import Head, Model
+from glasshouse.specs.spec import HeadSpec, ModelSpec
 from glasshouse.tokenizers.byte_pair import BytePair
 from glasshouse.tokenizers.characters import Characters
-from glasshouse.tokenizers.foreign import Foreign
+from glasshouse.tokenizers.external import ExternalTokenizer
 from glasshouse.tokenizers.words import Words
 from tests.interop.test_llama2c import KNOWN, TEXTS, stories, write_small
 
@@ -32,10 +32,10 @@ gguf = pytest.importorskip("gguf")
 pytest.importorskip("xllamacpp")
 
 PROMPTS = ["The state of our Union", "Mr. Speaker,\n\n", "We can't  wait: 12345 jobs", "naïve café — 你好", "I"]
-LLAMA = Model(
+LLAMA = ModelSpec(
     width=48, layers=2, heads=4, feed_forward=64, position="rotary", norm="rms", activation="swiglu", initialisation=2.5
 )
-GPT2 = Model(width=48, layers=2, heads=4, feed_forward=96, position="learned", norm="layer", initialisation=2.5)
+GPT2 = ModelSpec(width=48, layers=2, heads=4, feed_forward=96, position="learned", norm="layer", initialisation=2.5)
 MODELS = {
     "gpt2": replace(GPT2, bias=True),
     "gpt2-untied": replace(GPT2, tied=False),
@@ -53,7 +53,7 @@ def byte_pairs():
     return {pattern: BytePair.train(texts, 600, pattern=pattern) for pattern in ("gpt-2", "gpt-4")}
 
 
-def made(tokenizer, model: Model, name: str, vocabulary: int = 0, context: int = 96) -> Run:
+def made(tokenizer, model: ModelSpec, name: str, vocabulary: int = 0, context: int = 96) -> Run:
     """A run of random weights, large enough that the likeliest token stands out. Biases are not zero, and no text ends."""
     built = models.build(model, vocabulary or tokenizer.vocabulary, context, seed=3)
     generator = torch.Generator().manual_seed(4)
@@ -67,7 +67,9 @@ def made(tokenizer, model: Model, name: str, vocabulary: int = 0, context: int =
     document = tokenizer._document()
     tensors = dict(built.state_dict())
     return Run(
-        imported.write(Imported(model, context, vocabulary or tokenizer.vocabulary, tensors, document, "random"), name),
+        imported_model.write(
+            Imported(model, context, vocabulary or tokenizer.vocabulary, tensors, document, "random"), name
+        ),
         device="cpu",
     )
 
@@ -79,7 +81,7 @@ def run(byte_pairs) -> Run:
 
 @pytest.fixture
 def exported(run, tmp_path) -> Path:
-    gguf_writing.export(run, tmp_path / "small.gguf")
+    gguf_export.export(run, tmp_path / "small.gguf")
     return tmp_path / "small.gguf"
 
 
@@ -93,7 +95,7 @@ def logits(run: Run) -> torch.Tensor:
 def test_llama_cpp_continues_as_glasshouse_does(name, byte_pairs, tmp_path):
     run = made(byte_pairs[PATTERN.get(name, "gpt-2")], MODELS[name], name)
     path = tmp_path / f"{name}.gguf"
-    gguf_writing.export(run, path)
+    gguf_export.export(run, path)
     theirs = llama_cpp.greedy_in_llama_cpp(path, PROMPTS, 50)
     ours = run.sample(PROMPTS, tokens=50, temperature=0, alternatives=2)
     assert theirs == [[choice.token for choice in completion.choices] for completion in ours]
@@ -107,9 +109,9 @@ def test_llama_cpp_continues_as_glasshouse_does(name, byte_pairs, tmp_path):
 @pytest.mark.parametrize("name", MODELS)
 def test_read_again_it_is_the_same(name, byte_pairs, tmp_path):
     run = made(byte_pairs[PATTERN.get(name, "gpt-2")], MODELS[name], name)
-    gguf_writing.export(run, tmp_path / "once.gguf")
-    found = gguf_reading.read(tmp_path / "once.gguf")
-    again = Run(imported.write(found, f"{name}-again"), device="cpu")
+    gguf_export.export(run, tmp_path / "once.gguf")
+    found = gguf_import.read(tmp_path / "once.gguf")
+    again = Run(imported_model.write(found, f"{name}-again"), device="cpu")
     assert torch.allclose(logits(run), logits(again), atol=1e-5, rtol=0)
     groups = run.model.blocks[0].attention.key_value_heads
     expected = replace(MODELS[name], initialisation=0.5, key_value_heads=groups if "group" in name else 0)
@@ -117,7 +119,7 @@ def test_read_again_it_is_the_same(name, byte_pairs, tmp_path):
     assert found.tokenizer == json.loads(run.folder.tokenizer_file.read_text())
     assert isinstance(again.tokenizer, BytePair)
     assert again.facts["token_ids"] == {"bos": 0, "eos": 0}
-    gguf_writing.export(again, tmp_path / "twice.gguf")
+    gguf_export.export(again, tmp_path / "twice.gguf")
     first, second = GGUF(tmp_path / "once.gguf"), GGUF(tmp_path / "twice.gguf")
     assert {**first.facts, "general.name": ""} == {**second.facts, "general.name": ""}
     assert all(torch.equal(first.tensor(tensor), second.tensor(tensor)) for tensor in first.tensors)
@@ -134,16 +136,16 @@ def test_llama_cpp_cuts_text_as_we_do(pattern, byte_pairs, tmp_path):
     awkward += [f"{a}{b}{c}" for a in " x1.\n" for b in " '\t\r\né" for c in "a 9\n!'"]
     tokenizer = BytePair.train([" ".join(awkward) * 3], 420, pattern=pattern)
     run = made(tokenizer, LLAMA, "cutting")
-    gguf_writing.export(run, tmp_path / "cutting.gguf")
+    gguf_export.export(run, tmp_path / "cutting.gguf")
     texts = [*awkward, "a<|endoftext|>b", "<|endoftext|>"]
     theirs = llama_cpp.tokens_in_llama_cpp(tmp_path / "cutting.gguf", texts)
     assert theirs == [tokenizer.encode(text).tolist() for text in texts]
 
 
 def test_the_story_in_llama_cpp(tmp_path):
-    run = Run(imported.write(llama2c.read(stories()), "stories"), device="cpu")
+    run = Run(imported_model.write(llama2c.read(stories()), "stories"), device="cpu")
     path = tmp_path / "stories.gguf"
-    gguf_writing.export(run, path)
+    gguf_export.export(run, path)
     prompts = ["", "Once upon a time", "The big dog\nran", "“Héllo” 😀", "Lily and Tom"]
     theirs = llama_cpp.greedy_in_llama_cpp(path, prompts, 65)
     ours = run.sample(prompts, tokens=65, temperature=0)
@@ -151,19 +153,19 @@ def test_the_story_in_llama_cpp(tmp_path):
     assert run.tokenizer.decode(theirs[0]).startswith(KNOWN)
     texts = [text for text in TEXTS if "<s>" not in text]
     assert llama_cpp.tokens_in_llama_cpp(path, texts) == [run.tokenizer.encode(text).tolist() for text in texts]
-    found = gguf_reading.read(path)
+    found = gguf_import.read(path)
     assert found.tokenizer == json.loads(run.folder.tokenizer_file.read_text())
     assert found.model == run.spec.model
 
 
 def test_scored_pieces_without_the_story(tmp_path):
     """The same for a small vocabulary, where no data folder is set."""
-    run = Run(imported.write(llama2c.read(write_small(tmp_path / "small.bin", tied=False)), "small"), device="cpu")
+    run = Run(imported_model.write(llama2c.read(write_small(tmp_path / "small.bin", tied=False)), "small"), device="cpu")
     path = tmp_path / "small.gguf"
-    gguf_writing.export(run, path)
+    gguf_export.export(run, path)
     texts = ["the then there", "hand in hand", "an\nand é 😀", "reherere therethe"]
     assert llama_cpp.tokens_in_llama_cpp(path, texts) == [run.tokenizer.encode(text).tolist() for text in texts]
-    assert gguf_reading.read(path).tokenizer == json.loads(run.folder.tokenizer_file.read_text())
+    assert gguf_import.read(path).tokenizer == json.loads(run.folder.tokenizer_file.read_text())
     ids = [encode_prompt(run.tokenizer, text) for text in texts]
     theirs = llama_cpp.greedy_in_llama_cpp(path, texts, 3)
     assert theirs == llama_cpp.greedy_in_llama_cpp(path, ids, 3)
@@ -171,14 +173,14 @@ def test_scored_pieces_without_the_story(tmp_path):
 
 def test_a_model_with_more_tokens_than_its_tokenizer(byte_pairs, tmp_path):
     run = made(byte_pairs["gpt-2"], GPT2, "padded", vocabulary=640)
-    gguf_writing.export(run, tmp_path / "padded.gguf")
+    gguf_export.export(run, tmp_path / "padded.gguf")
     facts = GGUF(tmp_path / "padded.gguf").facts
     assert len(facts["tokenizer.ggml.tokens"]) == len(set(facts["tokenizer.ggml.tokens"])) == 640
     assert facts["tokenizer.ggml.token_type"][-1] == 5
     assert llama_cpp.tokens_in_llama_cpp(tmp_path / "padded.gguf", PROMPTS) == [
         run.tokenizer.encode(prompt).tolist() for prompt in PROMPTS
     ]
-    found = gguf_reading.read(tmp_path / "padded.gguf")
+    found = gguf_import.read(tmp_path / "padded.gguf")
     assert found.vocabulary == 640
     assert found.tokenizer == json.loads(run.folder.tokenizer_file.read_text())
 
@@ -186,7 +188,7 @@ def test_a_model_with_more_tokens_than_its_tokenizer(byte_pairs, tmp_path):
 def test_the_context_is_the_limit(byte_pairs, tmp_path):
     """llama.cpp ends where the position table ends."""
     run = made(byte_pairs["gpt-2"], GPT2, "short", context=16)
-    gguf_writing.export(run, tmp_path / "short.gguf")
+    gguf_export.export(run, tmp_path / "short.gguf")
     (found,) = llama_cpp.greedy_in_llama_cpp(tmp_path / "short.gguf", ["I"], 50)
     ours = run.sample("I", tokens=50, temperature=0)[0]
     assert 10 <= len(found) <= 16
@@ -200,7 +202,7 @@ def test_the_end_of_text_ends_both(byte_pairs, tmp_path):
     with torch.no_grad():  # the third token chosen becomes the end
         chosen = ours.choices[2].token
         run.model.head.weight[end] = run.model.head.weight[chosen] * 1.01
-    gguf_writing.export(run, tmp_path / "ending.gguf")
+    gguf_export.export(run, tmp_path / "ending.gguf")
     ended = run.sample("The state", tokens=8, temperature=0)[0]
     assert ended.finish == "end"
     (theirs,) = llama_cpp.greedy_in_llama_cpp(tmp_path / "ending.gguf", ["The state"], 8)
@@ -216,7 +218,7 @@ def test_the_end_of_text_ends_both(byte_pairs, tmp_path):
         (replace(GPT2, connection="post-norm"), "model.connection='post-norm'"),
         (replace(GPT2, norm="rms"), "model.norm='rms'"),
         (replace(GPT2, head_width=8), "model.head_width=8"),
-        (replace(GPT2, head=Head(bias=True)), "model.head.bias=True"),
+        (replace(GPT2, head=HeadSpec(bias=True)), "model.head.bias=True"),
         (replace(GPT2, feed_forward_layers=2), "model.feed_forward_layers=2 does not fit a GGUF file"),
         (replace(LLAMA, position="alibi"), "model.position='alibi' does not fit a GGUF file of the architecture 'llama'"),
         (replace(LLAMA, norm="layer"), "model.norm='layer'"),
@@ -227,14 +229,14 @@ def test_the_end_of_text_ends_both(byte_pairs, tmp_path):
 )
 def test_runs_of_another_shape(model, reason):
     with pytest.raises(GlasshouseError, match=re.escape(reason)):
-        gguf_writing.architecture_of(model)
+        gguf_export.architecture_of(model)
 
 
 @pytest.mark.parametrize("kind", [Words, Characters])
 def test_tokenizers_that_llama_cpp_does_not_have(kind, tmp_path):
     run = made(kind.train(["the cat sat on the mat"], 20), LLAMA, "words")
     with pytest.raises(GlasshouseError, match=f"llama.cpp has no tokenizer of {kind.name}"):
-        gguf_writing.export(run, tmp_path / "words.gguf")
+        gguf_export.export(run, tmp_path / "words.gguf")
     assert not list(tmp_path.glob("*.gguf"))
     assert not list(tmp_path.glob(".*.tmp"))
 
@@ -242,17 +244,17 @@ def test_tokenizers_that_llama_cpp_does_not_have(kind, tmp_path):
 def test_a_foreign_tokenizer_that_llama_cpp_does_not_have(byte_pairs, tmp_path):
     document = byte_pairs["gpt-2"]._document()
     document["pre_tokenizer"] = {**document["pre_tokenizer"], "add_prefix_space": True}
-    run = made(Foreign(document), LLAMA, "prefixed")
+    run = made(ExternalTokenizer(document), LLAMA, "prefixed")
     with pytest.raises(GlasshouseError, match="llama.cpp has no tokenizer that gives this one's ids: it is not byte-pair"):
-        gguf_writing.export(run, tmp_path / "prefixed.gguf")
+        gguf_export.export(run, tmp_path / "prefixed.gguf")
 
 
 def test_a_long_s(tmp_path):
     """Where the one rule that differs could matter, the file is refused; elsewhere, and for GPT-2's rule, it is not."""
     tokenizers = {pattern: BytePair.train(["ſhe ſhe 'ſ " * 20], 262, pattern=pattern) for pattern in ("gpt-2", "gpt-4")}
-    gguf_writing.export(made(tokenizers["gpt-2"], LLAMA, "two"), tmp_path / "two.gguf")
+    gguf_export.export(made(tokenizers["gpt-2"], LLAMA, "two"), tmp_path / "two.gguf")
     with pytest.raises(GlasshouseError, match="tokens that go on after ſ"):
-        gguf_writing.export(made(tokenizers["gpt-4"], LLAMA, "four"), tmp_path / "four.gguf")
+        gguf_export.export(made(tokenizers["gpt-4"], LLAMA, "four"), tmp_path / "four.gguf")
 
 
 def test_no_end_of_text(byte_pairs, tmp_path):
@@ -260,12 +262,12 @@ def test_no_end_of_text(byte_pairs, tmp_path):
     document["added_tokens"] = []
     run = made(BytePair.from_document(document), LLAMA, "endless")
     with pytest.raises(GlasshouseError, match="no end-of-text token"):
-        gguf_writing.export(run, tmp_path / "endless.gguf")
+        gguf_export.export(run, tmp_path / "endless.gguf")
 
 
 def test_a_place_that_cannot_be_written(run, tmp_path):
     with pytest.raises(GlasshouseError, match="cannot write"):
-        gguf_writing.export(run, tmp_path / "no" / "where.gguf")
+        gguf_export.export(run, tmp_path / "no" / "where.gguf")
 
 
 def test_byte_pairs_with_a_start_token_and_whole_pieces(byte_pairs, tmp_path):
@@ -280,14 +282,14 @@ def test_byte_pairs_with_a_start_token_and_whole_pieces(byte_pairs, tmp_path):
         "special_tokens": {"<|endoftext|>": {"id": "<|endoftext|>", "ids": [0], "tokens": ["<|endoftext|>"]}},
     }
     document["model"]["ignore_merges"] = True
-    run = made(Foreign(document), LLAMA, "third")
+    run = made(ExternalTokenizer(document), LLAMA, "third")
     path = tmp_path / "third.gguf"
-    gguf_writing.export(run, path)
+    gguf_export.export(run, path)
     assert GGUF(path).facts["tokenizer.ggml.pre"] == "llama-bpe"
     assert llama_cpp.tokens_in_llama_cpp(path, PROMPTS) == [run.tokenizer.encode(text).tolist() for text in PROMPTS]
     ours = [[choice.token for choice in each.choices] for each in run.sample(PROMPTS, tokens=20, temperature=0)]
     assert llama_cpp.greedy_in_llama_cpp(path, PROMPTS, 20) == ours
-    assert gguf_reading.read(path).tokenizer == document
+    assert gguf_import.read(path).tokenizer == document
 
 
 def write(path: Path, facts: dict, tensors: dict) -> Path:
@@ -319,14 +321,14 @@ def parts(path: Path) -> tuple[dict, dict]:
 @pytest.mark.parametrize("kind", ["F16", "BF16", "Q8_0", "Q4_0", "Q5_1"])
 def test_other_kinds_of_numbers(kind, byte_pairs, tmp_path):
     run = made(byte_pairs["gpt-2"], replace(LLAMA, width=64), "plain")
-    gguf_writing.export(run, tmp_path / "plain.gguf")
+    gguf_export.export(run, tmp_path / "plain.gguf")
     facts, tensors = parts(tmp_path / "plain.gguf")
     which = gguf.GGMLQuantizationType[kind]
     packed = {
         name: (gguf.quantize(numbers, which), which) if numbers.ndim == 2 else numbers for name, numbers in tensors.items()
     }
-    found = gguf_reading.read(write(tmp_path / "packed.gguf", facts, packed))
-    plain = gguf_reading.read(tmp_path / "plain.gguf")
+    found = gguf_import.read(write(tmp_path / "packed.gguf", facts, packed))
+    plain = gguf_import.read(tmp_path / "plain.gguf")
     largest = {"F16": 1e-3, "BF16": 4e-3, "Q8_0": 5e-3, "Q4_0": 0.1, "Q5_1": 0.05}[kind]
     for name, tensor in plain.tensors.items():
         error = (found.tensors[name] - tensor).abs().max() / tensor.abs().max()
@@ -381,7 +383,7 @@ def test_files_that_cannot_be_read(change, reason, exported, tmp_path):
     change(facts, tensors)
     path = write(tmp_path / "changed.gguf", facts, tensors)
     with pytest.raises(GlasshouseError, match=re.escape(reason)) as caught:
-        gguf_reading.read(path)
+        gguf_import.read(path)
     assert str(path) in str(caught.value)
 
 
@@ -396,7 +398,7 @@ def test_files_that_cannot_be_read(change, reason, exported, tmp_path):
 def test_without_its_tokenizer(change, reason, exported, tmp_path, capfd):
     facts, tensors = parts(exported)
     facts = {name: value for name, value in {**facts, **change}.items() if value is not None}
-    found = gguf_reading.read(write(tmp_path / "other.gguf", facts, tensors))
+    found = gguf_import.read(write(tmp_path / "other.gguf", facts, tensors))
     assert found.tokenizer is None
     said = capfd.readouterr().err
     assert "read without a tokenizer" in said
@@ -415,9 +417,9 @@ def test_files_that_are_no_gguf(tmp_path):
     ):
         path.write_bytes(content)
         with pytest.raises(GlasshouseError, match=re.escape(reason)):
-            gguf_reading.read(path)
+            gguf_import.read(path)
     with pytest.raises(GlasshouseError, match="No such file"):
-        gguf_reading.read(tmp_path / "nowhere.gguf")
+        gguf_import.read(tmp_path / "nowhere.gguf")
 
 
 def test_cut_short_or_altered_anywhere(exported, tmp_path):
@@ -429,14 +431,14 @@ def test_cut_short_or_altered_anywhere(exported, tmp_path):
     for size in [*generator.integers(0, len(whole) - 64, 20), *generator.integers(0, head, 10)]:
         path.write_bytes(whole[:size])
         with pytest.raises(GlasshouseError):
-            gguf_reading.read(path)
+            gguf_import.read(path)
     for _ in range(60):
         content = bytearray(whole)
         for place in generator.integers(0, 2500 if generator.random() < 0.7 else head + 1500, 3):
             content[place] = generator.integers(0, 256)
         path.write_bytes(content)
         with suppress(GlasshouseError):
-            gguf_reading.read(path)
+            gguf_import.read(path)
 
 
 def test_without_the_packages(run, exported, tmp_path, monkeypatch):
@@ -445,11 +447,11 @@ def test_without_the_packages(run, exported, tmp_path, monkeypatch):
     tensors["blk.0.ffn_down.weight"] = (gguf.quantize(tensors["blk.0.ffn_down.weight"], which), which)
     write(tmp_path / "packed.gguf", facts, tensors)
     monkeypatch.setitem(sys.modules, "gguf", None)
-    gguf_reading.read(exported)  # plain numbers need no package
+    gguf_import.read(exported)  # plain numbers need no package
     with pytest.raises(MissingExtra, match="pip install gguf"):
-        gguf_reading.read(tmp_path / "packed.gguf")
+        gguf_import.read(tmp_path / "packed.gguf")
     with pytest.raises(MissingExtra, match="pip install gguf"):
-        gguf_writing.export(run, tmp_path / "again.gguf")
+        gguf_export.export(run, tmp_path / "again.gguf")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="pip install xllamacpp"):
         llama_cpp.greedy_in_llama_cpp(exported, ["The"], 1)

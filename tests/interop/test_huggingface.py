@@ -16,14 +16,14 @@ from torch import Tensor
 from glasshouse import models
 from glasshouse.generation.rollout import Rollout
 from glasshouse.generation.sampling import Sampling
-from glasshouse.interop import huggingface, imported
+from glasshouse.interop import huggingface, imported_model
 from glasshouse.interop.architectures import registry
-from glasshouse.interop.architectures.settings import values_of
-from glasshouse.interop.imported import Imported
-from glasshouse.parts.mask import Causal, Everything
+from glasshouse.interop.architectures.config_fields import values_of
+from glasshouse.interop.imported_model import Imported
+from glasshouse.parts.masks import Causal, Everything
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError, MissingExtra
-from glasshouse.specs.spec import Head, Image, Model
+from glasshouse.specs.spec import HeadSpec, ImageSpec, ModelSpec
 from glasshouse.tokenizers.byte_pair import BytePair
 
 transformers = pytest.importorskip("transformers")
@@ -324,7 +324,7 @@ def test_both_ways(kind, seed, tmp_path):
     if theirs.can_generate():
         compare_generation(ours, theirs, seed)
 
-    huggingface.export(Run(imported.write(found, "read")), tmp_path / "written")
+    huggingface.export(Run(imported_model.write(found, "read")), tmp_path / "written")
     again = type(theirs).from_pretrained(tmp_path / "written").eval()
     assert again.config.architectures == [kind]
     compare(ours, again, kind, seed)
@@ -366,7 +366,7 @@ def test_llama_has_groups_where_heads_share_keys(tmp_path):
 def test_every_field_of_the_spec_has_a_place_in_every_table(architecture):
     ours = [each.ours for each in architecture.settings]
     placed = [*ours, *architecture.fixed, *architecture.unused]
-    assert sorted(placed) == sorted(values_of(Model(), 2, 2))
+    assert sorted(placed) == sorted(values_of(ModelSpec(), 2, 2))
 
 
 @pytest.mark.parametrize("name", registry.BY_NAME)
@@ -630,8 +630,8 @@ def test_a_damaged_tokenizer(tmp_path):
 
 # --- Runs of our own ---
 
-GPT2_SHAPED = Model(width=12, layers=2, heads=3, position="learned")
-ENCODER_SHAPED = Model(
+GPT2_SHAPED = ModelSpec(width=12, layers=2, heads=3, position="learned")
+ENCODER_SHAPED = ModelSpec(
     kind="encoder",
     width=12,
     heads=3,
@@ -641,32 +641,32 @@ ENCODER_SHAPED = Model(
     embedding_norm=True,
     activation="gelu-exact",
 )
-OURS: dict[str, tuple[str, Model]] = {
+OURS: dict[str, tuple[str, ModelSpec]] = {
     "gpt-2 without biases": ("GPT2LMHeadModel", GPT2_SHAPED),
     "gpt-2 with biases, untied": ("GPT2LMHeadModel", replace(GPT2_SHAPED, bias=True, tied=False, activation="relu")),
-    "llama": ("LlamaForCausalLM", Model(width=16, layers=2, heads=4, norm="rms", activation="swiglu")),
+    "llama": ("LlamaForCausalLM", ModelSpec(width=16, layers=2, heads=4, norm="rms", activation="swiglu")),
     "llama with groups": (
         "LlamaForCausalLM",
-        Model(width=12, layers=1, heads=2, norm="rms", activation="swiglu", attention="grouped-query", head_width=4),
+        ModelSpec(width=12, layers=1, heads=2, norm="rms", activation="swiglu", attention="grouped-query", head_width=4),
     ),
     "bert": ("BertForMaskedLM", ENCODER_SHAPED),
-    "bert with its biases": ("BertForMaskedLM", replace(ENCODER_SHAPED, bias=True, segments=2, head=Head(bias=True))),
-    "bert without a head": ("BertModel", replace(ENCODER_SHAPED, activation="relu", head=Head("pooled"))),
+    "bert with its biases": ("BertForMaskedLM", replace(ENCODER_SHAPED, bias=True, segments=2, head=HeadSpec(bias=True))),
+    "bert without a head": ("BertModel", replace(ENCODER_SHAPED, activation="relu", head=HeadSpec("pooled"))),
     "bart": (
         "BartForConditionalGeneration",
         replace(ENCODER_SHAPED, kind="encoder-decoder", encoder_layers=1, activation="relu", tied=False),
     ),
     "clip": (
         "CLIPModel",
-        Model(
+        ModelSpec(
             kind="dual-encoder", width=12, heads=2, layers=1, position="learned", causal=True, activation="gelu-sigmoid",
-            head=Head(pooling="last"), image=Image(size=8, patch=4, width=18, heads=3, norm=True),
+            head=HeadSpec(pooling="last"), image=ImageSpec(size=8, patch=4, width=18, heads=3, norm=True),
         ),
     ),
 }  # fmt: skip
 
 
-def run_of(model: Model, name: str = "run", context: int = 16, tokenizer: BytePair | None = None) -> Run:
+def run_of(model: ModelSpec, name: str = "run", context: int = 16, tokenizer: BytePair | None = None) -> Run:
     """A run with weights drawn, biases and gains too."""
     vocabulary = tokenizer.vocabulary if tokenizer else VOCABULARY
     built = models.build(model, vocabulary, context)
@@ -676,7 +676,7 @@ def run_of(model: Model, name: str = "run", context: int = 16, tokenizer: BytePa
     if tokenizer:
         tokenizer.save("tokenizer.json")
         document = json.loads(Path("tokenizer.json").read_text())
-    return Run(imported.write(Imported(model, context, vocabulary, tensors, document, "a test"), name))
+    return Run(imported_model.write(Imported(model, context, vocabulary, tensors, document, "a test"), name))
 
 
 @pytest.mark.parametrize("case", OURS)
@@ -707,14 +707,14 @@ def test_runs_of_our_own_are_written_as_what_they_are(case, tmp_path):
         (replace(OURS["bart"][1], feed_forward_layers=2), "BartForCond.*model.feed_forward_layers=2 where it needs 1"),
         (replace(OURS["clip"][1], feed_forward_layers=2), "CLIPModel.*model.feed_forward_layers=2 where it needs 1"),
         (replace(ENCODER_SHAPED, feed_forward_layers=2), "BertForMaskedLM.*model.feed_forward_layers=2 where it needs 1"),
-        (replace(GPT2_SHAPED, head=Head(bias=True)), "model.head.bias=True where it needs False"),
-        (replace(GPT2_SHAPED, head=Head("classifier", classes=3)), "model.head.kind='classifier'"),
+        (replace(GPT2_SHAPED, head=HeadSpec(bias=True)), "model.head.bias=True where it needs False"),
+        (replace(GPT2_SHAPED, head=HeadSpec("classifier", classes=3)), "model.head.kind='classifier'"),
         (replace(OURS["llama"][1], width=18, heads=4, head_width=4), "model.heads=4 where it needs a divisor of"),
         (replace(ENCODER_SHAPED, connection="pre-norm"), "BertForMaskedLM.*model.connection='pre-norm'"),
         (replace(ENCODER_SHAPED, activation="relu"), "BertForMaskedLM.*model.activation='relu' where it needs 'gelu-exact'"),
         (replace(OURS["bart"][1], epsilon=1e-6), "BartForConditionalGeneration.*model.epsilon=1e-06 where it needs 1e-05"),
         (replace(OURS["clip"][1], causal=False), "CLIPModel.*model.causal=False where it needs True"),
-        (Model(kind="recurrent", width=8, layers=1), "model.kind='recurrent' where it needs"),
+        (ModelSpec(kind="recurrent", width=8, layers=1), "model.kind='recurrent' where it needs"),
     ],
 )  # fmt: skip
 def test_a_run_that_no_architecture_can_say_is_refused(model, said, tmp_path):
@@ -755,7 +755,7 @@ def test_a_tokenizer_goes_both_ways(tmp_path):
     generation = transformers.GenerationConfig.from_pretrained(tmp_path / "out")
     assert (generation.eos_token_id, generation.bos_token_id) == (tokenizer.end_of_text, tokenizer.end_of_text)
     found = huggingface.read(tmp_path / "out")
-    assert Run(imported.write(found, "back")).tokenizer.digest() == tokenizer.digest()
+    assert Run(imported_model.write(found, "back")).tokenizer.digest() == tokenizer.digest()
     assert found.token_ids == {"bos": tokenizer.end_of_text, "eos": tokenizer.end_of_text}
 
 

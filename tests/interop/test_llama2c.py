@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from glasshouse.generation.text import encode_prompt
-from glasshouse.interop import imported, llama2c
-from glasshouse.interop.scored_pieces import from_document, to_document
+from glasshouse.generation.text_stream import encode_prompt
+from glasshouse.interop import imported_model, llama2c
+from glasshouse.interop.sentencepiece import from_document, to_document
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 
@@ -104,7 +104,7 @@ def write_small(path: Path, tied: bool) -> Path:
 
 
 def test_the_known_story():
-    run = Run(imported.write(llama2c.read(stories()), "stories"), device="cpu")
+    run = Run(imported_model.write(llama2c.read(stories()), "stories"), device="cpu")
     assert run.facts["status"] == "imported"
     assert run.tokenizer.vocabulary == run.vocabulary == 512
     assert encode_prompt(run.tokenizer, "") == [1]
@@ -118,7 +118,7 @@ def test_the_known_story():
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_the_ids_of_llama2c(text, tmp_path):
-    run = Run(imported.write(llama2c.read(stories()), "stories"), device="cpu")
+    run = Run(imported_model.write(llama2c.read(stories()), "stories"), device="cpu")
     pieces = raw_pieces(stories().with_name("tok512.bin"))
     assert run.tokenizer.encode(text, specials=False).tolist() == merged(pieces, text)
     assert run.tokenizer.decode(run.tokenizer.encode(text, specials=False)) == text
@@ -126,7 +126,7 @@ def test_the_ids_of_llama2c(text, tmp_path):
 
 @pytest.mark.parametrize("text", ["the then there", "hand in hand", "reherere therethe", "an\nand é", *TEXTS])
 def test_the_ids_of_a_small_vocabulary(small, text):
-    run = Run(imported.write(llama2c.read(small), "small"), device="cpu")
+    run = Run(imported_model.write(llama2c.read(small), "small"), device="cpu")
     assert run.tokenizer.encode(text, specials=False).tolist() == merged(some_pieces(300), text)
 
 
@@ -137,7 +137,7 @@ def test_an_output_matrix_of_its_own(tmp_path):
     assert found.tensors["head.weight"].shape == (300, 8)
     numbers = np.frombuffer((tmp_path / "untied.bin").read_bytes(), "<f4", offset=28)
     assert torch.equal(found.tensors["head.weight"], torch.from_numpy(numbers[-2400:].reshape(300, 8).copy()))
-    Run(imported.write(found, "untied"), device="cpu").sample("the", tokens=3, temperature=0)
+    Run(imported_model.write(found, "untied"), device="cpu").sample("the", tokens=3, temperature=0)
 
 
 def test_the_tokenizer_may_lie_elsewhere(small, tmp_path):

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from glasshouse.metrics import sequential, statistics
-from glasshouse.metrics.verdict import Rule
-from glasshouse.metrics.verdict import judge as judge_one
+from glasshouse.metrics import sequential_tests, statistics
+from glasshouse.metrics.verdicts import VerdictRule
+from glasshouse.metrics.verdicts import judge as judge_one
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -130,8 +130,8 @@ def test_seeds_needed_are_the_fewest(effect, most, found):
 def test_looks_agree_with_two_normal_looks():
     """With thousands of seeds t is normal, and two looks at half and all of them correlate by the root of a half."""
     looks = (5000, 10_000)
-    levels = [sequential.nominal(0.05, looks, look) for look in looks]
-    assert levels[0] == pytest.approx(levels[1] * 0.5**sequential.SHAPE)
+    levels = [sequential_tests.nominal(0.05, looks, look) for look in looks]
+    assert levels[0] == pytest.approx(levels[1] * 0.5**sequential_tests.SHAPE)
     both = stats.multivariate_normal([0, 0], [[1, 0.5**0.5], [0.5**0.5, 1]])
     bounds = stats.norm.isf(np.array(levels) / 2)
     inside = both.cdf(bounds, lower_limit=-bounds)
@@ -142,20 +142,20 @@ def test_looks_agree_with_two_normal_looks():
 @given(st.floats(0, 1), st.booleans())
 def test_p_over_looks_is_between_p_and_its_sum(p, two_sided):
     last = LOOKS[-1]
-    over = float(sequential.over_looks(p, LOOKS, last, two_sided))
+    over = float(sequential_tests.over_looks(p, LOOKS, last, two_sided))
     assert p <= over * (1 + 1e-9) + 1e-9
     assert over <= min(1.0, p * len(LOOKS) + 1e-12)
-    assert float(sequential.over_looks(p, LOOKS, LOOKS[0], two_sided)) >= over
-    assert float(sequential.over_looks(p, (last,), last, two_sided)) == p
+    assert float(sequential_tests.over_looks(p, LOOKS, LOOKS[0], two_sided)) >= over
+    assert float(sequential_tests.over_looks(p, (last,), last, two_sided)) == p
 
 
 def test_levels_of_looks_invert_their_p_and_grow_with_the_seeds():
-    levels = [sequential.nominal(0.05, LOOKS, look) for look in LOOKS]
+    levels = [sequential_tests.nominal(0.05, LOOKS, look) for look in LOOKS]
     assert levels == sorted(levels)
     for level, look in zip(levels, LOOKS, strict=True):
-        assert sequential.over_looks(level, LOOKS, look) == pytest.approx(0.05, rel=1e-3)
+        assert sequential_tests.over_looks(level, LOOKS, look) == pytest.approx(0.05, rel=1e-3)
     # A quarter of the chance is less than a quarter of the level: dividing levels by the arms would promise too much.
-    assert sequential.nominal(0.0125, LOOKS, 16) < 0.95 * levels[-1] / 4
+    assert sequential_tests.nominal(0.0125, LOOKS, 16) < 0.95 * levels[-1] / 4
 
 
 def test_no_effect_is_seldom_called_one(simulation):
@@ -205,7 +205,7 @@ def test_many_studies_at_once_are_judged_as_one_is(simulation, looks, margin):
     judged = simulation.judge(values, margin, looks)
     for study, table in enumerate(values):
         arms = {f"arm {arm}": dict(enumerate(row)) for arm, row in enumerate(table)}
-        for place, found in enumerate(judge_one(arms, Rule(margin=margin, looks=looks)).values()):
+        for place, found in enumerate(judge_one(arms, VerdictRule(margin=margin, looks=looks)).values()):
             assert found.mean == pytest.approx(judged.mean[study, place])
             assert (found.high - found.low) / 2 == pytest.approx(judged.half[study, place])
             expected = "undecided"

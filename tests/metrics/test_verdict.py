@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glasshouse.metrics import sequential
-from glasshouse.metrics.verdict import Rule, Summary, judge, summarise, written
+from glasshouse.metrics import sequential_tests
+from glasshouse.metrics.verdicts import Summary, VerdictRule, judge, summarise, written
 from glasshouse.specs.errors import DataError, SpecError
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -19,7 +19,7 @@ NAN = float("nan")
 # Eighths are exact in binary, and so are their sums and multiples: equal results can be asked for to the last bits.
 figures = st.integers(-800, 800).map(lambda eighths: eighths / 8)
 rules = st.builds(
-    Rule,
+    VerdictRule,
     margin=st.sampled_from([None, 1.0, 20.0]),
     spread=st.sampled_from([0.5, 1.0]),
     higher_is_better=st.booleans(),
@@ -30,9 +30,9 @@ rules = st.builds(
 @pytest.fixture(scope="module", autouse=True)
 def quick_looks():
     """Fewer simulated studies behind each plan of looks: what is asked here holds whatever their number."""
-    caches = (sequential._null_paths, sequential._smallest_scores, sequential._last_level)
+    caches = (sequential_tests._null_paths, sequential_tests._smallest_scores, sequential_tests._last_level)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sequential, "DRAWS", 1)
+        patch.setattr(sequential_tests, "DRAWS", 1)
         for cache in caches:
             cache.cache_clear()
         yield
@@ -68,7 +68,7 @@ def mapped(values, change):
 @properties
 @given(studies(), rules, st.sampled_from([0.25, 2.0, 64.0]), st.integers(-100, 100))
 def test_unit_and_zero_of_the_metric_do_not_matter(values, rule, scale, shift):
-    scaled = Rule(rule.alpha, rule.margin and rule.margin * scale, rule.spread, rule.higher_is_better, rule.looks)
+    scaled = VerdictRule(rule.alpha, rule.margin and rule.margin * scale, rule.spread, rule.higher_is_better, rule.looks)
     other = judge(mapped(values, lambda value: value * scale + shift), scaled)
     for name, found in judge(values, rule).items():
         same = other[name]
@@ -82,7 +82,7 @@ def test_unit_and_zero_of_the_metric_do_not_matter(values, rule, scale, shift):
 @properties
 @given(studies(), rules)
 def test_a_metric_turned_round_gives_the_same_verdict(values, rule):
-    turned = Rule(rule.alpha, rule.margin, rule.spread, not rule.higher_is_better, rule.looks)
+    turned = VerdictRule(rule.alpha, rule.margin, rule.spread, not rule.higher_is_better, rule.looks)
     other = judge(mapped(values, lambda value: -value), turned)
     for name, found in judge(values, rule).items():
         same = other[name]
@@ -123,8 +123,8 @@ def test_a_verdict_and_its_figures_agree(values, rule):
 @given(studies())
 def test_the_first_two_arms_can_change_places(values):
     names = list(values)[:2]
-    here = judge({name: values[name] for name in names}, Rule(margin=5.0))[names[1]]
-    there = judge({name: values[name] for name in reversed(names)}, Rule(margin=5.0))[names[0]]
+    here = judge({name: values[name] for name in names}, VerdictRule(margin=5.0))[names[1]]
+    there = judge({name: values[name] for name in reversed(names)}, VerdictRule(margin=5.0))[names[0]]
     assert (there.p, there.equivalence_p) == (here.p, here.equivalence_p)
     assert (there.mean, there.low, there.high) == (-here.mean, -here.high, -here.low)
     opposite = {"better": "worse", "worse": "better"}
@@ -138,7 +138,7 @@ def test_a_seed_that_diverged_is_left_out_and_named(values, wreck, in_first):
     wrecked = {name: dict(table) for name, table in values.items()}
     for name in names:
         wrecked[name][99] = wreck if (name == names[0]) == in_first else 5.0
-    rule = Rule(margin=5.0)
+    rule = VerdictRule(margin=5.0)
     for name, found in judge(wrecked, rule).items():
         without = judge(values, rule)[name]
         assert (found.p, found.mean, found.word, found.pairs) == (without.p, without.mean, without.word, without.pairs)
@@ -149,7 +149,7 @@ def test_seeds_that_only_one_arm_has_are_not_paired():
     values = study(0.1, 0.02)
     values["rotary"][50] = 9.0
     del values["rotary"][0]
-    found = judge(values, Rule(margin=0.05))["rotary"]
+    found = judge(values, VerdictRule(margin=0.05))["rotary"]
     assert found.pairs == 7
     assert "diverged" not in found.sentence
 
@@ -169,7 +169,7 @@ def test_seeds_that_only_one_arm_has_are_not_paired():
 @pytest.mark.parametrize("looks", [(), (4, 8)])
 def test_too_few_pairs_are_undecided_and_say_why(own, pairs, words, looks):
     values = {"learned": {0: 1.0, 1: 2.0}, "rotary": own, "alibi": {0: 1.0, 1: 2.0}}
-    found = judge(values, Rule(looks=looks))
+    found = judge(values, VerdictRule(looks=looks))
     rotary = found["rotary"]
     assert (rotary.pairs, rotary.word, rotary.more_seeds) == (pairs, "undecided", None)
     assert words in rotary.sentence
@@ -185,7 +185,7 @@ def test_equal_arms_are_no_difference_and_constant_ones_certain():
         "rounded": {seed: math.nextafter(value, 9) for seed, value in first.items()},
         "above": {seed: value + 0.1 for seed, value in first.items()},
     }
-    found = judge(values, Rule())
+    found = judge(values, VerdictRule())
     for name in ("equal", "rounded"):
         assert (found[name].word, found[name].mean, found[name].p, found[name].effect) == ("no difference", 0, 1, 0)
         assert found[name].sentence == f"{name}: no difference from first at all, the same value in each of 4 seeds"
@@ -194,25 +194,25 @@ def test_equal_arms_are_no_difference_and_constant_ones_certain():
     assert above.low == above.mean == above.high == pytest.approx(0.1)
     # Where no arm varies at all, nor does the margin.
     still = {"first": {0: 1.0, 1: 1.0}, "equal": {0: 1.0, 1: 1.0}, "above": {0: 2.0, 1: 2.0}}
-    assert [d.word for d in judge(still, Rule(higher_is_better=True)).values()] == ["no difference", "better"]
+    assert [d.word for d in judge(still, VerdictRule(higher_is_better=True)).values()] == ["no difference", "better"]
 
 
 def test_sentences():
-    better = judge(study(-0.12, 0.04), Rule(margin=0.05))["rotary"]
+    better = judge(study(-0.12, 0.04), VerdictRule(margin=0.05))["rotary"]
     assert better.sentence == "rotary is better than learned by 0.120 (95 % interval 0.087 to 0.153; p < 0.0001)"
-    worse = judge(study(-0.12, 0.1), Rule(alpha=0.1, margin=0.05, higher_is_better=True))["rotary"]
+    worse = judge(study(-0.12, 0.1), VerdictRule(alpha=0.1, margin=0.05, higher_is_better=True))["rotary"]
     assert worse.sentence == "rotary is worse than learned by 0.120 (90 % interval 0.053 to 0.187; p = 0.012)"
-    none = judge(study(0.003, 0.04), Rule(margin=0.05))["rotary"]
+    none = judge(study(0.003, 0.04), VerdictRule(margin=0.05))["rotary"]
     assert none.sentence == (
         "rotary: no difference from learned larger than 0.05 "
         "(the difference is 0.003, 95 % interval -0.030 to 0.036; p = 0.0064)"
     )
-    estimated = judge(study(0.003, 0.02), Rule())["rotary"]
+    estimated = judge(study(0.003, 0.02), VerdictRule())["rotary"]
     assert estimated.sentence == (
         "rotary: no difference from learned larger than 0.050 (one deviation between its seeds; "
         "the difference is 0.003, 95 % interval -0.014 to 0.020; p = 0.0026)"
     )
-    small = judge(study(0.02, 0.008), Rule(margin=0.05))["rotary"]
+    small = judge(study(0.02, 0.008), VerdictRule(margin=0.05))["rotary"]
     assert small.sentence == (
         "rotary is worse than learned by 0.0200 (95 % interval 0.0133 to 0.0267; p = 0.0002), "
         "which is less than the margin of 0.05"
@@ -221,25 +221,25 @@ def test_sentences():
 
 def test_undecided_says_how_many_more_seeds_and_these_would_do():
     values = study(0.05, 0.07)
-    found = judge(values, Rule())["rotary"]
+    found = judge(values, VerdictRule())["rotary"]
     assert found.word == "undecided"
     assert found.sentence == (
         "rotary is undecided against learned: the difference is 0.050 (95 % interval -0.009 to 0.109; p = 0.083), "
         "about 10 more seeds would settle it"
     )
     assert found.more_seeds == 10
-    grown = [judge(study(0.05, 0.07, seeds=18, generator=draw), Rule())["rotary"].word for draw in range(3)]
+    grown = [judge(study(0.05, 0.07, seeds=18, generator=draw), VerdictRule())["rotary"].word for draw in range(3)]
     assert grown == ["worse"] * 3
-    tiny = judge(study(1e-6, 0.1), Rule(margin=1e-4))["rotary"]
+    tiny = judge(study(1e-6, 0.1), VerdictRule(margin=1e-4))["rotary"]
     assert tiny.more_seeds is None
     assert tiny.sentence.endswith(", 10,000 seeds would not settle it")
 
 
 def test_more_arms_and_more_looks_ask_for_more():
     values = study(0.07, 0.07)
-    alone = judge(values, Rule())["rotary"]
-    beside = judge({**values, "alibi": values["learned"], "none": values["rotary"]}, Rule())["rotary"]
-    looked = judge(values, Rule(looks=(4, 8, 12, 16)))["rotary"]
+    alone = judge(values, VerdictRule())["rotary"]
+    beside = judge({**values, "alibi": values["learned"], "none": values["rotary"]}, VerdictRule())["rotary"]
+    looked = judge(values, VerdictRule(looks=(4, 8, 12, 16)))["rotary"]
     assert alone.p == beside.p == looked.p
     assert alone.adjusted_p == alone.p < min(beside.adjusted_p, looked.adjusted_p)
     assert alone.smallest < min(beside.smallest, looked.smallest)
@@ -278,22 +278,22 @@ def test_summaries():
 )
 def test_impossible_rules_are_refused(fields):
     with pytest.raises(SpecError, match=next(iter(fields))):
-        Rule(**fields)
+        VerdictRule(**fields)
 
 
 @pytest.mark.parametrize("scale", [1e-250, 1e250])
 def test_values_whose_squares_are_beyond_floats_are_judged_as_others_are(scale):
     values = study(0.02, 0.04)
-    usual = judge(values, Rule())["rotary"]
-    found = judge(mapped(values, lambda value: value * scale), Rule())["rotary"]
+    usual = judge(values, VerdictRule())["rotary"]
+    found = judge(mapped(values, lambda value: value * scale), VerdictRule())["rotary"]
     assert (found.word, found.more_seeds) == (usual.word, usual.more_seeds)
     assert (found.p, found.equivalence_p) == pytest.approx((usual.p, usual.equivalence_p))
     assert len(found.sentence) < 200
 
 
 def test_one_arm_has_nothing_to_be_judged_against():
-    assert judge({"alone": {0: 1.0, 1: 2.0}}, Rule()) == {}
-    assert judge({}, Rule()) == {}
+    assert judge({"alone": {0: 1.0, 1: 2.0}}, VerdictRule()) == {}
+    assert judge({}, VerdictRule()) == {}
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,16 @@ from glasshouse import models, parts
 from glasshouse.generation.rollout import Rollout
 from glasshouse.generation.sampling import Sampling
 from glasshouse.models.heads.pooling import pool
-from glasshouse.parts.laws import Refusals
+from glasshouse.parts.capabilities import Unsupported
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import GlasshouseError, SpecError
-from glasshouse.specs.spec import Head, Image, Model
+from glasshouse.specs.spec import HeadSpec, ImageSpec, ModelSpec
 
 SMALL = {"width": 16, "layers": 2, "heads": 2}
 
 
 def build(**settings):
-    return models.build(Model(**{**SMALL, **settings}), vocabulary=29, context=12).eval()
+    return models.build(ModelSpec(**{**SMALL, **settings}), vocabulary=29, context=12).eval()
 
 
 def tokens(*shape):
@@ -28,7 +28,7 @@ def tokens(*shape):
 
 def test_an_encoder_with_a_causal_mask_is_a_decoder():
     decoder = build(kind="decoder")
-    encoder = build(kind="encoder", causal=True, head=Head(kind="next-token"))
+    encoder = build(kind="encoder", causal=True, head=HeadSpec(kind="next-token"))
     encoder.load_state_dict(decoder.state_dict())
     assert torch.equal(encoder(tokens(2, 9)), decoder(tokens(2, 9)))
 
@@ -37,7 +37,7 @@ def test_an_encoder_with_a_causal_mask_is_a_decoder():
 @pytest.mark.parametrize("pooling", ["mean", "first", "last", "max"])
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "recurrent"])
 def test_a_classifier_gives_one_answer_for_a_sequence(kind, pooling, norm):
-    head = Head(kind="classifier", classes=3, pooling=pooling, hidden=7, norm=norm)
+    head = HeadSpec(kind="classifier", classes=3, pooling=pooling, hidden=7, norm=norm)
     model = build(kind=kind, head=head)
     x, lengths = tokens(4, 9), torch.tensor([9, 5, 1, 3])
     together = model(x, lengths)
@@ -79,7 +79,7 @@ def test_an_encoder_decoder_continues_from_its_cache(attention):
 
 @pytest.mark.parametrize("cell", catalogue.names("cell"))
 def test_a_bidirectional_model_sees_both_sides(cell):
-    model = build(kind="recurrent", cell=cell, bidirectional=True, head=Head(kind="masked-token"))
+    model = build(kind="recurrent", cell=cell, bidirectional=True, head=HeadSpec(kind="masked-token"))
     x = tokens(1, 9)
     before = model(x)
     changed = x.clone()
@@ -97,8 +97,8 @@ def test_segments_are_added_and_default_to_the_first():
 
 
 def test_a_dual_encoder_may_have_sides_of_different_sizes():
-    image = Image(size=12, patch=4, channels=1, width=8, layers=1, heads=1, norm=True)
-    model = build(kind="dual-encoder", image=image, position="learned", head=Head(pooling="mean", width=6))
+    image = ImageSpec(size=12, patch=4, channels=1, width=8, layers=1, heads=1, norm=True)
+    model = build(kind="dual-encoder", image=image, position="learned", head=HeadSpec(pooling="mean", width=6))
     assert model(tokens(3, 7), torch.randn(5, 1, 12, 12)).shape == (3, 5)
     assert len(model.image.blocks) == 1
     assert model.image.embedding.count == 9
@@ -106,7 +106,7 @@ def test_a_dual_encoder_may_have_sides_of_different_sizes():
 
 def test_a_dual_encoder_can_learn_which_picture_belongs_to_which_text():
     torch.manual_seed(0)
-    model = build(kind="dual-encoder", image=Image(size=8, patch=4, channels=1), position="learned").train()
+    model = build(kind="dual-encoder", image=ImageSpec(size=8, patch=4, channels=1), position="learned").train()
     texts, pictures = tokens(6, 5), torch.randn(6, 1, 8, 8)
     optimiser = torch.optim.Adam(model.parameters(), 1e-2)
     for _ in range(60):
@@ -121,11 +121,11 @@ def test_a_dual_encoder_can_learn_which_picture_belongs_to_which_text():
     ("settings", "reason"),
     [
         ({"kind": "recurrent", "bidirectional": True}, "cannot predict the next token"),
-        ({"kind": "encoder", "head": Head(kind="next-token")}, "does not go with model.kind='encoder'"),
-        ({"kind": "encoder", "head": Head(kind="classifier")}, "model.head.classes=0"),
-        ({"kind": "encoder", "head": Head(kind="classifier", classes=2, norm="batch")}, "model.head.hidden is 0"),
-        ({"kind": "dual-encoder", "head": Head(kind="classifier", classes=2)}, "use 'contrastive'"),
-        ({"kind": "dual-encoder", "image": Image(size=10, patch=4)}, "does not divide model.image.size=10"),
+        ({"kind": "encoder", "head": HeadSpec(kind="next-token")}, "does not go with model.kind='encoder'"),
+        ({"kind": "encoder", "head": HeadSpec(kind="classifier")}, "model.head.classes=0"),
+        ({"kind": "encoder", "head": HeadSpec(kind="classifier", classes=2, norm="batch")}, "model.head.hidden is 0"),
+        ({"kind": "dual-encoder", "head": HeadSpec(kind="classifier", classes=2)}, "use 'contrastive'"),
+        ({"kind": "dual-encoder", "image": ImageSpec(size=10, patch=4)}, "does not divide model.image.size=10"),
         ({"kind": "decoder", "attention": "linformer"}, "later tokens"),
         ({"kind": "decoder", "attention": "none"}, "model.kind='recurrent'"),
         ({"kind": "encoder", "attention": "performer", "position": "alibi"}, "no scores"),
@@ -139,14 +139,14 @@ def test_a_dual_encoder_can_learn_which_picture_belongs_to_which_text():
         ({"kind": "decoder", "causal": True}, "model.causal=True would do nothing"),
         ({"kind": "decoder", "encoder_layers": 3}, "model.encoder_layers=3 would do nothing"),
         ({"kind": "decoder", "segments": 2}, "model.segments=2 would do nothing"),
-        ({"kind": "decoder", "head": Head(classes=3)}, "model.head.classes=3 would do nothing"),
-        ({"kind": "encoder", "image": Image(size=64)}, "model.image.size=64 would do nothing"),
+        ({"kind": "decoder", "head": HeadSpec(classes=3)}, "model.head.classes=3 would do nothing"),
+        ({"kind": "encoder", "image": ImageSpec(size=64)}, "model.image.size=64 would do nothing"),
         ({"kind": "encoder", "position": "alibi", "rotary_base": 5e5}, "model.rotary_base=500000.0 would do nothing"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_the_reason(settings, reason):
     with pytest.raises(SpecError, match=reason):
-        models.check(Model(**{**SMALL, **settings}), context=12)
+        models.check(ModelSpec(**{**SMALL, **settings}), context=12)
 
 
 def test_too_long_a_sequence_names_the_part_and_the_remedy():
@@ -173,8 +173,8 @@ def test_parts_build_an_encoder_decoder_by_hand():
     encoder_block = parts.Block(parts.MultiHeadAttention(width, heads), parts.ReLU(width, 32), connection(), connection())
     model = models.EncoderDecoder(
         embedding=nn.Embedding(29, width),
-        encoder=models.Tower(None, [encoder_block], position=parts.Sinusoidal(width)),
-        decoder=models.Tower(None, [block], position=parts.Sinusoidal(width)),
+        encoder=models.TransformerStack(None, [encoder_block], position=parts.Sinusoidal(width)),
+        decoder=models.TransformerStack(None, [block], position=parts.Sinusoidal(width)),
         head=models.NextTokenHead(width, 29),
     )
     assert model(tokens(2, 5), tokens(2, 7)).shape == (2, 7, 29)
@@ -183,21 +183,21 @@ def test_parts_build_an_encoder_decoder_by_hand():
 class Unturned(parts.MultiHeadAttention):
     """A part of one's own that a rotation does not go with; none in the catalogue is like it."""
 
-    refuses: ClassVar[Refusals] = {"rotation": "its queries are not vectors that could be turned"}
+    refuses: ClassVar[Unsupported] = {"rotation": "its queries are not vectors that could be turned"}
 
 
 def test_an_attention_that_cannot_turn_its_queries_is_no_part_of_a_model_with_rotary_positions(monkeypatch):
     find = catalogue.find
     monkeypatch.setattr(catalogue, "find", lambda *words: Unturned if words[0] == "attention" else find(*words))
-    models.check(Model(**{**SMALL, "kind": "decoder", "position": "alibi"}), context=12)
+    models.check(ModelSpec(**{**SMALL, "kind": "decoder", "position": "alibi"}), context=12)
     with pytest.raises(SpecError, match="with model.position='rotary': its queries are not vectors"):
-        models.check(Model(**{**SMALL, "kind": "decoder", "position": "rotary"}), context=12)
+        models.check(ModelSpec(**{**SMALL, "kind": "decoder", "position": "rotary"}), context=12)
 
 
 def test_parts_in_the_wrong_place_are_refused():
     for build, reason in (
         (lambda: parts.MultiHeadAttention(16, 2, position=parts.Learned(8, 16)), "acts at the embeddings"),
-        (lambda: models.Tower(None, [], position=parts.Alibi(2)), "acts in each attention"),
+        (lambda: models.TransformerStack(None, [], position=parts.Alibi(2)), "acts in each attention"),
         (lambda: Unturned(16, 2, position=parts.Rotary(8)), "Unturned with Rotary: its queries are not vectors"),
         (lambda: parts.CrossAttention(parts.MultiHeadAttention(16, 2, position=parts.Alibi(2))), "no meaning"),
         (lambda: parts.CrossAttention(parts.LocalAttention(16, 2, 4)), "a window is a distance"),

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from glasshouse.pages.report import AttentionMap, Comparison, Curve, Report, Sample, Token
+from glasshouse.pages.report_page import AttentionMap, Curve, PlannedCost, Report, Sample, Token
 
 SPEC = """name = "first-light"
 
@@ -118,10 +118,10 @@ def report(steps: int = 500) -> Report:
             ("output", 262_144),
         ),
         prediction=(
-            Comparison("time", "1 min 50 s", "1 min 58 s"),
-            Comparison("peak memory", "790 MB", "812 MB"),
-            Comparison("compute", "7.9 TFLOP", "7.9 TFLOP"),
-            Comparison("validation loss", "3.9 to 4.2", "3.91"),
+            PlannedCost("time", "1 min 50 s", "1 min 58 s"),
+            PlannedCost("peak memory", "790 MB", "812 MB"),
+            PlannedCost("compute", "7.9 TFLOP", "7.9 TFLOP"),
+            PlannedCost("validation loss", "3.9 to 4.2", "3.91"),
         ),
         spec=SPEC,
         machine=(
@@ -160,7 +160,7 @@ def nasty() -> Report:
         samples=(Sample(NASTY, (Token(NASTY, None), Token(NASTY, 0.5, ((NASTY, 0.5), ("b", 0.2))))),),
         attention=AttentionMap((NASTY, NASTY), np.ones((1, 1, 2, 2)) / 2),
         parameters=((NASTY, 1),),
-        prediction=(Comparison(NASTY, NASTY, NASTY),),
+        prediction=(PlannedCost(NASTY, NASTY, NASTY),),
         spec=NASTY,
         machine=((NASTY, NASTY),),
         other=(Curve(NASTY, [1, 2], [2, 1]),),

@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 from scipy import stats
 
-from glasshouse.metrics.verdict import Difference, Rule, Summary
-from glasshouse.pages.comparison import Arm, Comparison
+from glasshouse.metrics.verdicts import Difference, Summary, VerdictRule
+from glasshouse.pages.study_content import Arm, StudyResults
 
 NASTY = "<script>alert('1')</script> \\textbf{50 %} & $x_1^2$ #3 ~ | \"q\" `code` *s* {{ 7 * 7 }}"
 
@@ -89,7 +89,7 @@ def judged(arms: list[Arm], margin: float = 0.035, higher_is_better: bool = Fals
 
 
 @cache
-def study(seeds: int = 16, points: int = 60) -> Comparison:
+def study(seeds: int = 16, points: int = 60) -> StudyResults:
     """Five ways to tell a model where a token stands, one of them unstable."""
     ends = {"learned": 2.42, "sinusoidal": 2.425, "alibi": 2.40, "rotary": 2.30, "none": 2.61}
     arms = [
@@ -105,7 +105,7 @@ def study(seeds: int = 16, points: int = 60) -> Comparison:
         for name, end in ends.items()
     ]
     arms[3] = dataclasses.replace(arms[3], parameters=923_648, notes=("no table of positions: 1.7 % fewer parameters",))
-    return Comparison(
+    return StudyResults(
         name="positions",
         recipe="speech-lm",
         created=1_763_200_000.0,
@@ -114,7 +114,7 @@ def study(seeds: int = 16, points: int = 60) -> Comparison:
         higher_is_better=False,
         curve="validation.loss",
         match="steps",
-        rule=Rule(),
+        rule=VerdictRule(),
         arms=judged(arms),
         notes=("The metric is of the validation split, which no training saw.", "Seeds share their order of batches."),
         machine={"processor": "NVIDIA H200", "memory": "139 GB", "torch": "2.11.0"},
@@ -123,7 +123,7 @@ def study(seeds: int = 16, points: int = 60) -> Comparison:
 
 
 @cache
-def sweep(fields: int = 2) -> Comparison:
+def sweep(fields: int = 2) -> StudyResults:
     """Learning rates, alone or with weight decays; the highest rate loses seeds."""
     arms = []
     for rate in np.geomspace(1e-4, 1e-2, 8):
@@ -144,7 +144,7 @@ def sweep(fields: int = 2) -> Comparison:
     )
 
 
-def nasty() -> Comparison:
+def nasty() -> StudyResults:
     """Names that HTML, Markdown and LaTeX would take for something else."""
     first, second, *others = study(seeds=4).arms
     return dataclasses.replace(
@@ -160,7 +160,7 @@ def nasty() -> Comparison:
 
 
 @cache
-def crowd() -> Comparison:
+def crowd() -> StudyResults:
     """Twenty arms with long names: one lost every seed, one is far off, one is only begun; the study still runs."""
     arms = [
         arm(
@@ -179,7 +179,7 @@ def crowd() -> Comparison:
     return dataclasses.replace(study(), name="crowd", status="training", arms=judged(arms), curve="training loss")
 
 
-def scaled(factor: float) -> Comparison:
+def scaled(factor: float) -> StudyResults:
     """The same study in other units."""
     plain = study(seeds=4)
     arms = []

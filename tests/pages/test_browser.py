@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glasshouse.pages.report import AttentionMap, render
+from glasshouse.pages.report_page import AttentionMap, render
 
 from . import example
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from glasshouse.pages import axes, charts
-from glasshouse.pages.content import Curve
-from glasshouse.pages.thinning import MOST_POINTS, thin
+from glasshouse.pages.curve_thinning import MOST_POINTS, thin
+from glasshouse.pages.report_content import Curve
 from glasshouse.specs.errors import GlasshouseError
 
 

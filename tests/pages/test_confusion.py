@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from glasshouse.pages.confusion import MOST_CLASSES, table
-from glasshouse.pages.report import Confusion, Mistake, render
+from glasshouse.pages.confusion_table import MOST_CLASSES, table
+from glasshouse.pages.report_page import Confusion, Mistake, render
 from glasshouse.specs.errors import GlasshouseError
 
 from . import example

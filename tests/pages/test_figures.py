@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.pages import figures, lines
-from glasshouse.pages.content import AttentionMap, Curve
+from glasshouse.pages import figures, line_figure
+from glasshouse.pages.report_content import AttentionMap, Curve
 from glasshouse.specs.errors import GlasshouseError
 
 from . import example
@@ -36,8 +36,8 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
 
 def test_a_line_goes_from_setting_to_setting_in_their_order(tmp_path: Path) -> None:
     spans = {1.0: (3.0, 2.0, 4.0), 2.0: (1.0, 0.5, 1.5), 4.0: (2.0, 1.0, 3.0)}
-    lines.draw({"": spans}, tmp_path / "one.svg", "size", "loss")
-    lines.draw({"": {setting: spans[setting] for setting in (4.0, 1.0, 2.0)}}, tmp_path / "other.svg", "size", "loss")
+    line_figure.draw({"": spans}, tmp_path / "one.svg", "size", "loss")
+    line_figure.draw({"": {setting: spans[setting] for setting in (4.0, 1.0, 2.0)}}, tmp_path / "other.svg", "size", "loss")
     assert (tmp_path / "one.svg").read_text() == (tmp_path / "other.svg").read_text()
 
 

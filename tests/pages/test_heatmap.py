@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from glasshouse.pages import heatmap
-from glasshouse.pages.content import AttentionMap
+from glasshouse.pages import attention_heatmap
+from glasshouse.pages.report_content import AttentionMap
 from glasshouse.specs.errors import GlasshouseError
 
 from . import example
 
 
 def unpacked(attention: AttentionMap) -> dict:
-    packed = heatmap.pack(attention)
+    packed = attention_heatmap.pack(attention)
     return packed | {"numbers": np.frombuffer(base64.b64decode(str(packed["thousandths"])), dtype="<u2")}
 
 
@@ -36,7 +36,7 @@ def test_weights_that_look_ahead_are_all_packed() -> None:
 
 
 def test_pictures_have_one_pixel_per_weight() -> None:
-    address = heatmap.picture(np.array([[0.0, 1.0, 0.25]]), heatmap.LIGHT)
+    address = attention_heatmap.picture(np.array([[0.0, 1.0, 0.25]]), attention_heatmap.LIGHT)
     image = Image.open(io.BytesIO(base64.b64decode(address.split(",")[1]))).convert("RGB")
     assert image.size == (3, 1)
     assert [image.getpixel((0, 0)), image.getpixel((1, 0))] == [(0xF6, 0xF9, 0xF7), (0x04, 0x2A, 0x1E)]
@@ -45,15 +45,15 @@ def test_pictures_have_one_pixel_per_weight() -> None:
 def test_habits() -> None:
     length = 12
     causal = np.tril(np.ones((length, length)))
-    assert "the token itself" in heatmap.habit(np.eye(length))
-    assert "the previous token" in heatmap.habit(np.eye(length, k=-1))
-    assert "the first token" in heatmap.habit(np.eye(1, length) * np.ones((length, 1)))
-    assert heatmap.habit(causal / causal.sum(axis=1, keepdims=True)) == "spread over about 7 tokens"
-    assert heatmap.habit(np.ones((1, 1))) == "too few tokens to tell"
+    assert "the token itself" in attention_heatmap.habit(np.eye(length))
+    assert "the previous token" in attention_heatmap.habit(np.eye(length, k=-1))
+    assert "the first token" in attention_heatmap.habit(np.eye(1, length) * np.ones((length, 1)))
+    assert attention_heatmap.habit(causal / causal.sum(axis=1, keepdims=True)) == "spread over about 7 tokens"
+    assert attention_heatmap.habit(np.ones((1, 1))) == "too few tokens to tell"
 
 
 def test_weights_that_are_not_finite_count_as_zero() -> None:
-    assert heatmap.known(np.array([np.nan, np.inf, 0.5, 1.00001])).tolist() == [0.0, 0.0, 0.5, 1.0]
+    assert attention_heatmap.known(np.array([np.nan, np.inf, 0.5, 1.00001])).tolist() == [0.0, 0.0, 0.5, 1.0]
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 3), (1, 1, 3, 4), (1, 1, 2, 2), (0, 1, 3, 3)])

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glasshouse.metrics.verdict import Rule
+from glasshouse.metrics.verdicts import VerdictRule
 from glasshouse.pages import study_curves, study_differences, study_sweep, study_tables, study_text
-from glasshouse.pages.comparison import Comparison
-from glasshouse.pages.study import draw, render
+from glasshouse.pages.study_content import StudyResults
+from glasshouse.pages.study_page import draw, render
 from glasshouse.specs.errors import GlasshouseError
 
 from . import study_example as example
@@ -21,14 +21,14 @@ from .test_browser import browser  # noqa: F401
 from .test_report import Outline
 
 
-def without_seeds() -> Comparison:
+def without_seeds() -> StudyResults:
     """The first arm lost every seed, so that nothing can be compared."""
     first, *others = example.study().arms
     lost = example.arm(first.name, first.changes, 2.4, diverged=first.seeds)
     return dataclasses.replace(example.study(), arms=example.judged([lost, *others], margin=math.nan))
 
 
-def unstarted() -> Comparison:
+def unstarted() -> StudyResults:
     arms = [
         dataclasses.replace(arm, values={}, curves={}, summary=None, difference=None, steps=0, seconds=math.nan)
         for arm in example.study().arms
@@ -97,7 +97,7 @@ def test_a_study_that_runs_says_so() -> None:
     words = Outline(render(example.crowd())).text
     assert "Still running: 115 of 120 runs are done." in words
     assert "Not final: 115 of 120 runs are done." in study_tables.markdown(example.crowd())
-    sequential = dataclasses.replace(example.study(), rule=Rule(margin=0.1, looks=(8, 16)), higher_is_better=True)
+    sequential = dataclasses.replace(example.study(), rule=VerdictRule(margin=0.1, looks=(8, 16)), higher_is_better=True)
     words = Outline(render(sequential)).text
     assert "judged after 8 and 16 seeds" in words
     assert "(given)" in words

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from glasshouse.pages import latex_text, study_tables, study_text
-from glasshouse.pages.comparison import Comparison
+from glasshouse.pages.study_content import StudyResults
 
 from . import study_example as example
 
@@ -109,7 +109,7 @@ def test_words_are_set_as_they_are_written(words: str, written: str) -> None:
     assert latex_text.escape(words) == written
 
 
-def paths() -> Comparison:
+def paths() -> StudyResults:
     """Names as they come of recipes in folders and of settings, with letters that LaTeX's usual font does not have."""
     plain = example.study(seeds=4)
     names = (

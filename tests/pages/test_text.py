@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from glasshouse.pages import text
+from glasshouse import formatting
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from glasshouse.pages import text
     ],
 )
 def test_count(number: float, written: str) -> None:
-    assert text.count(number) == written
+    assert formatting.count(number) == written
 
 
 @pytest.mark.parametrize(
@@ -59,35 +59,35 @@ def test_count(number: float, written: str) -> None:
     ],
 )
 def test_duration(seconds: float, written: str) -> None:
-    assert text.duration(seconds) == written
+    assert formatting.duration(seconds) == written
 
 
 def test_size_and_flops() -> None:
-    assert text.size(0) == "0 B"
-    assert text.size(812e6) == "812 MB"
-    assert text.size(999_999) == "1.0 MB"
-    assert text.flops(3.2e12) == "3.2 TFLOP"
-    assert text.flops(12) == "12 FLOP"
+    assert formatting.size(0) == "0 B"
+    assert formatting.size(812e6) == "812 MB"
+    assert formatting.size(999_999) == "1.0 MB"
+    assert formatting.flops(3.2e12) == "3.2 TFLOP"
+    assert formatting.flops(12) == "12 FLOP"
 
 
 @given(some.floats(min_value=0, max_value=1e14))
 def test_no_prefix_is_outgrown(number: float) -> None:
-    for written in (text.count(number), text.size(number), text.flops(number)):
+    for written in (formatting.count(number), formatting.size(number), formatting.flops(number)):
         assert float(written.split()[0]) < 1000
 
 
 @given(some.floats(min_value=0, max_value=1e9))
 def test_no_unit_of_time_is_outgrown(seconds: float) -> None:
     limits = {"ns": 1000, "µs": 1000, "ms": 100, "s": 60, "min": 60, "h": 24, "d": math.inf}
-    words = text.duration(seconds).replace(",", "").split()
+    words = formatting.duration(seconds).replace(",", "").split()
     for amount, unit in zip(words[::2], words[1::2], strict=True):
         assert float(amount) < limits[unit]
 
 
 def test_visible() -> None:
-    assert text.visible(" jobs\n") == "·jobs⏎"
-    assert text.visible("a\tb\r") == "a⇥b␍"
-    assert text.visible("") == "∅"
-    assert text.visible("é日本") == "é日本"
+    assert formatting.visible(" jobs\n") == "·jobs⏎"
+    assert formatting.visible("a\tb\r") == "a⇥b␍"
+    assert formatting.visible("") == "∅"
+    assert formatting.visible("é日本") == "é日本"
     # A direction mark left raw would reorder the text around it; a lone surrogate could not be written at all.
-    assert text.visible("\u202e\ud800\x00") == "‹U+202E›‹U+D800›‹U+0000›"
+    assert formatting.visible("\u202e\ud800\x00") == "‹U+202E›‹U+D800›‹U+0000›"

@@ -17,15 +17,15 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from glasshouse import models
 from glasshouse.inspection.capture import capture
-from glasshouse.models import counts
-from glasshouse.parts.laws import LAWS
-from glasshouse.parts.mask import Causal, Padding
+from glasshouse.models import parameter_counts
+from glasshouse.parts.capabilities import CAPABILITIES
+from glasshouse.parts.masks import Causal, Padding
 from glasshouse.parts.positions.base import NoPosition
 from glasshouse.parts.recurrence import Cell
 from glasshouse.records import checkpoint
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import GlasshouseError, SpecError
-from glasshouse.specs.spec import Image, Model
+from glasshouse.specs.spec import ImageSpec, ModelSpec
 from glasshouse.training.engine import load_weights
 
 DEVICE = os.environ.get("GLASSHOUSE_DEVICE", "cpu")
@@ -127,8 +127,8 @@ def choice(request):
 
 
 def make(choice, seed=0, **more):
-    sizes = {"width": 16, "layers": 2, "heads": 2, "feed_forward": 24, "image": Image(size=24, patch=8)}
-    spec = Model(**{**sizes, **choice, **more})
+    sizes = {"width": 16, "layers": 2, "heads": 2, "feed_forward": 24, "image": ImageSpec(size=24, patch=8)}
+    spec = ModelSpec(**{**sizes, **choice, **more})
     model = models.build(spec, VOCABULARY, CONTEXT, seed)
     with torch.no_grad():  # gains and biases off their starting values, where mistakes hide
         generator = torch.Generator().manual_seed(1)
@@ -352,7 +352,7 @@ def test_save_and_load(choice, tmp_path):
 
 def test_counts_are_exact(choice):
     model = make(choice, tied=False)
-    assert sum(counts.parameters_by_part(model).values()) == sum(p.numel() for p in model.parameters())
+    assert sum(parameter_counts.parameters_by_part(model).values()) == sum(p.numel() for p in model.parameters())
     for module in model.modules():
         if isinstance(module, Cell):
             module.plain = True  # torch's counter does not look into its kernels for cells
@@ -365,7 +365,7 @@ def test_counts_are_exact(choice):
         assert forward.get_total_flops() == batch * model.flops(CONTEXT)
         with FlopCounterMode(display=False) as both:
             answer(model, inputs).sum().backward()
-    trained = batch * counts.training_flops(model.flops(CONTEXT))
+    trained = batch * parameter_counts.training_flops(model.flops(CONTEXT))
     if choice["kind"] in ("recurrent", "dual-encoder") or choice["attention"] == "performer":
         # First states, pictures and random features ask for no gradient: a product of the backward pass is saved.
         assert both.get_total_flops() < trained
@@ -416,8 +416,8 @@ def test_beyond_the_training_length(choice):
 @pytest.mark.parametrize("kind", catalogue.names("model"))
 def test_what_is_refused_is_refused_with_the_reason_and_the_rest_is_built(kind, name, position):
     choice = {"kind": kind, "attention": name, "position": position}
-    picture = {"image": Image(size=24, patch=8)} if kind == "dual-encoder" else {}
-    spec = Model(width=16, heads=2, layers=1, **picture, **choice)
+    picture = {"image": ImageSpec(size=24, patch=8)} if kind == "dual-encoder" else {}
+    spec = ModelSpec(width=16, heads=2, layers=1, **picture, **choice)
     reasons = refusals(choice)
     if not reasons:
         models.check(spec, CONTEXT)
@@ -430,7 +430,7 @@ def test_what_is_refused_is_refused_with_the_reason_and_the_rest_is_built(kind, 
 @pytest.mark.parametrize("family", ["attention", "position", "norm"])
 def test_refusals_are_of_known_laws(family):
     for name in catalogue.names(family):
-        assert set(getattr(catalogue.find(family, name), "refuses", {})) <= set(LAWS), name
+        assert set(getattr(catalogue.find(family, name), "refuses", {})) <= set(CAPABILITIES), name
 
 
 @pytest.mark.parametrize("name", [name for name in catalogue.names("attention") if name != "none"])
@@ -460,7 +460,7 @@ def test_a_query_that_may_see_nothing_gets_zeros(name, plain):
 @pytest.mark.parametrize("position", ["rotary", "sinusoidal"])
 def test_odd_sizes_are_refused(position):
     with pytest.raises(GlasshouseError, match="even"):
-        models.build(Model(width=9, heads=1, layers=1, position=position), VOCABULARY, CONTEXT)
+        models.build(ModelSpec(width=9, heads=1, layers=1, position=position), VOCABULARY, CONTEXT)
 
 
 COMPILED = [

@@ -8,11 +8,11 @@ import torch.nn.functional as F
 
 from glasshouse import models, parts
 from glasshouse.inspection.capture import capture
-from glasshouse.models import counts
+from glasshouse.models import parameter_counts
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import SpecError
-from glasshouse.specs.spec import Image, Model
+from glasshouse.specs.spec import ImageSpec, ModelSpec
 
 PLAIN = {
     "relu": F.relu,
@@ -46,15 +46,15 @@ def test_an_activation_stands_after_every_inner_layer(word, bias, layers):
 
 @pytest.mark.parametrize(("layers", "bias"), [(1, False), (2, True), (3, False)])
 def test_a_models_counts_follow_the_inner_layers(layers, bias):
-    model = models.build(Model(**SMALL, bias=bias, feed_forward_layers=layers), 29, 12)
+    model = models.build(ModelSpec(**SMALL, bias=bias, feed_forward_layers=layers), 29, 12)
     part = 2 * 16 * 24 + (layers - 1) * 24 * 24 + bias * (layers * 24 + 16)
-    assert counts.parameters_by_part(model)["blocks: feed forward"] == 2 * part
-    one = models.build(Model(**SMALL, bias=bias), 29, 12)
+    assert parameter_counts.parameters_by_part(model)["blocks: feed forward"] == 2 * part
+    one = models.build(ModelSpec(**SMALL, bias=bias), 29, 12)
     assert model.flops(12) - one.flops(12) == 2 * (layers - 1) * 2 * 12 * 24 * 24, "two blocks, two FLOPs a number and token"
 
 
 def test_one_inner_layer_has_the_names_and_the_first_weights_that_it_always_had():
-    model = models.build(Model(width=16, layers=2, heads=2, bias=True), 29, 12, seed=0)
+    model = models.build(ModelSpec(width=16, layers=2, heads=2, bias=True), 29, 12, seed=0)
     names = [name for name in model.state_dict() if ".feed_forward." in name]
     ends = ("up.weight", "up.bias", "down.weight", "down.bias")
     assert names == [f"blocks.{block}.feed_forward.{end}" for block in (0, 1) for end in ends]
@@ -65,9 +65,9 @@ def test_one_inner_layer_has_the_names_and_the_first_weights_that_it_always_had(
 
 
 def test_only_the_last_matrix_of_a_branch_begins_smaller():
-    model = models.build(Model(width=64, layers=8, heads=2, feed_forward=256, feed_forward_layers=3), 29, 12).requires_grad_(
-        False
-    )
+    model = models.build(
+        ModelSpec(width=64, layers=8, heads=2, feed_forward=256, feed_forward_layers=3), 29, 12
+    ).requires_grad_(False)
     for block in model.blocks:
         part = block.feed_forward
         drawn = [
@@ -98,8 +98,8 @@ def test_every_hidden_vector_can_be_read():
 )
 def test_several_inner_layers_are_refused_where_there_can_be_none(settings, reason):
     with pytest.raises(SpecError, match=reason):
-        models.check(Model(**SMALL, feed_forward_layers=2, **settings), context=12)
-    models.check(Model(**SMALL, **settings), context=12)
+        models.check(ModelSpec(**SMALL, feed_forward_layers=2, **settings), context=12)
+    models.check(ModelSpec(**SMALL, **settings), context=12)
 
 
 def test_a_part_that_knows_nothing_of_several_inner_layers_is_not_passed_over(monkeypatch):
@@ -108,13 +108,13 @@ def test_a_part_that_knows_nothing_of_several_inner_layers_is_not_passed_over(mo
 
     find = catalogue.find
     monkeypatch.setattr(catalogue, "find", lambda *words: Own if words[0] == "feed_forward" else find(*words))
-    models.check(Model(**SMALL), context=12)
+    models.check(ModelSpec(**SMALL), context=12)
     with pytest.raises(SpecError, match="model.feed_forward_layers=2 would do nothing.*activation 'gelu'"):
-        models.check(Model(**SMALL, feed_forward_layers=2), context=12)
+        models.check(ModelSpec(**SMALL, feed_forward_layers=2), context=12)
 
 
 def test_both_sides_of_a_dual_encoder_have_as_many_inner_layers():
-    spec = Model(**SMALL, kind="dual-encoder", image=Image(size=24, patch=8, feed_forward=40), feed_forward_layers=3)
+    spec = ModelSpec(**SMALL, kind="dual-encoder", image=ImageSpec(size=24, patch=8, feed_forward=40), feed_forward_layers=3)
     model = models.build(spec, 29, 12)
     sides = [side.blocks[0].feed_forward.between for side in (model.text, model.image)]
     assert [[layer.across.in_features for layer in side] for side in sides] == [[24, 24], [40, 40]]

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from glasshouse import models
-from glasshouse.parts.ngrams import NgramEmbedding
-from glasshouse.specs import rules
+from glasshouse.parts.ngram_embedding import NgramEmbedding
+from glasshouse.specs import combinations
 from glasshouse.specs.errors import SpecError
-from glasshouse.specs.spec import Head, Model, Spec
+from glasshouse.specs.spec import HeadSpec, ModelSpec, Spec
 
 
 def test_a_tokens_vector_is_its_own_and_those_of_the_runs_that_end_there():
@@ -41,8 +41,8 @@ def test_every_bucket_is_reached_and_large_numbers_do_not_leave_them():
 
 def test_an_encoder_without_blocks_is_a_bag():
     """The answer is linear in the counts of words and pairs."""
-    shape = Model(kind="encoder", layers=0, width=6, heads=1, ngrams=2, position="none", norm="none")
-    model = models.build(replace(shape, head=Head(kind="classifier", classes=3)), 20, 12).eval()
+    shape = ModelSpec(kind="encoder", layers=0, width=6, heads=1, ngrams=2, position="none", norm="none")
+    model = models.build(replace(shape, head=HeadSpec(kind="classifier", classes=3)), 20, 12).eval()
     tokens = torch.randint(20, (5, 8))
     vectors = model.embedding(tokens).mean(1)
     expected = torch.nn.functional.linear(vectors, model.head.answer.weight, model.head.answer.bias)
@@ -54,20 +54,20 @@ def test_an_encoder_without_blocks_is_a_bag():
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (Model(layers=0), "model.layers=0 leaves a model of kind 'decoder' nothing"),
-        (Model(kind="recurrent", layers=0), "model.layers=0 leaves a model of kind 'recurrent' nothing"),
+        (ModelSpec(layers=0), "model.layers=0 leaves a model of kind 'decoder' nothing"),
+        (ModelSpec(kind="recurrent", layers=0), "model.layers=0 leaves a model of kind 'recurrent' nothing"),
     ],
 )
 def test_only_an_encoder_may_have_no_blocks(model, reason):
     with pytest.raises(SpecError, match=reason):
-        rules.check(Spec(model=model))
+        combinations.check(Spec(model=model))
 
 
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (Model(ngrams=2), "model.ngrams=2 would do nothing in a model of kind 'decoder'"),
-        (Model(kind="encoder", ngram_buckets=9), "model.ngram_buckets=9 would do nothing"),
+        (ModelSpec(ngrams=2), "model.ngrams=2 would do nothing in a model of kind 'decoder'"),
+        (ModelSpec(kind="encoder", ngram_buckets=9), "model.ngram_buckets=9 would do nothing"),
     ],
 )
 def test_runs_that_nobody_reads_are_refused(model, reason):

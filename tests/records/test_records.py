@@ -5,12 +5,12 @@ import json
 import pytest
 import torch
 
-from glasshouse.records import atomic, checkpoint, folder, metric_log
+from glasshouse.records import atomic_files, checkpoint, metric_log, run_folder
 from glasshouse.records.checkpoint import Checkpoint
 from glasshouse.specs.errors import RunError
-from glasshouse.specs.spec import Data, Spec, Training
+from glasshouse.specs.spec import DataSpec, Spec, TrainingSpec
 
-SPEC = Spec(data=Data(source="state-of-the-union"), training=Training(steps=10))
+SPEC = Spec(data=DataSpec(source="state-of-the-union"), training=TrainingSpec(steps=10))
 
 
 @pytest.fixture(autouse=True)
@@ -20,44 +20,44 @@ def runs(tmp_path, monkeypatch):
 
 def test_a_file_is_replaced_whole(tmp_path):
     path = tmp_path / "a.txt"
-    atomic.write_text(path, "one")
-    atomic.write_text(path, "two")
+    atomic_files.write_text(path, "one")
+    atomic_files.write_text(path, "two")
     assert path.read_text() == "two"
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
 
 
 def test_a_folder_vanishes_when_its_block_fails(tmp_path):
-    with pytest.raises(ZeroDivisionError), atomic.folder(tmp_path / "x") as temporary:
+    with pytest.raises(ZeroDivisionError), atomic_files.folder(tmp_path / "x") as temporary:
         (temporary / "half").write_text("...")
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
 
 
 def test_names_count_up_and_given_names_must_be_free():
-    assert [folder.create(SPEC, None, "demo").name for _ in range(3)] == ["demo", "demo-2", "demo-3"]
-    folder.create(SPEC, "mine", "demo")
+    assert [run_folder.create(SPEC, None, "demo").name for _ in range(3)] == ["demo", "demo-2", "demo-3"]
+    run_folder.create(SPEC, "mine", "demo")
     with pytest.raises(RunError, match="already"):
-        folder.create(SPEC, "mine", "demo")
-    assert folder.find("mine").spec() == SPEC
+        run_folder.create(SPEC, "mine", "demo")
+    assert run_folder.find("mine").spec() == SPEC
 
 
 @pytest.mark.parametrize("name", ["../x", "", "a/b", ".hidden", "x" * 200, "a b"])
 def test_names_that_are_no_names(name):
     with pytest.raises(RunError):
-        folder.create(SPEC, name or " ", "demo")
+        run_folder.create(SPEC, name or " ", "demo")
 
 
 def test_unknown_and_newer_runs():
-    run = folder.create(SPEC, "demo", "demo")
+    run = run_folder.create(SPEC, "demo", "demo")
     with pytest.raises(RunError, match="did you mean 'demo'"):
-        folder.find("demos")
-    run.record(format=folder.FORMAT + 1)
+        run_folder.find("demos")
+    run.record(format=run_folder.FORMAT + 1)
     with pytest.raises(RunError, match="newer Glasshouse"):
-        folder.find("demo")
+        run_folder.find("demo")
 
 
 def test_a_lock_is_held_by_one():
-    run = folder.create(SPEC, "demo", "demo")
+    run = run_folder.create(SPEC, "demo", "demo")
     with run.locked(), pytest.raises(RunError, match="in use"), run.locked():
         pass
     with run.locked():
@@ -133,10 +133,10 @@ def test_unfinished_checkpoints_are_not_seen(tmp_path):
 
 
 def test_run_json_that_is_damaged_is_named():
-    run = folder.create(SPEC, "demo", "demo")
+    run = run_folder.create(SPEC, "demo", "demo")
     (run.path / "run.json").write_text("{")
     with pytest.raises(RunError, match=r"run\.json cannot be read"):
-        folder.find("demo")
+        run_folder.find("demo")
     (run.path / "run.json").write_text(json.dumps({"format": "x"}))
     with pytest.raises(RunError, match="newer"):
-        folder.find("demo")
+        run_folder.find("demo")

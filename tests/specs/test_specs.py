@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glasshouse.specs import catalogue, reading, recipes, settings
+from glasshouse.specs import catalogue, recipes, spec_fields, spec_files
 from glasshouse.specs.errors import SpecError
-from glasshouse.specs.spec import SECTIONS, Data, Spec, Training
+from glasshouse.specs.spec import SECTIONS, DataSpec, Spec, TrainingSpec
 
-BASE = Spec(data=Data(source="state-of-the-union"), training=Training(steps=10))
+BASE = Spec(data=DataSpec(source="state-of-the-union"), training=TrainingSpec(steps=10))
 
 
 def values(kind, rule):
@@ -37,7 +37,7 @@ def values(kind, rule):
 def specs(draw):
     spec = BASE
     for section, cls in SECTIONS.items():
-        fields = {name: draw(values(kind, rule)) for name, (kind, rule, _) in settings.fields(cls).items()}
+        fields = {name: draw(values(kind, rule)) for name, (kind, rule, _) in spec_fields.fields(cls).items()}
         outer, _, inner = section.rpartition(".")
         if outer:
             spec = replace(spec, **{outer: replace(getattr(spec, outer), **{inner: cls(**fields)})})
@@ -50,19 +50,21 @@ def specs(draw):
 def test_toml_gives_back_the_same_spec(spec):
     import tomllib
 
-    assert reading.unchecked(tomllib.loads(reading.to_toml(spec))) == spec
+    assert spec_files.unchecked(tomllib.loads(spec_files.to_toml(spec))) == spec
 
 
 @pytest.mark.parametrize("name", recipes.every())
 def test_every_recipe_is_a_spec(name):
     data = {} if "source" in recipes.tables_of(name)["data"] else {"files": ["mine.txt"]}
     spec = recipes.spec(name, data=data)
-    assert reading.from_toml(reading.to_toml(spec), "spec.toml") == spec
+    assert spec_files.from_toml(spec_files.to_toml(spec), "spec.toml") == spec
     assert recipes.every()[name].about
 
 
 def test_override_by_text():
-    spec = reading.override(BASE, ["model.width=64", "training.learning_rate=1e-4", "model.tied=false", "data.context=1e2"])
+    spec = spec_files.override(
+        BASE, ["model.width=64", "training.learning_rate=1e-4", "model.tied=false", "data.context=1e2"]
+    )
     assert (spec.model.width, spec.training.learning_rate, spec.model.tied, spec.data.context) == (64, 1e-4, False, 100)
 
 
@@ -70,13 +72,13 @@ def test_override_by_text():
     ("text", "files"), [("mine.txt", ("mine.txt",)), ("[a.txt,b.txt]", ("a.txt", "b.txt")), ("[ a , 'b' ]", ("a", "b"))]
 )
 def test_lists_stand_in_brackets(text, files):
-    spec = reading.override(BASE, [f"data.files={text}"])
+    spec = spec_files.override(BASE, [f"data.files={text}"])
     assert spec.data.files == files
     assert spec.data.source == "", "naming files switches the source off"
 
 
 def test_epochs_instead_of_steps():
-    assert reading.override(BASE, ["training.epochs=2"]).training.steps == 0
+    assert spec_files.override(BASE, ["training.epochs=2"]).training.steps == 0
 
 
 @pytest.mark.parametrize(
@@ -104,7 +106,7 @@ def test_epochs_instead_of_steps():
 )
 def test_refusals_say_the_rule_and_the_remedy(change, says):
     with pytest.raises(SpecError, match=".*") as error:
-        reading.override(BASE, [change])
+        spec_files.override(BASE, [change])
     assert says in str(error.value)
 
 
@@ -123,14 +125,14 @@ def test_refusals_say_the_rule_and_the_remedy(change, says):
 )
 def test_impossible_combinations(tables, says):
     with pytest.raises(SpecError) as error:
-        reading.checked(reading.unchecked(reading_tables(BASE), tables))
+        spec_files.checked(spec_files.unchecked(reading_tables(BASE), tables))
     assert says in str(error.value)
 
 
 def reading_tables(spec):
     import tomllib
 
-    return tomllib.loads(reading.to_toml(spec))
+    return tomllib.loads(spec_files.to_toml(spec))
 
 
 def test_unknown_recipe_names_the_nearest():
@@ -140,11 +142,11 @@ def test_unknown_recipe_names_the_nearest():
 
 def test_text_of_an_older_version_is_read_with_the_fields_that_have_come_since():
     spec = recipes.spec("demo-lm", ["model.width=32"])
-    text = reading.to_toml(spec)
+    text = spec_files.to_toml(spec)
     older = "\n".join(line for line in text.splitlines() if not line.startswith("capture"))
     assert older != text.rstrip("\n")
-    assert reading.renewed(older) == text
-    assert reading.renewed("task = 'fly'") == "task = 'fly'"
+    assert spec_files.renewed(older) == text
+    assert spec_files.renewed("task = 'fly'") == "task = 'fly'"
 
 
 @pytest.mark.parametrize("change", ["evaluation.stride=8", "evaluation.tokens=100", "training.label_smoothing=0.1"])

@@ -9,9 +9,9 @@ from sklearn.utils.class_weight import compute_class_weight
 
 import glasshouse
 from glasshouse import models
-from glasshouse.data import preparing
+from glasshouse.data import prepared_data
 from glasshouse.specs.errors import DataError, SpecError
-from glasshouse.specs.spec import Data, Evaluation, Model, Spec, Training
+from glasshouse.specs.spec import DataSpec, EvaluationSpec, ModelSpec, Spec, TrainingSpec
 from glasshouse.tasks.class_weights import weigh
 from glasshouse.tasks.classify import Classify
 
@@ -42,16 +42,17 @@ def test_weights_have_a_mean_of_one_and_balanced_are_those_of_scikit_learn():
 def prepared(tmp_path):
     path = tmp_path / "rows.tsv"
     path.write_text("".join(f"{'rare' if n % 6 == 0 else 'common'}\tword{n} x\n" for n in range(24)))
-    data = Data(files=(str(path),), tokenizer="words", vocabulary=50, context=4, validation=0.0, test=0.0)
-    return data, preparing.prepare(data, columns=("label",))
+    data = DataSpec(files=(str(path),), tokenizer="words", vocabulary=50, context=4, validation=0.0, test=0.0)
+    return data, prepared_data.prepare(data, columns=("label",))
 
 
 def test_they_weigh_the_loss_in_parts_and_leave_what_is_measured(prepared):
     data, made = prepared
     plain, weighed = (
-        Classify.of(replace(Spec(), data=data, training=Training(class_weights=weights))) for weights in ((), ("balanced",))
+        Classify.of(replace(Spec(), data=data, training=TrainingSpec(class_weights=weights)))
+        for weights in ((), ("balanced",))
     )
-    spec = Model(kind="encoder", width=8, layers=1, heads=1)
+    spec = ModelSpec(kind="encoder", width=8, layers=1, heads=1)
     plain.complete(spec, made)
     spec = weighed.complete(spec, made)
     model = models.build(spec, made.tokenizer.vocabulary, 4, seed=0).eval().requires_grad_(False)
@@ -67,7 +68,7 @@ def test_they_weigh_the_loss_in_parts_and_leave_what_is_measured(prepared):
     assert float(loss) == pytest.approx(float(expected), rel=1e-5), "sum of w l / sum of w"
     parts = [weighed.batch(shard, 0, half * 0, half) for half in (index[:12], index[12:])]
     assert float(sum(weighed.loss_sum(model, part) for part in parts)) == pytest.approx(float(loss) * 24, rel=1e-5)
-    measured = [task.evaluate(model, shard, Evaluation(), whole=True) for task in (plain, weighed)]
+    measured = [task.evaluate(model, shard, EvaluationSpec(), whole=True) for task in (plain, weighed)]
     assert measured[0] == measured[1]
 
 

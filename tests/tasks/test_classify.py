@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from sklearn import metrics as theirs
 
 import glasshouse
-from glasshouse.data import preparing
-from glasshouse.data.own_rows import OwnRows
+from glasshouse.data import prepared_data
+from glasshouse.data.user_files.labelled import UserLabelled
 from glasshouse.metrics.classification import confusion, scores
 from glasshouse.specs.errors import DataError, GlasshouseError, SpecError
-from glasshouse.specs.spec import Data, Spec
+from glasshouse.specs.spec import DataSpec, Spec
 from glasshouse.tasks.classify import Classify
 
 WORDS = {"fruit": ["apple", "pear", "plum"], "tool": ["saw", "drill", "rasp"], "bird": ["wren", "owl", "crow"]}
@@ -60,8 +60,8 @@ def test_the_metrics_are_those_of_scikit_learn(pairs):
 
 
 def test_a_batch_holds_whole_texts_cut_and_padded(file):
-    data = Data(files=(str(file),), tokenizer="words", vocabulary=50, context=4)
-    prepared = preparing.prepare(data, columns=("label",))
+    data = DataSpec(files=(str(file),), tokenizer="words", vocabulary=50, context=4)
+    prepared = prepared_data.prepare(data, columns=("label",))
     task = Classify.of(replace(Spec(), data=data))
     model = task.complete(Spec().model, prepared)
     assert model.head.classes == 3
@@ -107,7 +107,7 @@ def test_every_kind_of_file_gives_the_same_rows(tmp_path):
     paths[2].write_text("".join(json.dumps({"kind": label, "words": text}) + "\n" for label, text in found))
     read = [
         [(d.fields["label"], d.text) for split in ("train", "validation", "test") for d in source.documents(split)]
-        for source in (OwnRows((str(path),), "words", "kind", 0.2, 0.2) for path in paths)
+        for source in (UserLabelled((str(path),), "words", "kind", 0.2, 0.2) for path in paths)
     ]
     assert read[0] == read[1] == read[2]
     assert sorted(read[0]) == sorted(found)
@@ -116,7 +116,7 @@ def test_every_kind_of_file_gives_the_same_rows(tmp_path):
 def test_a_text_is_in_one_split_and_what_is_odd_is_said(tmp_path):
     path = tmp_path / "odd.tsv"
     path.write_text("".join(f"{label}\t{text}\n" for label, text in rows(60)) * 2 + "fruit\t\n\ttext\nfruit\tx\nbird\tx\n")
-    source = OwnRows((str(path),), "text", "label", 0.2, 0.2)
+    source = UserLabelled((str(path),), "text", "label", 0.2, 0.2)
     homes = {}
     for split in ("train", "validation", "test"):
         for document in source.documents(split):
@@ -185,5 +185,5 @@ def test_the_speeches_are_the_published_ones():
     counts = {split: sum(1 for _ in source.documents(split)) for split in ("train", "validation", "test")}
     assert counts["train"] + counts["validation"] == 2092
     assert counts["test"] == 750
-    prepared = preparing.prepare(Data(source="speeches", tokenizer="words", vocabulary=8192), columns=("label",))
+    prepared = prepared_data.prepare(DataSpec(source="speeches", tokenizer="words", vocabulary=8192), columns=("label",))
     assert any("test texts stand word for word in the training text" in note for note in prepared.notes)

@@ -10,10 +10,10 @@ import torch.nn.functional as F
 from PIL import Image
 
 import glasshouse
-from glasshouse.data import preparing
-from glasshouse.data.own_pictures import OwnPictures, read_picture
+from glasshouse.data import prepared_data
+from glasshouse.data.user_files.pictures import UserPictures, read_picture
 from glasshouse.specs.errors import DataError, GlasshouseError, SpecError
-from glasshouse.specs.spec import Data, Spec
+from glasshouse.specs.spec import DataSpec, Spec
 from glasshouse.tasks.match import Match, normal, ranked, symmetric_loss
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (30, 60, 220), "black": (10, 10, 10)}
@@ -70,8 +70,10 @@ def test_a_rank_counts_wrong_answers_that_score_as_high():
 
 
 def test_a_batch_holds_texts_pictures_and_which_captions_are_equal(file):
-    where = Data(files=(str(file),), tokenizer="words", vocabulary=20, context=4, picture_size=16, validation=0.2, test=0.2)
-    prepared = preparing.prepare(where, columns=("picture",))
+    where = DataSpec(
+        files=(str(file),), tokenizer="words", vocabulary=20, context=4, picture_size=16, validation=0.2, test=0.2
+    )
+    prepared = prepared_data.prepare(where, columns=("picture",))
     task = Match.of(replace(Spec(), data=where))
     shard = prepared.splits["train"]
     batch = task.batch(shard, 0, np.zeros(32, int), np.arange(32))
@@ -84,7 +86,7 @@ def test_a_batch_holds_texts_pictures_and_which_captions_are_equal(file):
     red, green, blue = (float(value) for value in left)
     name = texts[0].split()[0]
     assert {"red": red, "green": green, "blue": blue, "black": -red}[name] > 0
-    captions = [{d.text for d in OwnPictures((str(file),), 16, 0.2, 0.2).documents(s)} for s in prepared.splits]
+    captions = [{d.text for d in UserPictures((str(file),), 16, 0.2, 0.2).documents(s)} for s in prepared.splits]
     assert not captions[0] & (captions[1] | captions[2])
 
 
@@ -138,10 +140,10 @@ def test_faults_of_own_pictures_are_named(file, lines, words):
     bad = file.with_name("bad.tsv")
     bad.write_text(lines)
     with pytest.raises(DataError, match=words):
-        list(OwnPictures((str(bad),), 16, 0.0, 0.0).documents("train"))
+        list(UserPictures((str(bad),), 16, 0.0, 0.0).documents("train"))
     bad.rename(bad.with_suffix(".csv"))
     with pytest.raises(DataError, match=".tsv files"):
-        OwnPictures((str(bad.with_suffix(".csv")),), 16, 0.0, 0.0).fingerprint()
+        UserPictures((str(bad.with_suffix(".csv")),), 16, 0.0, 0.0).fingerprint()
 
 
 def test_a_picture_of_any_kind_becomes_its_middle_square(tmp_path):

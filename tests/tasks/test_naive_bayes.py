@@ -8,7 +8,7 @@ from sklearn.naive_bayes import MultinomialNB
 from glasshouse import models, workbench
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import SpecError
-from glasshouse.specs.spec import Head, Model
+from glasshouse.specs.spec import HeadSpec, ModelSpec
 from glasshouse.training.job import Job
 from glasshouse.training.replicas import Replicas
 
@@ -102,7 +102,10 @@ def test_replicas_count_too(rows):
 
 @pytest.mark.parametrize(
     "model",
-    [Model(kind="decoder", head=Head("classifier", 2, naive_bayes=1.0)), Model(kind="encoder", head=Head(naive_bayes=1.0))],
+    [
+        ModelSpec(kind="decoder", head=HeadSpec("classifier", 2, naive_bayes=1.0)),
+        ModelSpec(kind="encoder", head=HeadSpec(naive_bayes=1.0)),
+    ],
 )
 def test_it_is_refused_where_it_would_do_nothing(model):
     with pytest.raises(SpecError, match=r"model.head.naive_bayes=1.0 would do nothing"):

@@ -10,7 +10,7 @@ from torch import nn
 from glasshouse.data import shards
 from glasshouse.data.documents import Document
 from glasshouse.specs.errors import DataError
-from glasshouse.specs.spec import Evaluation
+from glasshouse.specs.spec import EvaluationSpec
 from glasshouse.tasks.next_token import NextToken
 from glasshouse.tokenizers.characters import Characters
 
@@ -70,7 +70,7 @@ def test_every_token_is_scored_once(shard, tokenizer, stride, limit):
 
 
 def test_metrics_of_a_uniform_model(shard, tokenizer):
-    metrics = NextToken(8).evaluate(Uniform(tokenizer.vocabulary), shard, Evaluation(), whole=True)
+    metrics = NextToken(8).evaluate(Uniform(tokenizer.vocabulary), shard, EvaluationSpec(), whole=True)
     size = len(TEXT) + 50
     assert metrics["perplexity"] == pytest.approx(tokenizer.vocabulary)
     assert metrics["bits_per_byte"] == pytest.approx(math.log2(tokenizer.vocabulary))

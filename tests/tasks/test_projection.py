@@ -8,14 +8,14 @@ import torch.nn.functional as F
 from torch.func import grad_and_value, vmap
 
 from glasshouse import workbench
-from glasshouse.tasks import projection
+from glasshouse.tasks import linear_cross_entropy
 from glasshouse.tasks.base import IGNORED
 from glasshouse.training import precision
 from glasshouse.training.job import Job
 from tests.training.test_replicas import TEXT, text  # noqa: F401
 
 needs_kernels = pytest.mark.skipif(
-    not (torch.cuda.is_available() and projection.kernels.HERE), reason="the kernels need a CUDA device and Triton"
+    not (torch.cuda.is_available() and linear_cross_entropy.kernels.HERE), reason="the kernels need a CUDA device and Triton"
 )
 
 
@@ -32,7 +32,7 @@ def test_value_and_gradients(words, width, rows, biased, smoothing):
     scales = torch.tensor([0.1, 1.0, 3.0], device="cuda").double()
 
     def ours(features, matrix, bias, targets, scale):
-        return projection.of_features(features, matrix, bias, targets, smoothing) * scale
+        return linear_cross_entropy.of_features(features, matrix, bias, targets, smoothing) * scale
 
     def theirs(features, matrix, bias, targets, scale):
         logits = F.linear(features, matrix, bias)
@@ -59,9 +59,9 @@ def _single(tensor):
 @needs_kernels
 def test_a_target_that_is_no_token_and_a_logit_that_is_no_number_are_noticed():
     features, matrix = torch.ones(2, 16, device="cuda"), torch.ones(20, 16, device="cuda")
-    assert projection.of_features(features, matrix, None, torch.tensor([3, 20]).cuda()).isnan()
+    assert linear_cross_entropy.of_features(features, matrix, None, torch.tensor([3, 20]).cuda()).isnan()
     features[1, 2] = torch.inf
-    assert not projection.of_features(features, matrix, None, torch.tensor([3, 4]).cuda()).isfinite()
+    assert not linear_cross_entropy.of_features(features, matrix, None, torch.tensor([3, 4]).cuda()).isfinite()
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_kernels)])
@@ -71,12 +71,12 @@ def test_a_model_loses_the_same_with_its_logits_and_without(changes, device, tex
     job = Job.of(replace(spec, training=replace(spec.training, precision="bf16")), torch.device(device))
     engine = job.engine()
     with precision.context("bf16", torch.device(device)):
-        assert projection.usable(engine.model) == (device == "cuda")
-    assert not projection.usable(engine.model), "outside bfloat16 the logits are kept"
+        assert linear_cross_entropy.usable(engine.model) == (device == "cuda")
+    assert not linear_cross_entropy.usable(engine.model), "outside bfloat16 the logits are kept"
     found = {}
     for name, wanted in (("without", True), ("with", False)):
         if not wanted:
-            monkeypatch.setattr(projection, "usable", lambda model: False)
+            monkeypatch.setattr(linear_cross_entropy, "usable", lambda model: False)
         loss = float(engine.gradients(0, engine.batch(0)))
         found[name] = loss, [parameter.grad.clone() for parameter in engine.model.parameters()]
     assert found["with"][0] == pytest.approx(found["without"][0], rel=3e-3)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU
 
 import glasshouse
-from glasshouse.data import batches, preparing
+from glasshouse.data import batches, prepared_data
 from glasshouse.metrics import translation
 from glasshouse.specs import recipes
 from glasshouse.specs.errors import DataError, SpecError
@@ -50,7 +50,7 @@ def spec(pairs: Path, *more: str):
 
 def prepared(spec):
     task = Translate.of(spec)
-    made = preparing.prepare(spec.data, columns=task.columns, specials=task.specials)
+    made = prepared_data.prepare(spec.data, columns=task.columns, specials=task.specials)
     task.complete(spec.model, made)
     return task, made
 

@@ -12,9 +12,9 @@ from test_splitting import split
 
 import tokenizers
 from glasshouse.specs.errors import DataError, GlasshouseError
-from glasshouse.tokenizers import Tokenizer, encoding, load
+from glasshouse.tokenizers import Tokenizer, byte_pair_encoder, load
 from glasshouse.tokenizers.byte_pair import BytePair
-from glasshouse.tokenizers.splitting import PATTERNS
+from glasshouse.tokenizers.pretokenizer import PATTERNS
 
 MARKS = (MARK, "<|endoftext|><|twice|>", "<a b>")
 
@@ -148,8 +148,8 @@ def test_progress_is_reported():
 
 
 def test_a_full_table_is_emptied(trained, monkeypatch):
-    monkeypatch.setattr(encoding, "FEWEST_SLOTS", 8)
-    monkeypatch.setattr(encoding, "MOST_SLOTS", 16)
+    monkeypatch.setattr(byte_pair_encoder, "FEWEST_SLOTS", 8)
+    monkeypatch.setattr(byte_pair_encoder, "MOST_SLOTS", 16)
     fresh = BytePair(trained._tokens, trained.merges, trained.specials, trained.pattern)
     text = PROSE + "".join(f" word{number} {'w' * number}" for number in range(300)) + "x" * 300_000 + PROSE
     assert fresh.encode(text).tolist() == trained.encode(text).tolist()

@@ -7,9 +7,9 @@ from hypothesis import given, settings, strategies
 from odd_texts import MARK, PROSE, texts
 from test_splitting import split
 
-from glasshouse.tokenizers import counting
-from glasshouse.tokenizers.counting import PieceCounts, count_stream
-from glasshouse.tokenizers.splitting import PATTERNS
+from glasshouse.tokenizers import piece_counts
+from glasshouse.tokenizers.piece_counts import PieceCounts, count_stream
+from glasshouse.tokenizers.pretokenizer import PATTERNS
 
 
 def as_dict(counts):
@@ -46,7 +46,7 @@ def test_many_and_long_pieces():
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_the_rarest_are_dropped(threads, monkeypatch):
-    monkeypatch.setattr(counting, "GATHER_EVERY", 4)
+    monkeypatch.setattr(piece_counts, "GATHER_EVERY", 4)
     text = "".join(f" often rare{letter}{other}" for letter in "abcdefghij" for other in "abcdefghij")
     counts = as_dict(count_stream([text], "gpt-2", [], threads, most=10, size=40))
     assert len(counts) < 10 + 4 * 40

@@ -5,7 +5,7 @@ from hypothesis import given, settings, strategies
 from odd_texts import MARK, PROSE, texts
 from test_splitting import PATTERNS, split
 
-from glasshouse.tokenizers.cutting import blocks, last_safe_cut
+from glasshouse.tokenizers.safe_cuts import blocks, last_safe_cut
 from glasshouse.tokenizers.words import word_pattern
 
 

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from odd_texts import PROSE, texts
 
 import tokenizers
-from glasshouse.generation.text import encode_prompt
+from glasshouse.generation.text_stream import encode_prompt
 from glasshouse.specs.errors import DataError, GlasshouseError, MissingExtra
 from glasshouse.tokenizers import load
 from glasshouse.tokenizers.byte_pair import BytePair
-from glasshouse.tokenizers.foreign import Foreign
+from glasshouse.tokenizers.external import ExternalTokenizer
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 SENTENCES = PROSE.splitlines()
@@ -121,7 +121,7 @@ def pair(kind, tmp_path_factory):
     other.no_truncation()
     other.no_padding()
     ours = load(path)
-    assert isinstance(ours, Foreign)
+    assert isinstance(ours, ExternalTokenizer)
     return other, ours
 
 
@@ -248,7 +248,7 @@ def test_dropout_is_for_training_others(tmp_path):
 
 def test_no_training():
     with pytest.raises(GlasshouseError, match="cannot be trained here"):
-        Foreign.train(["a"], 300)
+        ExternalTokenizer.train(["a"], 300)
 
 
 def test_without_the_package(tmp_path, monkeypatch):

@@ -8,10 +8,10 @@ from hypothesis import given, settings, strategies
 from odd_texts import MARK, PROSE, wikitext
 from plain_byte_pairs import learn as learn_plainly
 
-from glasshouse.tokenizers.byte_letters import BYTE_OF_LETTER, LETTERS
+from glasshouse.tokenizers.byte_alphabet import BYTE_OF_LETTER, LETTERS
 from glasshouse.tokenizers.byte_pair import BytePair
-from glasshouse.tokenizers.learning import learn
-from glasshouse.tokenizers.splitting import PATTERNS
+from glasshouse.tokenizers.byte_pair_training import learn
+from glasshouse.tokenizers.pretokenizer import PATTERNS
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
 ALPHABET = np.array([BYTE_OF_LETTER[letter] for letter in LETTERS], np.uint8)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies
 from plain_byte_pairs import encode
 
-from glasshouse.tokenizers.merging import SHORT, WORK, merge_long, merge_piece, merge_short, merge_table
+from glasshouse.tokenizers.byte_pair_merging import SHORT, WORK, merge_long, merge_piece, merge_short, merge_table
 
 BYTE_IDS = np.arange(256, dtype=np.int32)
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from odd_texts import PROSE, texts, wikitext
 
-from glasshouse.tokenizers.splitting import PATTERNS, machine_classes, piece_end
+from glasshouse.tokenizers.pretokenizer import PATTERNS, machine_classes, piece_end
 from glasshouse.tokenizers.unicode_classes import CODE_POINTS
 from tokenizers import Regex, pre_tokenizers
 

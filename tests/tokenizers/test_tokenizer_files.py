@@ -13,9 +13,9 @@ import tokenizers
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tokenizers import load
 from glasshouse.tokenizers.byte_pair import BytePair
-from glasshouse.tokenizers.compiling import sources_stamp
-from glasshouse.tokenizers.counting import count_text
-from glasshouse.tokenizers.encoding import encode_text
+from glasshouse.tokenizers.byte_pair_encoder import encode_text
+from glasshouse.tokenizers.compilation import sources_stamp
+from glasshouse.tokenizers.piece_counts import count_text
 from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 
 

@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 
 from glasshouse import workbench
-from glasshouse.records.folder import create
+from glasshouse.records.run_folder import create
 from glasshouse.tasks.base import IGNORED
-from glasshouse.training import capture, loop
+from glasshouse.training import cuda_graphs, loop
 from glasshouse.training.engine import Engine
 from glasshouse.training.job import Job
 from glasshouse.training.replicas import Replicas
@@ -39,7 +39,7 @@ def taken(engine, steps: int = STEPS) -> list[list[float]]:
 def evaluated(job: Job, engine) -> list[dict[str, float]]:
     """What each member measures on the validation set, several times over, so that answers are recorded and replayed."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(capture, "OFTEN", 1)
+        patch.setattr(cuda_graphs, "OFTEN", 1)
         return [member.evaluate(job.prepared.splits["validation"]) for _ in range(3) for member in engine.members]
 
 
@@ -166,7 +166,7 @@ def test_padding_to_steady_shapes_changes_no_loss(choice):
     job = jobs_of(recipe, *changes, *TINY, device="cpu")[True]
     engine = job.engine()
     batch = engine.batch(0)
-    wide = capture.steady(batch, job.task.blank(1))
+    wide = cuda_graphs.steady(batch, job.task.blank(1))
     assert engine.task.count(wide) == engine.task.count(batch)
     assert float(engine.gradients(0, wide)) == pytest.approx(float(engine.gradients(0, batch)), rel=1e-5)
 
@@ -175,7 +175,7 @@ def test_steady_shapes_are_few_and_never_too_wide():
     widest = {"inputs": torch.zeros(1, 40), "targets": torch.zeros(1, 40), "lengths": torch.zeros(1)}
     for long, wide in ((1, 16), (16, 16), (17, 32), (33, 40), (40, 40)):
         tokens = torch.ones(3, long, dtype=torch.int64)
-        made = capture.steady({"inputs": tokens, "targets": tokens, "lengths": torch.full((3,), long)}, widest)
+        made = cuda_graphs.steady({"inputs": tokens, "targets": tokens, "lengths": torch.full((3,), long)}, widest)
         assert made["inputs"].shape == made["targets"].shape == (3, wide)
         assert made["lengths"].tolist() == [long] * 3
         assert int((made["targets"] != IGNORED).sum()) == int(made["inputs"].sum()) == 3 * long
@@ -208,11 +208,11 @@ class Asked(torch.nn.Linear):
 
 def test_what_is_no_tensor_is_answered_plainly():
     model = Asked(3, 2).eval()
-    answers = capture.Answers(model, torch.device("cpu"), workbench.spec_of("demo-lm").training)
+    answers = cuda_graphs.Answers(model, torch.device("cpu"), workbench.spec_of("demo-lm").training)
     answers.wanted = True
     x = torch.randn(4, 3)
     with torch.inference_mode(), answers.recorded():
-        for _ in range(2 * capture.OFTEN):
+        for _ in range(2 * cuda_graphs.OFTEN):
             torch.testing.assert_close(model(x, lengths=None), F.linear(x, model.weight))
     assert not answers.replays
     assert "forward" not in vars(model)

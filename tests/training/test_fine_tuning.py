@@ -10,9 +10,9 @@ import glasshouse
 from glasshouse import models
 from glasshouse.records import checkpoint
 from glasshouse.specs.errors import RunError, SpecError
-from glasshouse.specs.spec import Head, Model, Training
-from glasshouse.training import lora, starting
-from glasshouse.training.freezing import Thaw, depths
+from glasshouse.specs.spec import HeadSpec, ModelSpec, TrainingSpec
+from glasshouse.training import lora, warm_start
+from glasshouse.training.freezing import UnfreezingSchedule, depths
 from glasshouse.training.job import Job
 from glasshouse.training.optimisers import AdamW
 
@@ -89,8 +89,10 @@ def test_a_shorter_table_of_positions_is_filled_as_far_as_it_goes(pretrained, ro
 
 
 def test_an_encoder_of_another_kind_of_model_starts_from_an_encoder(pretrained):
-    whole = models.build(Model(kind="encoder-decoder", width=16, layers=3, heads=2, position="learned", bias=True), 40, 12)
-    found = starting.load(whole, starting.plain_weights(pretrained.folder))
+    whole = models.build(
+        ModelSpec(kind="encoder-decoder", width=16, layers=3, heads=2, position="learned", bias=True), 40, 12
+    )
+    found = warm_start.load(whole, warm_start.plain_weights(pretrained.folder))
     assert "encoder.blocks.0.attention.projection.weight" in found.loaded
     assert "decoder.blocks.0.cross_attention.attention.projection.weight" in found.new
 
@@ -116,7 +118,7 @@ def test_thawing_goes_from_the_top_down(pretrained, rows):
     )
     spec = run.spec
     model = models.build(spec.model, run.tokenizer.vocabulary, spec.data.context)
-    thaw = Thaw(model, Training(freeze="gradual", thawed=1.0, steps=8), 8)
+    thaw = UnfreezingSchedule(model, TrainingSpec(freeze="gradual", thawed=1.0, steps=8), 8)
     lowest = [thaw.lowest(step) for step in range(9)]
     assert lowest == sorted(lowest, reverse=True)
     assert lowest[0] == thaw.top
@@ -130,28 +132,28 @@ def test_thawing_goes_from_the_top_down(pretrained, rows):
 
 
 def test_nothing_to_train_is_refused():
-    model = models.build(Model(width=16, layers=1, heads=2), 20, 8)
+    model = models.build(ModelSpec(width=16, layers=1, heads=2), 20, 8)
     with pytest.raises(SpecError, match="leaves nothing to train"):
-        Thaw(model, Training(freeze="encoder"), 5)
+        UnfreezingSchedule(model, TrainingSpec(freeze="encoder"), 5)
     with pytest.raises(SpecError, match="choose one of them"):
         glasshouse.specs.recipes.spec("demo-lm", ["training.lora_rank=2", "training.freeze=gradual"])
 
 
 def test_depths_rise_through_the_model():
-    model = models.build(Model(kind="encoder-decoder", width=16, layers=2, heads=2, position="learned"), 20, 8)
+    model = models.build(ModelSpec(kind="encoder-decoder", width=16, layers=2, heads=2, position="learned"), 20, 8)
     known = depths(model)
     assert known["embedding.weight"] == 0
     assert known["encoder.blocks.1.attention.projection.weight"] == 2
     assert known["decoder.blocks.0.attention.projection.weight"] == 3
     assert known["decoder.final_norm.weight"] == max(known.values()) == 5
-    paces = {g["pace"] for g in AdamW.build(model, Training(layer_decay=0.5)).param_groups}
+    paces = {g["pace"] for g in AdamW.build(model, TrainingSpec(layer_decay=0.5)).param_groups}
     assert paces == {0.5**n for n in range(6)}
 
 
 def test_adapters_begin_as_nothing_and_merge_into_the_matrix():
-    spec = Model(kind="encoder", width=16, layers=2, heads=2, head=Head(kind="classifier", classes=3))
+    spec = ModelSpec(kind="encoder", width=16, layers=2, heads=2, head=HeadSpec(kind="classifier", classes=3))
     plain, adapted = (models.build(spec, 20, 8, seed=4).eval() for _ in range(2))
-    lora.attach(adapted, Training(lora_rank=2, lora_targets=("projection", "up")))
+    lora.attach(adapted, TrainingSpec(lora_rank=2, lora_targets=("projection", "up")))
     tokens = torch.randint(0, 20, (3, 8), generator=torch.Generator().manual_seed(1))
     assert torch.equal(adapted(tokens), plain(tokens))
     for name, parameter in adapted.named_parameters():
@@ -163,7 +165,7 @@ def test_adapters_begin_as_nothing_and_merge_into_the_matrix():
     assert adapted.state_dict().keys() == plain.state_dict().keys()
     torch.testing.assert_close(adapted(tokens), learned)
     with pytest.raises(SpecError, match="choose among: down, output, projection, up"):
-        lora.attach(plain, Training(lora_rank=2, lora_targets=("query",)))
+        lora.attach(plain, TrainingSpec(lora_rank=2, lora_targets=("query",)))
 
 
 def test_a_run_with_adapters_opens_as_a_plain_one_and_can_be_started_from(pretrained, rows):

@@ -9,11 +9,11 @@ import torch
 
 from glasshouse import workbench
 from glasshouse.records import checkpoint, metric_log
-from glasshouse.records.folder import RunFolder, create
+from glasshouse.records.run_folder import RunFolder, create
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import Interrupted, SpecError
 from glasshouse.specs.spec import Spec
-from glasshouse.training import grouping, loop
+from glasshouse.training import loop, replica_count
 from glasshouse.training.job import Job
 from glasshouse.training.replicas import Replicas, alike
 
@@ -296,12 +296,12 @@ def test_runs_of_different_shapes_are_no_replicas(text):
 
 def test_what_cannot_be_carried_is_trained_one_after_another(text):
     spec = spec_of(text, "training.accumulate=2")
-    count, why = grouping.size(jobs_of(spec), None)
+    count, why = replica_count.size(jobs_of(spec), None)
     assert (count, why) == (1, "one after another: training.accumulate=2 cuts batches into parts")
     with pytest.raises(SpecError, match="cannot be replicas: training.accumulate=2"):
-        grouping.size(jobs_of(spec), True)
-    assert grouping.size(jobs_of(spec_of(text)), False) == (1, "")
-    count, why = grouping.size(jobs_of(spec_of(text)), None)
+        replica_count.size(jobs_of(spec), True)
+    assert replica_count.size(jobs_of(spec_of(text)), False) == (1, "")
+    count, why = replica_count.size(jobs_of(spec_of(text)), None)
     assert count in (1, 3)
     assert "ms" in why
 
@@ -312,9 +312,9 @@ def test_as_many_replicas_as_are_said_to_fit_do(text, precision, monkeypatch):
     """On a device that has room for few, as on one that has room for many."""
     spec = spec_of(text, f"training.precision={precision}", "training.batch=512", "model.width=64")
     [job] = jobs_of(spec, 1, "cuda")
-    there = 20 * grouping.needed(job)
-    monkeypatch.setattr(grouping.plan, "memory_there", lambda device: there)
-    count, why = grouping.size(jobs_of(spec, 40, "cuda"), True)
+    there = 20 * replica_count.needed(job)
+    monkeypatch.setattr(replica_count.plan, "memory_there", lambda device: there)
+    count, why = replica_count.size(jobs_of(spec, 40, "cuda"), True)
     assert 1 <= count <= 16
     assert not why
     before = torch.cuda.memory_allocated()

@@ -8,14 +8,14 @@ import pytest
 import torch
 
 import glasshouse
-from glasshouse.records import checkpoint, folder, metric_log
+from glasshouse.records import checkpoint, metric_log, run_folder
 from glasshouse.runs import suggestions
 from glasshouse.specs import recipes
 from glasshouse.specs.errors import GlasshouseError, MissingExtra, RunError, SpecError
-from glasshouse.specs.spec import Training
-from glasshouse.training import devices, failure, loggers, loop, precision, schedules
+from glasshouse.specs.spec import TrainingSpec
+from glasshouse.training import cost_plan as planning
+from glasshouse.training import devices, loggers, loop, nonfinite, precision, schedules
 from glasshouse.training import engine as engine_module
-from glasshouse.training import plan as planning
 from glasshouse.training.engine import Engine, load_weights
 from glasshouse.training.job import Job
 
@@ -149,7 +149,7 @@ def test_the_best_checkpoint_is_kept_and_used(text):
 
 def test_schedules():
     def curve(**fields):
-        return [schedules.rate(Training(learning_rate=1.0, **fields), step, 100) for step in range(100)]
+        return [schedules.rate(TrainingSpec(learning_rate=1.0, **fields), step, 100) for step in range(100)]
 
     rising = curve(schedule="constant", warmup=0.1)
     assert rising[:10] == pytest.approx([(n + 1) / 10 for n in range(10)])
@@ -187,7 +187,7 @@ def test_a_loss_that_is_not_finite_stops_and_can_be_replayed(text):
 
 def test_gradients_are_examined_in_the_order_of_the_backward_pass(text):
     engine = Job.of(tiny(text), CPU).engine()
-    _, findings = failure.examine(engine, 0, engine.batch(0))
+    _, findings = nonfinite.examine(engine, 0, engine.batch(0))
     order = [finding.module for finding in findings if finding.kind == "gradient"]
     assert order[0] == "final_norm.weight"
     inside = [
@@ -343,14 +343,14 @@ def test_no_validation_text_is_no_obstacle(text):
     assert "validation" not in run.facts["outcome"]
     assert run.sample("The", tokens=3)
     assert replace(run.spec).training.steps == 12
-    assert folder.find(run.name).report_file.exists()
+    assert run_folder.find(run.name).report_file.exists()
 
 
 def test_an_interrupt_that_a_library_swallows_is_raised_again():
     import os
     import signal
 
-    from glasshouse.training.interrupt import insisting
+    from glasshouse.training.signals import insisting
 
     before = signal.getsignal(signal.SIGINT)
     went_on = False
@@ -370,7 +370,7 @@ def test_an_interrupt_that_a_library_swallows_is_raised_again():
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interrupt_that_a_callback_swallows_while_the_loop_is_prepared_is_obeyed(text, monkeypatch):
-    run = folder.create(tiny(text), "interrupted", "r")
+    run = run_folder.create(tiny(text), "interrupted", "r")
     plain = Engine.__init__
 
     class Dropped:

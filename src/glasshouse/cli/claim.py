@@ -22,7 +22,7 @@ def claim(
     """
     from glasshouse import workbench
     from glasshouse.cli.tables import console, show
-    from glasshouse.pages.claims import MARKS
+    from glasshouse.pages.claims_page import MARKS
 
     case = workbench.try_claim(name, seeds=seeds, quick=quick, device=device)
     assert case.trial

@@ -17,7 +17,7 @@ def listing(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         from glasshouse import workbench
         from glasshouse.cli.tables import show
-        from glasshouse.pages.claims import verdict
+        from glasshouse.pages.claims_page import verdict
 
         rows = [(case.name, case.statement, verdict(case)) for case in workbench.claims()]
         show(("claim", "what is asserted", "verdict"), rows)

@@ -17,9 +17,9 @@ def listing(context: typer.Context) -> None:
     """List the data sets; get one, show one."""
     if context.invoked_subcommand is None:
         from glasshouse.cli.tables import show as show_table
-        from glasshouse.data.sources import inventory
+        from glasshouse.data.sources import data_set_list
 
-        rows = [(entry.name, entry.about, entry.where, entry.licence) for entry in inventory.every()]
+        rows = [(entry.name, entry.about, entry.where, entry.licence) for entry in data_set_list.every()]
         show_table(("name", "what it is", "here?", "licence"), rows)
 
 
@@ -37,12 +37,12 @@ def show(name: Name) -> None:
     """Show a data set: its origin, licence, splits and the beginning of its text."""
     from glasshouse.cli.tables import console
     from glasshouse.cli.tables import show as show_table
-    from glasshouse.data.sources import inventory
-    from glasshouse.pages.text import size
+    from glasshouse.data.sources import data_set_list
+    from glasshouse.formatting import size
 
-    entry = inventory.find(name)
+    entry = data_set_list.find(name)
     show_table((name, ""), [("what it is", entry.about), ("origin", entry.origin), ("licence", entry.licence)])
-    splits = inventory.splits(name)
+    splits = data_set_list.splits(name)
     rows = [(split.name, f"{split.documents:,}", size(split.bytes)) for split in splits]
     show_table(("split", "documents", "text"), rows, right=(1, 2))
     console.print(splits[0].beginning, markup=False)

@@ -18,7 +18,7 @@ def doctor(
     from glasshouse import workbench
     from glasshouse.cli.cost import print_plan
     from glasshouse.cli.tables import show
-    from glasshouse.pages.text import flops
+    from glasshouse.formatting import flops
 
     diagnosis = workbench.doctor(device)
     rates = [(f"matrix products, {name}", f"{flops(rate)}/s") for name, rate in diagnosis.rates.items()]

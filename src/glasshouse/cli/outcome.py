@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from glasshouse.cli.tables import console, show
-from glasshouse.generation.text import Completion
+from glasshouse.generation.text_stream import Completion
 from glasshouse.metrics import shown
-from glasshouse.metrics.verdict import summarise
+from glasshouse.metrics.verdicts import summarise
 from glasshouse.runs import suggestions
 from glasshouse.runs.run import Run
 

@@ -1,7 +1,7 @@
 """Every part as one page, `docs/parts.md`: `python -m glasshouse.cli.parts_page` prints it, from the parts themselves."""
 
-from glasshouse.models import inventory
-from glasshouse.parts.laws import LAWS
+from glasshouse.models import part_list
+from glasshouse.parts.capabilities import CAPABILITIES
 
 HEAD = """# Parts
 
@@ -29,10 +29,10 @@ Axes and sizes: n sequence length, h (or D) width, H heads, E head width, B batc
 
 def page() -> str:
     """The whole page."""
-    lines = [HEAD, "## Laws", "", *(f"- **{law}**: {meaning}" for law, meaning in LAWS.items())]
-    for family, field in inventory.FAMILIES.items():
+    lines = [HEAD, "## Laws", "", *(f"- **{law}**: {meaning}" for law, meaning in CAPABILITIES.items())]
+    for family, field in part_list.FAMILIES.items():
         lines += ["", f"## {family.replace('_', '-')}: `{field}`"]
-        for entry in inventory.family(family):
+        for entry in part_list.family(family):
             lines += ["", f"### `{entry.word}`", "", f"`{entry.name}`. {entry.source}".strip(), "", entry.about]
             if entry.refuses:
                 lines += ["", *(f"- does not obey *{law}*: {reason}" for law, reason in entry.refuses.items())]

@@ -34,7 +34,7 @@ def prompt(
     """Rank prompts by how well they go with a picture, and write a page with the pictures that each of them finds."""
     from glasshouse import workbench
     from glasshouse.cli.tables import console, show
-    from glasshouse.pages.prompting import ordinal
+    from glasshouse.pages.retrieval_page import ordinal
 
     found, written = workbench.prompt(run, prompts or (), target, pictures, output, device)
     if as_json:

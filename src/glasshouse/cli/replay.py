@@ -17,7 +17,7 @@ def replay(
     """Repeat the step whose loss or gradient was not finite, and show where that began."""
     from glasshouse import workbench
     from glasshouse.cli.tables import console, show
-    from glasshouse.training.failure import first_bad
+    from glasshouse.training.nonfinite import first_bad
 
     replayed = workbench.replay(run, device)
     culprit = first_bad(replayed.findings)

@@ -7,12 +7,12 @@ def runs() -> None:
     """List the runs in the runs folder, oldest first."""
     from glasshouse.cli.tables import console, show
     from glasshouse.metrics import shown
-    from glasshouse.records import folder, metric_log
+    from glasshouse.records import metric_log, run_folder
     from glasshouse.specs.errors import GlasshouseError
 
-    found = folder.every()
+    found = run_folder.every()
     if not found:
-        console.print(f"There are no runs in {folder.root()} yet. Begin with: glasshouse demo", soft_wrap=True)
+        console.print(f"There are no runs in {run_folder.root()} yet. Begin with: glasshouse demo", soft_wrap=True)
         return
     rows = []
     for run in found:

@@ -8,14 +8,14 @@ def studies() -> None:
     from glasshouse import workbench
     from glasshouse.cli.tables import console, show
     from glasshouse.cli.verdicts import shortest
-    from glasshouse.laboratory import study
     from glasshouse.pages import study_text
     from glasshouse.specs.errors import GlasshouseError
+    from glasshouse.studies import study_folder
 
     found = workbench.list_studies()
     if not found:
         begin = "glasshouse compare demo-lm model.position=learned,rotary"
-        console.print(f"There are no studies in {study.root()} yet. Begin with: {begin}", soft_wrap=True)
+        console.print(f"There are no studies in {study_folder.root()} yet. Begin with: {begin}", soft_wrap=True)
         return
     rows = []
     for each in found:

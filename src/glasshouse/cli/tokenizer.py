@@ -38,11 +38,11 @@ def show(
 
     from glasshouse import tokenizers
     from glasshouse.cli.tables import console
-    from glasshouse.pages.text import visible
-    from glasshouse.records import folder
+    from glasshouse.formatting import visible
+    from glasshouse.records import run_folder
 
     path = Path(file)
-    tokenizer = tokenizers.load(path if path.is_file() or path.suffix else folder.find(file).tokenizer_file)
+    tokenizer = tokenizers.load(path if path.is_file() or path.suffix else run_folder.find(file).tokenizer_file)
     ids = [int(token) for token in tokenizer.encode(text)]
     line = Text()
     for index, token in enumerate(ids):

@@ -35,14 +35,14 @@ def translate(
     from glasshouse import workbench
     from glasshouse.cli.tables import console
     from glasshouse.data import text_files
-    from glasshouse.records import atomic
-    from glasshouse.records.progress import say
+    from glasshouse.records import atomic_files
+    from glasshouse.records.progress_bar import say
     from glasshouse.specs.errors import GlasshouseError
 
     if (file is None) == (not texts):
         raise GlasshouseError('give either texts in quotes or --file FILE, as in: glasshouse translate RUN "a text"')
     if output:
-        atomic.check_output(output)
+        atomic_files.check_output(output)
     lines = [line.strip() for line in text_files.lines(file)] if file else list(texts or ())
     if not lines:
         raise GlasshouseError(f"{file} has no line to translate; give a file with text in it")
@@ -58,7 +58,7 @@ def translate(
         several = [[f"{each.score:.3f}  {each.text}" if n_best > 1 else each.text for each in best] for best in found]
         shown = [line for lines_of_text in several for line in lines_of_text or [""]]
     if output:
-        atomic.write_text(output, "\n".join(shown) + "\n")
+        atomic_files.write_text(output, "\n".join(shown) + "\n")
         console.print(f"wrote {len(lines)} translations to {output}", soft_wrap=True)
         return
     for line in shown:

@@ -3,10 +3,10 @@
 from collections import Counter
 
 from glasshouse.cli.tables import console, show
-from glasshouse.laboratory import comparing
-from glasshouse.laboratory.results import Study
 from glasshouse.pages import study_tables, study_text
-from glasshouse.pages.comparison import Comparison
+from glasshouse.pages.study_content import StudyResults
+from glasshouse.studies import study_results
+from glasshouse.studies.study import Study
 
 
 def print_study(study: Study) -> None:
@@ -14,7 +14,7 @@ def print_study(study: Study) -> None:
     comparison = study.comparison
     _print_arms(comparison)
     _print_costs(comparison)
-    for sentence in comparing.sentences(comparison).values():
+    for sentence in study_results.sentences(comparison).values():
         console.print(sentence, markup=False, soft_wrap=True)
     console.print()
     for note in (*study_tables.table(comparison).notes, *comparison.notes):
@@ -23,7 +23,7 @@ def print_study(study: Study) -> None:
     console.print(f"report  {study.report}", markup=False, soft_wrap=True)
 
 
-def _print_arms(comparison: Comparison) -> None:
+def _print_arms(comparison: StudyResults) -> None:
     """Each arm's mean and its difference from the first, with half the width of their intervals."""
     rows = study_text.rows(comparison)
     cells = [
@@ -40,7 +40,7 @@ def _print_arms(comparison: Comparison) -> None:
     show(("arm", comparison.metric, "difference", "p", "effect", "verdict"), cells, right=range(1, 5))
 
 
-def _print_costs(comparison: Comparison) -> None:
+def _print_costs(comparison: StudyResults) -> None:
     """What a run of each arm takes."""
     rows = study_text.rows(comparison)
     names = list(rows[0].costs)
@@ -48,7 +48,7 @@ def _print_costs(comparison: Comparison) -> None:
     show(("arm", "seeds", *names), cells, right=range(1, len(names) + 2))
 
 
-def shortest(comparison: Comparison) -> str:
+def shortest(comparison: StudyResults) -> str:
     """The verdicts in a few words: what became of each of a few arms, or how many of each verdict."""
     words = {arm.name: arm.difference.word for arm in comparison.arms[1:] if arm.difference}
     words |= {arm.name: "diverged" for arm in comparison.arms if arm.values and len(arm.diverged) == len(arm.values)}

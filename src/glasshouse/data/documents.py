@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from glasshouse.specs.spec import Data
+from glasshouse.specs.spec import DataSpec
 
 SPLITS = ("train", "validation", "test")
 
@@ -34,7 +34,7 @@ class Source(ABC):
     licence: ClassVar[str]
 
     @classmethod
-    def of(cls, data: Data) -> "Source":
+    def of(cls, data: DataSpec) -> "Source":
         """The source that a data spec asks for; most have nothing to ask."""
         return cls()
 

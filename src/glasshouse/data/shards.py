@@ -18,7 +18,7 @@ import numpy as np
 
 from glasshouse.data.documents import Document
 from glasshouse.tokenizers import Tokenizer
-from glasshouse.tokenizers.cutting import blocks
+from glasshouse.tokenizers.safe_cuts import blocks
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glasshouse.generation.reader import Reader
+from glasshouse.generation.incremental_decoder import IncrementalDecoder
 from glasshouse.generation.sampling import Sampling, distribution, draw
 
 
@@ -34,7 +34,7 @@ class Rollout:
         rows: list[int] | None = None,
         vocabulary: int | None = None,
     ) -> None:
-        self.reader = Reader(model, prompts, context, cached)
+        self.reader = IncrementalDecoder(model, prompts, context, cached)
         self.sampling, self.alternatives, self.vocabulary = sampling, alternatives, vocabulary
         self.numbers = np.array(rows if rows is not None else range(len(prompts)), dtype=np.int64)
         self.active = [True] * len(prompts)

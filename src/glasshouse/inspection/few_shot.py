@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glasshouse.inspection.labelled import Labelled
+from glasshouse.inspection.labelled_texts import Labelled
 from glasshouse.pages import figures
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import DataError, GlasshouseError

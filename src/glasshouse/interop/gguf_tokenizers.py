@@ -7,14 +7,14 @@ llama.cpp has byte-level byte pairs ("gpt2", split first by a rule that `pre` na
 from collections.abc import Mapping
 from typing import Any, Final
 
-from glasshouse.interop import scored_pieces
-from glasshouse.interop.scored_pieces import CONTROL, NORMAL, UNKNOWN, UNUSED, USER, ScoredPieces
+from glasshouse.interop import sentencepiece
+from glasshouse.interop.sentencepiece import CONTROL, NORMAL, UNKNOWN, UNUSED, USER, ScoredPieces
 from glasshouse.specs.errors import CannotExport, GlasshouseError
 from glasshouse.tokenizers.base import Tokenizer
 from glasshouse.tokenizers.byte_pair import BytePair
+from glasshouse.tokenizers.external import ExternalTokenizer
 from glasshouse.tokenizers.files import Unsupported
-from glasshouse.tokenizers.foreign import Foreign
-from glasshouse.tokenizers.splitting import PATTERNS
+from glasshouse.tokenizers.pretokenizer import PATTERNS
 
 Facts = dict[str, Any]
 
@@ -45,7 +45,7 @@ def write(tokenizer: Tokenizer, document: Mapping[str, Any], vocabulary: int) ->
         )
     if tokenizer.end_of_text is None:
         raise CannotExport("the tokenizer has no end-of-text token, without which llama.cpp takes an ordinary token for it")
-    if not isinstance(tokenizer, BytePair | Foreign):
+    if not isinstance(tokenizer, BytePair | ExternalTokenizer):
         raise CannotExport(
             f"llama.cpp has no tokenizer of {tokenizer.name}, so this run cannot be a GGUF file; "
             "train with data.tokenizer=byte-pair for one that can"
@@ -54,7 +54,7 @@ def write(tokenizer: Tokenizer, document: Mapping[str, Any], vocabulary: int) ->
     if byte_pairs is not None:
         facts = _byte_pairs(byte_pairs, tokenizer, document)
     else:
-        pieces = scored_pieces.from_document(document, tokenizer.frame, tokenizer.end_of_text)
+        pieces = sentencepiece.from_document(document, tokenizer.frame, tokenizer.end_of_text)
         if isinstance(pieces, str):
             raise CannotExport(f"llama.cpp has no tokenizer that gives this one's ids: {pieces}")
         facts = _pieces(pieces)
@@ -98,7 +98,7 @@ def read(facts: Mapping[str, Any], where: str) -> tuple[dict[str, Any] | None, s
         starts=bool(own.get("add_bos_token", True)),
         prefix=bool(own.get("add_space_prefix", True)),
     )
-    return scored_pieces.to_document(pieces), ""
+    return sentencepiece.to_document(pieces), ""
 
 
 def roles(facts: Mapping[str, Any]) -> dict[str, int]:
@@ -181,7 +181,7 @@ def _byte_pair_document(own: Mapping[str, Any], pre: str, where: str) -> dict[st
         splitter = {"type": "Sequence", "pretokenizers": [split, {**level, "use_regex": False}]}
     frame = None
     if start is not None and own.get("add_bos_token", pre in WHOLE_PIECES):
-        frame = scored_pieces.beginning(texts[start], start)
+        frame = sentencepiece.beginning(texts[start], start)
     return {
         "version": "1.0",
         "truncation": None,

@@ -12,17 +12,17 @@ from typing import Any
 
 import torch
 
-from glasshouse.interop import imported, tables
+from glasshouse.interop import imported_model, weight_tables
 from glasshouse.interop.architectures import registry
 from glasshouse.interop.architectures.base import Architecture
-from glasshouse.interop.architectures.settings import Values, values_of, with_values
-from glasshouse.interop.architectures.settled import settled
-from glasshouse.interop.imported import Imported
-from glasshouse.interop.tables import Tensors
-from glasshouse.records import atomic, checkpoint
+from glasshouse.interop.architectures.canonical_spec import settled
+from glasshouse.interop.architectures.config_fields import Values, values_of, with_values
+from glasshouse.interop.imported_model import Imported
+from glasshouse.interop.weight_tables import Tensors
+from glasshouse.records import atomic_files, checkpoint
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotExport, GlasshouseError, MissingExtra
-from glasshouse.specs.spec import Model
+from glasshouse.specs.spec import ModelSpec
 
 CONFIG, WEIGHTS, INDEX, TOKENIZER = "config.json", "model.safetensors", "model.safetensors.index.json", "tokenizer.json"
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
@@ -74,18 +74,20 @@ def read(directory: Path) -> Imported:
         values[ours] = values[ours] and name in theirs
     context, vocabulary, where = values["context"], values["vocabulary"], str(directory)
     _check_sizes(values, theirs, where)
-    model = with_values(Model(), values)
+    model = with_values(ModelSpec(), values)
     try:
-        imported.check(model, context, where)
+        imported_model.check(model, context, where)
         model = settled(model, context)
-        shapes = imported.shapes(model, vocabulary, context)
+        shapes = imported_model.shapes(model, vocabulary, context)
     except (RuntimeError, TypeError, OverflowError) as error:
         raise GlasshouseError(f"{where} cannot be built in the sizes of its {CONFIG}: {error}") from None
     return Imported(
         model=model,
         context=context,
         vocabulary=vocabulary,
-        tensors=tables.load(architecture.weights(model), architecture.named(theirs, model, where), shapes, where=where),
+        tensors=weight_tables.load(
+            architecture.weights(model), architecture.named(theirs, model, where), shapes, where=where
+        ),
         tokenizer=_read_json(directory / TOKENIZER) if (directory / TOKENIZER).is_file() else None,
         origin=where,
         architecture=architecture.name,
@@ -171,10 +173,10 @@ def export(run: Run, output: Path) -> None:
     except GlasshouseError as error:
         raise CannotExport(f"{run.name} cannot be exported: {error}") from None
     ours = {name: tensor.detach().float().cpu() for name, tensor in run.model.state_dict().items()}
-    for name, shape in imported.shapes(model, vocabulary, context).items():
+    for name, shape in imported_model.shapes(model, vocabulary, context).items():
         if name not in ours:  # what the run does without and the architecture has: at zero it does nothing
             ours[name] = torch.zeros(shape)
-    theirs = architecture.copied(tables.save(architecture.weights(model), ours), model)
+    theirs = architecture.copied(weight_tables.save(architecture.weights(model), ours), model)
     tokenizer = _read_json(run.folder.tokenizer_file) if run.folder.tokenizer_file.exists() else None
     ids = _ids_of(tokenizer)
     tokens = {role: ids[role] for role in ("bos", "eos", "pad") if role in ids} | facts.get("token_ids", {})
@@ -182,16 +184,18 @@ def export(run: Run, output: Path) -> None:
         tokens.setdefault("eos", vocabulary - 1)  # whose place gives a text its vector: there must be one
     config = architecture.write_config(values_of(model, context, vocabulary), tokens)
     try:
-        with atomic.folder(output) as temporary:
+        with atomic_files.folder(output) as temporary:
             _save_tensors(temporary / WEIGHTS, theirs)
-            atomic.write_json(temporary / CONFIG, config)
+            atomic_files.write_json(temporary / CONFIG, config)
             if model.kind in ("decoder", "encoder-decoder") and tokens:
-                atomic.write_json(
+                atomic_files.write_json(
                     temporary / "generation_config.json", {f"{role}_token_id": id for role, id in tokens.items()}
                 )
             if tokenizer is not None:
-                atomic.write_text(temporary / TOKENIZER, run.folder.tokenizer_file.read_text(encoding="utf-8"))
-                atomic.write_json(temporary / "tokenizer_config.json", _tokenizer_config(tokenizer, tokens, ids, context))
+                atomic_files.write_text(temporary / TOKENIZER, run.folder.tokenizer_file.read_text(encoding="utf-8"))
+                atomic_files.write_json(
+                    temporary / "tokenizer_config.json", _tokenizer_config(tokenizer, tokens, ids, context)
+                )
     except FileExistsError:
         raise GlasshouseError(f"{output} came into being meanwhile; give another folder") from None
     except OSError as error:

@@ -11,12 +11,12 @@ from typing import Final
 import numpy as np
 import torch
 
-from glasshouse.interop import imported, scored_pieces, tables
-from glasshouse.interop.imported import Imported
-from glasshouse.interop.scored_pieces import BYTE, CONTROL, NORMAL, SPACE, UNKNOWN, ScoredPieces
-from glasshouse.interop.tables import Tensors, for_each, halved, joined, row
+from glasshouse.interop import imported_model, sentencepiece, weight_tables
+from glasshouse.interop.imported_model import Imported
+from glasshouse.interop.sentencepiece import BYTE, CONTROL, NORMAL, SPACE, UNKNOWN, ScoredPieces
+from glasshouse.interop.weight_tables import Tensors, for_each, halved, joined, row
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.specs.spec import Model
+from glasshouse.specs.spec import ModelSpec
 
 EPSILON: Final = 1e-5
 START, END, FIRST_BYTE = 1, 2, 3
@@ -70,7 +70,7 @@ def read(path: Path, tokenizer: Path | None = None) -> Imported:
     """A model and its tokenizer: the file given, or beside it `tok512.bin` (512 being its vocabulary) or `tokenizer.bin`."""
     content = _bytes_of(path)
     header = read_header(content, path)
-    model = Model(
+    model = ModelSpec(
         kind="decoder",
         width=header.width,
         layers=header.layers,
@@ -86,14 +86,14 @@ def read(path: Path, tokenizer: Path | None = None) -> Imported:
         tied=header.tied,
         bias=False,
     )
-    shapes = imported.shapes(model, header.vocabulary, header.context)
+    shapes = imported_model.shapes(model, header.vocabulary, header.context)
     theirs = _tensors(content, header)
     return Imported(
         model=model,
         context=header.context,
         vocabulary=header.vocabulary,
-        tensors=tables.load(_rows(header), theirs, shapes, ignored=("cosines", "sines"), where=str(path)),
-        tokenizer=scored_pieces.to_document(
+        tensors=weight_tables.load(_rows(header), theirs, shapes, ignored=("cosines", "sines"), where=str(path)),
+        tokenizer=sentencepiece.to_document(
             read_pieces(tokenizer or _tokenizer_beside(path, header.vocabulary), header.vocabulary)
         ),
         origin=f"llama2.c model {path.name}",
@@ -165,7 +165,7 @@ def read_pieces(path: Path, vocabulary: int) -> ScoredPieces:
     return ScoredPieces(tuple(spelled), tuple(scores), tuple(kinds), START, END)
 
 
-def _rows(header: Header) -> list[tables.Row]:
+def _rows(header: Header) -> list[weight_tables.WeightRow]:
     heads, shared = header.heads, header.key_value_heads
     width, shared_width = header.width, header.key_value_heads * header.head_width
     blocks = [

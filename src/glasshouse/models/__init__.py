@@ -11,7 +11,7 @@ from glasshouse.models.heads.masked_token import MaskedTokenHead
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.models.heads.pooled import PooledHead
 from glasshouse.models.recurrent import Recurrent
-from glasshouse.models.tower import Tower
+from glasshouse.models.stack import TransformerStack
 
 __all__ = [
     "ClassifierHead",
@@ -24,7 +24,7 @@ __all__ = [
     "NextTokenHead",
     "PooledHead",
     "Recurrent",
-    "Tower",
+    "TransformerStack",
     "assemble",
     "build",
     "check",

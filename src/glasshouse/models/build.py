@@ -7,20 +7,20 @@ from functools import reduce
 import torch
 from torch import nn
 
-from glasshouse.models.workshop import Workshop
-from glasshouse.specs import catalogue, settings
+from glasshouse.models.part_factory import PartFactory
+from glasshouse.specs import catalogue, spec_fields
 from glasshouse.specs.errors import SpecError
-from glasshouse.specs.spec import Image, Model
+from glasshouse.specs.spec import ImageSpec, ModelSpec
 
 
-def build(spec: Model, vocabulary: int, context: int, seed: int = 0) -> nn.Module:
+def build(spec: ModelSpec, vocabulary: int, context: int, seed: int = 0) -> nn.Module:
     """The model a spec describes, on the CPU, initialised from the seed."""
     model = assemble(spec, vocabulary, context)
     initialise(model, seed, spec.initialisation)
     return model
 
 
-def check(spec: Model, context: int) -> nn.Module:
+def check(spec: ModelSpec, context: int) -> nn.Module:
     """Raise SpecError where the parts do not fit together, which one block of each is enough to find out; give that model,
     without numbers."""
     _refuse_idle(spec)
@@ -32,13 +32,18 @@ def check(spec: Model, context: int) -> nn.Module:
         )
 
 
-def _refuse_idle(spec: Model) -> None:
+def _refuse_idle(spec: ModelSpec) -> None:
     """Raise SpecError for a setting that was changed and that no part of such a model would read."""
     heads = {"classifier": "classes hidden norm pooling", "pooled": "pooling", "next-token": "bias", "masked-token": "bias"}
     kinds = {
         "recurrent": {"cell", "bidirectional"},
         "encoder": {"causal", "segments", "ngrams", *(("ngram_buckets",) if spec.ngrams > 1 else ())},
-        "dual-encoder": {"causal", "head.pooling", "head.width", *(f"image.{name}" for name in settings.fields(Image))},
+        "dual-encoder": {
+            "causal",
+            "head.pooling",
+            "head.width",
+            *(f"image.{name}" for name in spec_fields.fields(ImageSpec)),
+        },
         "encoder-decoder": {"encoder_layers"},
     }
     usual = {"encoder": "masked-token", "dual-encoder": "contrastive"}.get(spec.kind, "next-token")
@@ -55,7 +60,7 @@ def _refuse_idle(spec: Model) -> None:
     own |= {"window", "rank", "rotary_base", "feed_forward_layers", "ngram_buckets", "head.naive_bayes"}
     foreign = spec.kind not in ("decoder", *kinds) or head not in (*heads, "contrastive")
     for name in sorted(own - known) if not foreign else ():
-        value, usually = (reduce(getattr, name.split("."), table) for table in (spec, Model()))
+        value, usually = (reduce(getattr, name.split("."), table) for table in (spec, ModelSpec()))
         if value != usually:
             raise SpecError(
                 f"model.{name}={value!r} would do nothing in a model of kind {spec.kind!r} with attention "
@@ -64,10 +69,10 @@ def _refuse_idle(spec: Model) -> None:
             )
 
 
-def assemble(spec: Model, vocabulary: int, context: int) -> nn.Module:
+def assemble(spec: ModelSpec, vocabulary: int, context: int) -> nn.Module:
     """The model's modules with whatever weights torch gave them; on the meta device this costs nothing."""
     kind = catalogue.find("model", spec.kind, "model.kind")
-    return kind.assemble(Workshop.of(spec, context), spec, vocabulary)
+    return kind.assemble(PartFactory.of(spec, context), spec, vocabulary)
 
 
 def initialise(model: nn.Module, seed: int = 0, scale: float = 0.5) -> None:

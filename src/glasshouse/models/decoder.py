@@ -9,15 +9,15 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.models.heads.base import Head
-from glasshouse.models.tower import Tower
-from glasshouse.models.workshop import Workshop
+from glasshouse.models.part_factory import PartFactory
+from glasshouse.models.stack import TransformerStack
 from glasshouse.parts.cache import Cache, LayerCache
-from glasshouse.parts.mask import Causal, Mask
+from glasshouse.parts.masks import Causal, Mask
 from glasshouse.parts.probe import Probe
-from glasshouse.specs.spec import Model
+from glasshouse.specs.spec import ModelSpec
 
 
-class Decoder(Tower):
+class Decoder(TransformerStack):
     """Embedding, positions, blocks, a last norm, and a head that may share the embedding's matrix."""
 
     embedding: nn.Embedding
@@ -29,7 +29,7 @@ class Decoder(Tower):
         self.logits = Probe()
 
     @classmethod
-    def assemble(cls, workshop: Workshop, spec: Model, vocabulary: int) -> "Decoder":
+    def assemble(cls, workshop: PartFactory, spec: ModelSpec, vocabulary: int) -> "Decoder":
         """The decoder that a spec describes."""
         workshop = workshop.under(causal=True)
         head = workshop.head("next-token", vocabulary, answers=("next", "whole"))
@@ -69,7 +69,9 @@ class Decoder(Tower):
         return {"tokens_BT": torch.randint(0, self.vocabulary, (batch, length), generator=generator)}
 
 
-def empty_layers(tower: Tower, batch: int, slots: int, like: Tensor, sources: list[Any] | None = None) -> list[LayerCache]:
+def empty_layers(
+    tower: TransformerStack, batch: int, slots: int, like: Tensor, sources: list[Any] | None = None
+) -> list[LayerCache]:
     """A cache for each block's attention, with what each keeps of a source."""
     layers = []
     for index, block in enumerate(tower.blocks):

@@ -10,20 +10,25 @@ from torch import Tensor, nn
 
 from glasshouse.models.heads.contrastive import ContrastiveHead
 from glasshouse.models.heads.pooling import pool
-from glasshouse.models.tower import Tower
-from glasshouse.models.workshop import Workshop
-from glasshouse.parts.mask import Everything, over
-from glasshouse.parts.patches import Patches
+from glasshouse.models.part_factory import PartFactory
+from glasshouse.models.stack import TransformerStack
+from glasshouse.parts.masks import Everything, over
+from glasshouse.parts.patch_embedding import Patches
 from glasshouse.parts.probe import Probe
 from glasshouse.specs.errors import SpecError
-from glasshouse.specs.spec import Model
+from glasshouse.specs.spec import ModelSpec
 
 
 class DualEncoder(nn.Module):
     """A tower over tokens, a tower over the patches of a picture, and a head that compares their pooled features."""
 
     def __init__(
-        self, text: Tower, image: Tower, head: ContrastiveHead, pooling: str = "last", causal: bool = False
+        self,
+        text: TransformerStack,
+        image: TransformerStack,
+        head: ContrastiveHead,
+        pooling: str = "last",
+        causal: bool = False,
     ) -> None:
         super().__init__()
         self.text, self.image, self.head = text, image, head
@@ -31,7 +36,7 @@ class DualEncoder(nn.Module):
         self.text_features, self.image_features, self.logits = Probe(), Probe(), Probe()
 
     @classmethod
-    def assemble(cls, workshop: Workshop, spec: Model, vocabulary: int) -> "DualEncoder":
+    def assemble(cls, workshop: PartFactory, spec: ModelSpec, vocabulary: int) -> "DualEncoder":
         """The dual encoder that a spec describes."""
         if spec.head.kind not in ("", "contrastive"):
             raise SpecError(
@@ -52,9 +57,9 @@ class DualEncoder(nn.Module):
         if image_spec.width % image_spec.heads and not spec.head_width:
             raise SpecError(f"model.image.heads={image_spec.heads} does not divide model.image.width={image_spec.width}")
         patches = Patches(side.size, side.patch, side.channels, image_spec.width)
-        reading, seeing = workshop.under(spec.causal), Workshop.of(image_spec, patches.count + 1).under(causal=False)
-        text = Tower(reading.embedding(vocabulary), reading.blocks(spec.layers), **reading.around())
-        image = Tower(patches, seeing.blocks(image_spec.layers), **seeing.around())
+        reading, seeing = workshop.under(spec.causal), PartFactory.of(image_spec, patches.count + 1).under(causal=False)
+        text = TransformerStack(reading.embedding(vocabulary), reading.blocks(spec.layers), **reading.around())
+        image = TransformerStack(patches, seeing.blocks(image_spec.layers), **seeing.around())
         head = ContrastiveHead(spec.width, image_spec.width, spec.head.width or spec.width)
         return cls(text, image, head, spec.head.pooling, spec.causal)
 

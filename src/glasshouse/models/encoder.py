@@ -9,14 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.models.heads.base import Head
-from glasshouse.models.tower import Tower
-from glasshouse.models.workshop import Workshop
-from glasshouse.parts.mask import over
+from glasshouse.models.part_factory import PartFactory
+from glasshouse.models.stack import TransformerStack
+from glasshouse.parts.masks import over
 from glasshouse.parts.probe import Probe
-from glasshouse.specs.spec import Model
+from glasshouse.specs.spec import ModelSpec
 
 
-class Encoder(Tower):
+class Encoder(TransformerStack):
     """Embedding, positions, blocks under a mask of padding, a last norm, and a head."""
 
     embedding: nn.Embedding
@@ -28,7 +28,7 @@ class Encoder(Tower):
         self.logits = Probe()
 
     @classmethod
-    def assemble(cls, workshop: Workshop, spec: Model, vocabulary: int) -> "Encoder":
+    def assemble(cls, workshop: PartFactory, spec: ModelSpec, vocabulary: int) -> "Encoder":
         """The encoder that a spec describes."""
         workshop = workshop.under(spec.causal)
         answers = ("own", "whole", *(("next",) if spec.causal else ()))

@@ -10,21 +10,21 @@ from torch import Tensor, nn
 
 from glasshouse.models.decoder import empty_layers
 from glasshouse.models.heads.base import Head
-from glasshouse.models.tower import Tower
-from glasshouse.models.workshop import Workshop
+from glasshouse.models.part_factory import PartFactory
+from glasshouse.models.stack import TransformerStack
 from glasshouse.parts.cache import Cache
 from glasshouse.parts.cross_block import CrossBlock
-from glasshouse.parts.mask import Causal, over
+from glasshouse.parts.masks import Causal, over
 from glasshouse.parts.memory import Memory
 from glasshouse.parts.probe import Probe
 from glasshouse.specs.errors import SpecError
-from glasshouse.specs.spec import Model
+from glasshouse.specs.spec import ModelSpec
 
 
 class EncoderDecoder(nn.Module):
     """Two towers over one vocabulary, as in the first Transformer (Vaswani et al. 2017)."""
 
-    def __init__(self, embedding: nn.Embedding, encoder: Tower, decoder: Tower, head: Head) -> None:
+    def __init__(self, embedding: nn.Embedding, encoder: TransformerStack, decoder: TransformerStack, head: Head) -> None:
         super().__init__()
         for block in decoder.blocks:
             if not isinstance(block, CrossBlock):
@@ -34,11 +34,11 @@ class EncoderDecoder(nn.Module):
         self.logits = Probe()
 
     @classmethod
-    def assemble(cls, workshop: Workshop, spec: Model, vocabulary: int) -> "EncoderDecoder":
+    def assemble(cls, workshop: PartFactory, spec: ModelSpec, vocabulary: int) -> "EncoderDecoder":
         """The encoder-decoder that a spec describes."""
         reading, writing = workshop.under(causal=False), workshop.under(causal=True)
-        encoder = Tower(None, reading.blocks(spec.encoder_layers or spec.layers), **reading.around())
-        decoder = Tower(None, writing.cross_blocks(spec.layers), **writing.around())
+        encoder = TransformerStack(None, reading.blocks(spec.encoder_layers or spec.layers), **reading.around())
+        decoder = TransformerStack(None, writing.cross_blocks(spec.layers), **writing.around())
         head = writing.head("next-token", vocabulary, answers=("next",))
         return cls(workshop.embedding(vocabulary), encoder, decoder, head)
 

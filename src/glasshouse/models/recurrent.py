@@ -9,17 +9,17 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.models.heads.base import Head
-from glasshouse.models.tower import check_length
-from glasshouse.models.workshop import Workshop
+from glasshouse.models.part_factory import PartFactory
+from glasshouse.models.stack import check_length
 from glasshouse.parts.cache import Cache, LayerCache
-from glasshouse.parts.laws import demand
-from glasshouse.parts.mask import over
+from glasshouse.parts.capabilities import require
+from glasshouse.parts.masks import over
 from glasshouse.parts.positions.base import NoPosition, Position
 from glasshouse.parts.probe import Probe
 from glasshouse.parts.recurrence import Recurrence
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import SpecError
-from glasshouse.specs.spec import Model
+from glasshouse.specs.spec import ModelSpec
 
 
 class Recurrent(nn.Module):
@@ -43,7 +43,7 @@ class Recurrent(nn.Module):
         self.embedded, self.states, self.logits = Probe(), Probe(), Probe()
 
     @classmethod
-    def assemble(cls, workshop: Workshop, spec: Model, vocabulary: int) -> "Recurrent":
+    def assemble(cls, workshop: PartFactory, spec: ModelSpec, vocabulary: int) -> "Recurrent":
         """The recurrent model that a spec describes."""
         if spec.bidirectional and spec.width % 2:
             raise SpecError(f"model.bidirectional halves the width, and model.width={spec.width} is odd; choose an even one")
@@ -54,7 +54,7 @@ class Recurrent(nn.Module):
             )
         causal = not spec.bidirectional
         if causal:
-            demand(workshop.classes["attention"], "causal", f"model.attention={spec.attention!r} in a recurrent model")
+            require(workshop.classes["attention"], "causal", f"model.attention={spec.attention!r} in a recurrent model")
         workshop = workshop.under(causal)
         cell = catalogue.find("cell", spec.cell, "model.cell")
         state = spec.width if causal else spec.width // 2

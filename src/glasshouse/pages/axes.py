@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from glasshouse.pages import text
+from glasshouse import formatting
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -70,7 +70,7 @@ def written(value: float) -> str:
         return "0"
     magnitude = abs(value)
     if 10_000 <= magnitude < 1e15:
-        return text.count(value).replace(".0 ", " ")
+        return formatting.count(value).replace(".0 ", " ")
     if 1e-4 <= magnitude < 10_000:
         return f"{value:.4g}".replace("-", "−")
     digits, exponent = f"{value:.2e}".split("e")

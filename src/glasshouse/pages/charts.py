@@ -10,9 +10,10 @@ from html import escape
 
 import numpy as np
 
-from glasshouse.pages import axes, text
-from glasshouse.pages.content import Curve
-from glasshouse.pages.thinning import MOST_POINTS, drawable, thin
+from glasshouse import formatting
+from glasshouse.pages import axes
+from glasshouse.pages.curve_thinning import MOST_POINTS, drawable, thin
+from glasshouse.pages.report_content import Curve
 
 # One curve is the subject and takes the accent. Of several, the first (training) is the quiet ground for the second.
 TONES = ("quiet", "accent", "ochre", "blue", "plum")
@@ -145,12 +146,12 @@ def bars(parts: tuple[tuple[str, int], ...], width: int = 460) -> str:
             f'<text x="0" y="{middle + 4:.1f}">{escape(short)}</text>'
             f'<rect class="bar" fill="{FALLBACK_COLOURS["accent"]}" x="{name_width}" y="{middle - 6:.1f}" '
             f'width="{length:.1f}" height="12" rx="1.5"/>'
-            f'<text class="value" x="{name_width + length + 8:.1f}" y="{middle + 4:.1f}">{text.count(value)}'
+            f'<text class="value" x="{name_width + length + 8:.1f}" y="{middle + 4:.1f}">{formatting.count(value)}'
             f'<tspan class="share" dx="6">{escape(share)}</tspan></text></g>'
         )
     return (
         f'<svg class="bars" viewBox="0 0 {width} {max(1, len(parts)) * row}" role="img" '
-        f'aria-label="{escape(", ".join(f"{name} {text.count(value)}" for name, value in parts))}">{body}</svg>'
+        f'aria-label="{escape(", ".join(f"{name} {formatting.count(value)}" for name, value in parts))}">{body}</svg>'
     )
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glasshouse.pages import charts, heatmap
-from glasshouse.pages.content import AttentionMap, Curve
-from glasshouse.pages.thinning import thin
-from glasshouse.records import atomic
+from glasshouse.pages import attention_heatmap, charts
+from glasshouse.pages.curve_thinning import thin
+from glasshouse.pages.report_content import AttentionMap, Curve
+from glasshouse.records import atomic_files
 from glasshouse.specs.errors import GlasshouseError, MissingExtra
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def logarithmic(panel: Axes) -> None:
 
 def attention(map: AttentionMap, path: str | Path) -> None:
     """Every head of the sentence in a grid of layers by heads; a single head gets its tokens on both axes."""
-    weights_LHQK = heatmap.known(map.weights)
+    weights_LHQK = attention_heatmap.known(map.weights)
     layers, heads, queries, keys = weights_LHQK.shape
     alone = layers * heads == 1
     wide, high = (max(4.0, length * 0.17 + 1.2) if alone else 1.7 for length in (keys, queries))
@@ -79,7 +79,9 @@ def attention(map: AttentionMap, path: str | Path) -> None:
                 panel.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=8, color=SOFT)
     if alone:
         # A dollar sign would start matplotlib's own mathematics.
-        across, down = ([heatmap.label(token).replace("$", r"\$") for token in side] for side in (map.keys, map.tokens))
+        across, down = (
+            [attention_heatmap.label(token).replace("$", r"\$") for token in side] for side in (map.keys, map.tokens)
+        )
         panels[0, 0].set_xticks(range(keys), across, rotation=90, fontsize=7, color=SOFT, family="monospace")
         panels[0, 0].set_yticks(range(queries), down, fontsize=7, color=SOFT, family="monospace")
         panels[0, 0].xaxis.tick_top()
@@ -115,7 +117,7 @@ def shares(
 
 def check_path(path: str | Path) -> None:
     """Refuse a path that a figure cannot be written to."""
-    atomic.check_output(Path(path), SUFFIXES)
+    atomic_files.check_output(Path(path), SUFFIXES)
 
 
 def plain(panel: Axes) -> None:
@@ -154,4 +156,4 @@ def write(figure: Figure, path: str | Path) -> None:
 def _colour_map():  # type: ignore[no-untyped-def]
     from matplotlib.colors import LinearSegmentedColormap
 
-    return LinearSegmentedColormap.from_list("glasshouse", heatmap.LIGHT)
+    return LinearSegmentedColormap.from_list("glasshouse", attention_heatmap.LIGHT)

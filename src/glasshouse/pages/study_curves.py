@@ -8,10 +8,10 @@ from html import escape
 import numpy as np
 
 from glasshouse.pages import axes, charts, study_text
-from glasshouse.pages.comparison import Arm, Comparison
-from glasshouse.pages.content import Curve
+from glasshouse.pages.curve_thinning import drawable, thin
+from glasshouse.pages.report_content import Curve
+from glasshouse.pages.study_content import Arm, StudyResults
 from glasshouse.pages.study_differences import Style, styles, without_far
-from glasshouse.pages.thinning import drawable, thin
 
 MOST_SEEDS = 24
 # Over all arms: more lines than this are a blot, and a page of megabytes.
@@ -44,7 +44,7 @@ class Panel:
     shown: str
 
 
-def fans(comparison: Comparison) -> list[Fan]:
+def fans(comparison: StudyResults) -> list[Fan]:
     """Each arm's curves, thinned; as many seeds as can be told apart, diverged ones first so that none goes unseen."""
     arms = comparison.arms
     most_seeds = max(3, min(MOST_SEEDS, MOST_LINES // max(1, len(arms))))
@@ -79,7 +79,7 @@ def mean(arm: Arm, most: int = 300) -> tuple[np.ndarray, np.ndarray]:
     return thin(Curve(arm.name, grid.tolist(), values.tolist()), most)
 
 
-def curves(comparison: Comparison, width: int = 460, height: int = 300) -> Panel:
+def curves(comparison: StudyResults, width: int = 460, height: int = 300) -> Panel:
     """The chart with its legend, what it leaves out, and the scales that a reader can choose between."""
     drawn = fans(comparison)
     scales = ranges(drawn)
@@ -177,7 +177,7 @@ def first_shown(scales: dict[str, axes.Axis]) -> str:
     return "close-up" if "close-up" in scales else "linear"
 
 
-def remarks(comparison: Comparison, drawn: list[Fan]) -> list[str]:
+def remarks(comparison: StudyResults, drawn: list[Fan]) -> list[str]:
     """What the picture leaves out, and what it cannot say by itself."""
     found = []
     left_out = [fan for fan in drawn if fan.left_out]

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from html import escape
 
 from glasshouse.pages import axes, charts, study_text
-from glasshouse.pages.comparison import Arm, Comparison
-from glasshouse.pages.thinning import LARGEST_DRAWABLE
+from glasshouse.pages.curve_thinning import LARGEST_DRAWABLE
+from glasshouse.pages.study_content import Arm, StudyResults
 
 DASHES = 4
 NAME_CHARACTERS = 21
@@ -40,14 +40,14 @@ def paired(arm: Arm, first: Arm) -> list[float]:
     return [difference for difference in found if abs(difference) <= LARGEST_DRAWABLE]
 
 
-def drawable(comparison: Comparison) -> tuple[tuple[Arm, Style, list[float]], ...]:
+def drawable(comparison: StudyResults) -> tuple[tuple[Arm, Style, list[float]], ...]:
     """The arms that are compared, with their styles and differences."""
     first = comparison.arms[:1]
     looks = styles(len(comparison.arms))
     return tuple((arm, look, paired(arm, first[0])) for arm, look in zip(comparison.arms[1:], looks[1:], strict=True))
 
 
-def limits(comparison: Comparison) -> tuple[float, float] | None:
+def limits(comparison: StudyResults) -> tuple[float, float] | None:
     """The range to show: zero, the margin and every arm, but for arms so far out that the rest would not be seen."""
     reach = [
         reach
@@ -82,7 +82,7 @@ def bounds(arm: Arm) -> tuple[float, ...]:
     return tuple(value for value in found if abs(value) <= LARGEST_DRAWABLE)
 
 
-def differences(comparison: Comparison, width: int = 460) -> str:
+def differences(comparison: StudyResults, width: int = 460) -> str:
     """A row for each arm but the first."""
     arms, shown = drawable(comparison), limits(comparison)
     if not arms or shown is None:
@@ -109,7 +109,7 @@ def differences(comparison: Comparison, width: int = 460) -> str:
     return f'<svg class="chart differences" viewBox="0 0 {width} {height:.0f}" role="img" aria-label="{label}">{body}</svg>'
 
 
-def remarks(comparison: Comparison) -> list[str]:
+def remarks(comparison: StudyResults) -> list[str]:
     """What the picture leaves out."""
     shown, found = limits(comparison), []
     for arm, _, values in drawable(comparison):
@@ -120,7 +120,7 @@ def remarks(comparison: Comparison) -> list[str]:
     return found
 
 
-def _ground(comparison: Comparison, axis: axes.Axis, frame: charts.Frame) -> str:
+def _ground(comparison: StudyResults, axis: axes.Axis, frame: charts.Frame) -> str:
     """The band of the margin, the zero line, the scale, and which side is better."""
     margin = study_text.margin(comparison)
     body, zero = "", frame.x(axis.fraction(0.0))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glasshouse.pages import axes, charts, figures, study_curves, study_differences, study_text
-from glasshouse.pages.comparison import Comparison
+from glasshouse.pages.study_content import StudyResults
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ NAME_CHARACTERS = 34
 MOST_INSIDE = 6
 
 
-def draw(comparison: Comparison, path: str | Path) -> None:
+def draw(comparison: StudyResults, path: str | Path) -> None:
     """Write the figure: a row for each arm's differences from the first, and every seed's curve beside it."""
     rows = max(1, len(comparison.arms) - 1)
     figure = figures.new(11.0, max(4.0, 1.5 + 0.42 * rows), path)
@@ -28,7 +28,7 @@ def draw(comparison: Comparison, path: str | Path) -> None:
     figures.write(figure, path)
 
 
-def _differences(comparison: Comparison, panel: Axes) -> None:
+def _differences(comparison: StudyResults, panel: Axes) -> None:
     arms, shown = study_differences.drawable(comparison), study_differences.limits(comparison)
     if not arms or shown is None:
         _empty(panel, "no difference to draw" if arms else "nothing to compare with")
@@ -95,12 +95,12 @@ def _differences(comparison: Comparison, panel: Axes) -> None:
     panel.tick_params(axis="y", labelcolor=figures.INK)
 
 
-def _sides(comparison: Comparison) -> tuple[tuple[float, str, str], ...]:
+def _sides(comparison: StudyResults) -> tuple[tuple[float, str, str], ...]:
     left, right = ("worse", "better") if comparison.higher_is_better else ("better", "worse")
     return ((0.0, "left", f"← {left}"), (1.0, "right", f"{right} →"))
 
 
-def _curves(comparison: Comparison, panel: Axes) -> None:
+def _curves(comparison: StudyResults, panel: Axes) -> None:
     drawn = study_curves.fans(comparison)
     scales = study_curves.ranges(drawn)
     if not scales:

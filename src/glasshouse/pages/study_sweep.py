@@ -7,8 +7,8 @@ from html import escape
 import numpy as np
 
 from glasshouse.pages import axes, charts, study_text
-from glasshouse.pages.comparison import Arm, Comparison
-from glasshouse.pages.thinning import LARGEST_DRAWABLE
+from glasshouse.pages.curve_thinning import LARGEST_DRAWABLE
+from glasshouse.pages.study_content import Arm, StudyResults
 
 FEWEST_VALUES = 3
 SHADES = 5
@@ -46,7 +46,7 @@ class Sweep:
     several: bool  # whether the lines run over arms that differ in other fields too
 
 
-def sweep(comparison: Comparison) -> Sweep | None:
+def sweep(comparison: StudyResults) -> Sweep | None:
     """The pictures of a sweep, or None where no field was swept: a line needs a few numbers, a grid two fields."""
     swept = fields(comparison)
     numeric = [field for field in swept if field.numbers and len(field.values) >= FEWEST_VALUES]
@@ -63,12 +63,12 @@ def sweep(comparison: Comparison) -> Sweep | None:
     return Sweep(lines, grid, told, several)
 
 
-def fields(comparison: Comparison) -> list[Field]:
+def fields(comparison: StudyResults) -> list[Field]:
     """The fields that differ between the arms that name them all."""
     return [_field(name, values) for name, values in study_text.changed(comparison).items() if len(values) > 1]
 
 
-def best(comparison: Comparison) -> Arm | None:
+def best(comparison: StudyResults) -> Arm | None:
     """The arm with the best mean, of those with as few lost seeds as any."""
     sound = [arm for arm in comparison.arms if arm.summary and math.isfinite(arm.summary.mean)]
     sign = -1 if comparison.higher_is_better else 1
@@ -83,7 +83,7 @@ def logarithmic(numbers: tuple[float, ...]) -> bool:
     return bool(unevenness[1] < unevenness[0])
 
 
-def line(comparison: Comparison, field: Field, width: int = 460, height: int = 290) -> str:
+def line(comparison: StudyResults, field: Field, width: int = 460, height: int = 290) -> str:
     """The metric over one field. Dots are seeds and the line is their mean; where other fields vary too, dots are the
     means of arms and the line joins the best of each value."""
     assert field.numbers is not None
@@ -145,7 +145,7 @@ class _Column:
     lost: int  # seeds that diverged
 
 
-def _column(comparison: Comparison, name: str, value: str, alone: bool) -> _Column:
+def _column(comparison: StudyResults, name: str, value: str, alone: bool) -> _Column:
     arms = [arm for arm in comparison.arms if arm.changes.get(name) == value]
     lost = sum(len(arm.diverged) for arm in arms)
     means = [arm.summary.mean for arm in arms if arm.summary and abs(arm.summary.mean) <= LARGEST_DRAWABLE]
@@ -160,7 +160,7 @@ def _column(comparison: Comparison, name: str, value: str, alone: bool) -> _Colu
     return _Column(dots, bar, lost)
 
 
-def _grid(comparison: Comparison, first: Field, second: Field) -> Grid | None:
+def _grid(comparison: StudyResults, first: Field, second: Field) -> Grid | None:
     """A cell for each pair of values; the field with fewer values goes across, so that the grid stays narrow."""
     down, across = (second, first) if len(second.values) > len(first.values) else (first, second)
     cells = {(arm.changes.get(down.name, ""), arm.changes.get(across.name, "")): arm for arm in comparison.arms}

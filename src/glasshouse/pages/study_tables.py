@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from glasshouse.pages import latex_text, study_text
-from glasshouse.pages.comparison import Comparison
+from glasshouse.pages.study_content import StudyResults
 
 COSTS = {
     "parameters": "parameters",
@@ -34,7 +34,7 @@ class Table:
     notes: tuple[str, ...]
 
 
-def table(comparison: Comparison) -> Table:
+def table(comparison: StudyResults) -> Table:
     """The columns that say something: a cost that is the same for every arm moves into the caption."""
     rows = study_text.rows(comparison)
     kept, same = costs(rows)
@@ -76,7 +76,7 @@ def table(comparison: Comparison) -> Table:
     return Table((*header, *(COSTS[name] for name in kept)), cells, " ".join(caption), notes)
 
 
-def costs(rows: list[study_text.Row]) -> tuple[list[str], dict[str, str]]:
+def costs(rows: list[study_text.ArmRow]) -> tuple[list[str], dict[str, str]]:
     """The costs that differ between arms, and the figures of those that are the same for all; unknown ones are left out."""
     columns = {name: {row.costs[name] for row in rows} for name in COSTS}
     known = {name: figures for name, figures in columns.items() if figures - {study_text.NOTHING}}
@@ -89,7 +89,7 @@ def shared_costs(same: dict[str, str]) -> str:
     return study_text.listed(f"{figure} {OF.get(name, COSTS[name])}" for name, figure in same.items())
 
 
-def markdown(comparison: Comparison) -> str:
+def markdown(comparison: StudyResults) -> str:
     """The table for a README or a notebook, with its caption above and its notes below."""
     content = table(comparison)
     rows = [content.header, tuple(":--" if place == 0 else "--:" for place in range(len(content.header))), *content.rows]
@@ -102,7 +102,7 @@ def markdown(comparison: Comparison) -> str:
     return "\n".join(lines) + "\n"
 
 
-def latex(comparison: Comparison) -> str:
+def latex(comparison: StudyResults) -> str:
     """The table for a paper; its preamble needs \\usepackage{booktabs,graphicx}.
 
     To fit on a page it has half intervals, and its costs are a table of their own; what is still wider than a line, as in

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from glasshouse.metrics.verdict import Difference, Summary
-from glasshouse.pages import axes, text
-from glasshouse.pages.comparison import Arm, Comparison
+from glasshouse import formatting
+from glasshouse.metrics.verdicts import Difference, Summary
+from glasshouse.pages import axes
+from glasshouse.pages.study_content import Arm, StudyResults
 
 NOTHING = "–"
 # A sign for each verdict, so that colour is never needed to tell them apart.
@@ -19,7 +20,7 @@ LARGEST_PLAIN = 1e7
 
 
 @dataclass(frozen=True)
-class Row:
+class ArmRow:
     """An arm as it stands in a table. A figure that is not known is a dash."""
 
     label: str  # its name, without what all arms' names share
@@ -35,7 +36,7 @@ class Row:
     notes: tuple[str, ...]
 
 
-def rows(comparison: Comparison) -> list[Row]:
+def rows(comparison: StudyResults) -> list[ArmRow]:
     """Every arm, in order; means share their decimals, and so do differences."""
     summaries = [arm.summary for arm in comparison.arms if arm.summary]
     differences = [arm.difference for arm in comparison.arms if arm.difference]
@@ -45,10 +46,10 @@ def rows(comparison: Comparison) -> list[Row]:
     return [_row(arm, label, places, finer) for arm, label in zip(comparison.arms, named, strict=True)]
 
 
-def _row(arm: Arm, label: str, places: int | None, finer: int | None) -> Row:
+def _row(arm: Arm, label: str, places: int | None, finer: int | None) -> ArmRow:
     came_through = sum(math.isfinite(value) for value in arm.values.values())
     summary, difference = arm.summary, arm.difference
-    return Row(
+    return ArmRow(
         label=label,
         seeds=str(came_through) if came_through == len(arm.seeds) else f"{came_through} of {len(arm.seeds)}",
         mean=number(summary.mean, places) if summary else NOTHING,
@@ -59,12 +60,12 @@ def _row(arm: Arm, label: str, places: int | None, finer: int | None) -> Row:
         effect=number(difference.effect, 2, signed=True) if difference else NOTHING,
         word=difference.word if difference else "",
         costs={
-            "parameters": _known(arm.parameters, text.count),
+            "parameters": _known(arm.parameters, formatting.count),
             "steps": _known(arm.steps, lambda steps: f"{steps:,.0f}"),
-            "tokens": _known(arm.tokens, text.count),
-            "FLOPs": _known(arm.flops, lambda flops: text.flops(flops).removesuffix("FLOP").strip()),
-            "time": _known(arm.seconds, text.duration),
-            "memory": _known(arm.memory, text.size),
+            "tokens": _known(arm.tokens, formatting.count),
+            "FLOPs": _known(arm.flops, lambda flops: formatting.flops(flops).removesuffix("FLOP").strip()),
+            "time": _known(arm.seconds, formatting.duration),
+            "memory": _known(arm.memory, formatting.size),
         },
         notes=(*_diverged(arm), *arm.notes),
     )
@@ -136,7 +137,7 @@ def listed(items: Iterable[object]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def changed(comparison: Comparison) -> dict[str, list[str]]:
+def changed(comparison: StudyResults) -> dict[str, list[str]]:
     """Each field that differs between the arms, with its values in order of appearance."""
     fields: dict[str, list[str]] = {}
     for arm in comparison.arms:
@@ -148,7 +149,7 @@ def changed(comparison: Comparison) -> dict[str, list[str]]:
     return {name: values for name, values in fields.items() if len(values) > 1 or name in untouched}
 
 
-def seeds(comparison: Comparison) -> str:
+def seeds(comparison: StudyResults) -> str:
     """How many seeds an arm has: "16 seeds each", or a range while a study grows."""
     counts = sorted({len(arm.seeds) for arm in comparison.arms}) or [0]
     if counts[0] == counts[-1]:
@@ -156,7 +157,7 @@ def seeds(comparison: Comparison) -> str:
     return f"{counts[0]} to {counts[-1]} seeds each"
 
 
-def runs(comparison: Comparison) -> tuple[int, int]:
+def runs(comparison: StudyResults) -> tuple[int, int]:
     """How many runs have a result, diverged ones included, and how many there are to be."""
     return (
         sum(len(set(arm.values) & set(arm.seeds)) for arm in comparison.arms),
@@ -164,14 +165,14 @@ def runs(comparison: Comparison) -> tuple[int, int]:
     )
 
 
-def margin(comparison: Comparison) -> float:
+def margin(comparison: StudyResults) -> float:
     """The margin the arms were judged by; NaN where none is known yet."""
     margins = [arm.difference.margin for arm in comparison.arms if arm.difference]
     given = comparison.rule.margin
     return next(filter(math.isfinite, margins), math.nan if given is None else given)
 
 
-def margin_in_words(comparison: Comparison) -> str:
+def margin_in_words(comparison: StudyResults) -> str:
     """The margin with where it comes from."""
     rule, size = comparison.rule, margin(comparison)
     size_in_words = f"±{number(size)}" if math.isfinite(size) else "not known yet"
@@ -181,7 +182,7 @@ def margin_in_words(comparison: Comparison) -> str:
     return f"{size_in_words} ({spread} between the seeds of {comparison.arms[0].name})"
 
 
-def statement(comparison: Comparison) -> list[str]:
+def statement(comparison: StudyResults) -> list[str]:
     """What was compared and how it was judged, in sentences."""
     fields, arms = changed(comparison), comparison.arms
     recipe = _of_recipe(comparison)
@@ -208,7 +209,7 @@ def statement(comparison: Comparison) -> list[str]:
     return [what, how]
 
 
-def labels(comparison: Comparison) -> tuple[str, list[str]]:
+def labels(comparison: StudyResults) -> tuple[str, list[str]]:
     """What the arms are told apart by, and each arm's short name: ("width, heads", ["32, 1", "32, 2"]).
 
     The heading is empty where names are no list of fields with values, and stand as they are.
@@ -222,14 +223,14 @@ def labels(comparison: Comparison) -> tuple[str, list[str]]:
     return ", ".join(keys.pop()), told
 
 
-def _of_recipe(comparison: Comparison) -> str:
+def _of_recipe(comparison: StudyResults) -> str:
     """ " of the recipe speech-lm"; nothing where the arms are the recipes themselves."""
     if not comparison.recipe or comparison.recipe == listed(arm.name for arm in comparison.arms):
         return ""
     return f" of the recipe{'s' if ' and ' in comparison.recipe else ''} {comparison.recipe}"
 
 
-def curve(comparison: Comparison) -> str:
+def curve(comparison: StudyResults) -> str:
     """What the curves show. A loss that is of no split is that of training."""
     return "training loss" if comparison.curve == "loss" else comparison.curve
 
@@ -249,7 +250,7 @@ def _cut(name: str, most: int) -> str:
     return name if len(name) <= most else name[: max(1, most - 1)] + "…"
 
 
-def halved(comparison: Comparison) -> Iterator[tuple[str, str]]:
+def halved(comparison: StudyResults) -> Iterator[tuple[str, str]]:
     """Each arm's mean and its difference from the first, with half their intervals."""
     summaries, differences = [arm.summary for arm in comparison.arms], [arm.difference for arm in comparison.arms]
     places = decimals([(each.low, each.high) for each in summaries if each])

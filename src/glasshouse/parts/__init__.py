@@ -7,23 +7,23 @@ from glasshouse.parts.attention.grouped_query import GroupedQueryAttention
 from glasshouse.parts.attention.linformer import LinformerAttention
 from glasshouse.parts.attention.local_window import LocalAttention
 from glasshouse.parts.attention.multi_head import MultiHeadAttention
-from glasshouse.parts.attention.nothing import NoAttention
+from glasshouse.parts.attention.no_attention import NoAttention
 from glasshouse.parts.attention.performer import PerformerAttention
 from glasshouse.parts.block import Block
 from glasshouse.parts.cache import Cache
 from glasshouse.parts.connection import NoResidual, PostNorm, PreNorm
 from glasshouse.parts.cross_block import CrossBlock
 from glasshouse.parts.feed_forward import GELU, ExactGELU, ReLU, SigmoidGELU, SwiGLU
-from glasshouse.parts.mask import Causal, Everything, Mask, Padding, Prefix, Window
+from glasshouse.parts.masks import Causal, Everything, Mask, Padding, Prefix, Window
 from glasshouse.parts.memory import Memory
 from glasshouse.parts.normalisation import BatchNorm, LayerNorm, NoNorm, RMSNorm
-from glasshouse.parts.patches import Patches
+from glasshouse.parts.patch_embedding import Patches
 from glasshouse.parts.positions.alibi import Alibi
 from glasshouse.parts.positions.base import NoPosition, Position
-from glasshouse.parts.positions.bucketed import BucketedBias
 from glasshouse.parts.positions.learned import Learned
 from glasshouse.parts.positions.one_hot import OneHot
 from glasshouse.parts.positions.relative import RelativeBias
+from glasshouse.parts.positions.relative_buckets import BucketedBias
 from glasshouse.parts.positions.rotary import Rotary
 from glasshouse.parts.positions.sinusoidal import Sinusoidal
 from glasshouse.parts.probe import Probe

@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 from glasshouse.parts.cache import LayerCache
-from glasshouse.parts.mask import Mask
+from glasshouse.parts.masks import Mask
 from glasshouse.parts.memory import Memory
 from glasshouse.parts.probe import Probe
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from glasshouse.parts.mask import Mask, over
+from glasshouse.parts.masks import Mask, over
 
 
 @dataclass(frozen=True)

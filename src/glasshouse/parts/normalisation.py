@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from glasshouse.parts.laws import Refusals
+from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.sizes import Sizes
 
 EPSILON = 1e-5
@@ -39,7 +39,7 @@ class BatchNorm(nn.Module):
     In training a token's output depends on every other token, later ones included; once trained, on none.
     """
 
-    refuses: ClassVar[Refusals] = {"batch": "in training its mean and deviation are those of the batch"}
+    refuses: ClassVar[Unsupported] = {"batch": "in training its mean and deviation are those of the batch"}
 
     def __init__(self, width: int, epsilon: float = EPSILON) -> None:
         super().__init__()

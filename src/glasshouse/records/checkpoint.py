@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glasshouse.records import atomic
+from glasshouse.records import atomic_files
 from glasshouse.specs.errors import RunError
 
 if TYPE_CHECKING:
@@ -52,14 +52,14 @@ def save(checkpoints: Path, checkpoint: Checkpoint) -> Path:
     if path.exists():
         return path
     try:
-        with atomic.folder(path) as temporary:
+        with atomic_files.folder(path) as temporary:
             sums = {}
             for group, tensors in checkpoint.groups.items():
                 file = temporary / f"{group}.safetensors"
                 save_tensors(file, tensors)
                 sums[file.name] = _checksum(file)
             state = {"step": checkpoint.step, "values": checkpoint.values, "checksums": sums}
-            atomic.write_json(temporary / "state.json", state)
+            atomic_files.write_json(temporary / "state.json", state)
     except OSError as error:
         last = max(steps(checkpoints), default=None)
         stands = f"the checkpoint of step {last} stands" if last is not None else "there is no earlier checkpoint"

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from glasshouse.records import atomic
+from glasshouse.records import atomic_files
 
 
 def append(path: Path, *rows: dict[str, Any]) -> None:
@@ -30,7 +30,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 def rewind(path: Path, step: int) -> None:
     """Drop what was logged after `step`: a run that goes on from there will log it again."""
     kept = [row for row in read(path) if row["step"] <= step]
-    atomic.write_text(path, "".join(json.dumps(row) + "\n" for row in kept))
+    atomic_files.write_text(path, "".join(json.dumps(row) + "\n" for row in kept))
 
 
 def column(rows: list[dict[str, Any]], name: str) -> tuple[list[float], list[float]]:

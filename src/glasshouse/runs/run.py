@@ -13,19 +13,19 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse import models, tokenizers
-from glasshouse.data import preparing, shards
-from glasshouse.generation import text as texts
-from glasshouse.generation.beam import Beams
+from glasshouse.data import prepared_data, shards
+from glasshouse.generation import text_stream as texts
+from glasshouse.generation.beam_search import Beams
 from glasshouse.generation.sampling import Sampling
-from glasshouse.generation.text import Completion, Piece
+from glasshouse.generation.text_stream import Completion, Piece
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.models.encoder import Encoder
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.models.heads.pooling import pool
 from glasshouse.models.recurrent import Recurrent
-from glasshouse.records import checkpoint, folder, metric_log
-from glasshouse.records.folder import RunFolder
-from glasshouse.records.progress import say
+from glasshouse.records import checkpoint, metric_log, run_folder
+from glasshouse.records.progress_bar import say
+from glasshouse.records.run_folder import RunFolder
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError, GlasshouseError, RunError
 from glasshouse.specs.spec import Spec
@@ -33,7 +33,7 @@ from glasshouse.tasks.base import Task
 from glasshouse.tasks.classify import Classify, padded
 from glasshouse.tasks.translate import Translate
 from glasshouse.tokenizers import Tokenizer
-from glasshouse.training import devices, precision, starting
+from glasshouse.training import devices, precision, warm_start
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Run:
     """One trained (or half-trained) model and everything known of it."""
 
     def __init__(self, where: RunFolder | str | PathLike[str], device: str = "auto") -> None:
-        self.folder = where if isinstance(where, RunFolder) else folder.find(where)
+        self.folder = where if isinstance(where, RunFolder) else run_folder.find(where)
         self.device = devices.pick(device)
 
     @property
@@ -94,7 +94,7 @@ class Run:
         if saved is None:
             raise RunError(f"{self.name} has no checkpoint yet; {self._remedy()}")
         where = f"the checkpoint of step {saved.step}"
-        return starting.opened(self.folder, self.spec, saved.weights, where).to(self.device).eval()
+        return warm_start.opened(self.folder, self.spec, saved.weights, where).to(self.device).eval()
 
     def sample(self, prompt: str | Sequence[str] = "", count: int = 1, **how: Any) -> list[Completion]:
         """Continue a prompt, or several. See `stream` for how."""
@@ -148,7 +148,7 @@ class Run:
                 f"{self.name} was imported and has no text of its own; give a file: "
                 f"glasshouse evaluate {self.name} --data FILE"
             )
-        prepared = preparing.prepare(self.spec.data, self.tokenizer, columns=self.task.columns)
+        prepared = prepared_data.prepare(self.spec.data, self.tokenizer, columns=self.task.columns)
         held = [split for split, shard in prepared.splits.items() if split != "train" and shard.tokens_count > 1]
         if not held:
             raise DataError(f"{self.name} holds out no text; give a file: glasshouse evaluate {self.name} --data FILE")
@@ -263,10 +263,10 @@ class Run:
 
     def _shard_of(self, path: Path, temporary: Path) -> shards.Shard:
         alone = replace(self.spec.data, files=(str(path),), source="", validation=0.0, test=0.0)
-        source = preparing.source_of(alone, self.task.columns)
+        source = prepared_data.source_of(alone, self.task.columns)
         shard = shards.write(temporary, "given", source.documents("train"), self.tokenizer)
         if "target" in self.task.columns:
-            preparing.write_targets(temporary, "given", source.documents("train"), self.tokenizer)
+            prepared_data.write_targets(temporary, "given", source.documents("train"), self.tokenizer)
         if "picture" in self.task.columns:
             drawn = (document.picture for document in source.documents("train"))
             shards.write_pictures(temporary, "given", (picture for picture in drawn if picture is not None))

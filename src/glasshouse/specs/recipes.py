@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from glasshouse.specs import catalogue, reading
+from glasshouse.specs import catalogue, spec_files
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 
@@ -58,4 +58,4 @@ def spec(
 
     Tables that are `given` by something else, such as a run to start from, win over the recipe and yield to the overrides.
     """
-    return reading.override(reading.unchecked(tables_of(recipe), given or {}, sections), overrides)
+    return spec_files.override(spec_files.unchecked(tables_of(recipe), given or {}, sections), overrides)

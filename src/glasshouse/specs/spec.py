@@ -6,11 +6,11 @@ and default stands here and nowhere else. Nothing here imports torch.
 
 from dataclasses import dataclass, field
 
-from glasshouse.specs.settings import setting
+from glasshouse.specs.spec_fields import setting
 
 
 @dataclass(frozen=True)
-class Data:
+class DataSpec:
     """Where the text comes from and how it becomes tokens."""
 
     source: str = setting("", "a data set by name (see `glasshouse data`)", family="source", instead_of="files")
@@ -29,7 +29,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Head:
+class HeadSpec:
     """What the model's features are turned into."""
 
     kind: str = setting("", "what comes out; by default what the kind of model is for", family="head")
@@ -45,7 +45,7 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Image:
+class ImageSpec:
     """The picture side of a dual encoder; 0 means as on the text side."""
 
     size: int = setting(32, "pixels along each side", minimum=1)
@@ -59,7 +59,7 @@ class Image:
 
 
 @dataclass(frozen=True)
-class Model:
+class ModelSpec:
     """Which parts, and how large."""
 
     kind: str = setting("decoder", "the model", family="model")
@@ -91,12 +91,12 @@ class Model:
     bias: bool = setting(False, "biases in linear layers and layer norm")
     dropout: float = setting(0.0, "share of activations dropped in training", minimum=0, maximum=0.95)
     initialisation: float = setting(0.5, "initial weights have deviation this / sqrt(inputs)", minimum=0)
-    head: Head = field(default_factory=Head)
-    image: Image = field(default_factory=Image)
+    head: HeadSpec = field(default_factory=HeadSpec)
+    image: ImageSpec = field(default_factory=ImageSpec)
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingSpec:
     """How the weights are found."""
 
     steps: int = setting(0, "optimiser steps (or give epochs)", minimum=0, instead_of="epochs")
@@ -149,7 +149,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class EvaluationSpec:
     """What is measured on the way and at the end."""
 
     every: int = setting(100, "steps between evaluations", minimum=1)
@@ -168,18 +168,18 @@ class Spec:
     """One run, wholly described."""
 
     task: str = "next-token"
-    data: Data = field(default_factory=Data)
-    model: Model = field(default_factory=Model)
-    training: Training = field(default_factory=Training)
-    evaluation: Evaluation = field(default_factory=Evaluation)
+    data: DataSpec = field(default_factory=DataSpec)
+    model: ModelSpec = field(default_factory=ModelSpec)
+    training: TrainingSpec = field(default_factory=TrainingSpec)
+    evaluation: EvaluationSpec = field(default_factory=EvaluationSpec)
 
 
 # Every table of a spec by its dotted name, a table before those inside it.
 SECTIONS: dict[str, type] = {
-    "data": Data,
-    "model": Model,
-    "model.head": Head,
-    "model.image": Image,
-    "training": Training,
-    "evaluation": Evaluation,
+    "data": DataSpec,
+    "model": ModelSpec,
+    "model.head": HeadSpec,
+    "model.image": ImageSpec,
+    "training": TrainingSpec,
+    "evaluation": EvaluationSpec,
 }

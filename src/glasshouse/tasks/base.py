@@ -8,9 +8,9 @@ import numpy as np
 from torch import Tensor, nn
 
 from glasshouse.data.batches import Seed
-from glasshouse.data.preparing import Prepared
+from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
-from glasshouse.specs.spec import Evaluation, Model, Spec
+from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
 from glasshouse.tokenizers import Tokenizer
 
 # Named tensors whose first axis is the example, so that any task's batch can be cut into parts.
@@ -40,7 +40,7 @@ class Task(ABC):
     def fits(self, model: nn.Module, kind: str) -> None:
         """Raise SpecError where this cannot be asked of a model; `kind` is its word in the spec."""
 
-    def draft(self, model: Model) -> Model:
+    def draft(self, model: ModelSpec) -> ModelSpec:
         """The model spec with what the task asks of it, as far as that can be known before the data."""
         return model
 
@@ -48,7 +48,7 @@ class Task(ABC):
         """Learn what the data are written in, before the first batch."""
         return
 
-    def complete(self, model: Model, prepared: Prepared) -> Model:
+    def complete(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         """The model spec with what follows from the data; raises where the data do not suffice."""
         return model
 
@@ -89,7 +89,7 @@ class Task(ABC):
         self,
         model: nn.Module,
         shard: Shard,
-        settings: Evaluation,
+        settings: EvaluationSpec,
         whole: bool,
         progress: Callable[[float], None] = lambda share: None,
     ) -> dict[str, float]:
@@ -108,5 +108,5 @@ class Task(ABC):
         """How many numbers the model answers such a batch with."""
 
     @abstractmethod
-    def evaluated(self, splits: Mapping[str, Shard], settings: Evaluation, rounds: int) -> int:
+    def evaluated(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         """Tokens that so many evaluations in training, and the ones at the end, will read."""

@@ -12,12 +12,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from glasshouse.data.batches import Seed
-from glasshouse.data.preparing import Prepared
+from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.classification import confusion, scores
 from glasshouse.models.heads.classifier import ClassifierHead
 from glasshouse.specs.errors import DataError, SpecError
-from glasshouse.specs.spec import Evaluation, Model, Spec
+from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
 from glasshouse.tasks import class_weights
 from glasshouse.tasks.base import Batch, Forward, Task
 from glasshouse.tokenizers import Tokenizer
@@ -57,7 +57,7 @@ class Classify(Task):
     def of(cls, spec: Spec) -> "Classify":
         return cls(spec.data.context, weights=spec.training.class_weights)
 
-    def draft(self, model: Model) -> Model:
+    def draft(self, model: ModelSpec) -> ModelSpec:
         if model.head.kind not in ("", "classifier"):
             return model
         return replace(model, head=replace(model.head, kind="classifier", classes=model.head.classes or 2))
@@ -72,7 +72,7 @@ class Classify(Task):
     def know(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         self.labels, self.frame = labels, tokenizer.frame
 
-    def complete(self, model: Model, prepared: Prepared) -> Model:
+    def complete(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         labels, told = prepared.labels, model.head.classes
         if len(labels) < 2:
             raise DataError(
@@ -138,7 +138,7 @@ class Classify(Task):
     def answers(self, rows: int, vocabulary: int) -> int:
         return rows * len(self.labels)
 
-    def evaluated(self, splits: Mapping[str, Shard], settings: Evaluation, rounds: int) -> int:
+    def evaluated(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         validation, test = (splits[split].documents * self.context for split in ("validation", "test"))
         return rounds * validation + validation + test
 
@@ -146,7 +146,7 @@ class Classify(Task):
         self,
         model: nn.Module,
         shard: Shard,
-        settings: Evaluation,
+        settings: EvaluationSpec,
         whole: bool,
         progress: Callable[[float], None] = lambda share: None,
     ) -> dict[str, float]:

@@ -13,13 +13,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from glasshouse.data.batches import Seed, mix
-from glasshouse.data.preparing import Prepared
+from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.perplexity import perplexity
 from glasshouse.models.heads.masked_token import MaskedTokenHead
 from glasshouse.specs.errors import DataError, SpecError
-from glasshouse.specs.spec import Evaluation, Model, Spec
-from glasshouse.tasks import windows
+from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
+from glasshouse.tasks import text_windows
 from glasshouse.tasks.base import IGNORED, Batch, Forward, Task
 from glasshouse.tasks.cross_entropy import cross_entropy_sum
 from glasshouse.tokenizers import Tokenizer
@@ -58,7 +58,7 @@ class MaskedToken(Task):
             )
         self.mask, self.vocabulary = tokenizer.mask, tokenizer.vocabulary
 
-    def complete(self, model: Model, prepared: Prepared) -> Model:
+    def complete(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         if (count := prepared.splits["train"].tokens_count) < self.context:
             raise DataError(
                 f"the training text has {count} tokens, too few for one window of data.context={self.context}; "
@@ -68,10 +68,12 @@ class MaskedToken(Task):
         return model
 
     def examples(self, shard: Shard) -> int:
-        return windows.count(shard, self.context)
+        return text_windows.count(shard, self.context)
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
-        return self._hidden(windows.cut(shard, self.context, 0, seed, epochs, examples), shard.marks, seed, epochs, examples)
+        return self._hidden(
+            text_windows.cut(shard, self.context, 0, seed, epochs, examples), shard.marks, seed, epochs, examples
+        )
 
     def _hidden(
         self, tokens: np.ndarray, marks: frozenset[int], seed: Seed, epochs: np.ndarray, examples: np.ndarray
@@ -114,7 +116,7 @@ class MaskedToken(Task):
     def answers(self, rows: int, vocabulary: int) -> int:
         return rows * self.context * vocabulary
 
-    def evaluated(self, splits: Mapping[str, Shard], settings: Evaluation, rounds: int) -> int:
+    def evaluated(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         validation, test = (splits[split].tokens_count for split in ("validation", "test"))
         return rounds * min(settings.tokens or validation, validation) + DRAWS * (validation + test)
 
@@ -122,7 +124,7 @@ class MaskedToken(Task):
         self,
         model: nn.Module,
         shard: Shard,
-        settings: Evaluation,
+        settings: EvaluationSpec,
         whole: bool,
         progress: Callable[[float], None] = lambda share: None,
     ) -> dict[str, float]:

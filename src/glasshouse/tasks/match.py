@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.data.batches import Seed
-from glasshouse.data.preparing import Prepared
+from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.specs.errors import DataError, SpecError
-from glasshouse.specs.spec import Evaluation, Model, Spec
+from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
 from glasshouse.tasks.base import Batch, Forward, Task
 from glasshouse.tasks.classify import padded
 from glasshouse.tokenizers import Tokenizer
@@ -71,7 +71,7 @@ class Match(Task):
     def know(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         self.frame = tokenizer.frame
 
-    def complete(self, model: Model, prepared: Prepared) -> Model:
+    def complete(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         train = prepared.splits["train"]
         if train.documents < 2:
             raise DataError("a picture is matched among others, and there are fewer than two to train on; give more")
@@ -111,7 +111,7 @@ class Match(Task):
     def answers(self, rows: int, vocabulary: int) -> int:
         return rows * rows
 
-    def evaluated(self, splits: Mapping[str, Shard], settings: Evaluation, rounds: int) -> int:
+    def evaluated(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         validation, test = (splits[split].documents * self.context for split in ("validation", "test"))
         return (rounds + 1) * validation + test
 
@@ -119,7 +119,7 @@ class Match(Task):
         self,
         model: nn.Module,
         shard: Shard,
-        settings: Evaluation,
+        settings: EvaluationSpec,
         whole: bool,
         progress: Callable[[float], None] = lambda share: None,
     ) -> dict[str, float]:
@@ -180,7 +180,7 @@ def ranked(asking: Tensor, answers: Tensor, captions: Tensor) -> Tensor:
     return torch.cat(found)
 
 
-def check_size(model: Model, size: int) -> None:
+def check_size(model: ModelSpec, size: int) -> None:
     """Raise SpecError where pictures are not of the size that the model takes."""
     if size != model.image.size:
         raise SpecError(

@@ -13,14 +13,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from glasshouse.data.batches import Seed
-from glasshouse.data.preparing import Prepared
+from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.perplexity import bits_per_byte, perplexity
 from glasshouse.models.encoder_decoder import EncoderDecoder
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.specs.errors import DataError, SpecError
-from glasshouse.specs.spec import Evaluation, Model, Spec
-from glasshouse.tasks import projection, windows
+from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
+from glasshouse.tasks import linear_cross_entropy, text_windows
 from glasshouse.tasks.base import Batch, Forward, Task
 from glasshouse.tasks.cross_entropy import cross_entropy_sum
 
@@ -44,7 +44,7 @@ class NextToken(Task):
                 "model.kind=decoder or recurrent (or encoder with model.causal=true) and model.head.kind=next-token"
             )
 
-    def complete(self, model: Model, prepared: Prepared) -> Model:
+    def complete(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         if (count := prepared.splits["train"].tokens_count) <= self.context:
             raise DataError(
                 f"the training text has {count} tokens, too few for one window of data.context={self.context} and the token "
@@ -53,10 +53,10 @@ class NextToken(Task):
         return model
 
     def examples(self, shard: Shard) -> int:
-        return windows.count(shard, self.context)
+        return text_windows.count(shard, self.context)
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
-        tensor = torch.from_numpy(windows.cut(shard, self.context, 1, seed, epochs, examples))
+        tensor = torch.from_numpy(text_windows.cut(shard, self.context, 1, seed, epochs, examples))
         return {"inputs": tensor[:, :-1], "targets": tensor[:, 1:]}
 
     def counts(self, batches: Batch) -> Tensor:
@@ -64,8 +64,8 @@ class NextToken(Task):
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         targets = batch["targets"].flatten()
-        if projection.usable(model):
-            return projection.loss_sum(model, batch["inputs"], targets, self.smoothing)
+        if linear_cross_entropy.usable(model):
+            return linear_cross_entropy.loss_sum(model, batch["inputs"], targets, self.smoothing)
         logits = model(batch["inputs"])
         return cross_entropy_sum(logits.flatten(0, 1), targets, self.smoothing)
 
@@ -79,7 +79,7 @@ class NextToken(Task):
     def answers(self, rows: int, vocabulary: int) -> int:
         return rows * self.context * vocabulary
 
-    def evaluated(self, splits: Mapping[str, Shard], settings: Evaluation, rounds: int) -> int:
+    def evaluated(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         validation, test = (splits[split].tokens_count for split in ("validation", "test"))
         each = min(settings.tokens or validation, validation)
         stride = settings.stride or max(self.context // 2, 1)
@@ -89,7 +89,7 @@ class NextToken(Task):
         self,
         model: nn.Module,
         shard: Shard,
-        settings: Evaluation,
+        settings: EvaluationSpec,
         whole: bool,
         progress: Callable[[float], None] = lambda share: None,
     ) -> dict[str, float]:

@@ -14,15 +14,15 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.data.batches import Seed
-from glasshouse.data.preparing import Prepared
+from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
-from glasshouse.generation.beam import Beams, Hypothesis, search
+from glasshouse.generation.beam_search import Beams, Hypothesis, search
 from glasshouse.metrics import translation
 from glasshouse.metrics.perplexity import perplexity
 from glasshouse.models.encoder_decoder import EncoderDecoder
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.specs.errors import DataError, SpecError
-from glasshouse.specs.spec import Evaluation, Model, Spec
+from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
 from glasshouse.tasks.base import IGNORED, Batch, Forward, Task
 from glasshouse.tasks.cross_entropy import cross_entropy_sum
 from glasshouse.tokenizers import Tokenizer
@@ -71,7 +71,7 @@ class Translate(Task):
         self.tokenizer, self.end = tokenizer, tokenizer.end_of_text
         self.mark = tokenizer.specials.get(TRANSLATE, 0)
 
-    def complete(self, model: Model, prepared: Prepared) -> Model:
+    def complete(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         if not prepared.splits["train"].documents:
             raise DataError("there is no pair to train on; give more, or hold out fewer")
         self.know(prepared.tokenizer, prepared.labels)
@@ -155,7 +155,7 @@ class Translate(Task):
     def answers(self, rows: int, vocabulary: int) -> int:
         return rows * self.context * vocabulary
 
-    def evaluated(self, splits: Mapping[str, Shard], settings: Evaluation, rounds: int) -> int:
+    def evaluated(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         validation, test = (splits[split].documents * self.context for split in ("validation", "test"))
         return rounds * validation + (1 + settings.beams) * (validation + test)
 
@@ -163,7 +163,7 @@ class Translate(Task):
         self,
         model: nn.Module,
         shard: Shard,
-        settings: Evaluation,
+        settings: EvaluationSpec,
         whole: bool,
         progress: Callable[[float], None] = lambda share: None,
     ) -> dict[str, float]:
@@ -194,7 +194,7 @@ class Translate(Task):
         model: nn.Module,
         shard: Shard,
         order: np.ndarray,
-        settings: Evaluation,
+        settings: EvaluationSpec,
         progress: Callable[[float], None] = lambda share: None,
     ) -> list[str]:
         """The translation of each of these documents, in this order."""

@@ -10,13 +10,13 @@ import numpy as np
 
 from glasshouse.specs.errors import DataError, GlasshouseError
 from glasshouse.tokenizers.base import END_OF_TEXT, Progress, Tokenizer, encoded, special_tokens
-from glasshouse.tokenizers.byte_letters import BYTE_OF_LETTER, LETTERS, from_letters, to_letters
-from glasshouse.tokenizers.counting import count_stream
-from glasshouse.tokenizers.encoding import PieceEncoder
+from glasshouse.tokenizers.byte_alphabet import BYTE_OF_LETTER, LETTERS, from_letters, to_letters
+from glasshouse.tokenizers.byte_pair_encoder import PieceEncoder
+from glasshouse.tokenizers.byte_pair_merging import merge_table
+from glasshouse.tokenizers.byte_pair_training import learn
 from glasshouse.tokenizers.files import Unsupported, check_document, check_settings, document_of, read_specials
-from glasshouse.tokenizers.learning import learn
-from glasshouse.tokenizers.merging import merge_table
-from glasshouse.tokenizers.splitting import PATTERNS
+from glasshouse.tokenizers.piece_counts import count_stream
+from glasshouse.tokenizers.pretokenizer import PATTERNS
 
 BYTES: Final = 256
 MOST_THREADS: Final = 4

@@ -47,10 +47,10 @@ def load(path: str | PathLike[str]) -> "Tokenizer":
 
 def _foreign(document: dict[str, Any], refusal: str) -> "Tokenizer":
     """The tokenizer as the `tokenizers` package runs it, or the refusal with what the package says."""
-    from glasshouse.tokenizers.foreign import Foreign
+    from glasshouse.tokenizers.external import ExternalTokenizer
 
     try:
-        return Foreign(document)
+        return ExternalTokenizer(document)
     except MissingExtra:
         raise MissingExtra("tokenizers", f"{refusal}; anything else") from None
     except Unsupported as error:

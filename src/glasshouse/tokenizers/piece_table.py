@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from glasshouse.tokenizers.compiling import kernel, part
-from glasshouse.tokenizers.eight_bytes import gather
+from glasshouse.tokenizers.byte_words import gather
+from glasshouse.tokenizers.compilation import kernel, part
 
 SLOT: Final = 4
 SHORT: Final = 16

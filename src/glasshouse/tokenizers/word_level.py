@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tokenizers.base import END_OF_TEXT, UNKNOWN, special_tokens
-from glasshouse.tokenizers.cutting import blocks
 from glasshouse.tokenizers.files import Unsupported, check_document, check_settings, document_of, read_specials
+from glasshouse.tokenizers.safe_cuts import blocks
 
 _MODEL_SETTINGS: Final = {"type": ("WordLevel",), "vocab": (), "unk_token": ()}
 

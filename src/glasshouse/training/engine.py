@@ -19,12 +19,12 @@ from glasshouse.specs import catalogue
 from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Batch, Task
-from glasshouse.training import capture, optimisers, precision, schedules
-from glasshouse.training.freezing import Thaw
+from glasshouse.training import cuda_graphs, optimisers, precision, schedules
+from glasshouse.training.freezing import UnfreezingSchedule
 
 
 @dataclass(frozen=True)
-class Taken:
+class StepResult:
     """One step's outcome, still on the device, so that nobody waits for it: an entry for each model that took it."""
 
     losses: Tensor
@@ -38,7 +38,7 @@ class Engine:
     def __init__(self, spec: Spec, steps: int, task: Task, model: nn.Module, train: Shard, device: torch.device) -> None:
         self.spec, self.steps, self.task, self.train, self.device = spec, steps, task, train, device
         self.model = model.to(device).train()
-        self.thaw = Thaw(self.model, spec.training, steps)
+        self.thaw = UnfreezingSchedule(self.model, spec.training, steps)
         # The loss is compiled with the model, so that the logits need not be written out for it in float32.
         self.loss_sum = torch.compile(task.loss_sum) if spec.training.compile else task.loss_sum
         self.optimiser = catalogue.find("optimiser", spec.training.optimiser).build(self.model, spec.training)
@@ -51,8 +51,8 @@ class Engine:
         if device.type == "cuda":
             self.optimiser.found_inf = torch.zeros((), device=device)
             self.optimiser.grad_scale = None
-        self.recorded = capture.Recorded(self._improve, device, spec.training)
-        self.answers = capture.Answers(self.model, device, spec.training)
+        self.recorded = cuda_graphs.Recorded(self._improve, device, spec.training)
+        self.answers = cuda_graphs.Answers(self.model, device, spec.training)
         # An optimiser of another package may hold its rate as a plain number, which a recording would keep for good.
         self.recorded.wanted &= all(isinstance(group["lr"], Tensor) for group in self.optimiser.param_groups)
 
@@ -65,7 +65,7 @@ class Engine:
         """The batch of a step, on the CPU."""
         return self.task.batch(self.train, self.spec.training.seed, *self.order(step))
 
-    def step(self, step: int) -> Taken:
+    def step(self, step: int) -> StepResult:
         """One optimiser step. Where the loss or its gradient is not finite the weights stay as they were, for good."""
         training = self.spec.training
         self.thaw.apply(step)
@@ -76,10 +76,10 @@ class Engine:
         batch = self.batch(step)
         numbers = torch.tensor([step, learning_rate, mean_pace(self._memory, step), self.task.count(batch)])
         if self.recorded.wanted:
-            batch = capture.steady(batch, self.task.blank(1))
+            batch = cuda_graphs.steady(batch, self.task.blank(1))
         self._seed(step)
         loss, norm = self.recorded(batch, numbers, self.thaw.now)
-        return Taken(loss[None], norm[None], (learning_rate,))
+        return StepResult(loss[None], norm[None], (learning_rate,))
 
     def _improve(self, batch: Batch, numbers: Tensor) -> Tensor:
         """The step on the device: (loss, gradient norm)."""
@@ -115,7 +115,7 @@ class Engine:
     def gradients(self, step: int, batch: Batch) -> Tensor:
         """The mean loss of a batch, its gradients left in the parameters."""
         self._seed(step)
-        return self._gradients(capture.moved(batch, self.device), torch.tensor(float(self.task.count(batch))))
+        return self._gradients(cuda_graphs.moved(batch, self.device), torch.tensor(float(self.task.count(batch))))
 
     def _seed(self, step: int) -> None:
         """What is random in a step follows from the seed and the step."""

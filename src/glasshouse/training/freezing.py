@@ -8,7 +8,7 @@ import re
 from torch import nn
 
 from glasshouse.specs.errors import SpecError
-from glasshouse.specs.spec import Training
+from glasshouse.specs.spec import TrainingSpec
 from glasshouse.training import lora
 
 
@@ -35,10 +35,10 @@ def is_head(name: str) -> bool:
     return name.startswith("head.")
 
 
-class Thaw:
+class UnfreezingSchedule:
     """Sets which parameters of a model have gradients, as `training.freeze` says for a step."""
 
-    def __init__(self, model: nn.Module, training: Training, steps: int) -> None:
+    def __init__(self, model: nn.Module, training: TrainingSpec, steps: int) -> None:
         self.model, self.training, self.steps = model, training, steps
         self.depths = depths(model)
         self.top = max(self.depths.values(), default=0)

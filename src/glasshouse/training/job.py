@@ -7,19 +7,19 @@ import torch
 from torch import nn
 
 from glasshouse import models
-from glasshouse.data import preparing
-from glasshouse.data.preparing import Prepared
-from glasshouse.parts.laws import demand
-from glasshouse.records import progress
+from glasshouse.data import prepared_data
+from glasshouse.data.prepared_data import PreparedData
+from glasshouse.parts.capabilities import require
+from glasshouse.records import progress_bar
 from glasshouse.records.checkpoint import Tensors
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Task
 from glasshouse.tokenizers import Tokenizer
-from glasshouse.training import lora, starting
+from glasshouse.training import lora, warm_start
 from glasshouse.training.engine import Engine
-from glasshouse.training.starting import Loaded
+from glasshouse.training.warm_start import Loaded
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Job:
     """Everything training needs but the weights."""
 
     spec: Spec
-    prepared: Prepared
+    prepared: PreparedData
     task: Task
     steps: int
     device: torch.device
@@ -50,10 +50,10 @@ class Job:
         task.fits(models.check(task.draft(spec.model), spec.data.context), spec.model.kind)
         if spec.training.accumulate > 1:
             norm = catalogue.find("norm", spec.model.norm)
-            demand(norm, "batch", f"training.accumulate={spec.training.accumulate} with model.norm={spec.model.norm!r}")
-        with progress.bar("preparing text") as bar:
+            require(norm, "batch", f"training.accumulate={spec.training.accumulate} with model.norm={spec.model.norm!r}")
+        with progress_bar.bar("preparing text") as bar:
             show = lambda what, share: bar(share, what)  # noqa: E731
-            prepared = preparing.prepare(spec.data, tokenizer, show, task.columns, task.specials)
+            prepared = prepared_data.prepare(spec.data, tokenizer, show, task.columns, task.specials)
         spec = replace(spec, model=task.complete(spec.model, prepared))
         training = spec.training
         examples = task.examples(prepared.splits["train"])
@@ -65,12 +65,12 @@ class Job:
         job = cls(spec, prepared, task, steps, device, tuple(notes))
         if not training.start_from or not begins:
             return job
-        origin = starting.find(training.start_from)
-        tensors = starting.plain_weights(origin)
-        if not starting.same_tokenizer(origin, prepared.tokenizer):
+        origin = warm_start.find(training.start_from)
+        tensors = warm_start.plain_weights(origin)
+        if not warm_start.same_tokenizer(origin, prepared.tokenizer):
             notes.append(f"{origin.name} has another tokenizer: its embeddings and head are left behind")
-            tensors = starting.without_vocabulary(tensors)
-        loaded = starting.load(job._fresh(), tensors)
+            tensors = warm_start.without_vocabulary(tensors)
+        loaded = warm_start.load(job._fresh(), tensors)
         return replace(job, start=tensors, loaded=loaded, notes=(*notes, loaded.note(origin.name)))
 
     def engine(self, precision: str | None = None) -> Engine:
@@ -84,7 +84,7 @@ class Job:
         """A new model with the spec's initial weights, on the CPU."""
         model = self._fresh()
         if self.start is not None:
-            starting.load(model, self.start)
+            warm_start.load(model, self.start)
         self.task.begin(model)
         lora.attach(model, self.spec.training)
         return model

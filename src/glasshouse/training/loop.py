@@ -10,17 +10,17 @@ from contextlib import ExitStack
 from dataclasses import asdict
 
 from glasshouse.records import machine, metric_log
-from glasshouse.records.folder import RunFolder
-from glasshouse.records.progress import say
+from glasshouse.records.progress_bar import say
+from glasshouse.records.run_folder import RunFolder
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import Interrupted, RunError
-from glasshouse.training import devices, failure, opening, peak
-from glasshouse.training.display import Display, showing
-from glasshouse.training.engine import Engine, Taken
-from glasshouse.training.interrupt import Watch, insisting, watching
-from glasshouse.training.member import Member, Model, Progress
-from glasshouse.training.opening import Opened
+from glasshouse.training import devices, nonfinite, peak_memory, resume
+from glasshouse.training.engine import Engine, StepResult
+from glasshouse.training.progress_display import Display, showing
 from glasshouse.training.replicas import Replicas
+from glasshouse.training.resume import RunGroup
+from glasshouse.training.run_progress import CheckpointState, RunProgress, TrainableModel
+from glasshouse.training.signals import Watch, insisting, watching
 
 # Steps between looks at an accelerator's results: each look waits for it.
 LOOK_EVERY = {"cpu": 1, "cuda": 10, "mps": 10}
@@ -55,10 +55,10 @@ def _train(runs: Sequence[RunFolder], device_name: str, together: bool | None) -
             stack.enter_context(run.locked())
         ended = ("done", "failed") if len(runs) > 1 else ()
         waiting = [run for run in runs if run.facts().get("status") not in ended]
-        for party in opening.parties(waiting):
+        for party in resume.parties(waiting):
             with insisting():
-                opened = opening.open_party(party, device)
-                sets = opening.divide(opened, together)
+                opened = resume.open_party(party, device)
+                sets = resume.divide(opened, together)
             if len(runs) == 1 and opened.step >= opened.jobs[0].steps and runs[0].facts().get("status") == "done":
                 say(f"{runs[0].name} has taken all its {opened.jobs[0].steps} steps already")
                 return False, []
@@ -76,18 +76,18 @@ class _Loop:
     display: Display
     watch: Watch
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: RunGroup) -> None:
         self.job = opened.jobs[0]
         self.engine: Engine | Replicas = self.job.engine() if len(opened.jobs) == 1 else Replicas(opened.jobs)
         self.members = []
-        models: Sequence[Model] = self.engine.members
+        models: Sequence[TrainableModel] = self.engine.members
         rows = zip(opened.runs, opened.jobs, opened.saved, opened.ended, models, strict=True)
         for run, job, saved, ended, model in rows:
-            progress = Progress()
+            progress = CheckpointState()
             if saved:
                 model.restore(saved)
-                progress = Progress(saved.step, **saved.values)
-            self.members.append(Member(run, job, model, progress))
+                progress = CheckpointState(saved.step, **saved.values)
+            self.members.append(RunProgress(run, job, model, progress))
             if ended:
                 self.members[-1].ended = "before"
                 continue
@@ -96,14 +96,14 @@ class _Loop:
         if isinstance(self.engine, Replicas):
             self.engine.freeze(opened.ended)
         self.step = opened.step
-        self.pending: list[tuple[int, Taken]] = []
+        self.pending: list[tuple[int, StepResult]] = []
         self.failed: list[str] = []
         self.clock = time.perf_counter()
         # Time and number of this process's steps alone, evaluations and checkpoints left out.
         self.stepped, self.steps_taken = 0.0, 0
 
     @property
-    def going(self) -> list[Member]:
+    def going(self) -> list[RunProgress]:
         """The members that still take steps."""
         return [member for member in self.members if not member.ended]
 
@@ -118,14 +118,14 @@ class _Loop:
                     member.loggers.append(logger)
                 member.run.record(status="training")
             self.display = stack.enter_context(showing(self.title, self.step, self.job.steps))
-            peak.reset(self.engine.device)
+            peak_memory.reset(self.engine.device)
             self.clock = time.perf_counter()
             for member in self.going:
                 if member.impatient:
                     member.stop()
             while self.step < self.job.steps and self.going:
                 self._step()
-        memory = peak.bytes_since_reset(self.engine.device)
+        memory = peak_memory.bytes_since_reset(self.engine.device)
         speed = self.steps_taken / self.stepped if self.stepped else 0.0
         finishing = [member for member in self.members if member.ended in ("", "stopped")]
         for member in finishing:
@@ -224,13 +224,13 @@ class _Loop:
         self.display.evaluation(self.step, _mean(found) if found else {})
         return bool(better)
 
-    def _fail(self, member: Member, step: int) -> None:
+    def _fail(self, member: RunProgress, step: int) -> None:
         """Give up a run whose loss or gradient is not finite, and say why."""
         member.ended = "failed"
         wrong = f"step {step + 1}: the loss or its gradient is not finite"
         cure = "a lower training.learning_rate, a warm-up or clipping is the usual cure"
         if isinstance(self.engine, Engine):
-            culprit = failure.save(member.run.failure, self.engine, step)
+            culprit = nonfinite.save(member.run.failure, self.engine, step)
             where = f"first in the {culprit.kind} of {culprit.module}" if culprit else "but not again when it was repeated"
             wrong = (
                 f"{wrong}, {where}; the batch and the weights before it are in {member.run.failure}; "

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from glasshouse.specs.errors import SpecError
-from glasshouse.specs.spec import Training
+from glasshouse.specs.spec import TrainingSpec
 
 
 class Adapter(nn.Module):
@@ -30,7 +30,7 @@ class Adapter(nn.Module):
         return weight + self.scale * (self.up @ self.down)
 
 
-def attach(model: nn.Module, training: Training) -> None:
+def attach(model: nn.Module, training: TrainingSpec) -> None:
     """Give every matrix of a block that `training.lora_targets` names an adapter drawn from the seed; nothing where the rank
     is 0."""
     if not training.lora_rank:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from glasshouse.specs.spec import Training
+from glasshouse.specs.spec import TrainingSpec
 from glasshouse.training.freezing import depths
 
 
@@ -11,7 +11,7 @@ class AdamW:
     """Adam with decoupled weight decay (Loshchilov and Hutter 2019), in torch's fused form. Only matrices decay."""
 
     @staticmethod
-    def build(model: nn.Module, training: Training) -> torch.optim.Optimizer:
+    def build(model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
         groups: dict[tuple[float, float], list[nn.Parameter]] = {}
         known = depths(model)
         top = max(known.values(), default=0)

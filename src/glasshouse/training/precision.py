@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
-from glasshouse.training.rates import matrix_rate
+from glasshouse.training.matmul_speed import matrix_rate
 
 # bfloat16 must be this much faster to be chosen: it is the coarser format.
 WORTH = 1.15

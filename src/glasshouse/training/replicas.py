@@ -22,11 +22,11 @@ from glasshouse.data.shards import Shard
 from glasshouse.parts.attention.base import Attention
 from glasshouse.records.checkpoint import Checkpoint, Tensors
 from glasshouse.specs.spec import Spec
-from glasshouse.tasks import projection
+from glasshouse.tasks import linear_cross_entropy
 from glasshouse.tasks.base import Batch, Task
-from glasshouse.training import capture, precision
-from glasshouse.training.engine import Taken, latch, load_weights, mean_pace, remember
-from glasshouse.training.freezing import Thaw
+from glasshouse.training import cuda_graphs, precision
+from glasshouse.training.engine import StepResult, latch, load_weights, mean_pace, remember
+from glasshouse.training.freezing import UnfreezingSchedule
 from glasshouse.training.job import Job
 from glasshouse.training.stacked_adamw import StackedAdamW
 
@@ -92,7 +92,7 @@ class Replicas:
         examples, lengths = self.task.examples(self.train), self.task.lengths(self.train)
         self.order = Order(self.seeds, self.spec.training.batch, examples, lengths)
         models = [each.model().train() for each in jobs]
-        Thaw(models[0], self.spec.training, self.steps)
+        UnfreezingSchedule(models[0], self.spec.training, self.steps)
         self.weights = _stacked([dict(model.named_parameters()) for model in models], self.device)
         self.buffers = _stacked([dict(model.named_buffers()) for model in models], self.device)
         # An ordinary model that lends itself to one replica at a time: to measure it, and to name its tensors.
@@ -106,10 +106,10 @@ class Replicas:
         # Of each replica the first step whose loss or gradient was not finite. It takes no step from then on.
         self.first_bad_R = torch.full((len(jobs),), -1.0, device=self.device)
         # The kernels that a step may use are tried before `vmap` is about, within which they cannot be.
-        projection.foreseen(self.scratch, self.spec.training.precision, self.device)
+        linear_cross_entropy.foreseen(self.scratch, self.spec.training.precision, self.device)
         self._gradients = self._carried()
-        self.recorded = capture.Recorded(self._improve, self.device, self.spec.training)
-        self.answers = capture.Answers(self.scratch, self.device, self.spec.training)
+        self.recorded = cuda_graphs.Recorded(self._improve, self.device, self.spec.training)
+        self.answers = cuda_graphs.Answers(self.scratch, self.device, self.spec.training)
 
     @property
     def members(self) -> list["Replica"]:
@@ -141,16 +141,16 @@ class Replicas:
         apart = {name: tensor.unflatten(0, (-1, size)) for name, tensor in together.items()}
         return apart, self.task.counts(apart).float()
 
-    def step(self, step: int) -> Taken:
+    def step(self, step: int) -> StepResult:
         """One optimiser step of every replica that is alive."""
         batch, counts_R = self.batch(step)
         numbers = torch.cat([torch.tensor([step, mean_pace(self.spec.training.average, step)]), counts_R])
         if self.recorded.wanted:
-            batch = capture.steady(batch, self.task.blank(1))
+            batch = cuda_graphs.steady(batch, self.task.blank(1))
         # Masks of dropout differ from those of a replica that trains alone; all else is the same.
         torch.manual_seed(batches.seed_of(self.spec.training.seed, step))
         losses_R, norms_R = self.recorded(batch, numbers)
-        return Taken(losses_R, norms_R, self.optimiser.rates(step))
+        return StepResult(losses_R, norms_R, self.optimiser.rates(step))
 
     @torch.no_grad()
     def _improve(self, batch: Batch, numbers: Tensor) -> Tensor:

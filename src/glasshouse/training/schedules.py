@@ -2,10 +2,10 @@
 
 import math
 
-from glasshouse.specs.spec import Training
+from glasshouse.specs.spec import TrainingSpec
 
 
-def rate(training: Training, step: int, steps: int) -> float:
+def rate(training: TrainingSpec, step: int, steps: int) -> float:
     """The learning rate of step 0 <= step < steps."""
     rising = round(training.warmup * steps)
     if step < rising:

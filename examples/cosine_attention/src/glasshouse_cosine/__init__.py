@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from glasshouse.parts.attention.base import Attention, only_plain_heads
-from glasshouse.parts.mask import Mask
+from glasshouse.parts.masks import Mask
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
 

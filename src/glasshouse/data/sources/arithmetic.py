@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import ClassVar
 
-from glasshouse.data import rows
+from glasshouse.data import table_files
 from glasshouse.data.documents import Document
 from glasshouse.data.sources.generated import Generated
 
@@ -40,7 +40,7 @@ def expressions() -> dict[str, int]:
 
 def homes() -> dict[str, str]:
     """The split of each expression, in the order of a digest."""
-    return rows.homes(expressions(), VALIDATION, TEST)
+    return table_files.homes(expressions(), VALIDATION, TEST)
 
 
 class VerbalArithmetic(Generated):

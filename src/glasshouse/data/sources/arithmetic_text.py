@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator
 from functools import cached_property
 
-from glasshouse.data import rows
+from glasshouse.data import table_files
 from glasshouse.data.documents import Document
 from glasshouse.data.sources.arithmetic import NUMBERS, expressions, homes, in_words
 from glasshouse.data.sources.generated import Generated
@@ -34,7 +34,7 @@ class ArithmeticText(Generated):
 
     @cached_property
     def _homes(self) -> dict[str, str]:
-        return rows.homes((*_sums(), *_order(), *_counting(), *_signs(), *_triples()), HELD_OUT, HELD_OUT)
+        return table_files.homes((*_sums(), *_order(), *_counting(), *_signs(), *_triples()), HELD_OUT, HELD_OUT)
 
 
 def _sums() -> Iterator[str]:

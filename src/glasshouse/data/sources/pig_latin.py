@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import ClassVar
 
-from glasshouse.data import rows
+from glasshouse.data import table_files
 from glasshouse.data.documents import SPLITS, Document
 from glasshouse.data.sources.generated import Generated
 from glasshouse.data.sources.state_of_the_union import StateOfTheUnion
@@ -59,8 +59,8 @@ class PigLatinWords(Generated):
     def _homes(self) -> dict[str, str]:
         """The split of each word, in the order of a digest."""
         words = _words()
-        held = rows.homes(words[:SMALL], HELD_OUT, HELD_OUT)
-        return {word: held.get(word, "train") for word in rows.homes(words[: self.most], 0, 0)}
+        held = table_files.homes(words[:SMALL], HELD_OUT, HELD_OUT)
+        return {word: held.get(word, "train") for word in table_files.homes(words[: self.most], 0, 0)}
 
 
 class PigLatin(PigLatinWords):

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from glasshouse.data import text_files
 from glasshouse.data.documents import Document, Source
-from glasshouse.data.sources.located import Remote
+from glasshouse.data.sources.remote_files import Remote
 from glasshouse.data.sources.speeches import Speeches, SpeechesText
 from glasshouse.data.sources.state_of_the_union import StateOfTheUnion
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 from glasshouse.data.documents import Document
 from glasshouse.data.sources.generated import Generated
 from glasshouse.specs.errors import DataError
-from glasshouse.specs.spec import Data
+from glasshouse.specs.spec import DataSpec
 
 KEYS = ["bear", "crow", "deer", "fox", "goat", "hare", "lion", "wolf"]
 VALUES = ["black", "blue", "brown", "green", "grey", "red", "white", "yellow"]
@@ -41,7 +41,7 @@ class Recall(Generated):
         self.context = context
 
     @classmethod
-    def of(cls, data: Data) -> "Recall":
+    def of(cls, data: DataSpec) -> "Recall":
         return cls(data.context)
 
     def documents(self, split: str) -> Iterator[Document]:

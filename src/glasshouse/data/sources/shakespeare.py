@@ -5,8 +5,8 @@ from functools import cached_property
 from typing import ClassVar
 
 from glasshouse.data.documents import Document, Source
-from glasshouse.data.own_files import OwnFiles
-from glasshouse.data.sources.located import Remote
+from glasshouse.data.sources.remote_files import Remote
+from glasshouse.data.user_files.text import UserText
 
 
 class Shakespeare(Source):
@@ -30,6 +30,6 @@ class Shakespeare(Source):
         return self._file.fingerprint()
 
     @cached_property
-    def _file(self) -> OwnFiles:
+    def _file(self) -> UserText:
         path = self.files[0].locate("shakespeare")
-        return OwnFiles((str(path),), field="text", validation=0.1, test=0.0)
+        return UserText((str(path),), field="text", validation=0.1, test=0.0)

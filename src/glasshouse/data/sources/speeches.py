@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from glasshouse.data import text_files
 from glasshouse.data.documents import SPLITS, Document, Source
-from glasshouse.data.own_files import OwnFiles
-from glasshouse.data.own_rows import OwnRows
-from glasshouse.data.sources.located import Remote
+from glasshouse.data.sources.remote_files import Remote
+from glasshouse.data.user_files.labelled import UserLabelled
+from glasshouse.data.user_files.text import UserText
 from glasshouse.specs.errors import DataError
-from glasshouse.specs.spec import Data
+from glasshouse.specs.spec import DataSpec
 
 NAMES = {"0": "Obama", "1": "W. Bush", "2": "H. Bush"}
 ROWS = {"train": Remote("speeches/train_CLS.tsv"), "test": Remote("speeches/test_CLS.tsv")}
@@ -35,18 +35,18 @@ class Speeches(Source):
     files: ClassVar[tuple[Remote, ...]] = tuple(ROWS.values())
     columns: ClassVar[tuple[str, ...]] = ("label",)
 
-    def __init__(self, validation: float = Data.validation) -> None:
+    def __init__(self, validation: float = DataSpec.validation) -> None:
         self.validation = validation
 
     @classmethod
-    def of(cls, data: Data) -> "Speeches":
+    def of(cls, data: DataSpec) -> "Speeches":
         return cls(data.validation)
 
     def documents(self, split: str) -> Iterator[Document]:
         # The whole of the test file is what a source of that file alone would train on.
         file, part, held = ("test", "train", 0.0) if split == "test" else ("train", split, self.validation)
         path = ROWS[file].locate("speeches")
-        for document in OwnRows((str(path),), "text", "label", held, test=0.0).documents(part):
+        for document in UserLabelled((str(path),), "text", "label", held, test=0.0).documents(part):
             label = document.fields["label"]
             if label not in NAMES:
                 raise DataError(f"{path}: the label {label!r} is none of {', '.join(NAMES)}; put the published file there")
@@ -68,11 +68,11 @@ class SpeechesText(Source):
     files: ClassVar[tuple[Remote, ...]] = (TEXT, ROWS["train"], *TEST_TEXTS.values())
     splits: ClassVar[tuple[str, ...]] = (*SPLITS, *(_part(name) for name in TEST_TEXTS))
 
-    def __init__(self, validation: float = Data.validation) -> None:
+    def __init__(self, validation: float = DataSpec.validation) -> None:
         self.validation = validation
 
     @classmethod
-    def of(cls, data: Data) -> "SpeechesText":
+    def of(cls, data: DataSpec) -> "SpeechesText":
         return cls(data.validation)
 
     def documents(self, split: str) -> Iterator[Document]:
@@ -94,5 +94,5 @@ class SpeechesText(Source):
         return json.dumps([self._text.fingerprint(), *tests])
 
     @cached_property
-    def _text(self) -> OwnFiles:
-        return OwnFiles((str(TEXT.locate("speeches-text")),), "text", self.validation, test=0.0)
+    def _text(self) -> UserText:
+        return UserText((str(TEXT.locate("speeches-text")),), "text", self.validation, test=0.0)

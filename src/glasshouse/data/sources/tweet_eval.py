@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from glasshouse.data import text_files
 from glasshouse.data.documents import SPLITS, Document, Source
-from glasshouse.data.own_pairs import lines
-from glasshouse.data.sources.located import Remote
+from glasshouse.data.sources.remote_files import Remote
+from glasshouse.data.user_files.pairs import lines
 from glasshouse.specs.errors import DataError
 
 NAMES = {"train": "train", "validation": "val", "test": "test"}

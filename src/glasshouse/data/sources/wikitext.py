@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from glasshouse.data import text_files
 from glasshouse.data.documents import Document, Source
-from glasshouse.data.sources.located import Remote
+from glasshouse.data.sources.remote_files import Remote
 
 FILES = {
     "train": Remote("wikitext2/wiki.train.tokens.gz"),

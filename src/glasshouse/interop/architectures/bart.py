@@ -4,16 +4,16 @@ Its tables of positions begin with two rows that stand for none. It has one embe
 """
 
 from glasshouse.interop.architectures.base import NO_IMAGE, PLAIN_PARTS, Architecture, Same
-from glasshouse.interop.architectures.rows import attention, pair
-from glasshouse.interop.architectures.settings import ACTIVATIONS, PLAIN_NUMBERS, Demand, Setting, dropouts, setting
-from glasshouse.interop.tables import Row, for_each, row, shaped, skipping
-from glasshouse.specs.spec import Model
+from glasshouse.interop.architectures.config_fields import ACTIVATIONS, PLAIN_NUMBERS, Demand, Setting, dropouts, setting
+from glasshouse.interop.architectures.weight_rows import attention, pair
+from glasshouse.interop.weight_tables import WeightRow, for_each, row, shaped, skipping
+from glasshouse.specs.spec import ModelSpec
 
 SHARED = "model.shared.weight"
 OF_SOURCE, OF_TARGET = "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"
 
 
-def weights(model: Model) -> list[Row]:
+def weights(model: ModelSpec) -> list[WeightRow]:
     bias = [row("head.bias", "final_logits_bias", shaped((1, -1), (-1,)))]
     return [
         row("embedding.weight", SHARED if model.tied else OF_SOURCE),
@@ -24,7 +24,7 @@ def weights(model: Model) -> list[Row]:
     ]
 
 
-def _tower(model: Model, side: str, layers: int) -> list[Row]:
+def _tower(model: ModelSpec, side: str, layers: int) -> list[WeightRow]:
     block, inner = f"{side}.blocks.{{}}", f"model.{side}.layers.{{}}"
     rows = [
         *_attention(model, f"{block}.attention", f"{inner}.self_attn"),
@@ -43,11 +43,11 @@ def _tower(model: Model, side: str, layers: int) -> list[Row]:
     ]
 
 
-def _attention(model: Model, ours: str, theirs: str) -> list[Row]:
+def _attention(model: ModelSpec, ours: str, theirs: str) -> list[WeightRow]:
     return attention(ours, (f"{theirs}.q_proj", f"{theirs}.k_proj", f"{theirs}.v_proj"), f"{theirs}.out_proj", model.width)
 
 
-def same(model: Model) -> tuple[Same, ...]:
+def same(model: ModelSpec) -> tuple[Same, ...]:
     """Where nothing is tied, newer files have an embedding for each side and a shared one that nothing uses."""
     why = "Glasshouse has one embedding for source and target"
     if model.tied:

@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 
-from glasshouse.interop.architectures.settings import Config, Demand, Setting, Values, look_up, put, said
-from glasshouse.interop.tables import Row, Tensors
+from glasshouse.interop.architectures.config_fields import Config, Demand, Setting, Values, look_up, put, said
+from glasshouse.interop.weight_tables import Tensors, WeightRow
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.specs.spec import Model
+from glasshouse.specs.spec import ModelSpec
 
 # Token ids that a config names, each as `NAME_token_id`.
 TOKENS = ("bos", "eos", "pad", "decoder_start", "forced_bos", "forced_eos")
@@ -67,11 +67,11 @@ class Architecture:
     model_type: str
     settings: tuple[Setting, ...]
     fixed: Mapping[str, tuple[Any, ...]]
-    weights: Callable[[Model], list[Row]]
+    weights: Callable[[ModelSpec], list[WeightRow]]
     unused: frozenset[str]
     demands: tuple[Demand, ...] = ()
     zeros: Mapping[str, Any] = field(default_factory=dict)
-    same: Callable[[Model], tuple[Same, ...]] = lambda model: ()
+    same: Callable[[ModelSpec], tuple[Same, ...]] = lambda model: ()
     ignored: tuple[str, ...] = ()
     optional: Mapping[str, str] = field(default_factory=dict)
     prefix: str = ""
@@ -125,7 +125,7 @@ class Architecture:
                 put(config, name, value)
         return config
 
-    def named(self, theirs: Tensors, model: Model, where: str) -> Tensors:
+    def named(self, theirs: Tensors, model: ModelSpec, where: str) -> Tensors:
         """Their tensors under the names that the rows speak of, without what holds nothing of the model."""
         same = self.same(model)
         known = {part.name for row in self.weights(model) for part in row.parts}
@@ -142,7 +142,7 @@ class Architecture:
             _unite(found, each, where)
         return found
 
-    def copied(self, theirs: Tensors, model: Model) -> Tensors:
+    def copied(self, theirs: Tensors, model: ModelSpec) -> Tensors:
         """Their tensors with a copy under every other name that is written."""
         copies = {
             name: theirs[each.names[0]].clone()

@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from glasshouse.interop.architectures.base import NO_IMAGE, PLAIN_PARTS, Architecture, Same, tied
-from glasshouse.interop.architectures.rows import attention, pair
-from glasshouse.interop.architectures.settings import ACTIVATIONS, PLAIN_NUMBERS, Demand, Setting, dropouts, setting
-from glasshouse.interop.tables import SAME, Change, Row, for_each, row
-from glasshouse.specs.spec import Model
+from glasshouse.interop.architectures.config_fields import ACTIVATIONS, PLAIN_NUMBERS, Demand, Setting, dropouts, setting
+from glasshouse.interop.architectures.weight_rows import attention, pair
+from glasshouse.interop.weight_tables import SAME, Change, WeightRow, for_each, row
+from glasshouse.specs.spec import ModelSpec
 
 # Their head has a bias of the matrix and one beside it, which are one where the matrix is tied, and of which only the first
 # counts where it is not.
 HEAD = "cls.predictions"
 
 
-def encoder(model: Model, prefix: str, positions: Change = SAME) -> list[Row]:
+def encoder(model: ModelSpec, prefix: str, positions: Change = SAME) -> list[WeightRow]:
     """The rows of a headless encoder, which RoBERTa's are too."""
     block, inner = "blocks.{}", f"{prefix}encoder.layer.{{}}"
     looks = f"{inner}.attention"
@@ -37,7 +37,7 @@ def encoder(model: Model, prefix: str, positions: Change = SAME) -> list[Row]:
     ]
 
 
-def weights(model: Model) -> list[Row]:
+def weights(model: ModelSpec) -> list[WeightRow]:
     """Without a head the names have no prefix."""
     if model.head.kind == "pooled":
         return encoder(model, "")
@@ -50,11 +50,11 @@ def weights(model: Model) -> list[Row]:
     ]
 
 
-def same(model: Model) -> tuple[Same, ...]:
+def same(model: ModelSpec) -> tuple[Same, ...]:
     return head_names(model, f"{HEAD}.decoder", f"{HEAD}.bias", "bert.embeddings.word_embeddings.weight")
 
 
-def head_names(model: Model, decoder: str, bias: str, embedding: str) -> tuple[Same, ...]:
+def head_names(model: ModelSpec, decoder: str, bias: str, embedding: str) -> tuple[Same, ...]:
     """The names of a head's matrix and its bias, tied or not."""
     if model.tied:
         return (tied(f"{decoder}.bias", bias), tied(f"{decoder}.weight", embedding))

@@ -4,20 +4,13 @@ A text's vector is that of its end mark. Here it is the last token's, so the len
 """
 
 from glasshouse.interop.architectures.base import NO_CLASSES, NO_RECURRENCE, NO_RUNS, Architecture
-from glasshouse.interop.architectures.rows import attention, pair
-from glasshouse.interop.architectures.settings import (
-    ACTIVATIONS,
-    PLAIN_NUMBERS,
-    Config,
-    Setting,
-    dropouts,
-    setting,
-)
-from glasshouse.interop.tables import Row, for_each, row, shaped
-from glasshouse.specs.spec import Model
+from glasshouse.interop.architectures.config_fields import ACTIVATIONS, PLAIN_NUMBERS, Config, Setting, dropouts, setting
+from glasshouse.interop.architectures.weight_rows import attention, pair
+from glasshouse.interop.weight_tables import WeightRow, for_each, row, shaped
+from glasshouse.specs.spec import ModelSpec
 
 
-def weights(model: Model) -> list[Row]:
+def weights(model: ModelSpec) -> list[WeightRow]:
     return [
         row("text.embedding.weight", "text_model.embeddings.token_embedding.weight"),
         row("text.position.table.weight", "text_model.embeddings.position_embedding.weight"),
@@ -40,7 +33,7 @@ def weights(model: Model) -> list[Row]:
     ]
 
 
-def _blocks(ours: str, theirs: str, layers: int, width: int) -> list[Row]:
+def _blocks(ours: str, theirs: str, layers: int, width: int) -> list[WeightRow]:
     looks = f"{theirs}.self_attn"
     projections = (f"{looks}.q_proj", f"{looks}.k_proj", f"{looks}.v_proj")
     return for_each(

@@ -1,13 +1,13 @@
 """GPT-2: a decoder with learned positions (Radford et al., Language Models are Unsupervised Multitask Learners, 2019)."""
 
 from glasshouse.interop.architectures.base import NO_IMAGE, PLAIN_PARTS, Architecture, Same, tied
-from glasshouse.interop.architectures.rows import pair
-from glasshouse.interop.architectures.settings import ACTIVATIONS, PLAIN_NUMBERS, Demand, dropouts, setting
-from glasshouse.interop.tables import TRANSPOSED, Row, for_each, row
-from glasshouse.specs.spec import Model
+from glasshouse.interop.architectures.config_fields import ACTIVATIONS, PLAIN_NUMBERS, Demand, dropouts, setting
+from glasshouse.interop.architectures.weight_rows import pair
+from glasshouse.interop.weight_tables import TRANSPOSED, WeightRow, for_each, row
+from glasshouse.specs.spec import ModelSpec
 
 
-def weights(model: Model) -> list[Row]:
+def weights(model: ModelSpec) -> list[WeightRow]:
     """Their layers hold matrices the other way round."""
     block, inner = "blocks.{}", "transformer.h.{}"
     return [
@@ -29,7 +29,7 @@ def weights(model: Model) -> list[Row]:
     ]
 
 
-def same(model: Model) -> tuple[Same, ...]:
+def same(model: ModelSpec) -> tuple[Same, ...]:
     return (tied("lm_head.weight", "transformer.wte.weight"),) if model.tied else ()
 
 

@@ -6,13 +6,13 @@ Its files for Hugging Face pair the halves of a head, as our rotary positions do
 from collections.abc import Mapping
 
 from glasshouse.interop.architectures.base import NO_CLASSES, NO_IMAGE, NO_RECURRENCE, NO_RUNS, Architecture, Same, tied
-from glasshouse.interop.architectures.rows import attention, key_rows, pair, query_rows
-from glasshouse.interop.architectures.settings import PLAIN_NUMBERS, Config, Demand, Setting, Values, dropouts, setting
-from glasshouse.interop.tables import Row, for_each, row
-from glasshouse.specs.spec import Model
+from glasshouse.interop.architectures.config_fields import PLAIN_NUMBERS, Config, Demand, Setting, Values, dropouts, setting
+from glasshouse.interop.architectures.weight_rows import attention, key_rows, pair, query_rows
+from glasshouse.interop.weight_tables import WeightRow, for_each, row
+from glasshouse.specs.spec import ModelSpec
 
 
-def weights(model: Model) -> list[Row]:
+def weights(model: ModelSpec) -> list[WeightRow]:
     block, inner, bias = "blocks.{}", "model.layers.{}", model.bias
     looks = f"{inner}.self_attn"
     projections = (f"{looks}.q_proj", f"{looks}.k_proj", f"{looks}.v_proj")
@@ -34,7 +34,7 @@ def weights(model: Model) -> list[Row]:
     ]
 
 
-def same(model: Model) -> tuple[Same, ...]:
+def same(model: ModelSpec) -> tuple[Same, ...]:
     return (tied("lm_head.weight", "model.embed_tokens.weight"),) if model.tied else ()
 
 

@@ -3,14 +3,14 @@
 from glasshouse.interop.architectures.bart import BART
 from glasshouse.interop.architectures.base import Architecture
 from glasshouse.interop.architectures.bert import BERT, BERT_FOR_MASKED_TOKENS
+from glasshouse.interop.architectures.canonical_spec import settled
 from glasshouse.interop.architectures.clip import CLIP
+from glasshouse.interop.architectures.config_fields import values_of, with_values
 from glasshouse.interop.architectures.gpt2 import GPT2
 from glasshouse.interop.architectures.llama import LLAMA
 from glasshouse.interop.architectures.roberta import ROBERTA, ROBERTA_FOR_MASKED_TOKENS
-from glasshouse.interop.architectures.settings import values_of, with_values
-from glasshouse.interop.architectures.settled import settled
 from glasshouse.specs.errors import CannotExport, GlasshouseError
-from glasshouse.specs.spec import Model
+from glasshouse.specs.spec import ModelSpec
 
 # Of several that can say a spec the first is written.
 ARCHITECTURES: tuple[Architecture, ...] = (
@@ -33,7 +33,7 @@ def find(name: str) -> Architecture:
     return BY_NAME[name]
 
 
-def fitting(model: Model, context: int, vocabulary: int, origin: str = "") -> tuple[Architecture, Model]:
+def fitting(model: ModelSpec, context: int, vocabulary: int, origin: str = "") -> tuple[Architecture, ModelSpec]:
     """The architecture that can say a model, and the model as it says it; the one that it came from before others."""
     model = settled(model, context)
     values = values_of(model, context, vocabulary)

@@ -6,17 +6,17 @@ wherever that token stands, a text has no position. So a text must not hold it.
 
 from glasshouse.interop.architectures import bert
 from glasshouse.interop.architectures.base import Architecture, Same
-from glasshouse.interop.architectures.rows import pair
-from glasshouse.interop.architectures.settings import ACTIVATIONS, Demand
-from glasshouse.interop.tables import Row, row, skipping
-from glasshouse.specs.spec import Model
+from glasshouse.interop.architectures.config_fields import ACTIVATIONS, Demand
+from glasshouse.interop.architectures.weight_rows import pair
+from glasshouse.interop.weight_tables import WeightRow, row, skipping
+from glasshouse.specs.spec import ModelSpec
 
 OFFSET = 2
 DEMANDS = (*bert.DEMANDS, Demand("pad_token_id", (OFFSET - 1,)))
 RETURNING = "it takes token 1 for padding, which may be a word in a run that did not come from it"
 
 
-def weights(model: Model) -> list[Row]:
+def weights(model: ModelSpec) -> list[WeightRow]:
     """Without a head the names have no prefix."""
     if model.head.kind == "pooled":
         return bert.encoder(model, "", skipping(OFFSET))
@@ -29,7 +29,7 @@ def weights(model: Model) -> list[Row]:
     ]
 
 
-def same(model: Model) -> tuple[Same, ...]:
+def same(model: ModelSpec) -> tuple[Same, ...]:
     return bert.head_names(model, "lm_head.decoder", "lm_head.bias", "roberta.embeddings.word_embeddings.weight")
 
 

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from torch import Tensor, nn
 
 from glasshouse.specs.errors import SpecError
-from glasshouse.specs.spec import Head as Settings
+from glasshouse.specs.spec import HeadSpec as Settings
 
 
 @dataclass(frozen=True)

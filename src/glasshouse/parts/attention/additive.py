@@ -6,9 +6,9 @@ Axes: B batch, H heads, Q queries, K keys, E head width.
 import torch
 from torch import Tensor, nn
 
-from glasshouse.parts.attention import core
+from glasshouse.parts.attention import scaled_dot_product
 from glasshouse.parts.attention.base import Attention, only_plain_heads
-from glasshouse.parts.mask import Mask
+from glasshouse.parts.masks import Mask
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
 
@@ -43,5 +43,5 @@ class AdditiveAttention(Attention):
         pairs_BHQKE = torch.tanh(queries[:, :, :, None] + keys[:, :, None])
         scores = (pairs_BHQKE @ self.scorer[:, None, :, None])[..., 0]
         bias = self.position.bias(query_positions, key_positions)
-        allowed = core.allowed_over_heads(mask, query_positions, key_positions)
+        allowed = scaled_dot_product.allowed_over_heads(mask, query_positions, key_positions)
         return self.weigh(scores if bias is None else scores + bias, values, allowed)

@@ -10,10 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from glasshouse.parts.attention import core
+from glasshouse.parts.attention import scaled_dot_product
 from glasshouse.parts.cache import LayerCache, positions_of
-from glasshouse.parts.laws import Refusals, demand
-from glasshouse.parts.mask import Everything, Mask
+from glasshouse.parts.capabilities import Unsupported, require
+from glasshouse.parts.masks import Everything, Mask
 from glasshouse.parts.positions.base import NoPosition, Position
 from glasshouse.parts.probe import Probe
 from glasshouse.parts.sizes import Sizes
@@ -26,7 +26,7 @@ class Attention(nn.Module, ABC):
     `plain` asks for the definition instead of a fast path; so does watching the probes `scores` or `weights`.
     """
 
-    refuses: ClassVar[Refusals] = {}
+    refuses: ClassVar[Unsupported] = {}
     # Settings of a spec's model that are this part's own: "window", "rank".
     reads: ClassVar[tuple[str, ...]] = ()
 
@@ -52,7 +52,7 @@ class Attention(nn.Module, ABC):
         if self.position.acts == "embedding":
             raise SpecError(f"{type(self.position).__name__} acts at the embeddings and would do nothing in an attention")
         if self.position.acts:
-            demand(type(self), self.position.acts, f"{type(self).__name__} with {type(self.position).__name__}")
+            require(type(self), self.position.acts, f"{type(self).__name__} with {type(self.position).__name__}")
         self.position.check(heads, self.head_width)
         # Queries, keys and values in one product: one launch instead of three.
         self._parts = [heads * self.head_width] + 2 * [self.key_value_heads * self.head_width]
@@ -137,16 +137,16 @@ class Attention(nn.Module, ABC):
         bias = self.position.bias(query_positions, key_positions)
         aligned = query_positions is key_positions and query_positions.dim() == 1
         if mask.plainly_causal and aligned and bias is None and not self.watched:
-            return core.fused(queries, keys, values, None, None, causal=True, dropout=dropout)
-        allowed = core.allowed_over_heads(mask, query_positions, key_positions)
+            return scaled_dot_product.fused(queries, keys, values, None, None, causal=True, dropout=dropout)
+        allowed = scaled_dot_product.allowed_over_heads(mask, query_positions, key_positions)
         if not self.watched:
-            return core.fused(queries, keys, values, allowed, bias, causal=False, dropout=dropout)
-        keys, values = core.each(keys, self.heads), core.each(values, self.heads)
-        return self.weigh(core.scores(queries, keys, bias), values, allowed)
+            return scaled_dot_product.fused(queries, keys, values, allowed, bias, causal=False, dropout=dropout)
+        keys, values = scaled_dot_product.each(keys, self.heads), scaled_dot_product.each(values, self.heads)
+        return self.weigh(scaled_dot_product.scores(queries, keys, bias), values, allowed)
 
     def weigh(self, scores_BHQK: Tensor, values_BHKE: Tensor, allowed: Tensor | None) -> Tensor:
         """The values by the softmax of their scores, past the probes."""
-        weights = self.weights(core.weights(self.scores(scores_BHQK), allowed))
+        weights = self.weights(scaled_dot_product.weights(self.scores(scores_BHQK), allowed))
         return F.dropout(weights, self.dropout, self.training) @ values_BHKE
 
     def _split(self, x: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from glasshouse.parts.attention.base import Attention
 from glasshouse.parts.cache import LayerCache
-from glasshouse.parts.laws import demand
+from glasshouse.parts.capabilities import require
 from glasshouse.parts.memory import Memory
 from glasshouse.specs.errors import SpecError
 
@@ -19,7 +19,7 @@ class CrossAttention(nn.Module):
 
     def __init__(self, attention: Attention) -> None:
         super().__init__()
-        demand(type(attention), "cross", f"CrossAttention of {type(attention).__name__}")
+        require(type(attention), "cross", f"CrossAttention of {type(attention).__name__}")
         if attention.position.acts:
             raise SpecError(f"{type(attention.position).__name__} has no meaning between two sequences; give none")
         self.attention = attention

@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from glasshouse.parts.attention.base import Attention
-from glasshouse.parts.mask import Mask
+from glasshouse.parts.masks import Mask
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import SpecError

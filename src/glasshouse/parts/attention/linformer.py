@@ -8,10 +8,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from glasshouse.parts.attention import core
+from glasshouse.parts.attention import scaled_dot_product
 from glasshouse.parts.attention.base import Attention, only_plain_heads
-from glasshouse.parts.laws import Refusals
-from glasshouse.parts.mask import Mask
+from glasshouse.parts.capabilities import Unsupported
+from glasshouse.parts.masks import Mask
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import GlasshouseError
@@ -27,7 +27,7 @@ class LinformerAttention(Attention):
     """
 
     reads = ("rank",)
-    refuses: ClassVar[Refusals] = {
+    refuses: ClassVar[Unsupported] = {
         "causal": f"{_MIXED}, so a query would see later tokens; it is for encoders that are not causal",
         "tokens": "a row of its weights is over mixtures of tokens",
         "bias": f"{_MIXED}, so no score belongs to one distance; choose model.position=rotary, sinusoidal or learned",
@@ -70,8 +70,8 @@ class LinformerAttention(Attention):
         keys = self.key_mixture[:, :length].to(keys.dtype) @ keys
         values = self.value_mixture[:, :length].to(values.dtype) @ values
         if not self.watched:
-            return core.fused(queries, keys, values, None, None, False, self.dropout if self.training else 0.0)
-        return self.weigh(core.scores(queries, keys, None), values, None)
+            return scaled_dot_product.fused(queries, keys, values, None, None, False, self.dropout if self.training else 0.0)
+        return self.weigh(scaled_dot_product.scores(queries, keys, None), values, None)
 
     def limit(self) -> int | None:
         return self.key_mixture.shape[1]

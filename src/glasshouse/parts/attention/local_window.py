@@ -9,10 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from glasshouse.parts.attention import core
+from glasshouse.parts.attention import scaled_dot_product
 from glasshouse.parts.attention.base import Attention, only_plain_heads
-from glasshouse.parts.laws import Refusals
-from glasshouse.parts.mask import Mask, Window
+from glasshouse.parts.capabilities import Unsupported
+from glasshouse.parts.masks import Mask, Window
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
 
@@ -25,7 +25,7 @@ class LocalAttention(Attention):
     """
 
     reads = ("window",)
-    refuses: ClassVar[Refusals] = {
+    refuses: ClassVar[Unsupported] = {
         "cross": "a window is a distance, and tokens of two sequences have none; "
         "choose another model.attention for an encoder-decoder"
     }
@@ -85,7 +85,7 @@ class LocalAttention(Attention):
         def spread(x: Tensor) -> Tensor:
             return x.expand(batch, chunks, *x.shape[2:]).flatten(0, 1)
 
-        mixed = core.fused(
+        mixed = scaled_dot_product.fused(
             folded(queries),
             folded(keys),
             folded(values),

@@ -10,10 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from glasshouse.parts.attention import core
+from glasshouse.parts.attention import scaled_dot_product
 from glasshouse.parts.attention.base import Attention, only_plain_heads
-from glasshouse.parts.laws import Refusals
-from glasshouse.parts.mask import Mask
+from glasshouse.parts.capabilities import Unsupported
+from glasshouse.parts.masks import Mask
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
 
@@ -30,7 +30,7 @@ class PerformerAttention(Attention):
     """
 
     reads = ("rank",)
-    refuses: ClassVar[Refusals] = {
+    refuses: ClassVar[Unsupported] = {
         "rows": "Performer never forms weights: it sums features of the keys first; there are no rows to show",
         "tokens": "there are no rows",
         "bias": "Performer has no scores that a position could add to; choose model.position=rotary, sinusoidal or learned",
@@ -72,7 +72,7 @@ class PerformerAttention(Attention):
             if mask.plainly_causal and aligned and not self.plain:
                 mixed = _causal(queries_BHQF, keys_BHKF, values)
             else:
-                allowed = core.allowed_over_heads(mask, query_positions, key_positions)
+                allowed = scaled_dot_product.allowed_over_heads(mask, query_positions, key_positions)
                 mixed = self._by_definition(queries_BHQF, keys_BHKF, values, allowed)
         return F.dropout(mixed, self.dropout, self.training).to(kind)
 

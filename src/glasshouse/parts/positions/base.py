@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from torch import Tensor, nn
 
-from glasshouse.parts.laws import Refusals
+from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.sizes import Sizes
 
 
@@ -17,7 +17,7 @@ class Position(nn.Module):
 
     # Where it acts: once at the embeddings, or in each attention, by the law that this asks of the attention.
     acts: ClassVar[Literal["embedding", "rotation", "bias", ""]] = ""
-    refuses: ClassVar[Refusals] = {}
+    refuses: ClassVar[Unsupported] = {}
     # Settings of a spec's model that are this part's own: "rotary_base".
     reads: ClassVar[tuple[str, ...]] = ()
 

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from glasshouse.parts.laws import Refusals
+from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
 
@@ -13,7 +13,7 @@ class Learned(Position):
     """x_t + table[t]. Has no entry, and so no answer, beyond the length of its table."""
 
     acts = "embedding"
-    refuses: ClassVar[Refusals] = {"longer": "its table ends at the length it was built for"}
+    refuses: ClassVar[Unsupported] = {"longer": "its table ends at the length it was built for"}
 
     def __init__(self, context: int, width: int) -> None:
         super().__init__()

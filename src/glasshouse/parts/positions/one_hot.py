@@ -5,7 +5,7 @@ from typing import ClassVar
 import torch.nn.functional as F
 from torch import Tensor
 
-from glasshouse.parts.laws import Refusals
+from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import SpecError
@@ -16,7 +16,7 @@ class OneHot(Position):
     position."""
 
     acts = "embedding"
-    refuses: ClassVar[Refusals] = {"longer": "it has no vector for a position beyond the length it was built for"}
+    refuses: ClassVar[Unsupported] = {"longer": "it has no vector for a position beyond the length it was built for"}
 
     def __init__(self, context: int, width: int) -> None:
         super().__init__()

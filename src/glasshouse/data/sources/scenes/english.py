@@ -1,7 +1,7 @@
 """English captions: "two red circles above a goldfish", and every other wording of the same."""
 
 from glasshouse.data.sources.scenes.meaning import SOME, Group, Meaning
-from glasshouse.data.sources.scenes.wording import Wording, placed, wordings
+from glasshouse.data.sources.scenes.wordings import Wording, placed, wordings
 
 NUMBERS = {SOME: "some", 1: "a", 2: "two", 3: "three", 4: "four"}
 # A shoal of goldfish, and of nemo: these have one form for one and for many.

@@ -6,7 +6,7 @@ The wording of a caption is that of its English counterpart, so that a translati
 from dataclasses import dataclass
 
 from glasshouse.data.sources.scenes.meaning import SOME, Group, Meaning
-from glasshouse.data.sources.scenes.wording import Wording, placed, wordings
+from glasshouse.data.sources.scenes.wordings import Wording, placed, wordings
 
 NUMBERS = {2: "zwei", 3: "drei", 4: "vier"}
 ADJECTIVES = {"red": "rot", "blue": "blau", "green": "grün", "yellow": "gelb", "purple": "lila"}

@@ -9,11 +9,11 @@ from typing import ClassVar
 from glasshouse.data.documents import SPLITS, Document
 from glasshouse.data.sources.generated import Generated
 from glasshouse.data.sources.scenes import english
-from glasshouse.data.sources.scenes.drawing import SIZE, draw
 from glasshouse.data.sources.scenes.meaning import FISH, SHAPES, Group, Meaning, home, scenes
-from glasshouse.data.sources.scenes.wording import wordings
+from glasshouse.data.sources.scenes.rendering import SIZE, draw
+from glasshouse.data.sources.scenes.wordings import wordings
 from glasshouse.specs.errors import DataError
-from glasshouse.specs.spec import Data
+from glasshouse.specs.spec import DataSpec
 
 SIZES = {"train": 8000, "validation": 500, "test": 500}
 # Share of training scenes that have one group: there are few different ones, and they teach the words.
@@ -34,7 +34,7 @@ class Scenes(Generated):
         self._made: dict[str, list[Document]] = {}
 
     @classmethod
-    def of(cls, data: Data) -> "Scenes":
+    def of(cls, data: DataSpec) -> "Scenes":
         if data.picture_size < SMALLEST:
             raise DataError(f"data.picture_size={data.picture_size} has no room for a scene; choose {SMALLEST} or more")
         return cls(data.picture_size)

@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from glasshouse.data.documents import SPLITS, Document
 from glasshouse.data.sources.generated import Generated
-from glasshouse.data.sources.scenes import english, german, inference
+from glasshouse.data.sources.scenes import english, entailment_rules, german
 from glasshouse.data.sources.scenes.meaning import Meaning, home
-from glasshouse.data.sources.scenes.wording import wordings
+from glasshouse.data.sources.scenes.wordings import wordings
 
 SIZES = {"train": 8000, "validation": 500, "test": 500}
 SEED = 2
@@ -39,7 +39,7 @@ def _captions(split: str) -> Iterator[Document]:
     while found < SIZES[split]:
         chance = Random(f"{SEED} {split} {number}")
         number += 1
-        meaning = inference.described(chance)
+        meaning = entailment_rules.described(chance)
         if home(meaning) != split or (split != "train" and meaning in seen):
             continue
         seen.add(meaning)

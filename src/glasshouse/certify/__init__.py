@@ -1,0 +1,1 @@
+"""Certificates: pairs of ways to compute the same result, checked to agree."""

@@ -1,0 +1,1 @@
+"""Claims about language models and classifiers trained from scratch."""

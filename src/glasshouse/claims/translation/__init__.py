@@ -1,0 +1,1 @@
+"""Claims about translation: encoder-decoder against decoder-only models."""

@@ -1,0 +1,166 @@
+"""A run's report: gathers what the run folder and the model have to say, and writes `report.html`."""
+
+from pathlib import Path
+
+from glasshouse.formatting import count, duration, flops, size
+from glasshouse.generation.text_stream import Completion
+from glasshouse.inspection import confusion, translation_samples
+from glasshouse.inspection.attention_maps import attention_map, refusal
+from glasshouse.metrics import shown
+from glasshouse.metrics.perplexity import perplexity
+from glasshouse.models import parameter_counts
+from glasshouse.pages import report_page as page
+from glasshouse.records import atomic_files, metric_log
+from glasshouse.records.checkpoint import steps as checkpoint_steps
+from glasshouse.runs import suggestions
+from glasshouse.runs.run import Run
+from glasshouse.specs import spec_files
+
+# An attention map with more tokens than this cannot be read.
+MAP_TOKENS = 40
+# What a translator is judged by.
+TRANSLATION = ("bleu", "chrf", "exact", "loss")
+
+
+def write(run: Run) -> Path:
+    """Write the report beside the run's other files."""
+    atomic_files.write_text(run.folder.report_file, page.render(gather(run)))
+    return run.folder.report_file
+
+
+def gather(run: Run) -> page.Report:
+    """Everything the page shows. A run that has not come far yet shows what it has."""
+    facts, rows = run.facts, run.metrics
+    trained = bool(checkpoint_steps(run.folder.checkpoints))
+    samples = _samples(run) if trained and run.continues_text else []
+    parameters = parameter_counts.parameters_by_part(run.model) if trained else {}
+    notes = list(facts.get("plan", {}).get("notes", ()))
+    classified = confusion.look(run) if trained else None
+    translated = translation_samples.look(run, MAP_TOKENS) if trained else None
+    for looked in (classified, translated):
+        notes += looked.notes if looked else ()
+    if (status := run.folder.status()) not in ("done", "imported"):
+        notes.append(f"this run is not finished: {status}")
+    if why := refusal(run):
+        notes.append(f"there is no attention map: {why}")
+    return page.Report(
+        title=run.name,
+        subtitle=_subtitle(run, sum(parameters.values()), rows),
+        headline=_headline(run),
+        loss=_curves(rows, {"training": "loss", "validation": "validation.loss"}),
+        quality=_quality(run, rows),
+        quality_name={"classify": "Accuracy", "match": "Found first"}.get(run.spec.task, "Perplexity"),
+        samples=tuple(_shown(run, sample) for sample in samples),
+        attention=translated.attention if translated else _map(run, samples),
+        parameters=tuple(parameters.items()),
+        prediction=_comparisons(run),
+        spec=spec_files.to_toml(run.spec),
+        machine=tuple(facts.get("machine", {}).items()),
+        other=_curves(
+            rows,
+            {
+                "learning rate": "learning_rate",
+                "gradient norm": "gradient_norm",
+                "tokens per second": "tokens_per_second",
+            },
+        ),
+        notes=tuple(notes),
+        commands=suggestions.commands(run),
+        confusion=classified.confusion if classified else None,
+        mistakes=classified.mistakes if classified else (),
+        translations=translated.translations if translated else None,
+    )
+
+
+def _samples(run: Run) -> list[Completion]:
+    settings = run.spec.evaluation
+    prompts = settings.prompts or ("",)
+    return run.sample(prompts, tokens=settings.sample_tokens, temperature=0.8, top_p=0.95, alternatives=5)
+
+
+def _shown(run: Run, sample: Completion) -> page.Sample:
+    def text(token: int) -> str:
+        return run.tokenizer.token_bytes(token).decode("utf-8", "replace")
+
+    given = [page.Token(text(token), None) for token in (sample.prompt_tokens if sample.prompt else [])]
+    chosen = [
+        page.Token(text(c.token), c.probability, tuple((text(token), p) for token, p in c.alternatives))
+        for c in sample.choices
+    ]
+    return page.Sample(sample.prompt, tuple(given + chosen))
+
+
+def _map(run: Run, samples: list[Completion]) -> page.AttentionMap | None:
+    if not samples or refusal(run):
+        return None
+    tokens = samples[0].prompt_tokens + [choice.token for choice in samples[0].choices]
+    return attention_map(run, tokens[:MAP_TOKENS])
+
+
+def _subtitle(run: Run, parameters: int, rows: list[dict]) -> str:
+    data, model = run.spec.data, run.spec.model
+    if "origin" in run.facts:
+        return f"{model.kind}, {count(parameters)} parameters, imported from {run.facts['origin']}"
+    text = data.source or ", ".join(Path(name).name for name in data.files)
+    steps = int(rows[-1]["step"]) if rows else 0
+    return f"{model.kind}, {count(parameters)} parameters, {steps:,} steps on {text}"
+
+
+def _headline(run: Run) -> tuple[tuple[str, str], ...]:
+    outcome = run.facts.get("outcome", {})
+    figures = []
+    for split in outcome:
+        if split.startswith(("validation", "test")):
+            figures += [(f"{split} {name}", figure) for name, figure in _chief(run, split)]
+    if "seconds" in outcome:
+        figures.append(("training time", duration(outcome["seconds"])))
+    if speed := outcome.get("batches_per_second"):
+        figures.append(("batches per second", f"{speed:.3g}"))
+    if "plan" in run.facts:
+        figures.append(("spent", flops(run.facts["plan"]["flops"])))
+    return tuple(figures)
+
+
+def _chief(run: Run, split: str) -> list[tuple[str, str]]:
+    outcome = run.facts["outcome"]
+    if run.spec.task != "translate":
+        return shown.chief(outcome[split])
+    if split.startswith("validation") and any(other.startswith("test") for other in outcome):
+        # Eight figures are not read; the fairer four are.
+        return []
+    wanted = [name for name in TRANSLATION if name in outcome[split]]
+    return [(shown.name(name), shown.figure(name, outcome[split][name])) for name in wanted]
+
+
+def _curves(rows: list[dict], names: dict[str, str]) -> tuple[page.Curve, ...]:
+    columns = {shown: metric_log.column(rows, logged) for shown, logged in names.items()}
+    return tuple(page.Curve(shown, *column) for shown, column in columns.items() if column[0])
+
+
+def _quality(run: Run, rows: list[dict]) -> tuple[page.Curve, ...]:
+    if run.spec.task == "classify":
+        return _curves(rows, {"validation": "validation.accuracy"})
+    if run.spec.task == "match":
+        both = {"text to picture": "validation.retrieval_1", "picture to text": "validation.picture_to_text_1"}
+        return _curves(rows, both)
+    names = {"training": "loss", "validation": "validation.loss"}
+    if run.spec.task == "translate":
+        # Label smoothing, where there is some, makes of the training loss something else than a log-probability.
+        del names["training"]
+    losses = _curves(rows, names)
+    return tuple(page.Curve(curve.name, curve.steps, [perplexity(loss) for loss in curve.values]) for curve in losses)
+
+
+def _comparisons(run: Run) -> tuple[page.PlannedCost, ...]:
+    plan, outcome = run.facts.get("plan"), run.facts.get("outcome", {})
+    if not plan:
+        return ()
+    measured = {
+        "time": duration(outcome["seconds"] + outcome["evaluation_seconds"]) if outcome else "not finished",
+        "memory": size(outcome["memory"]) if outcome.get("memory") else "not known",
+    }
+    return (
+        page.PlannedCost("time", duration(plan["seconds"]), measured["time"]),
+        page.PlannedCost("memory", size(sum(plan["memory"].values())), measured["memory"]),
+        page.PlannedCost("FLOPs", flops(plan["flops"]), "counted, not measured"),
+    )

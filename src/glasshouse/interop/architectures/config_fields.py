@@ -1,0 +1,177 @@
+"""Settings tables: which field of their config is which field of our spec. Knows no architecture, and no weights.
+
+Our fields have dotted names below `model` (`width`, `head.bias`, `image.size`); `context` and `vocabulary` are there too.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from glasshouse.specs import spec_fields
+from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.spec import DataSpec, HeadSpec, ImageSpec, ModelSpec
+from glasshouse.specs.spec_fields import FieldRule
+
+Config = Mapping[str, Any]
+Values = dict[str, Any]
+
+# What a config calls an activation, and what we do. Of several names for one function the first is written.
+ACTIVATIONS: Mapping[str, str] = {
+    "gelu_new": "gelu",
+    "gelu_pytorch_tanh": "gelu",
+    "gelu_python_tanh": "gelu",
+    "gelu_fast": "gelu",
+    "gelu": "gelu-exact",
+    "gelu_python": "gelu-exact",
+    "quick_gelu": "gelu-sigmoid",
+    "relu": "relu",
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One field of ours and the fields of theirs that say it, which must all say the same.
+
+    `default` is what a config without the field means, as a value or as a function of our fields read before. `words` says
+    what each value of theirs is called here. Theirs is larger than ours by `offset`. `unequal` is taken where fields differ.
+    `zero` says, from our fields, what our 0 stands for, because theirs has no such shorthand.
+    """
+
+    ours: str
+    theirs: tuple[str, ...]
+    default: Any = None
+    words: Mapping[str, str] | None = None
+    offset: int = 0
+    unequal: Any = None
+    zero: Callable[[Values], Any] | None = None
+
+    def read(self, config: Config, values: Values) -> Any:
+        """Our value, checked by the law of its field."""
+        found = [self._value(config, name, values) for name in self.theirs]
+        if any(value != found[0] for value in found):
+            if self.unequal is not None:
+                return self.unequal
+            said = " and ".join(f"{name}={value!r}" for name, value in zip(self.theirs, found, strict=True))
+            raise GlasshouseError(f"{said} differ; they are one setting here, model.{self.ours}, and must be equal")
+        where, value = self.theirs[0], found[0]
+        if self.words is not None:
+            if not isinstance(value, str) or value not in self.words:
+                raise GlasshouseError(f"{where}={value!r} is not supported; supported: {', '.join(self.words)}")
+            return self.words[value]
+        kind, rule = law(self.ours)
+        value = spec_fields.coerce(kind, value, where)
+        if self.offset:
+            value -= self.offset
+            where = f"{where} - {self.offset}"
+        spec_fields.check(value, rule, where)
+        return value
+
+    def _value(self, config: Config, name: str, values: Values) -> Any:
+        value = look_up(config, name)
+        if value is None:
+            value = self.default(values) if callable(self.default) else self.default
+        return value
+
+    def misfit(self, values: Values) -> str | None:
+        """Why our value cannot be said in their config, or None where it can."""
+        value = values[self.ours]
+        if self.words is None or value in self.words.values():
+            return None
+        return said(self.ours, value, tuple(dict.fromkeys(self.words.values())))
+
+    def write(self, values: Values) -> dict[str, Any]:
+        """Their fields by dotted name."""
+        value = values[self.ours]
+        if not value and self.zero is not None:
+            value = self.zero(values)
+        if self.words is not None:
+            value = next(theirs for theirs, ours in self.words.items() if ours == value)
+        return dict.fromkeys(self.theirs, value + self.offset if self.offset else value)
+
+
+def setting(ours: str, theirs: str, default: Any = None, **more: Any) -> Setting:
+    """One of ours is one of theirs."""
+    return Setting(ours, (theirs,), default, **more)
+
+
+def dropouts(*theirs: str, default: float) -> Setting:
+    """Our one dropout is theirs where all of theirs are equal. Where not, it is 0: dropout acts in training alone, so the
+    model that was read is the same, and to train it on is to choose anew. Ours is written as all of theirs."""
+    return Setting("dropout", theirs, default, unequal=0.0)
+
+
+@dataclass(frozen=True)
+class Demand:
+    """A field of theirs that would change the mathematics, and the values of it that can be followed; the first is written.
+
+    `older` marks a field that configs no longer have, and that is not written.
+    """
+
+    theirs: str
+    allowed: tuple[Any, ...]
+    older: bool = False
+
+    def check(self, config: Config) -> None:
+        value = look_up(config, self.theirs)
+        if value is None or any(value == allowed and type(value) is type(allowed) for allowed in self.allowed):
+            return
+        follows = " or ".join("absent" if allowed is None else repr(allowed) for allowed in self.allowed)
+        raise GlasshouseError(
+            f"{self.theirs}={value!r} is not supported, because it changes what the model computes; it must be {follows}"
+        )
+
+
+# A checkpoint of numbers packed by some rule of quantisation is another file format.
+PLAIN_NUMBERS = Demand("quantization_config", (None,), older=True)
+
+
+def look_up(config: Config, name: str) -> Any:
+    """A field by its dotted name; None where it, or a table that holds it, is missing."""
+    found: Any = config
+    for word in name.split("."):
+        found = found.get(word) if isinstance(found, Mapping) else None
+    return found
+
+
+def put(config: dict[str, Any], name: str, value: Any) -> None:
+    """Set a field by its dotted name."""
+    *tables, last = name.split(".")
+    for word in tables:
+        config = config.setdefault(word, {})
+    config[last] = value
+
+
+def said(ours: str, value: Any, needed: Sequence[Any]) -> str:
+    """Our field, its value and what was needed instead."""
+    return f"model.{ours}={value!r} where it needs {' or '.join(repr(each) for each in needed)}"
+
+
+def law(ours: str) -> tuple[Any, FieldRule]:
+    """The type and the rule of one of our fields."""
+    table, _, name = ours.rpartition(".")
+    section: type = {"head": HeadSpec, "image": ImageSpec}.get(
+        table, DataSpec if ours in ("context", "vocabulary") else ModelSpec
+    )
+    kind, rule, _ = spec_fields.fields(section)[name]
+    return kind, rule
+
+
+def values_of(model: ModelSpec, context: int, vocabulary: int) -> Values:
+    """All of our fields by dotted name."""
+    found: Values = {"context": context, "vocabulary": vocabulary}
+    for field in fields(model):
+        value = getattr(model, field.name)
+        if is_dataclass(value):
+            found |= {f"{field.name}.{inner.name}": getattr(value, inner.name) for inner in fields(value)}
+        else:
+            found[field.name] = value
+    return found
+
+
+def with_values(model: ModelSpec, values: Mapping[str, Any]) -> ModelSpec:
+    """The model with some of its fields changed."""
+    for table in ("head", "image"):
+        inside = {name.removeprefix(f"{table}."): value for name, value in values.items() if name.startswith(f"{table}.")}
+        model = replace(model, **{table: replace(getattr(model, table), **inside)})
+    plain = {name: value for name, value in values.items() if "." not in name and name not in ("context", "vocabulary")}
+    return replace(model, **plain)

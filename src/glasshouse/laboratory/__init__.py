@@ -1,1 +1,0 @@
-"""Experiments on runs, and what they prove."""

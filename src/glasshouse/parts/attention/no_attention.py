@@ -1,0 +1,35 @@
+"""No attention: for recurrent models, which do without."""
+
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from glasshouse.parts.cache import LayerCache
+from glasshouse.parts.capabilities import Unsupported
+from glasshouse.parts.masks import Mask
+from glasshouse.parts.positions.base import Position
+from glasshouse.parts.sizes import Sizes
+
+
+class NoAttention(nn.Module):
+    """Gives zero, at no cost."""
+
+    refuses: ClassVar[Unsupported] = {
+        "blocks": "model.attention='none' is for model.kind='recurrent'; a Transformer without attention mixes no tokens",
+        "rows": "there are no weights",
+    }
+
+    @classmethod
+    def build(cls, sizes: Sizes, position: Position) -> "NoAttention":
+        return cls()
+
+    def forward(
+        self, x: Tensor, mask: Mask | None = None, positions: Tensor | None = None, cache: LayerCache | None = None
+    ) -> Tensor:
+        return x.new_zeros(())
+
+    def flops(self, queries: int, keys: int, causal: bool) -> int:
+        return 0
+
+    def limit(self) -> int | None:
+        return None

@@ -1,0 +1,113 @@
+"""What a field of a spec may hold: its type, its range, its help, and how a command line's text becomes its value.
+
+Knows nothing of particular fields; `spec.py` declares them.
+"""
+
+import dataclasses
+import tomllib
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, get_args, get_origin, get_type_hints
+
+from glasshouse.specs import catalogue
+from glasshouse.specs.errors import SpecError
+
+
+@dataclass(frozen=True)
+class FieldRule:
+    """The law of one field. `instead_of` names a field of the same section that setting this one switches off."""
+
+    about: str
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    family: str | None = None
+    instead_of: str | None = None
+
+
+def setting(default: Any, about: str, **law: Any) -> Any:
+    """A dataclass field with its rule."""
+    return dataclasses.field(default=default, metadata={"rule": FieldRule(about, **law)})
+
+
+@cache
+def fields(section: type) -> dict[str, tuple[Any, FieldRule, Any]]:
+    """Name -> (type, rule, default) for every field of a section that is not a section itself, in the order declared."""
+    hints = get_type_hints(section)
+    plain = [f for f in dataclasses.fields(section) if "rule" in f.metadata]
+    return {f.name: (hints[f.name], f.metadata["rule"], f.default) for f in plain}
+
+
+def from_text(kind: Any, text: str, where: str) -> Any:
+    """The value that a command line's `field=text` means for a field of this type."""
+    text = text.strip()
+    if get_origin(kind) is tuple:
+        if text.startswith("[") and text.endswith("]"):
+            with suppress(tomllib.TOMLDecodeError):  # quoted items may hold commas
+                return coerce(kind, tomllib.loads(f"list = {text}")["list"], where)
+            return tuple(part.strip().strip("\"'") for part in text[1:-1].split(",") if part.strip())
+        return (text,)
+    if kind is bool:
+        if text.lower() in ("true", "false"):
+            return text.lower() == "true"
+        raise SpecError(f"{where}={text!r} is not a truth value; write true or false")
+    if kind is int:
+        try:
+            return int(text)
+        except ValueError:
+            number = _number(text)
+            if number is not None and number.is_integer():
+                return int(number)
+            raise SpecError(f"{where}={text!r} is not a whole number; write for example {where}=100") from None
+    if kind is float:
+        number = _number(text)
+        if number is None:
+            raise SpecError(f"{where}={text!r} is not a number; write for example {where}=0.001")
+        return number
+    return text
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def coerce(kind: Any, value: Any, where: str) -> Any:
+    """A value from TOML or Python as the field's type, where that loses nothing; otherwise an error."""
+    if get_origin(kind) is tuple:
+        item = get_args(kind)[0]
+        values = (value,) if isinstance(value, item) else value
+        if isinstance(values, list | tuple) and all(isinstance(v, item) for v in values):
+            return tuple(values)
+        raise SpecError(f"{where}={value!r} is not a list of {_noun(item)}")
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if (kind is int and isinstance(value, bool)) or not isinstance(value, kind):
+        raise SpecError(f"{where}={value!r} is not {_noun(kind)}")
+    return value
+
+
+def _noun(kind: type) -> str:
+    return {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[kind]
+
+
+def check(value: Any, rule: FieldRule, where: str) -> None:
+    """Refuse a value outside its field's law."""
+    if rule.choices and value not in rule.choices:
+        close = catalogue.nearest(str(value), rule.choices)
+        raise SpecError(f"{where}={value!r} is not one of: {', '.join(rule.choices)}{close}")
+    if rule.family and value:
+        for name in value if isinstance(value, tuple) else (value,):
+            catalogue.check(rule.family, name, where)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if value != value:
+            raise SpecError(f"{where} is not a number (NaN); give a finite value")
+        if value in (float("inf"), float("-inf")):
+            raise SpecError(f"{where}={value} is not possible; give a finite value")
+        if rule.minimum is not None and value < rule.minimum:
+            raise SpecError(f"{where}={value:g} is below {rule.minimum:g}, the least it may be")
+        if rule.maximum is not None and value > rule.maximum:
+            raise SpecError(f"{where}={value:g} is above {rule.maximum:g}, the most it may be")

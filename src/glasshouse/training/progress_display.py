@@ -1,0 +1,42 @@
+"""What a person sees while a model trains: a live line at a terminal, plain lines in a log."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.progress import Progress, TaskID, TextColumn
+
+from glasshouse.metrics import shown
+from glasshouse.records import progress_bar
+
+
+class Display:
+    """Shows the latest figures. At a terminal they move; elsewhere a line is printed at each evaluation."""
+
+    def __init__(self, live: Progress, task: TaskID, steps: int) -> None:
+        self.live, self.task, self.steps = live, task, steps
+        self.figures = {"loss": "", "validation": "", "speed": ""}
+
+    def step(self, step: int, loss: float, tokens_per_second: float) -> None:
+        self.figures["loss"] = f"loss {loss:.3f}"
+        self.figures["speed"] = f"{tokens_per_second:,.0f} tokens/s"
+        self._show(step)
+
+    def evaluation(self, step: int, metrics: dict[str, float]) -> None:
+        if chief := shown.chief(metrics):
+            self.figures["validation"] = f"validation {chief[0][0]} {chief[0][1]}"
+        self._show(step)
+        if not progress_bar.watched():
+            parts = [self.figures["loss"], self.figures["validation"], self.figures["speed"]]
+            progress_bar.say(f"step {step}/{self.steps}  " + "  ".join(part for part in parts if part))
+
+    def _show(self, step: int) -> None:
+        self.live.update(self.task, completed=step, **self.figures)  # type: ignore[arg-type]
+
+
+@contextmanager
+def showing(name: str, start: int, steps: int) -> Iterator[Display]:
+    """A display for the time of a run."""
+    columns = [TextColumn("{task.fields[" + field + "]}") for field in ("loss", "validation", "speed")]
+    with progress_bar.display(*columns) as live:
+        task = live.add_task(name, total=steps, completed=start, loss="", validation="", speed="")
+        yield Display(live, task, steps)

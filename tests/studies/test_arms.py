@@ -1,0 +1,213 @@
+"""The words of a comparison: commas, brackets, ranges and grids, the names of arms, and what is refused."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as rules
+from hypothesis import strategies as st
+
+from glasshouse.specs import spec_fields
+from glasshouse.specs.errors import SpecError
+from glasshouse.specs.spec import ModelSpec
+from glasshouse.studies import arms
+
+POSITIONS = ("learned", "sinusoidal", "rotary", "alibi", "none", "relative")
+
+
+def names(*words: str) -> list[str]:
+    return [variant.name for variant in arms.variants(arms.read(("demo-lm", *words)))]
+
+
+@rules(max_examples=20, deadline=None)
+@given(
+    positions=st.lists(st.sampled_from(POSITIONS), min_size=1, max_size=4, unique=True),
+    layers=st.lists(st.integers(1, 9), min_size=1, max_size=4, unique=True),
+    rates=st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=4, unique=True),
+)
+def test_a_grid_is_every_combination(positions: list[str], layers: list[int], rates: list[float]) -> None:
+    given_words = {
+        "model.position": positions,
+        "model.layers": [str(n) for n in layers],
+        "training.learning_rate": [repr(rate) for rate in rates],
+    }
+    words = ["demo-lm", *(f"{field}={','.join(values)}" for field, values in given_words.items())]
+    count = len(positions) * len(layers) * len(rates)
+    if count == 1:
+        with pytest.raises(SpecError, match="nothing to compare"):
+            arms.read(words)
+        return
+    found = arms.variants(arms.read(words))
+    asked = [
+        (position, n, rate) for position in positions for n in layers for rate in rates
+    ]  # the first field varies slowest
+    assert [(v.spec.model.position, v.spec.model.layers, v.spec.training.learning_rate) for v in found] == asked
+    varied = {field for field, values in given_words.items() if len(values) > 1}
+    assert all(set(variant.changes) == varied for variant in found)
+    assert len({variant.name for variant in found}) == len({variant.folder for variant in found}) == count
+    assert all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", variant.folder) for variant in found)
+
+
+@rules(max_examples=60, deadline=None)
+@given(lists=st.lists(st.lists(st.from_regex(r"[a-z]{1,5}\.txt", fullmatch=True), max_size=4), min_size=1, max_size=5))
+def test_commas_inside_brackets_belong_to_a_list(lists: list[list[str]]) -> None:
+    written = [f"[{','.join(each)}]" for each in lists]
+    if len(set(map(tuple, lists))) < len(lists):
+        with pytest.raises(SpecError, match="twice"):
+            arms.values_of("data.files", ",".join(written))
+    else:
+        assert list(arms.values_of("data.files", " , ".join(written))) == written
+
+
+@rules(max_examples=60, deadline=None)
+@given(low=st.floats(1e-8, 1e3), ratio=st.floats(1.5, 1e6), count=st.integers(2, 60))
+def test_a_range_by_ratio(low: float, ratio: float, count: int) -> None:
+    first, last = f"{low:.3g}", f"{low * ratio:.3g}"
+    values = arms.values_of("training.learning_rate", f"{first}..{last}:log:{count}")
+    assert len(values) == count
+    assert (values[0], values[-1]) == (first, last)
+    found = list(map(float, values))
+    assert found == sorted(set(found))
+    step = math.log(found[-1] / found[0]) / (count - 1)
+    # Rounded to be short, by less than half a step.
+    assert all(abs(math.log(value / found[0]) - place * step) < step / 2 for place, value in enumerate(found))
+
+
+def test_ranges() -> None:
+    assert arms.values_of("model.dropout", "0..0.5:lin:6") == ("0", "0.1", "0.2", "0.3", "0.4", "0.5")
+    assert arms.values_of("model.layers", "1..8") == tuple("12345678")
+    assert arms.values_of("model.width", "16..128:log:4") == ("16", "32", "64", "128")
+    assert arms.values_of("training.learning_rate", "1e-4..1e-2:log:3,0.5") == ("1e-4", "0.001", "1e-2", "0.5")
+    # Text is not a range, whatever it looks like.
+    assert arms.values_of("data.files", "../1..2,../b.txt") == ("../1..2", "../b.txt")
+
+
+@rules(max_examples=200, deadline=None)
+@given(text=st.text('0123456789.,:eE+-[]"loginab ', max_size=20), field=st.sampled_from(["model.layers", "model.position"]))
+def test_any_text_is_read_or_refused(text: str, field: str) -> None:
+    try:
+        values = arms.values_of(field, text)
+    except SpecError:
+        return
+    assert 1 <= len(values) <= arms.MOST * max(text.count(",") + 1, 1)
+    kind = spec_fields.fields(ModelSpec)[field.split(".")[1]][0]
+    if len(values) > 1:
+        meant = [spec_fields.from_text(kind, value, field) for value in values]
+        assert len(meant) == len(set(meant))
+
+
+def test_names_are_short_and_clear() -> None:
+    assert names("model.position=learned,alibi", "model.width=32") == ["learned", "alibi"]
+    assert names("model.position=learned,alibi", "model.width=32,64") == [
+        "position=learned, width=32",
+        "position=learned, width=64",
+        "position=alibi, width=32",
+        "position=alibi, width=64",
+    ]
+    assert names("data.tokenizer=words,characters", "model.kind=decoder")[0] == "words"
+
+
+def test_fields_of_the_same_last_word_keep_their_whole_names() -> None:
+    found = arms.variants(arms.read(("presidents", "model.norm=layer,rms", "model.head.norm=none,layer")))
+    assert found[0].name == "model.norm=layer, model.head.norm=none"
+
+
+def test_recipes_are_arms() -> None:
+    found = arms.variants(arms.read(("demo-lm", "characters", "training.steps=7")))
+    assert [variant.name for variant in found] == ["demo-lm", "characters"]
+    assert [variant.changes for variant in found] == [{}, {}]
+    assert [variant.spec.training.steps for variant in found] == [7, 7]
+    crossed = arms.variants(arms.read(("demo-lm", "characters", "model.norm=layer,none")))
+    assert [variant.name for variant in crossed][:2] == ["demo-lm, norm=layer", "demo-lm, norm=none"]
+    assert len(crossed) == 4
+
+
+def test_a_spec_file_is_a_recipe_even_with_an_equals_sign(tmp_path: Path) -> None:
+    for name in ("a=b.toml", "c.toml"):
+        Path(name).write_text('[data]\nsource = "state-of-the-union"\n[training]\nsteps = 3\n')
+    words = arms.read(("a=b.toml", "c.toml", "model.norm=layer"))
+    assert words.recipes == ("a=b.toml", "c.toml")
+    with pytest.raises(SpecError, match="'a=b' and 'c' are the same spec"):
+        arms.variants(words)
+
+
+def test_folders_differ_also_where_case_does_not_count() -> None:
+    found = arms.variants(arms.read(("language-model", "data.files=A.txt,a.txt,[a.txt,b.txt],report.html")))
+    folders = [variant.folder for variant in found]
+    assert folders == ["A.txt", "a.txt-2", "a.txt-b.txt", "report.html-2"]
+
+
+def test_an_empty_value_is_written_with_quotes() -> None:
+    assert arms.values_of("training.start_from", '"",demo-lm') == ("", "demo-lm")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "no recipe is named"),
+        (("demo-lm",), "nothing to compare"),
+        (("demo-lm", "model.position=learned"), "model.position=learned has one value"),
+        (("demo-lm", "demo-lm"), "'demo-lm' is named twice"),
+        (("demo-lm", "model.norm=layer,layer"), "twice"),
+        (("demo-lm", "training.learning_rate=1e-3,0.001"), "twice"),
+        (("demo-lm", "model.norm=layer,,rms"), "empty value"),
+        (("demo-lm", "model.norm=layer,"), "empty value"),
+        (("demo-lm", "model.norm=layer,rms", "model.norm=none"), "more than once"),
+        (("demo-lm", "data.files=[a,b"), "bracket"),
+        (("demo-lm", "data.files=a],[b"), "bracket"),
+        (("demo-lm", "training.seed=1,2"), "--seeds"),
+        (("demo-lm", "training.seed=1", "model.norm=layer,rms"), "--seeds"),
+        (("demo-lm", "training.replicas=4", "model.norm=layer,rms"), "--seeds"),
+        (("demo-lm", "task=classify,match"), "task cannot vary"),
+        (("demo-lm", "model.layers=1..8", "model.width=32..320:lin:73"), "584 arms, and 200 is the most"),
+        (("demo-lm", "model.layers=1..900"), "asks for 900 values"),
+        (("demo-lm", "training.learning_rate=1e-4..1e-2"), "does not say how many"),
+        (("demo-lm", "training.learning_rate=0..1:log:3"), "begin above 0"),
+        (("demo-lm", "training.learning_rate=1..0.1:lin:3"), "does not rise"),
+        (("demo-lm", "training.learning_rate=1..2:log:1"), "asks for 1 values"),
+        (("demo-lm", "training.learning_rate=1..2:cubic:3"), "is not a range"),
+        (("demo-lm", "training.learning_rate=1..1e999:lin:3"), "does not rise"),
+        (("demo-lm", "model.layers=1..3:lin:9"), "fewer than 9 whole numbers"),
+        (("demo-lm", "model.position=learned,rotari"), "did you mean 'rotary'"),
+        (("demo-lm", "model.positron=learned,rotary"), "no field 'model.positron'"),
+        (("demo-lm", "position=learned,rotary"), "did you mean 'model.position'"),
+        (("demo-lm", "model.heads=2,3"), "does not divide"),
+        (("demo-lm", "model.layers=two,3"), "not a whole number"),
+        (("demo-ml", "model.norm=layer,rms"), "no recipe 'demo-ml'"),
+        (("nowhere.toml", "model.norm=layer,rms"), "no spec file"),
+    ],
+)
+def test_what_cannot_be_is_refused(words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(SpecError, match=re.escape(message)) as caught:
+        arms.variants(arms.read(words))
+    assert "\n" not in str(caught.value)
+
+
+def test_seeds() -> None:
+    assert arms.seeds_of("8") == arms.seeds_of(8) == tuple(range(8))
+    assert arms.seeds_of("3,5,9") == arms.seeds_of([3, 5, 9]) == (3, 5, 9)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "message"),
+    [
+        ("1", "at least two"),
+        (1, "at least two"),
+        ("0", "at least two"),
+        ("7,", "at least two"),
+        ([4], "at least two"),
+        ("3,3", "twice"),
+        ("many", "write a number of seeds"),
+        ("-2", "write a number of seeds"),
+        ("2.5", "write a number of seeds"),
+        ("", "write a number of seeds"),
+        ("²", "write a number of seeds"),
+        ("1,2147483648", "outside 0 to"),
+        ("5000", "more than 1000"),
+    ],
+)
+def test_seeds_that_cannot_be(seeds: object, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        arms.seeds_of(seeds)  # type: ignore[arg-type]
