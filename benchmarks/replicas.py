@@ -57,11 +57,11 @@ def rows(job: Job, counts: list[int], precisions: list[str]) -> Iterator[tuple[s
         alone = [("alone, launched", False), ("alone, recorded", True)] if cuda else [("alone", False)]
         again = [(f"{what}, again", capture) for what, capture in alone]
         for what, capture in alone:
-            yield measured(what, name, jobs_of(job, 1, precision=name, capture=capture))
+            yield measured(what, name, jobs_of(job, 1, precision=name, cuda_graph=capture))
         for count in counts:
             yield measured(f"{count} replicas", name, jobs_of(job, count, precision=name))
         for what, capture in again:
-            yield measured(what, name, jobs_of(job, 1, precision=name, capture=capture))
+            yield measured(what, name, jobs_of(job, 1, precision=name, cuda_graph=capture))
 
 
 def measured(what: str, name: str, jobs: list[Job], steps: int = 0) -> tuple[str, str, int, float, int]:

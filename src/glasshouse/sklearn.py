@@ -129,8 +129,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if "_opened" not in self.__dict__:
             if not Path(self.run_folder_).is_dir():
                 raise RunError(
+                    "unknown-run",
                     f"the run folder {self.run_folder_} of this classifier is gone, and its weights with it; fit it again, "
-                    "and give TextClassifier a folder of your own (folder=...) to keep"
+                    "and give TextClassifier a folder of your own (folder=...) to keep",
                 )
             self._opened = Run(self.run_folder_, self.device)
         return self._opened
@@ -146,7 +147,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         }
         changes = [f"{field}={value}" for field, value in given.items() if value is not None]
         if isinstance(self.overrides, str):
-            raise SpecError(f"overrides={self.overrides!r} is a text; give a list of them: [{self.overrides!r}]")
+            raise SpecError(
+                "wrong-type", f"overrides={self.overrides!r} is a text; give a list of them: [{self.overrides!r}]"
+            )
         # On a CPU nothing is chosen by measuring, so that the same data and seed give the same classifier; searches have
         # n_jobs for the other cores.
         fixed = {"precision": "fp32", "threads": 1} if self.device == "cpu" else {}
@@ -154,7 +157,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         data = {"files": [ROWS], "field": "text", "label": "label", "validation": 0.0, "test": 0.0}
         spec = workbench.spec_of(self.recipe, *self.overrides, *changes, data=data, training=training)
         if spec.task != "classify":
-            raise SpecError(f"recipe={self.recipe!r} is of task={spec.task!r}; TextClassifier needs one of task='classify'")
+            raise SpecError(
+                "wrong-task", f"recipe={self.recipe!r} is of task={spec.task!r}; TextClassifier needs one of task='classify'"
+            )
         return spec
 
     def _weights(self, names: Mapping[Any, str]) -> list[str]:
@@ -162,10 +167,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             return []
         if isinstance(self.class_weight, str):
             if self.class_weight != "balanced":
-                raise SpecError(f"class_weight={self.class_weight!r} is not None, 'balanced' or a dictionary of weights")
+                raise SpecError(
+                    "bad-option", f"class_weight={self.class_weight!r} is not None, 'balanced' or a dictionary of weights"
+                )
             return ["balanced"]
         if strange := [each for each in self.class_weight if each not in names]:
-            raise DataError(f"class_weight names {strange[0]!r}, which is no class of y; they are: {list(names)}")
+            raise DataError(
+                "unknown-label", f"class_weight names {strange[0]!r}, which is no class of y; they are: {list(names)}"
+            )
         return [f"{names[each]}={float(weight)!r}" for each, weight in self.class_weight.items()]
 
     def _forget(self) -> None:
@@ -233,11 +242,13 @@ class TextFeatures(TransformerMixin, BaseEstimator):
 def _texts(X: Any) -> list[str]:
     """The texts, without space around them, as they are when they are read from a file."""
     if isinstance(X, str):
-        raise DataError("X is one text; give a list of them")
+        raise DataError("one-text", "X is one text; give a list of them")
     found = X.tolist() if hasattr(X, "tolist") else list(X)
     for place, text in enumerate(found):
         if not isinstance(text, str):
-            raise DataError(f"X[{place}] is of type {type(text).__name__}, and a text is needed; give a sequence of str")
+            raise DataError(
+                "wrong-type", f"X[{place}] is of type {type(text).__name__}, and a text is needed; give a sequence of str"
+            )
     return [text.strip() for text in found]
 
 

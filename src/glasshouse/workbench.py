@@ -64,7 +64,9 @@ def train(
     devices.pick(device)
     spec = spec_of(recipe, *overrides, **sections)
     if spec.training.replicas > 1:
-        raise SpecError(f"training.replicas={spec.training.replicas} gives several runs: call train_replicas for them")
+        raise SpecError(
+            "several-runs", f"training.replicas={spec.training.replicas} gives several runs: call train_replicas for them"
+        )
     run = run_folder.create(spec, name, resolve_spec.name_of(recipe))
     try:
         return _train(run, device)
@@ -206,7 +208,7 @@ def classify(run: str | PathLike[str], texts: Sequence[str], device: str = "auto
 
 
 def translate(run: str | PathLike[str], texts: Sequence[str], device: str = "auto", **how: Any) -> list[list[Translation]]:
-    """The best translations of each text: beams, length_penalty, n_best, each_word."""
+    """The best translations of each text: beams, length_penalty, n_best, word_by_word."""
     with progress_bar.bar("translating") as bar:
         return Run(run, device).translate(texts, progress=bar, **how)
 
@@ -322,12 +324,14 @@ def import_model(source: str | PathLike[str], name: str, tokenizer: str | PathLi
 def export(run: str | PathLike[str], to: str, output: str | PathLike[str]) -> Path:
     """Write a run for others: `to` is "huggingface" (a directory) or "gguf" (a file)."""
     if to not in formats.EXPORTS:
-        raise GlasshouseError(f"to={to!r} is not one of: {', '.join(formats.EXPORTS)}")
+        raise GlasshouseError("unknown-word", f"to={to!r} is not one of: {', '.join(formats.EXPORTS)}")
     opened, path = Run(run, device="cpu"), Path(output)
     if os.path.lexists(path):
-        raise GlasshouseError(f"{path} exists already; give a path that does not, or delete it")
+        raise GlasshouseError("output-exists", f"{path} exists already; give a path that does not, or delete it")
     if not path.absolute().parent.is_dir():
-        raise GlasshouseError(f"there is no folder {path.absolute().parent} to write {path.name} into; make it first")
+        raise GlasshouseError(
+            "missing-folder", f"there is no folder {path.absolute().parent} to write {path.name} into; make it first"
+        )
     with progress_bar.bar(f"exporting to {to}"):
         formats.EXPORTS[to](opened, path)
     return path
@@ -380,7 +384,7 @@ def replay(run: str | PathLike[str], device: str = "cpu") -> Replay:
     """Repeat the step at which a run's loss or gradient stopped being finite."""
     opened = Run(run, device)
     if not (opened.folder.failure / "failure.json").exists():
-        raise RunError(f"{opened.name} has no failed step to replay: none of its losses was NaN or infinite")
+        raise RunError("no-failure", f"{opened.name} has no failed step to replay: none of its losses was NaN or infinite")
     step, batch, weights = nonfinite.load(opened.folder.failure)
     engine = Job.of(opened.spec, opened.device, opened.tokenizer).engine()
     load_weights(engine.model, weights, str(opened.folder.failure))
@@ -425,7 +429,7 @@ def _study_at(name: str | PathLike[str]) -> StudyFolder | None:
     """The study of a name, if it has one; a name that is a run's too must be told apart."""
     study = studies.at(name)
     if study and (run := run_folder.root() / name) != study.path and (run / "spec.toml").is_file():
-        raise RunError(f"{str(name)!r} is both a run and a study; say which: {run} or {study.path}")
+        raise RunError("run-and-study", f"{str(name)!r} is both a run and a study; say which: {run} or {study.path}")
     return study
 
 
@@ -436,7 +440,8 @@ def _train_together(runs: Sequence[run_folder.RunFolder], device: str) -> list[R
     trained = [Run(run, device) for run in runs if run.status() == "done"]
     if not trained:
         raise RunError(
-            failed[0] if failed else f"{runs[0].name} and its companions have all failed; lower the learning rate"
+            "training-failed",
+            failed[0] if failed else f"{runs[0].name} and its companions have all failed; lower the learning rate",
         )
     progress_bar.say(f"{len(trained)} of {len(runs)} runs: done in {time.perf_counter() - began:.0f} s")
     return trained

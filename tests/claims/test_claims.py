@@ -185,7 +185,7 @@ def test_seeds_that_came_late_are_told(made):
 
 def test_a_stopped_trial_says_how_to_go_on(made, monkeypatch):
     def stop(self, bench):
-        raise Interrupted(15, "stopped with 1 of 6 runs done, all saved; continue with: glasshouse resume studies/x")
+        raise Interrupted(15, "stopped with 1 of 6 runs done, all saved", "glasshouse resume studies/x")
 
     monkeypatch.setattr(Made, "try_it", stop)
     with pytest.raises(Interrupted, match="all saved; continue with: glasshouse claim made-up --seeds 4 --quick") as stopped:

@@ -168,7 +168,7 @@ def test_a_refutation_of_one_half_needs_half_the_level():
 @pytest.mark.parametrize("count", feed_forward_ratio.ARMS)
 def test_narrow_inner_layers_have_the_parameters_of_the_wide_one(count, tmp_path):
     wide, own = (spec_files.load(feed_forward_ratio.written(tmp_path, each)).model for each in (1, count))
-    assert (own.width, own.feed_forward_layers) == (feed_forward_ratio.WIDTH, count)
+    assert (own.width, own.own["feed_forward_layers"]) == (feed_forward_ratio.WIDTH, count)
     numbers = [parameter_counts.parameters(models.build(spec, 90, 64)) for spec in (wide, own)]
     assert numbers[1] == pytest.approx(numbers[0], rel=0.002)
 

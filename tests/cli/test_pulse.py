@@ -84,7 +84,7 @@ def test_no_arguments_show_the_help() -> None:
     assert "Usage: " in outcome.out + outcome.err
 
 
-@pytest.mark.parametrize("words", [["--help"], ["train", "--help"], ["recipes"], ["recipes", "demo-lm"], ["runs"]])
+@pytest.mark.parametrize("words", [["--help"], ["train", "--help"], ["recipes"], ["runs"]])
 def test_torch_is_not_imported_before_it_is_needed(words: list[str], run: Path) -> None:
     script = f"""
 import sys
@@ -511,5 +511,5 @@ def test_a_classifier_from_rows_to_answers(tmp_path: Path) -> None:
 
 
 def test_batch_norm_in_parts_is_refused(text: Path) -> None:
-    changes = ("model.norm=batch", "training.accumulate=2", "training.steps=2")
-    refused(train(f"data.files={text}", *changes), "training.accumulate=2", "those of the batch")
+    changes = ("model.norm=batch", "training.gradient_accumulation=2", "training.steps=2")
+    refused(train(f"data.files={text}", *changes), "training.gradient_accumulation=2", "those of the batch")

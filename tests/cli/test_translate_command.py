@@ -53,10 +53,10 @@ def test_translations_that_cannot_be(translator: str, tmp_path: Path, run: Path)
     ("overrides", "words"),
     [
         (["training.start_from=nowhere"], ["there is no run 'nowhere'"]),
-        (["training.freeze=all"], ["training.freeze='all'", "none, encoder, gradual"]),
-        (["training.freeze=encoder"], ["leaves nothing to train"]),
+        (["training.freeze=all"], ["training.freeze='all'", "none, backbone, gradual"]),
+        (["training.freeze=backbone"], ["leaves nothing to train"]),
         (["training.lora_rank=2", "training.lora_targets=[key]"], ["'key'", "projection"]),
-        (["training.class_weights=[balanced]"], ["class_weights", "classify"]),
+        (["training.class_weights=[balanced]"], ["class_weights", "not-of-this-task"]),
         (["training.loss_on=all"], ["training.loss_on='all'", "decoder"]),
     ],
 )

@@ -169,7 +169,7 @@ def test_a_map_is_of_what_fits_and_of_one_word_where_words_stand_alone(trained):
     assert nothing is not None
     assert nothing.attention is None
     assert "too long" in nothing.notes[-1]
-    report = run_report.gather(model(name="words", evaluation={"each_word": True, "prompts": ["ab abcd abc"]}))
+    report = run_report.gather(model(name="words", evaluation={"word_by_word": True, "prompts": ["ab abcd abc"]}))
     assert report.attention is not None
     assert report.attention.sources == (*"abcd", END)
     assert "test BLEU" not in dict(report.headline)

@@ -18,12 +18,12 @@ from glasshouse.generation.rollout import Rollout
 from glasshouse.generation.sampling import Sampling
 from glasshouse.interop import huggingface, imported_model
 from glasshouse.interop.architectures import registry
-from glasshouse.interop.architectures.config_fields import values_of
+from glasshouse.interop.architectures.config_fields import field_of, values_of, with_values
 from glasshouse.interop.imported_model import Imported
 from glasshouse.parts.masks import Causal, Everything
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError, MissingExtra
-from glasshouse.specs.spec import HeadSpec, ImageSpec, ModelSpec
+from glasshouse.specs.spec import HeadSpec, ModelSpec
 from glasshouse.tokenizers.byte_pair import BytePair
 
 transformers = pytest.importorskip("transformers")
@@ -363,10 +363,15 @@ def test_llama_has_groups_where_heads_share_keys(tmp_path):
 
 
 @pytest.mark.parametrize("architecture", registry.ARCHITECTURES, ids=lambda each: each.name)
-def test_every_field_of_the_spec_has_a_place_in_every_table(architecture):
+def test_a_table_names_only_fields_that_such_a_model_has_and_that_differ_from_the_defaults(architecture):
+    model = with_values(ModelSpec(), {name: allowed[0] for name, allowed in architecture.fixed.items()})
+    known = values_of(model, 2, 2)
     ours = [each.ours for each in architecture.settings]
-    placed = [*ours, *architecture.fixed, *architecture.unused]
-    assert sorted(placed) == sorted(values_of(ModelSpec(), 2, 2))
+    named = [*ours, *architecture.fixed, *architecture.unused]
+    assert len(set(named)) == len(named)
+    assert set(named) <= set(known)
+    same = [name for name, allowed in architecture.fixed.items() if allowed == (field_of(name).default,)]
+    assert not [name for name in same if name != "kind"], "a default need not be named"
 
 
 @pytest.mark.parametrize("name", registry.BY_NAME)
@@ -411,7 +416,7 @@ LLAMA_SCALING = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "
         ("BartForConditionalGeneration", {"normalize_before": True}, "normalize_before=True"),
         ("CLIPModel", {"text_config": {"hidden_act": "gelu"}}, "text_config.hidden_act='gelu' and vision_config.hidden_act"),
         ("CLIPModel", {"vision_config": {"image_size": [8, 8]}}, "vision_config.image_size=.* is not a whole number"),
-        ("CLIPModel", {"vision_config": {"image_size": 50}}, "model.image.patch=32 does not divide model.image.size=50"),
+        ("CLIPModel", {"vision_config": {"image_size": 50}}, "model.patch_size=32 does not divide model.image_size=50"),
     ],
 )
 def test_what_would_change_the_mathematics_is_refused(name, change, said, tmp_path, monkeypatch):
@@ -475,7 +480,7 @@ def test_an_inner_model_saved_alone_is_the_whole_with_a_tied_output(tmp_path):
     bart = drawn("BartForConditionalGeneration", seed_of("BartForConditionalGeneration", tied=True))
     bart.model.save_pretrained(tmp_path / "bart")
     found = huggingface.read(tmp_path / "bart")
-    assert not found.model.head.bias
+    assert not found.model.head.own["bias"]
     bart.final_logits_bias.zero_()
     compare(ours_of(found), bart, "BartForConditionalGeneration", 0)
 
@@ -630,6 +635,7 @@ def test_a_damaged_tokenizer(tmp_path):
 
 # --- Runs of our own ---
 
+TWO_LAYERS = {"feed_forward_layers": 2}
 GPT2_SHAPED = ModelSpec(width=12, layers=2, heads=3, position="learned")
 ENCODER_SHAPED = ModelSpec(
     kind="encoder",
@@ -650,17 +656,21 @@ OURS: dict[str, tuple[str, ModelSpec]] = {
         ModelSpec(width=12, layers=1, heads=2, norm="rms", activation="swiglu", attention="grouped-query", head_width=4),
     ),
     "bert": ("BertForMaskedLM", ENCODER_SHAPED),
-    "bert with its biases": ("BertForMaskedLM", replace(ENCODER_SHAPED, bias=True, segments=2, head=HeadSpec(bias=True))),
+    "bert with its biases": (
+        "BertForMaskedLM",
+        replace(ENCODER_SHAPED, bias=True, own={"segments": 2}, head=HeadSpec(own={"bias": True})),
+    ),
     "bert without a head": ("BertModel", replace(ENCODER_SHAPED, activation="relu", head=HeadSpec("pooled"))),
     "bart": (
         "BartForConditionalGeneration",
-        replace(ENCODER_SHAPED, kind="encoder-decoder", encoder_layers=1, activation="relu", tied=False),
+        replace(ENCODER_SHAPED, kind="encoder-decoder", own={"encoder_layers": 1}, activation="relu", tied=False),
     ),
     "clip": (
         "CLIPModel",
         ModelSpec(
-            kind="dual-encoder", width=12, heads=2, layers=1, position="learned", causal=True, activation="gelu-sigmoid",
-            head=HeadSpec(pooling="last"), image=ImageSpec(size=8, patch=4, width=18, heads=3, norm=True),
+            kind="dual-encoder", width=12, heads=2, layers=1, position="learned", activation="gelu-sigmoid",
+            own={"causal": True, "image_size": 8, "patch_size": 4, "image_width": 18, "image_heads": 3, "image_norm": True},
+            head=HeadSpec(own={"pooling": "last"}),
         ),
     ),
 }  # fmt: skip
@@ -703,17 +713,17 @@ def test_runs_of_our_own_are_written_as_what_they_are(case, tmp_path):
         (replace(GPT2_SHAPED, norm="rms", position="rotary"), "LlamaForCausalLM.*model.activation='gelu'.*'swiglu'"),
         (replace(GPT2_SHAPED, attention="grouped-query"), "model.attention='grouped-query' where it needs 'dot-product'"),
         (replace(GPT2_SHAPED, head_width=6), "model.head_width=6 where it needs 0"),
-        (replace(GPT2_SHAPED, feed_forward_layers=2), "GPT2LMHeadModel.*model.feed_forward_layers=2 where it needs 1"),
-        (replace(OURS["bart"][1], feed_forward_layers=2), "BartForCond.*model.feed_forward_layers=2 where it needs 1"),
-        (replace(OURS["clip"][1], feed_forward_layers=2), "CLIPModel.*model.feed_forward_layers=2 where it needs 1"),
-        (replace(ENCODER_SHAPED, feed_forward_layers=2), "BertForMaskedLM.*model.feed_forward_layers=2 where it needs 1"),
-        (replace(GPT2_SHAPED, head=HeadSpec(bias=True)), "model.head.bias=True where it needs False"),
-        (replace(GPT2_SHAPED, head=HeadSpec("classifier", classes=3)), "model.head.kind='classifier'"),
+        (with_values(GPT2_SHAPED, TWO_LAYERS), "GPT2LMHeadModel.*model.feed_forward_layers=2 where it needs 1"),
+        (with_values(OURS["bart"][1], TWO_LAYERS), "BartForCond.*model.feed_forward_layers=2 where it needs 1"),
+        (with_values(OURS["clip"][1], TWO_LAYERS), "CLIPModel.*model.feed_forward_layers=2 where it needs 1"),
+        (with_values(ENCODER_SHAPED, TWO_LAYERS), "BertForMaskedLM.*model.feed_forward_layers=2 where it needs 1"),
+        (replace(GPT2_SHAPED, head=HeadSpec(own={"bias": True})), "model.head.bias=True where it needs False"),
+        (replace(GPT2_SHAPED, head=HeadSpec("classifier", {"classes": 3})), "model.head.kind='classifier'"),
         (replace(OURS["llama"][1], width=18, heads=4, head_width=4), "model.heads=4 where it needs a divisor of"),
         (replace(ENCODER_SHAPED, connection="pre-norm"), "BertForMaskedLM.*model.connection='pre-norm'"),
         (replace(ENCODER_SHAPED, activation="relu"), "BertForMaskedLM.*model.activation='relu' where it needs 'gelu-exact'"),
         (replace(OURS["bart"][1], epsilon=1e-6), "BartForConditionalGeneration.*model.epsilon=1e-06 where it needs 1e-05"),
-        (replace(OURS["clip"][1], causal=False), "CLIPModel.*model.causal=False where it needs True"),
+        (with_values(OURS["clip"][1], {"causal": False}), "CLIPModel.*model.causal=False where it needs True"),
         (ModelSpec(kind="recurrent", width=8, layers=1), "model.kind='recurrent' where it needs"),
     ],
 )  # fmt: skip

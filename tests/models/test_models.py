@@ -13,13 +13,14 @@ from glasshouse.models.heads.pooling import pool
 from glasshouse.parts.capabilities import Unsupported
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import GlasshouseError, SpecError
-from glasshouse.specs.spec import HeadSpec, ImageSpec, ModelSpec
+from glasshouse.specs.spec_files import model_spec
+from tests.refusals import refused
 
 SMALL = {"width": 16, "layers": 2, "heads": 2}
 
 
 def build(**settings):
-    return models.build(ModelSpec(**{**SMALL, **settings}), vocabulary=29, context=12).eval()
+    return models.build(model_spec(**{**SMALL, **settings}), vocabulary=29, context=12).eval()
 
 
 def tokens(*shape):
@@ -28,7 +29,7 @@ def tokens(*shape):
 
 def test_an_encoder_with_a_causal_mask_is_a_decoder():
     decoder = build(kind="decoder")
-    encoder = build(kind="encoder", causal=True, head=HeadSpec(kind="next-token"))
+    encoder = build(kind="encoder", causal=True, head={"kind": "next-token"})
     encoder.load_state_dict(decoder.state_dict())
     assert torch.equal(encoder(tokens(2, 9)), decoder(tokens(2, 9)))
 
@@ -37,7 +38,7 @@ def test_an_encoder_with_a_causal_mask_is_a_decoder():
 @pytest.mark.parametrize("pooling", ["mean", "first", "last", "max"])
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "recurrent"])
 def test_a_classifier_gives_one_answer_for_a_sequence(kind, pooling, norm):
-    head = HeadSpec(kind="classifier", classes=3, pooling=pooling, hidden=7, norm=norm)
+    head = {"kind": "classifier", "classes": 3, "pooling": pooling, "hidden": 7, "norm": norm}
     model = build(kind=kind, head=head)
     x, lengths = tokens(4, 9), torch.tensor([9, 5, 1, 3])
     together = model(x, lengths)
@@ -79,7 +80,7 @@ def test_an_encoder_decoder_continues_from_its_cache(attention):
 
 @pytest.mark.parametrize("cell", catalogue.names("cell"))
 def test_a_bidirectional_model_sees_both_sides(cell):
-    model = build(kind="recurrent", cell=cell, bidirectional=True, head=HeadSpec(kind="masked-token"))
+    model = build(kind="recurrent", cell=cell, bidirectional=True, head={"kind": "masked-token"})
     x = tokens(1, 9)
     before = model(x)
     changed = x.clone()
@@ -97,8 +98,9 @@ def test_segments_are_added_and_default_to_the_first():
 
 
 def test_a_dual_encoder_may_have_sides_of_different_sizes():
-    image = ImageSpec(size=12, patch=4, channels=1, width=8, layers=1, heads=1, norm=True)
-    model = build(kind="dual-encoder", image=image, position="learned", head=HeadSpec(pooling="mean", width=6))
+    sizes = {"image_size": 12, "patch_size": 4, "image_channels": 1, "image_width": 8}
+    more = {"image_layers": 1, "image_heads": 1, "image_norm": True, "head": {"pooling": "mean", "width": 6}}
+    model = build(kind="dual-encoder", position="learned", **sizes, **more)
     assert model(tokens(3, 7), torch.randn(5, 1, 12, 12)).shape == (3, 5)
     assert len(model.image.blocks) == 1
     assert model.image.embedding.count == 9
@@ -106,7 +108,7 @@ def test_a_dual_encoder_may_have_sides_of_different_sizes():
 
 def test_a_dual_encoder_can_learn_which_picture_belongs_to_which_text():
     torch.manual_seed(0)
-    model = build(kind="dual-encoder", image=ImageSpec(size=8, patch=4, channels=1), position="learned").train()
+    model = build(kind="dual-encoder", image_size=8, patch_size=4, image_channels=1, position="learned").train()
     texts, pictures = tokens(6, 5), torch.randn(6, 1, 8, 8)
     optimiser = torch.optim.Adam(model.parameters(), 1e-2)
     for _ in range(60):
@@ -118,35 +120,39 @@ def test_a_dual_encoder_can_learn_which_picture_belongs_to_which_text():
 
 
 @pytest.mark.parametrize(
-    ("settings", "reason"),
+    ("code", "value", "settings"),
     [
-        ({"kind": "recurrent", "bidirectional": True}, "cannot predict the next token"),
-        ({"kind": "encoder", "head": HeadSpec(kind="next-token")}, "does not go with model.kind='encoder'"),
-        ({"kind": "encoder", "head": HeadSpec(kind="classifier")}, "model.head.classes=0"),
-        ({"kind": "encoder", "head": HeadSpec(kind="classifier", classes=2, norm="batch")}, "model.head.hidden is 0"),
-        ({"kind": "dual-encoder", "head": HeadSpec(kind="classifier", classes=2)}, "use 'contrastive'"),
-        ({"kind": "dual-encoder", "image": ImageSpec(size=10, patch=4)}, "does not divide model.image.size=10"),
-        ({"kind": "decoder", "attention": "linformer"}, "later tokens"),
-        ({"kind": "decoder", "attention": "none"}, "model.kind='recurrent'"),
-        ({"kind": "encoder", "attention": "performer", "position": "alibi"}, "no scores"),
-        ({"kind": "encoder-decoder", "attention": "local-window"}, "a window is a distance"),
-        ({"kind": "decoder", "position": "one-hot", "width": 8}, "data.context=12 is more than model.width=8"),
-        ({"kind": "decoder", "attention": "grouped-query", "key_value_heads": 3}, "does not divide model.heads=2"),
-        ({"kind": "decoder", "key_value_heads": 1}, "goes with model.attention='grouped-query'"),
-        ({"kind": "decoder", "window": 8}, "model.window=8 would do nothing"),
-        ({"kind": "decoder", "rank": 8}, "model.rank=8 would do nothing"),
-        ({"kind": "decoder", "cell": "gru"}, "model.cell='gru' would do nothing"),
-        ({"kind": "decoder", "causal": True}, "model.causal=True would do nothing"),
-        ({"kind": "decoder", "encoder_layers": 3}, "model.encoder_layers=3 would do nothing"),
-        ({"kind": "decoder", "segments": 2}, "model.segments=2 would do nothing"),
-        ({"kind": "decoder", "head": HeadSpec(classes=3)}, "model.head.classes=3 would do nothing"),
-        ({"kind": "encoder", "image": ImageSpec(size=64)}, "model.image.size=64 would do nothing"),
-        ({"kind": "encoder", "position": "alibi", "rotary_base": 5e5}, "model.rotary_base=500000.0 would do nothing"),
+        ("bidirectional-next-token", "model.bidirectional", {"kind": "recurrent", "bidirectional": True}),
+        ("head-does-not-fit", "model.kind='encoder'", {"kind": "encoder", "head": {"kind": "next-token"}}),
+        ("too-few-classes", "model.head.classes=0", {"kind": "encoder", "head": {"kind": "classifier"}}),
+        (
+            "norm-without-hidden",
+            "model.head.norm='batch'",
+            {"kind": "encoder", "head": {"kind": "classifier", "classes": 2, "norm": "batch"}},
+        ),
+        ("head-does-not-fit", "contrastive", {"kind": "dual-encoder", "head": {"kind": "classifier", "classes": 2}}),
+        ("patch-divides-image", "model.image_size=10", {"kind": "dual-encoder", "image_size": 10, "patch_size": 4}),
+        ("lacks-capability", "'linformer'", {"kind": "decoder", "attention": "linformer"}),
+        ("lacks-capability", "model.kind='recurrent'", {"kind": "decoder", "attention": "none"}),
+        ("lacks-capability", "'alibi'", {"kind": "encoder", "attention": "performer", "position": "alibi"}),
+        ("lacks-capability", "'local-window'", {"kind": "encoder-decoder", "attention": "local-window"}),
+        ("context-exceeds-width", "data.context=12", {"kind": "decoder", "position": "one-hot", "width": 8}),
+        ("groups-divide-heads", "model.heads=2", {"kind": "decoder", "attention": "grouped-query", "key_value_heads": 3}),
+        ("undeclared-setting", "model.attention=grouped-query", {"kind": "decoder", "key_value_heads": 1}),
+        ("undeclared-setting", "model.window=8", {"kind": "decoder", "window": 8}),
+        ("undeclared-setting", "model.attention=linformer or model.attention=performer", {"kind": "decoder", "rank": 8}),
+        ("undeclared-setting", "model.cell='gru'", {"kind": "decoder", "cell": "gru"}),
+        ("undeclared-setting", "model.causal=True", {"kind": "decoder", "causal": True}),
+        ("undeclared-setting", "model.encoder_layers=3", {"kind": "decoder", "encoder_layers": 3}),
+        ("undeclared-setting", "model.segments=2", {"kind": "decoder", "segments": 2}),
+        ("undeclared-setting", "model.head.classes=3", {"kind": "decoder", "head": {"classes": 3}}),
+        ("undeclared-setting", "model.image_size=64", {"kind": "encoder", "image_size": 64}),
+        ("undeclared-setting", "model.rotary_base=500000.0", {"kind": "encoder", "position": "alibi", "rotary_base": 5e5}),
     ],
 )
-def test_what_does_not_fit_is_refused_with_the_reason(settings, reason):
-    with pytest.raises(SpecError, match=reason):
-        models.check(ModelSpec(**{**SMALL, **settings}), context=12)
+def test_what_does_not_fit_is_refused_with_the_reason(code, value, settings):
+    with refused(code, value):
+        models.check(model_spec(**{**SMALL, **settings}), context=12)
 
 
 def test_too_long_a_sequence_names_the_part_and_the_remedy():
@@ -183,15 +189,15 @@ def test_parts_build_an_encoder_decoder_by_hand():
 class Unturned(parts.MultiHeadAttention):
     """A part of one's own that a rotation does not go with; none in the catalogue is like it."""
 
-    refuses: ClassVar[Unsupported] = {"rotation": "its queries are not vectors that could be turned"}
+    unsupported: ClassVar[Unsupported] = {"rotation": "its queries are not vectors that could be turned"}
 
 
 def test_an_attention_that_cannot_turn_its_queries_is_no_part_of_a_model_with_rotary_positions(monkeypatch):
     find = catalogue.find
     monkeypatch.setattr(catalogue, "find", lambda *words: Unturned if words[0] == "attention" else find(*words))
-    models.check(ModelSpec(**{**SMALL, "kind": "decoder", "position": "alibi"}), context=12)
+    models.check(model_spec(**{**SMALL, "kind": "decoder", "position": "alibi"}), context=12)
     with pytest.raises(SpecError, match="with model.position='rotary': its queries are not vectors"):
-        models.check(ModelSpec(**{**SMALL, "kind": "decoder", "position": "rotary"}), context=12)
+        models.check(model_spec(**{**SMALL, "kind": "decoder", "position": "rotary"}), context=12)
 
 
 def test_parts_in_the_wrong_place_are_refused():

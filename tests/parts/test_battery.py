@@ -24,8 +24,9 @@ from glasshouse.parts.positions.base import NoPosition
 from glasshouse.parts.recurrence import Cell
 from glasshouse.records import checkpoint
 from glasshouse.specs import catalogue
+from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import GlasshouseError, SpecError
-from glasshouse.specs.spec import ImageSpec, ModelSpec
+from glasshouse.specs.spec_files import model_spec
 from glasshouse.training.engine import load_weights
 
 DEVICE = os.environ.get("GLASSHOUSE_DEVICE", "cpu")
@@ -69,7 +70,7 @@ def refusals(choice):
         asked.append("cross")
     if position.acts in ("bias", "rotation"):
         asked.append(position.acts)
-    return [attention.refuses[law] for law in asked if law in attention.refuses]
+    return [attention.unsupported[law] for law in asked if law in attention.unsupported]
 
 
 def pairs():
@@ -127,8 +128,9 @@ def choice(request):
 
 
 def make(choice, seed=0, **more):
-    sizes = {"width": 16, "layers": 2, "heads": 2, "feed_forward": 24, "image": ImageSpec(size=24, patch=8)}
-    spec = ModelSpec(**{**sizes, **choice, **more})
+    sizes = {"width": 16, "layers": 2, "heads": 2, "feed_forward": 24}
+    picture = {"image_size": 24} if choice["kind"] == "dual-encoder" else {}
+    spec = model_spec(**{**sizes, **picture, **choice, **more})
     model = models.build(spec, VOCABULARY, CONTEXT, seed)
     with torch.no_grad():  # gains and biases off their starting values, where mistakes hide
         generator = torch.Generator().manual_seed(1)
@@ -165,7 +167,7 @@ def near(one, two, share=NEAR, what="", least=1e-3):
 
 def refuses(choice, law):
     parts = [catalogue.find(family, choice[family]) for family in ("attention", "position", "norm")]
-    return any(law in getattr(part, "refuses", {}) for part in parts)
+    return any(law in getattr(part, "unsupported", {}) for part in parts)
 
 
 def plainly(model):
@@ -307,7 +309,7 @@ def test_fast_paths_equal_plain_ones(choice):
 def test_rows_of_weights_sum_to_one_and_looking_changes_nothing(choice):
     model = make(choice)
     inputs = example(model)
-    if "rows" in catalogue.find("attention", choice["attention"]).refuses:
+    if "rows" in catalogue.find("attention", choice["attention"]).unsupported:
         with pytest.raises(GlasshouseError, match="weights"), capture(model, "**.weights"):
             pass
         return
@@ -416,8 +418,8 @@ def test_beyond_the_training_length(choice):
 @pytest.mark.parametrize("kind", catalogue.names("model"))
 def test_what_is_refused_is_refused_with_the_reason_and_the_rest_is_built(kind, name, position):
     choice = {"kind": kind, "attention": name, "position": position}
-    picture = {"image": ImageSpec(size=24, patch=8)} if kind == "dual-encoder" else {}
-    spec = ModelSpec(width=16, heads=2, layers=1, **picture, **choice)
+    picture = {"image_size": 24} if kind == "dual-encoder" else {}
+    spec = model_spec(width=16, heads=2, layers=1, **picture, **choice)
     reasons = refusals(choice)
     if not reasons:
         models.check(spec, CONTEXT)
@@ -430,7 +432,7 @@ def test_what_is_refused_is_refused_with_the_reason_and_the_rest_is_built(kind, 
 @pytest.mark.parametrize("family", ["attention", "position", "norm"])
 def test_refusals_are_of_known_laws(family):
     for name in catalogue.names(family):
-        assert set(getattr(catalogue.find(family, name), "refuses", {})) <= set(CAPABILITIES), name
+        assert set(getattr(catalogue.find(family, name), "unsupported", {})) <= set(CAPABILITIES), name
 
 
 @pytest.mark.parametrize("name", [name for name in catalogue.names("attention") if name != "none"])
@@ -439,13 +441,14 @@ def test_a_query_that_may_see_nothing_gets_zeros(name, plain):
     from glasshouse.parts.sizes import Sizes
 
     torch.manual_seed(0)
-    attention = catalogue.find("attention", name).build(Sizes(16, 2, CONTEXT, 24, bias=True), position=NoPosition())
-    attention = attention.to(DEVICE)
+    kind = catalogue.find("attention", name)
+    sizes = Sizes(16, 2, CONTEXT, 24, bias=True)
+    attention = kind.build(sizes, settings_of(kind, {}), position=NoPosition()).to(DEVICE)
     attention.plain = plain
     x = torch.randn(3, CONTEXT, 16, device=DEVICE, requires_grad=True)
     positions = torch.arange(CONTEXT, device=DEVICE)
     masks = [Padding(torch.tensor([0, 5, CONTEXT], device=DEVICE))]
-    if "causal" not in attention.refuses:
+    if "causal" not in attention.unsupported:
         masks.append(masks[0] & Causal())
     for mask in masks:
         with capture(attention, "mixed") as seen, torch.autocast(DEVICE, torch.bfloat16, enabled=PRECISION == "bf16"):
@@ -460,7 +463,7 @@ def test_a_query_that_may_see_nothing_gets_zeros(name, plain):
 @pytest.mark.parametrize("position", ["rotary", "sinusoidal"])
 def test_odd_sizes_are_refused(position):
     with pytest.raises(GlasshouseError, match="even"):
-        models.build(ModelSpec(width=9, heads=1, layers=1, position=position), VOCABULARY, CONTEXT)
+        models.build(model_spec(width=9, heads=1, layers=1, position=position), VOCABULARY, CONTEXT)
 
 
 COMPILED = [

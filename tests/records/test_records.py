@@ -7,6 +7,7 @@ import torch
 
 from glasshouse.records import atomic_files, checkpoint, metric_log, run_folder
 from glasshouse.records.checkpoint import Checkpoint
+from glasshouse.specs import declared
 from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import DataSpec, Spec, TrainingSpec
 
@@ -38,7 +39,7 @@ def test_names_count_up_and_given_names_must_be_free():
     run_folder.create(SPEC, "mine", "demo")
     with pytest.raises(RunError, match="already"):
         run_folder.create(SPEC, "mine", "demo")
-    assert run_folder.find("mine").spec() == SPEC
+    assert run_folder.find("mine").spec() == declared.completed(SPEC)
 
 
 @pytest.mark.parametrize("name", ["../x", "", "a/b", ".hidden", "x" * 200, "a b"])

@@ -18,7 +18,7 @@ from glasshouse.tasks.match import Match, normal, ranked, symmetric_loss
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (30, 60, 220), "black": (10, 10, 10)}
 TINY = {
-    "model": {"width": 16, "layers": 1, "heads": 2, "image": {"size": 16, "patch": 8, "width": 16, "layers": 1}},
+    "model": {"width": 16, "layers": 1, "heads": 2, "image_size": 16, "image_width": 16, "image_layers": 1},
     "training": {"steps": 120, "batch": 16, "threads": 1, "precision": "fp32", "learning_rate": 1e-2},
     "evaluation": {"every": 30},
 }
@@ -105,10 +105,10 @@ def test_a_dual_encoder_learns_from_own_pictures_and_is_measured_on_others(file)
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"training": {"accumulate": 2}}, "training.accumulate=2 does not go with task='match'"),
-        ({"model": {"image": {"size": 24, "patch": 8}}}, "16 pixels along each side, and model.image.size=24"),
-        ({"model": {"image": {"size": 16, "patch": 8, "channels": 1}}}, "model.image.channels=1"),
-        ({"model": {"image": {"size": 16, "patch": 5}}}, "model.image.patch=5 does not divide"),
+        ({"training": {"gradient_accumulation": 2}}, "training.gradient_accumulation=2 does not go with task='match'"),
+        ({"model": {"image_size": 24}}, "16 pixels along each side, and model.image_size=24"),
+        ({"model": {"image_size": 16, "image_channels": 1}}, "model.image_channels=1"),
+        ({"model": {"image_size": 16, "patch_size": 5}}, "model.patch_size=5 does not divide"),
     ],
 )
 def test_what_cannot_be_is_refused(file, changes, words):

@@ -7,10 +7,10 @@ from sklearn.naive_bayes import MultinomialNB
 
 from glasshouse import models, workbench
 from glasshouse.runs.run import Run
-from glasshouse.specs.errors import SpecError
-from glasshouse.specs.spec import HeadSpec, ModelSpec
+from glasshouse.specs.spec_files import model_spec
 from glasshouse.training.job import Job
 from glasshouse.training.replicas import Replicas
+from tests.refusals import refused
 
 CPU = torch.device("cpu")
 TEXTS = {"sea": ["the ship sails the sea", "waves and salt", "the sea"], "land": ["the hill", "grass and stone and grass"]}
@@ -86,7 +86,7 @@ def test_a_run_keeps_what_was_counted(rows):
         "training.steps=3",
         *TINY,
         "model.head.naive_bayes=5",
-        "training.average=0.9",
+        "training.ema=0.9",
         name="counted",
     )
     [sea, land] = Run(run.folder, "cpu").classify(["ship and waves", "stone"])
@@ -100,13 +100,16 @@ def test_replicas_count_too(rows):
     assert torch.equal(together.buffers["head.evidence_VC"][1], job.model().head.evidence_VC)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        ModelSpec(kind="decoder", head=HeadSpec("classifier", 2, naive_bayes=1.0)),
-        ModelSpec(kind="encoder", head=HeadSpec(naive_bayes=1.0)),
-    ],
-)
-def test_it_is_refused_where_it_would_do_nothing(model):
-    with pytest.raises(SpecError, match=r"model.head.naive_bayes=1.0 would do nothing"):
-        models.check(model, 8)
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "recurrent"])
+def test_every_kind_of_classifier_has_it(kind):
+    head = {"kind": "classifier", "classes": 2, "naive_bayes": 1.0}
+    model = models.build(model_spec(kind=kind, width=16, layers=1, heads=2, head=head), 9, 8).eval()
+    tokens = torch.tensor([[1, 2, 3]])
+    before = model(tokens)
+    model.head.set_counts(torch.rand(9, 2) * 5, torch.tensor([3.0, 1.0]))
+    assert not torch.allclose(model(tokens), before)
+
+
+def test_it_is_refused_without_a_classifier():
+    with refused("undeclared-setting", "model.head.naive_bayes=1.0", "model.head.kind=classifier"):
+        model_spec(kind="encoder", head={"naive_bayes": 1.0})

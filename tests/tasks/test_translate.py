@@ -17,6 +17,7 @@ from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.tasks.base import IGNORED
 from glasshouse.tasks.translate import Translate
 from glasshouse.training.job import Job
+from tests.refusals import refused
 
 TINY = (
     "data.tokenizer=characters",
@@ -141,7 +142,7 @@ def test_it_learns_to_translate(pairs, kind):
     assert right >= 0.7 * shard.documents, f"{right} of {shard.documents} ({len(rows)} pairs)"
     several = run.translate(["abc"], beams=3, n_best=3)[0]
     assert len({each.text for each in several}) == 3
-    words = run.translate(["abc de"], each_word=True)[0][0].text
+    words = run.translate(["abc de"], word_by_word=True)[0][0].text
     assert words == " ".join(run.translate([word])[0][0].text for word in ("abc", "de"))
     outcome = run.facts["outcome"]["validation"]
     assert {"loss", "chrf", "exact", "translated"} <= outcome.keys()
@@ -154,7 +155,7 @@ def test_what_does_not_go_together(pairs):
         Translate.of(spec(pairs, "training.loss_on=all"))
     with pytest.raises(SpecError, match="does not write"):
         Job.of(spec(pairs, "model.kind=encoder"), torch.device("cpu"))
-    with pytest.raises(SpecError, match="translate"):
+    with refused("not-of-this-task", "training.loss_on='all'", "'next-token'"):
         recipes.spec("demo-lm", ["training.loss_on=all"])
 
 

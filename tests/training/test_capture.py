@@ -26,7 +26,7 @@ def jobs_of(recipe: str, *changes: str, device: str = "cuda") -> dict[bool, Job]
     spec = workbench.spec_of(recipe, *changes)
     job = Job.of(spec, torch.device(device))
     return {
-        wanted: replace(job, spec=replace(job.spec, training=replace(job.spec.training, capture=wanted)))
+        wanted: replace(job, spec=replace(job.spec, training=replace(job.spec.training, cuda_graph=wanted)))
         for wanted in (True, False)
     }
 
@@ -85,8 +85,8 @@ def test_every_task_can_be_recorded(choice):
     "changes",
     [
         ("model.dropout=0.2",),
-        ("training.accumulate=2",),
-        ("training.average=0.9", "training.layer_decay=0.5"),
+        ("training.gradient_accumulation=2",),
+        ("training.ema=0.9", "training.layer_decay=0.5"),
         ("training.precision=bf16",),
         ("training.clip=0",),
     ],
@@ -97,7 +97,7 @@ def test_every_way_of_training_can_be_recorded(changes, text):  # noqa: F811
 
 
 @needs_cuda
-@pytest.mark.parametrize("changes", [(), ("model.dropout=0.2", "training.average=0.9"), ("training.precision=bf16",)])
+@pytest.mark.parametrize("changes", [(), ("model.dropout=0.2", "training.ema=0.9"), ("training.precision=bf16",)])
 def test_replicas_can_be_recorded(changes, text):  # noqa: F811
     jobs = jobs_of("language-model", f"data.files={text}", *TEXT, *changes)
     engines = {

@@ -103,7 +103,7 @@ def test_there_must_be_a_run_to_start_from(rows):
 
 
 def test_a_frozen_encoder_stays_as_it_was_and_the_head_learns(pretrained, rows):
-    run = fine_tuned(rows, "training.freeze=encoder", "training.learning_rate=0.05")
+    run = fine_tuned(rows, "training.freeze=backbone", "training.learning_rate=0.05")
     before, after = pretrained.model.state_dict(), weights(run, 8)
     for name, tensor in after.items():
         assert torch.equal(tensor, before[name]) if name in before and not name.startswith("head.") else True
@@ -114,11 +114,11 @@ def test_a_frozen_encoder_stays_as_it_was_and_the_head_learns(pretrained, rows):
 
 def test_thawing_goes_from_the_top_down(pretrained, rows):
     run = fine_tuned(
-        rows, "training.freeze=gradual", "training.thawed=1", "evaluation.every=1", "training.checkpoint_every=2"
+        rows, "training.freeze=gradual", "training.unfrozen_by=1", "evaluation.every=1", "training.checkpoint_every=2"
     )
     spec = run.spec
     model = models.build(spec.model, run.tokenizer.vocabulary, spec.data.context)
-    thaw = UnfreezingSchedule(model, TrainingSpec(freeze="gradual", thawed=1.0, steps=8), 8)
+    thaw = UnfreezingSchedule(model, TrainingSpec(freeze="gradual", unfrozen_by=1.0, steps=8), 8)
     lowest = [thaw.lowest(step) for step in range(9)]
     assert lowest == sorted(lowest, reverse=True)
     assert lowest[0] == thaw.top
@@ -134,7 +134,7 @@ def test_thawing_goes_from_the_top_down(pretrained, rows):
 def test_nothing_to_train_is_refused():
     model = models.build(ModelSpec(width=16, layers=1, heads=2), 20, 8)
     with pytest.raises(SpecError, match="leaves nothing to train"):
-        UnfreezingSchedule(model, TrainingSpec(freeze="encoder"), 5)
+        UnfreezingSchedule(model, TrainingSpec(freeze="backbone"), 5)
     with pytest.raises(SpecError, match="choose one of them"):
         glasshouse.specs.recipes.spec("demo-lm", ["training.lora_rank=2", "training.freeze=gradual"])
 
@@ -151,7 +151,7 @@ def test_depths_rise_through_the_model():
 
 
 def test_adapters_begin_as_nothing_and_merge_into_the_matrix():
-    spec = ModelSpec(kind="encoder", width=16, layers=2, heads=2, head=HeadSpec(kind="classifier", classes=3))
+    spec = ModelSpec(kind="encoder", width=16, layers=2, heads=2, head=HeadSpec("classifier", {"classes": 3}))
     plain, adapted = (models.build(spec, 20, 8, seed=4).eval() for _ in range(2))
     lora.attach(adapted, TrainingSpec(lora_rank=2, lora_targets=("projection", "up")))
     tokens = torch.randint(0, 20, (3, 8), generator=torch.Generator().manual_seed(1))
@@ -179,7 +179,7 @@ def test_a_run_with_adapters_opens_as_a_plain_one_and_can_be_started_from(pretra
     assert torch.equal(again.model.state_dict()[f"{matrix}.weight"], opened[f"{matrix}.weight"])
 
 
-@pytest.mark.parametrize("how", ["training.lora_rank=2", "training.freeze=gradual", "training.average=0.9"])
+@pytest.mark.parametrize("how", ["training.lora_rank=2", "training.freeze=gradual", "training.ema=0.9"])
 def test_it_resumes_exactly(pretrained, rows, how):
     whole = fine_tuned(rows, how)
     half = fine_tuned(rows, how)
@@ -196,7 +196,7 @@ def test_it_resumes_exactly(pretrained, rows, how):
 
 
 def test_the_average_is_what_is_measured_and_opened(rows):
-    more = ("training.epochs=0", "training.steps=8", "training.average=0.9", "training.learning_rate=0.02")
+    more = ("training.epochs=0", "training.steps=8", "training.ema=0.9", "training.learning_rate=0.02")
     run = glasshouse.train("classifier", *SMALL, f"data.files={rows}", *more, device="cpu")
     saved = checkpoint.best(run.folder.checkpoints, complain=print)
     opened = run.model.state_dict()

@@ -106,7 +106,7 @@ EVERY = [
         ("language-model", "model.kind=recurrent", "model.attention=none", "model.position=none", f"model.cell={word}")
         for word in catalogue.names("cell")
     ),
-    ("language-model", "training.average=0.9", "training.label_smoothing=0.1", "training.layer_decay=0.5"),
+    ("language-model", "training.ema=0.9", "training.label_smoothing=0.1", "training.layer_decay=0.5"),
     ("masked-model", "model.attention=linformer"),
     ("masked-model",),
 ]
@@ -125,7 +125,7 @@ TASKS = [
     ("arithmetic-finetune", "training.start_from=", "training.class_weights=[balanced]", "model.dropout=0"),
     ("piglatin-encoder-decoder", "model.dropout=0"),
     ("piglatin-decoder-only", "model.dropout=0"),
-    ("scene-clip", "model.image.width=16", "model.image.layers=1"),
+    ("scene-clip", "model.image_width=16", "model.image_layers=1"),
 ]
 
 
@@ -242,9 +242,9 @@ def test_measuring_is_nobodys_training_time(text, monkeypatch):
 
 @pytest.mark.parametrize("average", ["0", "0.9"])
 def test_a_group_that_is_stopped_ends_as_if_it_had_not_been(text, monkeypatch, average):
-    whole = runs_of(text, f"training.average={average}", "model.dropout=0.1", stem="whole")
+    whole = runs_of(text, f"training.ema={average}", "model.dropout=0.1", stem="whole")
     loop.train_group(whole, "cpu", together=True)
-    cut = runs_of(text, f"training.average={average}", "model.dropout=0.1", stem="cut")
+    cut = runs_of(text, f"training.ema={average}", "model.dropout=0.1", stem="cut")
     stop_at(monkeypatch, 14)
     with pytest.raises(Interrupted):
         loop.train_group(cut, "cpu", together=True)
@@ -295,10 +295,10 @@ def test_runs_of_different_shapes_are_no_replicas(text):
 
 
 def test_what_cannot_be_carried_is_trained_one_after_another(text):
-    spec = spec_of(text, "training.accumulate=2")
+    spec = spec_of(text, "training.gradient_accumulation=2")
     count, why = replica_count.size(jobs_of(spec), None)
-    assert (count, why) == (1, "one after another: training.accumulate=2 cuts batches into parts")
-    with pytest.raises(SpecError, match="cannot be replicas: training.accumulate=2"):
+    assert (count, why) == (1, "one after another: training.gradient_accumulation=2 cuts batches into parts")
+    with pytest.raises(SpecError, match="cannot be replicas: training.gradient_accumulation=2"):
         replica_count.size(jobs_of(spec), True)
     assert replica_count.size(jobs_of(spec_of(text)), False) == (1, "")
     count, why = replica_count.size(jobs_of(spec_of(text)), None)
@@ -326,7 +326,7 @@ def test_as_many_replicas_as_are_said_to_fit_do(text, precision, monkeypatch):
 
 
 def test_the_optimiser_forgets_nothing_of_a_frozen_encoder(text):
-    jobs = jobs_of(workbench.spec_of("arithmetic-finetune", "training.start_from=", "training.freeze=encoder", *TINY), 2)
+    jobs = jobs_of(workbench.spec_of("arithmetic-finetune", "training.start_from=", "training.freeze=backbone", *TINY), 2)
     together = stepped(jobs, 3)
     assert set(together.moving) == {name for name in together.weights if name.startswith("head.")}
     start = jobs[1].model().state_dict()

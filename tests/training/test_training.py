@@ -70,7 +70,7 @@ def test_parts_of_a_batch_add_up(text):
     """Losses and gradients are the same in one part, two or eight."""
     found = []
     for parts in (1, 2, 8):
-        engine = Job.of(tiny(text, f"training.accumulate={parts}"), CPU).engine()
+        engine = Job.of(tiny(text, f"training.gradient_accumulation={parts}"), CPU).engine()
         loss = engine.gradients(0, engine.batch(0))
         found.append((loss, [parameter.grad.clone() for parameter in engine.model.parameters()]))
     for loss, gradients in found[1:]:
@@ -78,7 +78,7 @@ def test_parts_of_a_batch_add_up(text):
         torch.testing.assert_close(gradients, found[0][1], rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("more", [(), ("model.dropout=0.2",), ("training.accumulate=2",)], ids=str)
+@pytest.mark.parametrize("more", [(), ("model.dropout=0.2",), ("training.gradient_accumulation=2",)], ids=str)
 @pytest.mark.parametrize("stop", [1, 4, 7, 11])
 def test_an_interrupted_run_ends_bit_identical(text, stop, more, monkeypatch):
     whole = train(text, *more, "training.checkpoint_every=3", name="whole")

@@ -131,11 +131,13 @@ def _batch_size(bench: CertifiedRun) -> Check:
 
 def _accumulation(bench: CertifiedRun) -> Check:
     if isinstance(bench.model, DualEncoder):
-        raise DoesNotApply("each text is compared with every picture of its batch, so parts of a batch do not add up to it")
+        raise DoesNotApply(
+            "each text is compared with every picture of its batch, so parts of a batch do not add up to it",
+        )
     _no_batch_norm(bench)
     gradients = []
     for parts in (1, 2, ROWS):
-        engine = _engine(bench, accumulate=parts)
+        engine = _engine(bench, accumulation=parts)
         engine.gradients(0, engine.batch(0))
         gradients.append(torch.cat([p.grad.flatten() for p in engine.model.parameters() if p.grad is not None]))
     largest = float(gradients[0].abs().max())
@@ -224,11 +226,11 @@ def _or_not(work: Callable[[], Any]) -> Any:
 
 def _no_batch_norm(bench: CertifiedRun) -> None:
     for module in bench.model.modules():
-        if reason := getattr(module, "refuses", {}).get("batch"):
+        if reason := getattr(module, "unsupported", {}).get("batch"):
             raise DoesNotApply(f"{type(module).__name__}: {reason}")
 
 
-def _engine(bench: CertifiedRun, accumulate: int = 1) -> Engine:
+def _engine(bench: CertifiedRun, accumulation: int = 1) -> Engine:
     """A new engine with the run's weights and a rehearsal to train on, without dropout."""
     model: nn.Module = copy.deepcopy(bench.model)
     for module in model.modules():
@@ -239,7 +241,7 @@ def _engine(bench: CertifiedRun, accumulate: int = 1) -> Engine:
     training = replace(
         bench.spec.training,
         batch=ROWS,
-        accumulate=accumulate,
+        gradient_accumulation=accumulation,
         compile=False,
         precision="fp32",
         learning_rate=1e-3,

@@ -76,10 +76,13 @@ class Bench:
         # What was asked for is kept apart: a run's own spec also says what its plan chose.
         asked = spec_files.to_toml(spec)
         if run.path.is_dir() and spec_files.renewed(run.facts().get("asked", asked)) != asked:
-            raise RunError(f"{run.path} has another spec than this claim asks for now; delete it to have it done again")
+            raise RunError(
+                "claim-run-changed",
+                f"{run.path} has another spec than this claim asks for now; delete it to have it done again",
+            )
         run_queue.do([QueuedRun(run, name, spec, resolve_spec.name_of(recipe), {"asked": asked})], self.device, name)
         if (facts := run.facts()).get("status") == "failed":
-            raise RunError(f"{run.path} did not come through: {facts.get('wrong')}")
+            raise RunError("claim-run-failed", f"{run.path} did not come through: {facts.get('wrong')}")
         return Run(run, self.device)
 
     def once(self, name: str, make: Callable[[], Any], of: StudyResults | str | None = None) -> Any:
@@ -95,7 +98,9 @@ class Bench:
         try:
             return json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise RunError(f"{path} cannot be read ({error}); delete it to have it made again") from None
+            raise RunError(
+                "unreadable-figures", f"{path} cannot be read ({error}); delete it to have it made again"
+            ) from None
 
     def step_seconds(self, name: str, *words: str, quick: Sequence[str] = ()) -> dict[str, list[float]]:
         """Arm -> seconds of one training step, round by round: each arm alone, all in turn in every round, measured once.

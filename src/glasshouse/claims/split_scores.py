@@ -44,7 +44,8 @@ def kept(bench: Bench, study: StudyResults, arm: str, what: str, read: Callable[
     rows = bench.once(name, lambda: {str(run.spec.training.seed): read(run) for run in bench.runs(study, arm)}, of=study)
     if not rows:
         raise RunError(
-            f"no seed of {arm!r} in {study.name} came through, so there is nothing to measure; see why each stopped"
+            "all-diverged",
+            f"no seed of {arm!r} in {study.name} came through, so there is nothing to measure; see why each stopped",
         )
     metrics = {metric for row in rows.values() for metric in row}
     return {metric: {int(seed): row[metric] for seed, row in rows.items()} for metric in sorted(metrics)}

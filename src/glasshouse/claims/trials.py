@@ -132,9 +132,7 @@ def _saying_how_to_go_on(name: str, seeds: int | None, quick: bool, device: str)
     try:
         yield
     except Interrupted as stop:
-        reached = str(stop).partition("; continue with")[0]
-        command = shlex.join(["glasshouse", "claim", name, *options])
-        raise Interrupted(stop.code - 128, f"{reached}; continue with: {command}") from None
+        raise Interrupted(stop.signal, stop.reached, shlex.join(["glasshouse", "claim", name, *options])) from None
 
 
 def _write(place: Path, trial: Trial) -> None:
@@ -149,8 +147,9 @@ def _read(place: Path) -> Trial | None:
         table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if table["format"] > FORMAT:
             raise RunError(
+                "newer-format",
                 f"{path} was written by a newer Glasshouse (format {table['format']}; this one reads up to {FORMAT}); "
-                "upgrade with: pip install --upgrade glasshouse"
+                "upgrade with: pip install --upgrade glasshouse",
             )
         finding = table["finding"]
         lists = {name: tuple(finding[name]) for name in ("studies", "pictures", "notes")}
@@ -161,4 +160,4 @@ def _read(place: Path) -> Trial | None:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         again = f"glasshouse claim {os.path.basename(place.parent if place.name == QUICK else place)}"
-        raise RunError(f"{path} cannot be read ({error}); make it again with: {again}") from None
+        raise RunError("unreadable-finding", f"{path} cannot be read ({error}); make it again with: {again}") from None

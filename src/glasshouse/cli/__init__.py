@@ -15,8 +15,8 @@ def main() -> None:
     try:
         application()()
     except GlasshouseError as error:
-        print(f"glasshouse: {error}", file=sys.stderr)
-        sys.exit(error.code)
+        print(f"glasshouse: {error} [{error.code}]", file=sys.stderr)
+        sys.exit(error.exit_status)
     except KeyboardInterrupt:
         print("glasshouse: stopped", file=sys.stderr)
         sys.exit(130)

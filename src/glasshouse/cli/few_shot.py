@@ -47,7 +47,9 @@ def few_shot(
     try:
         counts = tuple(dict.fromkeys(int(part) for part in shots.split(",")))
     except ValueError:
-        raise GlasshouseError(f"--shots {shots} is not a list of whole numbers; write for example --shots 0,1,2,4") from None
+        raise GlasshouseError(
+            "bad-shots", f"--shots {shots} is not a list of whole numbers; write for example --shots 0,1,2,4"
+        ) from None
     # A shell gives \n as two characters.
     written = template.replace("\\n", "\n").replace("\\t", "\t") if template else None
     how = (counts, examples, draws, written, calibrate, output, seed, field, label, device)

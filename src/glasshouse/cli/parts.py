@@ -25,6 +25,6 @@ def parts(
         for paragraph in (*entry.about.split("\n\n"), entry.source):
             if paragraph:
                 console.print(" ".join(paragraph.split()), markup=False)
-        for law, reason in entry.refuses.items():
+        for law, reason in entry.unsupported.items():
             console.print(f"- not {law} ({CAPABILITIES[law]}): {reason}", markup=False)
         console.print()

@@ -34,8 +34,8 @@ def page() -> str:
         lines += ["", f"## {family.replace('_', '-')}: `{field}`"]
         for entry in part_list.family(family):
             lines += ["", f"### `{entry.word}`", "", f"`{entry.name}`. {entry.source}".strip(), "", entry.about]
-            if entry.refuses:
-                lines += ["", *(f"- does not obey *{law}*: {reason}" for law, reason in entry.refuses.items())]
+            if entry.unsupported:
+                lines += ["", *(f"- does not obey *{law}*: {reason}" for law, reason in entry.unsupported.items())]
     return "\n".join(lines) + "\n"
 
 

@@ -12,7 +12,7 @@ def recipes(
 ) -> None:
     """List the recipes, a line each; with a name, show that one's fields and what they mean."""
     from glasshouse.cli.tables import console, show
-    from glasshouse.specs import catalogue, recipes, spec_fields, spec_files
+    from glasshouse.specs import catalogue, declared, recipes, spec_files
     from glasshouse.specs.spec import SECTIONS
 
     if name is None:
@@ -20,9 +20,9 @@ def recipes(
         return
     spec = spec_files.unchecked(recipes.tables_of(name))
     rows = [("task", spec.task, "what is asked of the model")]
-    for section, cls in SECTIONS.items():
-        for field, (_, rule, _) in spec_fields.fields(cls).items():
-            value = getattr(spec_files.section(spec, section), field)
+    for section in SECTIONS:
+        for field, (_, rule, _) in declared.fields_of(spec, section).items():
+            value = declared.value_of(spec, f"{section}.{field}")
             shown = "[" + ", ".join(value) + "]" if isinstance(value, tuple) else str(value)
             words = rule.choices or (catalogue.names(rule.family) if rule.family else ())
             rows.append((f"{section}.{field}", shown, f"{rule.about}: {', '.join(words)}" if words else rule.about))

@@ -17,14 +17,14 @@ def runs() -> None:
     rows = []
     for run in found:
         try:
-            facts, spec = run.facts(), run.spec()
+            facts, data = run.facts(), run.tables().get("data", {})
         except GlasshouseError as error:
             rows.append((run.name, "damaged", "", "", str(error)))
             continue
         logged = metric_log.read(run.metrics_file)
         steps = f"{int(logged[-1]['step']):,}" if logged else "0"
         scores = facts.get("outcome", {}).get("validation", {})
-        text = spec.data.source or ", ".join(name.rsplit("/", 1)[-1] for name in spec.data.files)
+        text = data.get("source") or ", ".join(name.rsplit("/", 1)[-1] for name in data.get("files", ()))
         figures = ", ".join(f"{name} {figure}" for name, figure in shown.chief(scores))
         rows.append((run.name, run.status(), steps, figures, text or str(facts.get("origin", ""))))
     show(("run", "status", "steps", "validation", "text"), rows, right=(2,))

@@ -25,7 +25,7 @@ def translate(
         float | None, typer.Option(help="Compare by log-probability / length to this power; 0 favours short ones.")
     ] = None,
     n_best: Annotated[int, typer.Option(min=1, help="How many translations of each text to give.")] = 1,
-    each_word: Annotated[
+    word_by_word: Annotated[
         bool | None, typer.Option("--each-word/--whole", help="Translate word by word, or whole; by default as trained.")
     ] = None,
     device: Device = "auto",
@@ -40,13 +40,15 @@ def translate(
     from glasshouse.specs.errors import GlasshouseError
 
     if (file is None) == (not texts):
-        raise GlasshouseError('give either texts in quotes or --file FILE, as in: glasshouse translate RUN "a text"')
+        raise GlasshouseError(
+            "texts-or-file", 'give either texts in quotes or --file FILE, as in: glasshouse translate RUN "a text"'
+        )
     if output:
         atomic_files.check_output(output)
     lines = [line.strip() for line in text_files.lines(file)] if file else list(texts or ())
     if not lines:
-        raise GlasshouseError(f"{file} has no line to translate; give a file with text in it")
-    how = {"beams": beams, "length_penalty": length_penalty, "n_best": n_best, "each_word": each_word}
+        raise GlasshouseError("empty-file", f"{file} has no line to translate; give a file with text in it")
+    how = {"beams": beams, "length_penalty": length_penalty, "n_best": n_best, "word_by_word": word_by_word}
     # A blank line stays one: there is nothing in it to translate.
     written = iter(workbench.translate(run, [line for line in lines if line], device, **how))
     found = [next(written) if line else [] for line in lines]

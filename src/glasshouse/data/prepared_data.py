@@ -54,8 +54,9 @@ def source_of(data: DataSpec, columns: tuple[str, ...] = ()) -> Source:
         if column not in source.columns:
             able = [name for name in catalogue.names("source") if column in catalogue.find("source", name).columns]
             raise DataError(
+                "source-lacks-column",
                 f"data.source={data.source!r} has no {column} for each text; choose one that has ({', '.join(able)}), "
-                "or give your own: data.files=mine.tsv"
+                "or give your own: data.files=mine.tsv",
             )
     return source.of(data)
 
@@ -120,7 +121,8 @@ def tokenizer_for(
             trained.save(path)
         except OSError as error:
             raise DataError(
-                f"cannot write the tokenizer to {path}: {error.strerror}; free some space or set GLASSHOUSE_CACHE"
+                "cannot-write-cache",
+                f"cannot write the tokenizer to {path}: {error.strerror}; free some space or set GLASSHOUSE_CACHE",
             ) from None
     return tokenizers.load(path)
 
@@ -149,10 +151,13 @@ def _shards(source: Source, fingerprint: str, tokenizer: Tokenizer, progress: Pr
                     shards.write_pictures(temporary, split, (picture for picture in drawn if picture is not None))
         except FileExistsError:
             if not folder.is_dir():  # else another process made the same shards meanwhile
-                raise DataError(f"cannot write token shards to {folder}: set GLASSHOUSE_CACHE to a folder") from None
+                raise DataError(
+                    "cannot-write-cache", f"cannot write token shards to {folder}: set GLASSHOUSE_CACHE to a folder"
+                ) from None
         except OSError as error:
             raise DataError(
-                f"cannot write token shards to {folder}: {error}; free some space or set GLASSHOUSE_CACHE"
+                "cannot-write-cache",
+                f"cannot write token shards to {folder}: {error}; free some space or set GLASSHOUSE_CACHE",
             ) from None
     return folder
 

@@ -35,7 +35,7 @@ def read(path: Path, columns: tuple[Column, Column]) -> Iterator[tuple[str, str]
     if kind == ".tsv":
         return _from_tsv(path, columns)
     order = ", tab, ".join(column.called for column in columns)
-    raise DataError(f"{path}: rows are read from .tsv ({order}), .csv or .jsonl files; rename or convert it")
+    raise DataError("not-a-table", f"{path}: rows are read from .tsv ({order}), .csv or .jsonl files; rename or convert it")
 
 
 def homes(texts: Iterable[str], validation: float, test: float) -> dict[str, str]:
@@ -44,7 +44,8 @@ def homes(texts: Iterable[str], validation: float, test: float) -> dict[str, str
     held = [max(1, round(len(ordered) * share)) if share else 0 for share in (validation, test)]
     if sum(held) >= len(ordered):
         raise DataError(
-            f"{len(ordered)} different texts are too few to hold some out; give more, or set data.validation=0 data.test=0"
+            "too-few-to-hold-out",
+            f"{len(ordered)} different texts are too few to hold some out; give more, or set data.validation=0 data.test=0",
         )
     train = len(ordered) - sum(held)
     borders = (train, train + held[0])
@@ -56,7 +57,7 @@ def _from_tsv(path: Path, columns: tuple[Column, Column]) -> Iterator[tuple[str,
         first, tab, second = line.rstrip("\r").partition("\t")
         if line.strip() and not tab:
             order = ", tab, ".join(column.called for column in columns)
-            raise DataError(f"{path}, line {number}, has no tab; write {order} on each line")
+            raise DataError("no-tab", f"{path}, line {number}, has no tab; write {order} on each line")
         if tab:
             yield first.strip(), second.strip()
 
@@ -67,13 +68,17 @@ def _from_csv(path: Path, columns: tuple[Column, Column]) -> Iterator[tuple[str,
     for column in reversed(columns):
         if column.name not in (reader.fieldnames or ()):
             known = ", ".join(reader.fieldnames or ())
-            raise DataError(f"{path} has no column {column.name!r} (it has: {known}); name it: {column.setting}=NAME")
+            raise DataError(
+                "missing-column", f"{path} has no column {column.name!r} (it has: {known}); name it: {column.setting}=NAME"
+            )
     try:
         for row in reader:
             first, second = ((row[column.name] or "").strip() for column in columns)
             yield first, second
     except csv.Error as error:
-        raise DataError(f"{path}, line {reader.line_num}, is no CSV row: {error}; mend it, or give JSON lines") from None
+        raise DataError(
+            "bad-csv-row", f"{path}, line {reader.line_num}, is no CSV row: {error}; mend it, or give JSON lines"
+        ) from None
 
 
 def _from_json(path: Path, columns: tuple[Column, Column]) -> Iterator[tuple[str, str]]:
@@ -83,12 +88,13 @@ def _from_json(path: Path, columns: tuple[Column, Column]) -> Iterator[tuple[str
         try:
             row = json.loads(line)
         except ValueError as error:
-            raise DataError(f"{path}, line {number}, is not JSON: {error}") from None
+            raise DataError("not-json", f"{path}, line {number}, is not JSON: {error}") from None
         for column in columns:
             if not isinstance(row, dict) or column.name not in row:
                 known = ", ".join(row) if isinstance(row, dict) else type(row).__name__
                 raise DataError(
-                    f"{path}, line {number}, has no field {column.name!r} (it has: {known}); name it: {column.setting}=NAME"
+                    "missing-column",
+                    f"{path}, line {number}, has no field {column.name!r} (it has: {known}); name it: {column.setting}=NAME",
                 )
         first, second = ("" if row[column.name] is None else str(row[column.name]).strip() for column in columns)
         yield first, second

@@ -35,7 +35,7 @@ def survey(path: Path) -> Survey:
         digest.update(raw)
         total += len(raw)
     if total == 0:
-        raise DataError(f"{path} is empty; give a file with text in it")
+        raise DataError("empty-file", f"{path} is empty; give a file with text in it")
     return Survey(total, digest.hexdigest())
 
 
@@ -48,15 +48,16 @@ def parts(path: Path) -> Iterator[str]:
             try:
                 raw = file.read(PART)
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise DataError(f"{path} is not a whole gzip file ({error}); compress it again") from None
+                raise DataError("damaged-gzip", f"{path} is not a whole gzip file ({error}); compress it again") from None
             _refuse_binary(path, raw, offset)
             waiting = len(decoder.getstate()[0])
             try:
                 text = decoder.decode(raw, final=not raw)
             except UnicodeDecodeError as error:
                 raise DataError(
+                    "not-utf-8",
                     f"{path} is not UTF-8 text: byte {offset - waiting + error.start} cannot be decoded; "
-                    f"convert it, for example with: iconv -f latin1 -t utf-8 {path.name} > {path.stem}.utf8.txt"
+                    f"convert it, for example with: iconv -f latin1 -t utf-8 {path.name} > {path.stem}.utf8.txt",
                 ) from None
             if offset == 0:
                 text = text.removeprefix("\ufeff")
@@ -80,11 +81,14 @@ def lines(path: Path) -> Iterator[str]:
 
 def _open(path: Path) -> IO[bytes]:
     if path.is_dir():
-        raise DataError(f"{path} is a folder; name the files in it, for example data.files=[{path}/a.txt,{path}/b.txt]")
+        raise DataError(
+            "folder-not-file",
+            f"{path} is a folder; name the files in it, for example data.files=[{path}/a.txt,{path}/b.txt]",
+        )
     try:
         file = open(path, "rb")  # noqa: SIM115 (the caller closes it)
     except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}; check the path") from None
+        raise DataError("unreadable-file", f"cannot read {path}: {error.strerror or error}; check the path") from None
     magic = file.read(2)
     file.seek(0)
     return cast(IO[bytes], gzip.GzipFile(fileobj=file) if magic == b"\x1f\x8b" else file)
@@ -93,9 +97,11 @@ def _open(path: Path) -> IO[bytes]:
 def _refuse_binary(path: Path, raw: bytes, offset: int) -> None:
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff") and offset == 0:
         raise DataError(
-            f"{path} is UTF-16 text; convert it, for example with: iconv -f utf-16 -t utf-8 {path.name} > new.txt"
+            "not-utf-8",
+            f"{path} is UTF-16 text; convert it, for example with: iconv -f utf-16 -t utf-8 {path.name} > new.txt",
         )
     if b"\x00" in raw:
         raise DataError(
-            f"{path} is a binary file (a zero byte at {offset + raw.index(0)}); give plain text, .gz, or JSON lines"
+            "binary-file",
+            f"{path} is a binary file (a zero byte at {offset + raw.index(0)}); give plain text, .gz, or JSON lines",
         )

@@ -28,10 +28,12 @@ class Augmented:
 def check(source: Path, output: Path) -> None:
     """Refuse, before any work, an output that cannot be written."""
     if os.path.lexists(output):
-        raise GlasshouseError(f"{output} exists already; give a path that does not, or delete it")
+        raise GlasshouseError("output-exists", f"{output} exists already; give a path that does not, or delete it")
     atomic_files.check_output(output)
     if _is_labelled(source) and output.suffix != ".tsv":
-        raise GlasshouseError(f"labelled rows are written as .tsv (label, tab, text), and --output is {output}; end it so")
+        raise GlasshouseError(
+            "wrong-suffix", f"labelled rows are written as .tsv (label, tab, text), and --output is {output}; end it so"
+        )
 
 
 def augment(
@@ -45,7 +47,7 @@ def augment(
     check(source, output)
     labels, texts = _read(source, field, label)
     if not texts:
-        raise DataError(f"{source} has no text to paraphrase; give a file with some")
+        raise DataError("no-rows", f"{source} has no text to paraphrase; give a file with some")
     made = paraphrase(texts)
     lines = []
     for name, text, copies in zip(labels, texts, made, strict=True):

@@ -35,7 +35,7 @@ class Beams:
     def __post_init__(self) -> None:
         for name, value, least in (("beams", self.count, 1), ("length_penalty", self.length_penalty, 0)):
             if not least <= value < float("inf"):
-                raise GlasshouseError(f"{name}={value} is not possible; choose {least} or more")
+                raise GlasshouseError("bad-option", f"{name}={value} is not possible; choose {least} or more")
 
 
 @dataclass

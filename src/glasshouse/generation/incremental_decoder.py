@@ -17,7 +17,7 @@ class IncrementalDecoder:
 
     def __init__(self, model: Any, prompts: list[list[int]], context: int, cached: bool = True) -> None:
         if not prompts or not all(prompts):
-            raise GlasshouseError("a prompt has no tokens; begin from the end-of-text mark instead")
+            raise GlasshouseError("empty-prompt", "a prompt has no tokens; begin from the end-of-text mark instead")
         self.model, self.context = model.eval(), context
         self.device = next(model.parameters()).device
         self.tokens = [list(prompt) for prompt in prompts]

@@ -57,13 +57,14 @@ def paraphrase(
     always hidden, because there is no way to write it back. A text longer than the context is read in pieces.
     """
     if copies < 1:
-        raise GlasshouseError(f"copies={copies} is not possible; choose 1 or more")
+        raise GlasshouseError("bad-option", f"copies={copies} is not possible; choose 1 or more")
     if not 0 < share <= 1:
-        raise GlasshouseError(f"share={share:g} is not possible; choose a share above 0 and at most 1")
+        raise GlasshouseError("bad-option", f"share={share:g} is not possible; choose a share above 0 and at most 1")
     if not isinstance(getattr(model, "head", None), MaskedTokenHead) or tokenizer.mask is None:
         raise DataError(
+            "not-a-masked-model",
             "this run does not say what a hidden token was; give one of task='masked-token' with a mask in its tokenizer, "
-            "such as glasshouse train masked-model makes"
+            "such as glasshouse train masked-model makes",
         )
     sampling = sampling or Sampling()
     usable = _usable(tokenizer, model)
@@ -149,5 +150,5 @@ def _usable(tokenizer: Tokenizer, model: Any) -> np.ndarray:
             continue
         usable[token] = bool(text) and not any(character in text for character in "\n\r\t")
     if not usable.any():
-        raise DataError("no token of this run's tokenizer is a whole character; it cannot paraphrase")
+        raise DataError("no-usable-tokens", "no token of this run's tokenizer is a whole character; it cannot paraphrase")
     return usable

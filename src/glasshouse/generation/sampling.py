@@ -34,7 +34,7 @@ class Sampling:
             ("seed", self.seed, 0 <= self.seed < 2**63, "0 or more"),
         ):
             if not legal:
-                raise GlasshouseError(f"{name}={value} is not possible; choose {rule}")
+                raise GlasshouseError("bad-option", f"{name}={value} is not possible; choose {rule}")
 
 
 def distribution(logits_BV: Tensor, sampling: Sampling, seen_BV: Tensor | None = None) -> Tensor:

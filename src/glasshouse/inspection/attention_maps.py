@@ -35,7 +35,7 @@ def attention_map(run: Run, text: str | Sequence[int], of: str = "") -> Attentio
     if isinstance(run.task, Translate):
         return translation_map(run, text, of)
     if of:
-        raise GlasshouseError(f"of={of!r} is for a run that translates, and {run.name} does not; leave it out")
+        raise GlasshouseError("bad-option", f"of={of!r} is for a run that translates, and {run.name} does not; leave it out")
     ids = [int(token) for token in (run.tokenizer.encode(text) if isinstance(text, str) else text)]
     return _square(run, ids[: run.spec.data.context])
 
@@ -50,10 +50,12 @@ def translation_map(run: Run, source: str | Sequence[int], of: str = "") -> Atte
     """
     task = run.task
     if not isinstance(task, Translate):
-        raise GlasshouseError(f"{run.name} does not translate: its task is {run.spec.task!r}, not 'translate'")
+        raise GlasshouseError(
+            "not-a-translator", f"{run.name} does not translate: its task is {run.spec.task!r}, not 'translate'"
+        )
     choices = ("decoder",) if task.alone else tuple(PROBES)
     if of and of not in choices:
-        raise GlasshouseError(f"{run.name} has no attention called {of!r}; choose {' or '.join(choices)}")
+        raise GlasshouseError("bad-option", f"{run.name} has no attention called {of!r}; choose {' or '.join(choices)}")
     encoded = run.tokenizer.encode(source, specials=False) if isinstance(source, str) else source
     ids = [int(token) for token in encoded][: task.rooms[0]]
     _check(run, ids)
@@ -77,15 +79,15 @@ def translation_map(run: Run, source: str | Sequence[int], of: str = "") -> Atte
 
 def refusal(run: Run) -> str:
     """Why the attention of a run has no weights over tokens, or nothing where it has them."""
-    refuses: Unsupported = catalogue.find("attention", run.spec.model.attention).refuses
-    return refuses.get("rows") or refuses.get("tokens", "")
+    unsupported: Unsupported = catalogue.find("attention", run.spec.model.attention).unsupported
+    return unsupported.get("rows") or unsupported.get("tokens", "")
 
 
 def _check(run: Run, ids: list[int]) -> None:
     if not ids:
-        raise GlasshouseError("an attention map needs at least one token; give a text")
+        raise GlasshouseError("empty-text", "an attention map needs at least one token; give a text")
     if why := refusal(run):
-        raise GlasshouseError(f"{run.name} has no attention map: {why}")
+        raise GlasshouseError("no-attention-weights", f"{run.name} has no attention map: {why}")
 
 
 def _square(run: Run, ids: list[int]) -> AttentionMap:

@@ -47,8 +47,9 @@ def _matching(model: nn.Module, names: tuple[str, ...]) -> list[str]:
         matches = [name for name in known if re.fullmatch(rule, name)]
         if not matches:
             raise GlasshouseError(
+                "unknown-probe",
                 f"the model has no place called {pattern!r}{catalogue.nearest(pattern, known)} "
-                "(glasshouse.inspection.capture.probes(model) lists them)"
+                "(glasshouse.inspection.capture.probes(model) lists them)",
             )
         found += [name for name in matches if name not in found]
     return found

@@ -41,7 +41,9 @@ class Judge:
         task, labels = run.task, getattr(run.task, "labels", ())
         if not isinstance(task, Classify) or set(labels) != set(LABELS):
             told = f"tells {', '.join(labels)} apart" if labels else f"has the task {run.spec.task!r}"
-            raise GlasshouseError(f"a judge tells {', '.join(LABELS)} apart, but {run.name} {told}; {TRAIN_ONE}")
+            raise GlasshouseError(
+                "not-a-judge", f"a judge tells {', '.join(LABELS)} apart, but {run.name} {told}; {TRAIN_ONE}"
+            )
         self.run = run
         pairs = _pairs_of(run)
         sentences = [sentence for pair in pairs for sentence in pair.split("\n")]
@@ -74,12 +76,16 @@ def check(metric: str | None, judge: str | PathLike[str] | None) -> None:
     """Whether a metric can be asked for with this judge, or without one."""
     if metric not in (None, METRIC):
         raise GlasshouseError(
-            f"metric={metric!r} is not known; choose {METRIC}, or leave it out for those of the run's task"
+            "unknown-metric", f"metric={metric!r} is not known; choose {METRIC}, or leave it out for those of the run's task"
         )
     if metric is None and judge is not None:
-        raise GlasshouseError(f"judge={str(judge)!r} is asked for by the metric {METRIC} alone; add --metric {METRIC}")
+        raise GlasshouseError(
+            "judge-without-metric", f"judge={str(judge)!r} is asked for by the metric {METRIC} alone; add --metric {METRIC}"
+        )
     if metric is not None and judge is None:
-        raise GlasshouseError(f"the metric {METRIC} needs a judge (--judge RUN): a run that infers; {TRAIN_ONE}")
+        raise GlasshouseError(
+            "metric-without-judge", f"the metric {METRIC} needs a judge (--judge RUN): a run that infers; {TRAIN_ONE}"
+        )
 
 
 def measure(
@@ -99,11 +105,12 @@ def measure(
     """
     if not isinstance(run.task, Translate):
         raise GlasshouseError(
+            "not-a-translator",
             f"the metric entailment is of translations, but {run.name} has the task {run.spec.task!r}; give a run that "
-            "translates, for example of: glasshouse train scene-translator"
+            "translates, for example of: glasshouse train scene-translator",
         )
     if examples < 1:
-        raise GlasshouseError(f"examples={examples} is not possible; choose 1 or more")
+        raise GlasshouseError("bad-option", f"examples={examples} is not possible; choose 1 or more")
     asked, texts = Judge(judge), _held_out(run, data, examples)
     known = data is None and run.spec.data.source in scene_outputs.LANGUAGES
     found, parts = {}, len(texts) * (1 + known)
@@ -166,12 +173,14 @@ def _held_out(run: Run, data: str | PathLike[str] | None, examples: int) -> dict
     if data is not None:
         spec = replace(spec, files=(str(data),), source="", validation=0.0, test=0.0)
     if not spec.source and not spec.files:
-        raise DataError(f"{run.name} was imported and has no text of its own; give a file of pairs with --data FILE")
+        raise DataError(
+            "no-data", f"{run.name} was imported and has no text of its own; give a file of pairs with --data FILE"
+        )
     source = prepared_data.source_of(spec, run.task.columns)
     names = {str(data): "train"} if data is not None else {split: split for split in source.splits if split != "train"}
     found = {name: _some(source, split, examples) for name, split in names.items()}
     if not any(found.values()):
-        raise DataError(f"{data or run.name} has no pairs to translate; give a file of pairs with --data FILE")
+        raise DataError("no-rows", f"{data or run.name} has no pairs to translate; give a file of pairs with --data FILE")
     return {name: pairs for name, pairs in found.items() if pairs}
 
 

@@ -55,12 +55,16 @@ def examine(
     held = [split for split in splits if split != "train" and len(splits[split])]
     names = tuple(sorted(set(train.labels)))
     if len(names) < 2:
-        raise DataError(f"the training rows have {len(names)} class; nothing to tell apart: give rows of at least two")
+        raise DataError(
+            "one-class", f"the training rows have {len(names)} class; nothing to tell apart: give rows of at least two"
+        )
     if not held:
-        raise DataError("no rows are held out to measure on; give more of them")
+        raise DataError("nothing-held-out", "no rows are held out to measure on; give more of them")
     for split in held:
         if strange := set(splits[split].labels) - set(names):
-            raise DataError(f"the {split} rows have a class {min(strange)!r} that the training rows lack; use more rows")
+            raise DataError(
+                "unknown-label", f"the {split} rows have a class {min(strange)!r} that the training rows lack; use more rows"
+            )
     total, done = sum(map(len, splits.values())), 0
     vectors: dict[str, np.ndarray] = {}
     for split in ("train", *held):

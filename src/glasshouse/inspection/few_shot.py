@@ -66,10 +66,10 @@ class Template:
 
     def __post_init__(self) -> None:
         if self.text.count("{text}") != 1 or self.text.count("{label}") != 1:
-            raise GlasshouseError(f"the template {self.text!r} must have {{text}} once and {{label}} once")
+            raise GlasshouseError("bad-template", f"the template {self.text!r} must have {{text}} once and {{label}} once")
         if self.text.index("{text}") > self.text.index("{label}"):
             raise GlasshouseError(
-                f"the template {self.text!r} has {{label}} before {{text}}; what follows must be the label"
+                "bad-template", f"the template {self.text!r} has {{label}} before {{text}}; what follows must be the label"
             )
 
     def example(self, text: str, label: str) -> str:
@@ -105,12 +105,17 @@ def measure(
     split = "test" if len(splits["test"]) else "validation"
     asked = splits[split].sample(examples, seed)
     if not len(asked):
-        raise DataError("no rows are held out to ask about; give more of them")
+        raise DataError("nothing-held-out", "no rows are held out to ask about; give more of them")
     if not shots or min(shots) < 0 or max(shots) > len(pool) or draws < 1:
         given = ", ".join(map(str, shots))
-        raise GlasshouseError(f"shots={given} and draws={draws}; choose shots from 0 to {len(pool)}, and 1 draw or more")
+        raise GlasshouseError(
+            "bad-shots", f"shots={given} and draws={draws}; choose shots from 0 to {len(pool)}, and 1 draw or more"
+        )
     if not run.continues_text:
-        raise GlasshouseError(f"{run.name} does not continue a text (task={run.spec.task!r}); give one of task='next-token'")
+        raise GlasshouseError(
+            "not-a-language-model",
+            f"{run.name} does not continue a text (task={run.spec.task!r}); give one of task='next-token'",
+        )
     labels = tuple(sorted({*pool.labels, *asked.labels}))
     answers = _answers(run, form, labels)
     truth = np.array([labels.index(label) for label in asked.labels])
@@ -157,8 +162,9 @@ class _Prompter:
         self.room = run.spec.data.context - len(self.before) - longest
         if self.room < 1:
             raise DataError(
+                "label-too-long",
                 f"the longest label has {longest} tokens, which leaves no room in the context of {run.name} "
-                f"({run.spec.data.context}); shorten the labels or choose a run with a longer context"
+                f"({run.spec.data.context}); shorten the labels or choose a run with a longer context",
             )
 
     def prompt(self, shown: Sequence[str], text: str) -> _Prompt:
@@ -186,11 +192,12 @@ def _answers(run: Run, template: Template, labels: tuple[str, ...]) -> list[list
     for label, tokens in zip(labels, answers, strict=True):
         if other := seen.get(tuple(tokens)):
             raise DataError(
+                "labels-alike",
                 f"the labels {other!r} and {label!r} are the same tokens to {run.name}; choose other words for them, "
-                "or a run whose tokenizer knows them"
+                "or a run whose tokenizer knows them",
             )
         if not tokens:
-            raise DataError(f"the label {label!r} has no tokens; choose another word for it")
+            raise DataError("label-without-tokens", f"the label {label!r} has no tokens; choose another word for it")
         seen[tuple(tokens)] = label
     return answers
 

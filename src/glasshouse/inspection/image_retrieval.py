@@ -25,6 +25,7 @@ from glasshouse.data.user_files.pictures import read_picture
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.pages.retrieval_page import Answer, Retrieval, Retrieved
 from glasshouse.runs.run import Run
+from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import DataError, GlasshouseError
 from glasshouse.tasks.match import normal
 
@@ -96,7 +97,7 @@ def held_out(run: Run) -> HeldOut:
     source = _source(run)
     documents = list(source.documents("test")) or list(source.documents("validation"))
     if not documents:
-        raise DataError(f"{run.name} holds out no pictures to find; train it with data.test above 0")
+        raise DataError("nothing-held-out", f"{run.name} holds out no pictures to find; train it with data.test above 0")
     captions = [document.text for document in documents]
     pictures = np.stack([document.picture for document in documents if document.picture is not None])
     if isinstance(source, Scenes):
@@ -132,8 +133,9 @@ def unknown_words(run: Run, prompt: str) -> tuple[str, ...]:
 def _check(run: Run) -> DualEncoder:
     if not isinstance(run.model, DualEncoder):
         raise GlasshouseError(
+            "not-a-dual-encoder",
             f"{run.name} is a model of kind {run.spec.model.kind!r}, which does not hold texts against pictures; "
-            "a dual encoder does: glasshouse train scene-clip"
+            "a dual encoder does: glasshouse train scene-clip",
         )
     return run.model
 
@@ -141,8 +143,9 @@ def _check(run: Run) -> DualEncoder:
 def _source(run: Run) -> Source:
     if not run.spec.data.source and not run.spec.data.files:
         raise DataError(
+            "no-data",
             f"{run.name} was imported and has no pictures of its own to find, nor is it known how it takes them; "
-            "use a run that was trained here: glasshouse train scene-clip"
+            "use a run that was trained here: glasshouse train scene-clip",
         )
     return prepared_data.source_of(run.spec.data, ("picture",))
 
@@ -150,20 +153,22 @@ def _source(run: Run) -> Source:
 def _target(run: Run, target: Target) -> tuple[np.ndarray, str, str]:
     """(picture, what it is, its caption): of a file, by number among the held-out ones, or given."""
     _check(run)
-    size = run.spec.model.image.size
+    size = settings_of(DualEncoder, run.spec.model.own).image_size
     if isinstance(target, np.ndarray):
         if target.shape != (size, size, 3) or target.dtype != np.uint8:
             raise GlasshouseError(
+                "wrong-picture-shape",
                 f"a picture of shape {target.shape} and type {target.dtype} was given, and {run.name} takes "
-                f"({size}, {size}, 3) in bytes (uint8)"
+                f"({size}, {size}, 3) in bytes (uint8)",
             )
         return target, "a picture", ""
     if target is None or isinstance(target, int) or re.fullmatch(r"-?[0-9]+", str(target)):
         held, number = held_out(run), int(str(target or 0))
         if not 0 <= number < len(held.captions):
             raise GlasshouseError(
+                "unknown-picture",
                 f"there is no held-out picture {number}: {run.name} has {len(held.captions)}, numbered from 0; "
-                "give one of these, or a picture file"
+                "give one of these, or a picture file",
             )
         return held.pictures[number], f"held-out picture {number}", held.captions[number]
     path = Path(target).expanduser()

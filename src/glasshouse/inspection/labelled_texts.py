@@ -42,11 +42,14 @@ def read(data: str, field: str = "text", label: str = "label") -> dict[str, Labe
     path = Path(data).expanduser()
     if not path.exists():
         close = catalogue.nearest(data, catalogue.names("source"))
-        raise DataError(f"there is neither a data set nor a file {data!r}{close}; see `glasshouse data` for the data sets")
+        raise DataError(
+            "unknown-data",
+            f"there is neither a data set nor a file {data!r}{close}; see `glasshouse data` for the data sets",
+        )
     columns = table_files.Column(label, "--label", "label"), table_files.Column(field, "--field", "text")
     kept = [(name, text) for name, text in table_files.read(path, columns) if name and text]
     if not kept:
-        raise DataError(f"{path}: no row has both a label and a text")
+        raise DataError("no-rows", f"{path}: no row has both a label and a text")
     homes = table_files.homes((text for _, text in kept), VALIDATION, TEST)
     return {split: _of([row for row in kept if homes[row[1]] == split]) for split in SPLITS}
 

@@ -51,7 +51,7 @@ def collect(
 ) -> list[Output]:
     """Every output for every source."""
     offered: list[tuple[int, str, str]] = []
-    best = run.translate(sources, beams=BEAMS, n_best=BEAMS, each_word=False, progress=lambda share: progress(share / 2))
+    best = run.translate(sources, beams=BEAMS, n_best=BEAMS, word_by_word=False, progress=lambda share: progress(share / 2))
     offered += [(index, "own", each.text) for index, found in enumerate(best) for each in found]
     for number, temperature in enumerate(TEMPERATURES):
         texts = sample(run, sources, Sampling(temperature=temperature, seed=SEED))

@@ -39,7 +39,7 @@ def look(run: Run, map_tokens: int) -> TranslationSamples | None:
     pairs, where, notes = _held_out(run, task)
     counted = tuple((shown.name(metric), signature) for metric, signature in signatures().items())
     translations = Translations(tuple(written), pairs, where, counted if pairs else ())
-    if run.spec.evaluation.each_word:
+    if run.spec.evaluation.word_by_word:
         notes = (*notes, "BLEU counts runs of up to four words and is 0 of single ones: it is not among the figures above")
     texts = [each.source for each in (*written, *pairs)]
     if refusal(run) or not texts:
@@ -92,7 +92,7 @@ def _translated(run: Run, task: Translate, shard: Shard) -> list[Translated]:
 def _map(run: Run, task: Translate, texts: Iterable[str], most: int) -> AttentionMap | None:
     """Of the first text that is short enough to be read in a map; of its longest word where each word stands alone."""
     for text in texts:
-        source = max(text.split(), key=len, default="") if run.spec.evaluation.each_word else text
+        source = max(text.split(), key=len, default="") if run.spec.evaluation.word_by_word else text
         tokens = run.tokenizer.encode(source, specials=False)
         if 0 < len(tokens) < (most // 2 if task.alone else most):
             found = attention_map(run, source)

@@ -27,7 +27,9 @@ def read(source: str | PathLike[str], tokenizer: Path | None = None) -> Imported
     try:
         document = json.loads(tokenizer.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise GlasshouseError(f"cannot read the tokenizer {tokenizer}: {error}; give a tokenizer.json") from None
+        raise GlasshouseError(
+            "unreadable-tokenizer", f"cannot read the tokenizer {tokenizer}: {error}; give a tokenizer.json"
+        ) from None
     return replace(_read(path, source, None), tokenizer=document)
 
 
@@ -40,13 +42,17 @@ def _read(path: Path, source: str | PathLike[str], tokenizer: Path | None) -> Im
         return gguf_import.read(path)
     if path.suffix in PICKLES or begins[:2] in (b"PK", b"\x80\x02"):
         raise GlasshouseError(
+            "pickle-refused",
             f"{path} is a pickle checkpoint, and nothing is ever unpickled here: opening one can run any program; "
-            "save the model as safetensors (save_pretrained does) and import the directory"
+            "save the model as safetensors (save_pretrained does) and import the directory",
         )
     if path.suffix == ".safetensors":
-        raise GlasshouseError(f"{path} is only the weights; import the directory that holds it and its config.json")
+        raise GlasshouseError(
+            "unknown-model-format", f"{path} is only the weights; import the directory that holds it and its config.json"
+        )
     if path.suffix == ".bin":
         return llama2c.read(path, tokenizer)
     raise GlasshouseError(
-        f"{path} is no model that can be imported; give a Hugging Face directory, a .gguf file or a llama2.c .bin file"
+        "unknown-model-format",
+        f"{path} is no model that can be imported; give a Hugging Face directory, a .gguf file or a llama2.c .bin file",
     )

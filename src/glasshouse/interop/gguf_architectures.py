@@ -17,11 +17,15 @@ class GGUFArchitecture:
 
     name: str
     parts: dict[str, tuple[Any, ...]]
-    """Fields of the spec's model (dotted inside it) and the values that fit."""
+    """Fields of the model (dotted names below `model`) that differ from a spec's defaults, and the values that fit."""
     rows: Callable[[ModelSpec, int], list[WeightRow]]
     """The table of a model with so many heads of keys and values."""
     epsilon: str
-    """The fact that holds what normalisation adds to a variance."""
+    """The fact that holds the epsilon of the normalisation."""
+    sizes: frozenset[str] = frozenset(
+        {"width", "layers", "heads", "head_width", "feed_forward", "epsilon", "tied", "key_value_heads", "rotary_base"}
+    )
+    """Fields that may have any value: facts of the file say them."""
 
 
 def llama_rows(model: ModelSpec, groups: int) -> list[WeightRow]:
@@ -81,13 +85,7 @@ def head_width(model: ModelSpec) -> int:
 
 _BOTH: dict[str, tuple[Any, ...]] = {
     "kind": ("decoder",),
-    "connection": ("pre-norm",),
-    "feed_forward_layers": (1,),
-    "ngrams": (1,),
-    "segments": (0,),
-    "embedding_norm": (False,),
     "head.kind": ("", "next-token"),
-    "head.bias": (False,),
 }
 
 LLAMA = GGUFArchitecture(
@@ -98,14 +96,13 @@ LLAMA = GGUFArchitecture(
         "position": ("rotary",),
         "norm": ("rms",),
         "activation": ("swiglu",),
-        "bias": (False,),
     },
     llama_rows,
     "attention.layer_norm_rms_epsilon",
 )
 GPT2 = GGUFArchitecture(
     "gpt2",
-    {**_BOTH, "attention": ("dot-product",), "position": ("learned",), "norm": ("layer",), "activation": ("gelu",)},
+    {**_BOTH, "position": ("learned",), "bias": (False, True)},
     gpt2_rows,
     "attention.layer_norm_epsilon",
 )

@@ -2,15 +2,19 @@
 
 import json
 import os
-from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
 from glasshouse.interop import gguf_architectures, gguf_tokenizers, weight_tables
+from glasshouse.interop.architectures.base import TRAINING_ONLY
+from glasshouse.interop.architectures.canonical_spec import canonical
+from glasshouse.interop.architectures.config_fields import field_of, values_of
 from glasshouse.interop.gguf_architectures import GPT2, LLAMA, GGUFArchitecture
 from glasshouse.interop.gguf_file import gguf_package
 from glasshouse.interop.weight_tables import Tensors
+from glasshouse.parts.positions.rotary import Rotary
 from glasshouse.runs.run import Run
+from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import CannotExport, GlasshouseError
 from glasshouse.specs.spec import ModelSpec
 
@@ -21,7 +25,7 @@ def export(run: Run, output: Path) -> None:
     """Write the run's model (its best weights, in float32) and its tokenizer. The file appears whole or not at all."""
     gguf = gguf_package("writing a GGUF file")
     model = run.spec.model
-    architecture = architecture_of(model)
+    architecture = architecture_of(canonical(model, run.spec.data.context))
     tokenizer = run.tokenizer
     document = json.loads(run.folder.tokenizer_file.read_text(encoding="utf-8"))
     facts = gguf_tokenizers.write(tokenizer, document, run.vocabulary)
@@ -41,7 +45,7 @@ def export(run: Run, output: Path) -> None:
         os.replace(temporary, output)
     except OSError as error:
         raise GlasshouseError(
-            f"cannot write {output}: {error.strerror or error}; check the path and the space there"
+            "cannot-write", f"cannot write {output}: {error.strerror or error}; check the path and the space there"
         ) from None
     finally:
         temporary.unlink(missing_ok=True)
@@ -50,25 +54,29 @@ def export(run: Run, output: Path) -> None:
 def architecture_of(model: ModelSpec) -> GGUFArchitecture:
     """Llama's or GPT-2's, by the kind of position; or the first field that does not fit it."""
     architecture = GPT2 if model.position == "learned" else LLAMA
-    for field, fitting in architecture.parts.items():
-        value = reduce(getattr, field.split("."), model)
+    for field, value in values_of(model, context=0, vocabulary=0).items():
+        if field in architecture.sizes | TRAINING_ONLY | {"context", "vocabulary"}:
+            continue
+        fitting = architecture.parts.get(field, (field_of(field).default,))
         if value not in fitting:
             raise CannotExport(
+                "no-fitting-architecture",
                 f"model.{field}={value!r} does not fit a GGUF file of the architecture {architecture.name!r}, which has "
                 f"model.{field}={' or '.join(map(repr, fitting))}; such files are written of models shaped like Llama "
-                f"({_described(LLAMA)}) or like GPT-2 ({_described(GPT2)})"
+                f"({_described(LLAMA)}) or like GPT-2 ({_described(GPT2)})",
             )
     if architecture is GPT2 and model.head_width not in (0, model.width // model.heads):
         raise CannotExport(
+            "no-fitting-architecture",
             f"model.head_width={model.head_width} does not fit a GGUF file: 'gpt2' has heads of model.width / model.heads = "
-            f"{model.width // model.heads}"
+            f"{model.width // model.heads}",
         )
     return architecture
 
 
 def _described(architecture: GGUFArchitecture) -> str:
     named = ("position", "norm", "activation", "connection")
-    return ", ".join(f"{field}={architecture.parts[field][0]}" for field in named)
+    return ", ".join(f"{field}={architecture.parts.get(field, (field_of(field).default,))[0]}" for field in named)
 
 
 def _with_biases(tensors: Tensors, architecture: GGUFArchitecture) -> Tensors:
@@ -100,7 +108,7 @@ def _add_facts(writer: Any, run: Run, architecture: GGUFArchitecture, groups: in
         writer.add_key_length(size)
         writer.add_value_length(size)
         writer.add_rope_dimension_count(size)
-        writer.add_rope_freq_base(model.rotary_base)
+        writer.add_rope_freq_base(settings_of(Rotary, model.own).rotary_base)
 
 
 def _add_tokenizer(writer: Any, facts: gguf_tokenizers.Facts) -> None:

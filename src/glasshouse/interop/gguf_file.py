@@ -60,18 +60,20 @@ class GGUF:
         self.path = path
         try:
             if path.stat().st_size == 0:
-                raise GlasshouseError(f"{path} is not a GGUF file: it is empty")
+                raise GlasshouseError("not-gguf", f"{path} is not a GGUF file: it is empty")
             self._bytes = np.memmap(path, np.uint8, mode="r")
         except OSError as error:
-            raise GlasshouseError(f"cannot read {path}: {error.strerror}") from None
+            raise GlasshouseError("unreadable-file", f"cannot read {path}: {error.strerror}") from None
         if bytes(self._bytes[:4]) != MAGIC:
             raise GlasshouseError(
-                f"{path} is not a GGUF file: it begins with {bytes(self._bytes[:4])!r}, not with {MAGIC!r}"
+                "not-gguf", f"{path} is not a GGUF file: it begins with {bytes(self._bytes[:4])!r}, not with {MAGIC!r}"
             )
         self._place = 4
         version = self._number("<u4")
         if version not in VERSIONS:
-            raise GlasshouseError(f"{path} is a GGUF file of version {version}; only {VERSIONS} are read, little endian")
+            raise GlasshouseError(
+                "unsupported-gguf", f"{path} is a GGUF file of version {version}; only {VERSIONS} are read, little endian"
+            )
         tensors, facts = self._count("tensors"), self._count("facts")
         self.facts: dict[str, Any] = {}
         for _ in range(facts):
@@ -98,7 +100,7 @@ class GGUF:
                 numbers = np.array(gguf.dequantize(rows, kind), np.float32)
             except NotImplementedError:
                 raise GlasshouseError(
-                    f"{self.path}: the tensor {name!r} is of kind {kind.name}, which is not read"
+                    "unsupported-gguf", f"{self.path}: the tensor {name!r} is of kind {kind.name}, which is not read"
                 ) from None
         return torch.from_numpy(numbers.reshape(stored.shape))
 
@@ -171,7 +173,7 @@ class GGUF:
         return np.frombuffer(taken.tobytes(), kind)
 
     def _damaged(self, what: str) -> Damaged:
-        return Damaged(f"{self.path} is a damaged or incomplete GGUF file: {what}; fetch or export it again")
+        return Damaged("damaged-gguf", f"{self.path} is a damaged or incomplete GGUF file: {what}; fetch or export it again")
 
 
 def gguf_package(purpose: str) -> Any:

@@ -19,17 +19,22 @@ def read(path: Path) -> Imported:
     name = _fact(file, "general.architecture", str)
     if name not in ARCHITECTURES:
         raise GlasshouseError(
-            f"{path} holds a model of the architecture {name!r}; those that can be read are {', '.join(ARCHITECTURES)}"
+            "unsupported-architecture",
+            f"{path} holds a model of the architecture {name!r}; those that can be read are {', '.join(ARCHITECTURES)}",
         )
     architecture = ARCHITECTURES[name]
     if "rope_freqs.weight" in file.tensors:
-        raise GlasshouseError(f"{path} scales its rotary frequencies by 'rope_freqs.weight', which is not supported here")
+        raise GlasshouseError(
+            "unsupported-config", f"{path} scales its rotary frequencies by 'rope_freqs.weight', which is not supported here"
+        )
     theirs = {tensor: file.tensor(tensor) for tensor in file.tensors}
     if "token_embd.weight" not in theirs or theirs["token_embd.weight"].dim() != 2:
-        raise GlasshouseError(f"{path} lacks the tensor 'token_embd.weight', a row for each token")
+        raise GlasshouseError("missing-tensor", f"{path} lacks the tensor 'token_embd.weight', a row for each token")
     model, groups = _model(file, architecture, theirs)
     if model.layers > len(theirs):
-        raise GlasshouseError(f"{path} has {model.layers} blocks by its facts, and only {len(theirs)} tensors")
+        raise GlasshouseError(
+            "sizes-do-not-fit", f"{path} has {model.layers} blocks by its facts, and only {len(theirs)} tensors"
+        )
     context, vocabulary = _size(file, f"{name}.context_length"), theirs["token_embd.weight"].shape[0]
     imported_model.check(model, context, str(path))
     shapes = imported_model.shapes(model, vocabulary, context)
@@ -68,33 +73,42 @@ def _model(file: GGUF, architecture: GGUFArchitecture, theirs: Tensors) -> tuple
         "bias": architecture is GPT2 and biased,
     }
     if architecture is LLAMA:
-        settings |= _rotary(file, width, heads)
-        settings |= {"attention": "grouped-query", "key_value_heads": groups} if groups < heads else {}
+        base, head_width = _rotary(file, width, heads)
+        settings |= {"head_width": head_width, "own": {"rotary_base": base}}
+        if groups < heads:
+            settings |= {"attention": "grouped-query", "own": {"rotary_base": base, "key_value_heads": groups}}
     elif width % heads or groups != heads:
-        raise GlasshouseError(f"{file.path}: 'gpt2' with a width of {width}, {heads} heads and {groups} of keys is not read")
+        raise GlasshouseError(
+            "unsupported-config",
+            f"{file.path}: 'gpt2' with a width of {width}, {heads} heads and {groups} of keys is not read",
+        )
     return ModelSpec(**settings), groups
 
 
-def _rotary(file: GGUF, width: int, heads: int) -> dict[str, Any]:
-    """The head width and the base of a Llama. Frequencies that are scaled for longer texts are refused."""
+def _rotary(file: GGUF, width: int, heads: int) -> tuple[float, int]:
+    """The rotary base and the head width of a Llama. Frequencies that are scaled for longer texts are refused."""
     scaling = file.facts.get("llama.rope.scaling.type", "none")
     factor = file.facts.get("llama.rope.scaling.factor", file.facts.get("llama.rope.scale_linear", 1.0))
     if scaling not in ("none", "linear") or factor not in (0, 1):
         raise GlasshouseError(
+            "unsupported-config",
             f"{file.path} scales its rotary positions (llama.rope.scaling.type={scaling!r}, factor {factor}), which is not "
-            "supported here"
+            "supported here",
         )
     if experts := file.facts.get("llama.expert_count", 0):
-        raise GlasshouseError(f"{file.path} is a mixture of {experts} experts, which is not supported here")
+        raise GlasshouseError(
+            "unsupported-config", f"{file.path} is a mixture of {experts} experts, which is not supported here"
+        )
     plain = width // heads
     head_width = _size(file, "llama.attention.key_length", plain)
     for what in ("attention.value_length", "rope.dimension_count"):
         if (size := _size(file, f"llama.{what}", head_width)) != head_width:
             raise GlasshouseError(
-                f"{file.path} has llama.{what}={size} beside heads of {head_width}, which is not supported here"
+                "unsupported-config",
+                f"{file.path} has llama.{what}={size} beside heads of {head_width}, which is not supported here",
             )
     base = float(f"{_fact(file, 'llama.rope.freq_base', float, 10000.0):.7g}")
-    return {"rotary_base": base, "head_width": 0 if head_width * heads == width else head_width}
+    return base, 0 if head_width * heads == width else head_width
 
 
 def _size(file: GGUF, name: str, otherwise: int | None = None) -> int:
@@ -103,16 +117,20 @@ def _size(file: GGUF, name: str, otherwise: int | None = None) -> int:
     if isinstance(value, list) and value and len(set(value)) == 1:
         value = value[0]
     if value is None:
-        raise GlasshouseError(f"{file.path} lacks the fact {name!r}, without which its model cannot be built")
+        raise GlasshouseError(
+            "missing-fact", f"{file.path} lacks the fact {name!r}, without which its model cannot be built"
+        )
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise GlasshouseError(f"{file.path} has {name}={value!r}, where one number above 0 is expected")
+        raise GlasshouseError("bad-fact", f"{file.path} has {name}={value!r}, where one number above 0 is expected")
     return value
 
 
 def _fact(file: GGUF, name: str, kind: type, otherwise: Any = None) -> Any:
     value = file.facts.get(name, otherwise)
     if value is None:
-        raise GlasshouseError(f"{file.path} lacks the fact {name!r}, without which its model cannot be built")
+        raise GlasshouseError(
+            "missing-fact", f"{file.path} lacks the fact {name!r}, without which its model cannot be built"
+        )
     if not isinstance(value, (kind, int) if kind is float else kind):
-        raise GlasshouseError(f"{file.path} has {name}={value!r}, where {kind.__name__} is expected")
+        raise GlasshouseError("bad-fact", f"{file.path} has {name}={value!r}, where {kind.__name__} is expected")
     return value

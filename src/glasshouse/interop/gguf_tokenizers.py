@@ -41,14 +41,19 @@ def write(tokenizer: Tokenizer, document: Mapping[str, Any], vocabulary: int) ->
     """
     if tokenizer.vocabulary > vocabulary:
         raise CannotExport(
-            f"the tokenizer has {tokenizer.vocabulary} tokens and the model {vocabulary}; a GGUF file needs a row for each"
+            "tokenizer-does-not-fit",
+            f"the tokenizer has {tokenizer.vocabulary} tokens and the model {vocabulary}; a GGUF file needs a row for each",
         )
     if tokenizer.end_of_text is None:
-        raise CannotExport("the tokenizer has no end-of-text token, without which llama.cpp takes an ordinary token for it")
+        raise CannotExport(
+            "tokenizer-does-not-fit",
+            "the tokenizer has no end-of-text token, without which llama.cpp takes an ordinary token for it",
+        )
     if not isinstance(tokenizer, BytePair | ExternalTokenizer):
         raise CannotExport(
+            "tokenizer-does-not-fit",
             f"llama.cpp has no tokenizer of {tokenizer.name}, so this run cannot be a GGUF file; "
-            "train with data.tokenizer=byte-pair for one that can"
+            "train with data.tokenizer=byte-pair for one that can",
         )
     byte_pairs = tokenizer if isinstance(tokenizer, BytePair) else _as_byte_pairs(document)
     if byte_pairs is not None:
@@ -56,7 +61,7 @@ def write(tokenizer: Tokenizer, document: Mapping[str, Any], vocabulary: int) ->
     else:
         pieces = sentencepiece.from_document(document, tokenizer.frame, tokenizer.end_of_text)
         if isinstance(pieces, str):
-            raise CannotExport(f"llama.cpp has no tokenizer that gives this one's ids: {pieces}")
+            raise CannotExport("tokenizer-does-not-fit", f"llama.cpp has no tokenizer that gives this one's ids: {pieces}")
         facts = _pieces(pieces)
     missing = range(len(facts["tokens"]), vocabulary)
     facts["tokens"] += [_unused(id) for id in missing]
@@ -76,17 +81,21 @@ def read(facts: Mapping[str, Any], where: str) -> tuple[dict[str, Any] | None, s
         return None, f"{named}; those of the kinds 'gpt2' and 'llama' are read"
     for name in ("tokens", "merges"):
         if not all(isinstance(text, str) for text in own.get(name, [])):
-            raise GlasshouseError(f"{where}: {begin}{name} is not a list of texts")
+            raise GlasshouseError("bad-fact", f"{where}: {begin}{name} is not a list of texts")
     pre = own.get("pre", "default")
     if kind == "gpt2" and pre not in PATTERNS_OF:
         return None, f"its text is split by the rule {pre!r}; those read are {', '.join(PATTERNS_OF)}"
     for name, usual in (("token_type", NORMAL), ("scores", 0.0)):
         own.setdefault(name, [usual] * len(texts))
         if not isinstance(own[name], list) or len(own[name]) != len(texts):
-            raise GlasshouseError(f"{where}: {begin}{name} does not have an entry for each of the {len(texts)} tokens")
+            raise GlasshouseError(
+                "bad-fact", f"{where}: {begin}{name} does not have an entry for each of the {len(texts)} tokens"
+            )
     for name in ("bos_token_id", "eos_token_id"):
         if name in own and not (isinstance(own[name], int) and 0 <= own[name] < len(texts)):
-            raise GlasshouseError(f"{where} has {begin}{name}={own[name]}, and its tokens are 0 to {len(texts) - 1}")
+            raise GlasshouseError(
+                "bad-fact", f"{where} has {begin}{name}={own[name]}, and its tokens are 0 to {len(texts) - 1}"
+            )
     if kind == "gpt2":
         return _byte_pair_document(own, pre, where), ""
     pieces = ScoredPieces(
@@ -122,19 +131,24 @@ def _byte_pairs(byte_pairs: BytePair, tokenizer: Tokenizer, document: Mapping[st
     before, after = tokenizer.frame
     if len(before) > 1 or after:
         raise CannotExport(
-            f"the tokenizer puts the ids {before} before a text and {after} after it; a GGUF file can say one start token"
+            "tokenizer-does-not-fit",
+            f"the tokenizer puts the ids {before} before a text and {after} after it; a GGUF file can say one start token",
         )
     letters = {id: text for text, id in model["vocab"].items()}
     marks = {id: text for text, id in byte_pairs.specials.items()}
     ordinary = [byte_pairs.token_bytes(id) for id in letters if id not in marks]
     if pattern == "gpt-4" and any(LONG_S in token[:-1] for token in ordinary):
         raise CannotExport(
+            "tokenizer-does-not-fit",
             "the tokenizer has tokens that go on after ſ (U+017F), and llama.cpp splits such text in another place than "
-            "data.pattern='gpt-4' after an apostrophe; train with data.pattern=gpt-2 for a GGUF file"
+            "data.pattern='gpt-4' after an apostrophe; train with data.pattern=gpt-2 for a GGUF file",
         )
     rule = (pattern, bool(model.get("ignore_merges")))
     if rule not in PRE:
-        raise CannotExport(f"llama.cpp has no tokenizer that splits by the pattern {pattern!r} and takes pieces whole")
+        raise CannotExport(
+            "tokenizer-does-not-fit",
+            f"llama.cpp has no tokenizer that splits by the pattern {pattern!r} and takes pieces whole",
+        )
     every = range(tokenizer.vocabulary)
     return {
         "model": "gpt2",
@@ -172,7 +186,9 @@ def _byte_pair_document(own: Mapping[str, Any], pre: str, where: str) -> dict[st
     merges = [merge.split(" ", 1) for merge in own.get("merges", [])]
     for merge in merges:
         if len(merge) != 2 or not {*merge, "".join(merge)} <= vocabulary.keys():
-            raise GlasshouseError(f"{where} has a merge {' '.join(merge)!r} of tokens that its vocabulary does not have")
+            raise GlasshouseError(
+                "bad-fact", f"{where} has a merge {' '.join(merge)!r} of tokens that its vocabulary does not have"
+            )
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
     splitter: dict[str, Any] = {**level, "use_regex": True}

@@ -49,7 +49,7 @@ def check(model: ModelSpec, context: int, origin: str) -> None:
         spec_files.checked(Spec(data=DataSpec(context=context), model=model))
         models.check(model, context)
     except SpecError as error:
-        raise GlasshouseError(f"{origin} cannot be expressed here: {error}") from None
+        raise GlasshouseError(error.code, f"{origin} cannot be expressed here: {error}") from None
 
 
 def _check_tokenizer(imported: Imported) -> None:
@@ -62,11 +62,14 @@ def _check_tokenizer(imported: Imported) -> None:
         except MissingExtra:
             return  # the model may be imported where its tokenizer cannot be used
         except GlasshouseError as error:
-            raise GlasshouseError(f"{imported.origin}: {str(error).replace(str(path), 'its tokenizer')}") from None
+            raise GlasshouseError(
+                error.code, f"{imported.origin}: {str(error).replace(str(path), 'its tokenizer')}"
+            ) from None
     if tokenizer.vocabulary > imported.vocabulary:
         raise GlasshouseError(
+            "tokenizer-does-not-fit",
             f"{imported.origin} has a tokenizer of {tokenizer.vocabulary} tokens and a model that knows only "
-            f"{imported.vocabulary}: they do not belong together"
+            f"{imported.vocabulary}: they do not belong together",
         )
 
 

@@ -70,14 +70,15 @@ def read(path: Path, tokenizer: Path | None = None) -> Imported:
     """A model and its tokenizer: the file given, or beside it `tok512.bin` (512 being its vocabulary) or `tokenizer.bin`."""
     content = _bytes_of(path)
     header = read_header(content, path)
+    grouped = header.key_value_heads < header.heads
     model = ModelSpec(
         kind="decoder",
         width=header.width,
         layers=header.layers,
         heads=header.heads,
-        key_value_heads=header.key_value_heads if header.key_value_heads < header.heads else 0,
         feed_forward=header.feed_forward,
-        attention="grouped-query" if header.key_value_heads < header.heads else "dot-product",
+        attention="grouped-query" if grouped else "dot-product",
+        own={"key_value_heads": header.key_value_heads} if grouped else {},
         position="rotary",
         norm="rms",
         epsilon=EPSILON,
@@ -104,11 +105,14 @@ def read(path: Path, tokenizer: Path | None = None) -> Imported:
 def read_header(content: bytes, path: Path) -> Header:
     """The sizes, once they are possible and the file is exactly as long as they ask for."""
     if len(content) < HEADER.size:
-        raise GlasshouseError(f"{path} is not a llama2.c model: it has {len(content)} bytes, less than a header")
+        raise GlasshouseError(
+            "not-llama2c", f"{path} is not a llama2.c model: it has {len(content)} bytes, less than a header"
+        )
     if struct.unpack_from("<I", content)[0] == _NEWER:
         raise GlasshouseError(
+            "unsupported-llama2c",
             f"{path} is a llama2.c model of version {struct.unpack_from('<i', content, 4)[0]}; only the first form, "
-            "version 0, is read here; export it again with: python export.py --version 0"
+            "version 0, is read here; export it again with: python export.py --version 0",
         )
     width, inner, layers, heads, key_value_heads, vocabulary, context = HEADER.unpack_from(content)
     # A vocabulary below zero is how a file says that the output has a matrix of its own.
@@ -117,18 +121,20 @@ def read_header(content: bytes, path: Path) -> Header:
     sizes |= {"vocab_size": abs(vocabulary), "seq_len": context}
     for name, size in sizes.items():
         if not 0 < size < _MOST:
-            raise GlasshouseError(f"{path} is not a llama2.c model: its header gives {name}={size}")
+            raise GlasshouseError("not-llama2c", f"{path} is not a llama2.c model: its header gives {name}={size}")
     if width % heads or heads % key_value_heads or found.head_width % 2:
         raise GlasshouseError(
+            "not-llama2c",
             f"{path} is not a llama2.c model: its header gives dim={width}, n_heads={heads}, n_kv_heads={key_value_heads}, "
-            "which do not divide"
+            "which do not divide",
         )
     expected = HEADER.size + 4 * sum(int(np.prod(shape, dtype=np.int64)) for shape in found.shapes().values())
     if len(content) != expected:
         listing = ", ".join(f"{name}={size}" for name, size in sizes.items())
         state = "cut short" if len(content) < expected else "too long"
         raise GlasshouseError(
-            f"{path} is {state}: its header ({listing}) asks for {expected} bytes, and it has {len(content)}"
+            "damaged-llama2c",
+            f"{path} is {state}: its header ({listing}) asks for {expected} bytes, and it has {len(content)}",
         )
     return found
 
@@ -146,18 +152,22 @@ def read_pieces(path: Path, vocabulary: int) -> ScoredPieces:
             texts.append(piece.decode("utf-8"))
         except (struct.error, ValueError) as error:
             raise GlasshouseError(
+                "tokenizer-does-not-fit",
                 f"{path} is not the llama2.c tokenizer of a model of {vocabulary} tokens: it breaks off at "
-                f"piece {id} ({error}); give the right one, usually tok{vocabulary}.bin or tokenizer.bin"
+                f"piece {id} ({error}); give the right one, usually tok{vocabulary}.bin or tokenizer.bin",
             ) from None
         scores.append(score)
         place += _RECORD.size + length
     if place != len(content):
         raise GlasshouseError(
+            "tokenizer-does-not-fit",
             f"{path} is not the llama2.c tokenizer of a model of {vocabulary} tokens: it has {len(content) - place} bytes "
-            f"after its last piece; give the right one, usually tok{vocabulary}.bin or tokenizer.bin"
+            f"after its last piece; give the right one, usually tok{vocabulary}.bin or tokenizer.bin",
         )
     if vocabulary < FIRST_BYTE + 256 or texts[FIRST_BYTE : FIRST_BYTE + 256] != [f"<0x{byte:02X}>" for byte in range(256)]:
-        raise GlasshouseError(f"{path} is not a llama2.c tokenizer: its pieces 3 to 258 are not the 256 bytes")
+        raise GlasshouseError(
+            "not-llama2c", f"{path} is not a llama2.c tokenizer: its pieces 3 to 258 are not the 256 bytes"
+        )
     kinds = [UNKNOWN, CONTROL, CONTROL, *[BYTE] * 256, *[NORMAL] * (vocabulary - FIRST_BYTE - 256)]
     # The file has the marks with newlines around them, and pieces with plain spaces, to be printed as they are.
     texts[:FIRST_BYTE] = ["<unk>", "<s>", "</s>"]
@@ -209,11 +219,13 @@ def _tokenizer_beside(path: Path, vocabulary: int) -> Path:
         if candidate.is_file():
             return candidate
     names = " nor ".join(candidate.name for candidate in candidates)
-    raise GlasshouseError(f"beside {path} there is neither {names}; put its tokenizer there, or name the file")
+    raise GlasshouseError(
+        "missing-file", f"beside {path} there is neither {names}; put its tokenizer there, or name the file"
+    )
 
 
 def _bytes_of(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise GlasshouseError(f"cannot read {path}: {error.strerror}") from None
+        raise GlasshouseError("unreadable-file", f"cannot read {path}: {error.strerror}") from None

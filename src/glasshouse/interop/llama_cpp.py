@@ -57,14 +57,14 @@ def _ask(path: Path, questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if importlib.util.find_spec("xllamacpp") is None:
         raise MissingExtra("xllamacpp", "running llama.cpp")
     if not path.is_file():
-        raise GlasshouseError(f"there is no GGUF file {path}")
+        raise GlasshouseError("missing-file", f"there is no GGUF file {path}")
     request = json.dumps({"path": str(path.resolve()), "questions": questions})
     command = [sys.executable, "-P", "-m", __name__]
     done = subprocess.run(command, input=request, capture_output=True, text=True, encoding="utf-8", check=False)
     if done.returncode:
         said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
         reason = next((line for line in said if "error" in line.lower()), said[-1] if said else "it said nothing")
-        raise GlasshouseError(f"llama.cpp cannot run {path}: {reason} (exit status {done.returncode})")
+        raise GlasshouseError("llama-cpp-failed", f"llama.cpp cannot run {path}: {reason} (exit status {done.returncode})")
     return json.loads(done.stdout)
 
 

@@ -36,7 +36,7 @@ def through_transformers(run: Run, inputs: Inputs, folder: Path) -> tuple[Tensor
     with torch.inference_mode():
         ours: Tensor = run.model.cpu()(**inputs)
         again: Tensor = _built(huggingface.read(folder))(**inputs)
-        answer = _their_answer(theirs, inputs, run.spec.model.head.pooling)
+        answer = _their_answer(theirs, inputs, getattr(run.model.head, "pooling", "mean"))
     run.model.to(run.device)
     return ours, answer, again
 
@@ -56,7 +56,9 @@ def through_llama_cpp(run: Run, path: Path) -> tuple[int, int]:
     # Beyond the context the two part: here the window begins anew with its latest half, there it is moved.
     tokens = min(TOKENS, run.spec.data.context - max(len(run.begin(prompt).prompt_tokens) for prompt in PROMPTS))
     if tokens < 1:
-        raise CannotExport(f"a context of {run.spec.data.context} tokens leaves no room to continue a prompt")
+        raise CannotExport(
+            "context-too-short", f"a context of {run.spec.data.context} tokens leaves no room to continue a prompt"
+        )
     gguf_export.export(run, path)
     theirs = llama_cpp.greedy_in_llama_cpp(path, list(PROMPTS), tokens)
     ours = [

@@ -41,7 +41,9 @@ def to_document(pieces: ScoredPieces) -> dict[str, Any]:
     texts, kinds = pieces.texts, pieces.kinds
     if len(set(texts)) < len(texts):
         twice = next(text for id, text in enumerate(texts) if text in texts[:id])
-        raise GlasshouseError(f"the vocabulary has the piece {twice!r} twice, and a tokenizer.json can hold it once")
+        raise GlasshouseError(
+            "piece-twice", f"the vocabulary has the piece {twice!r} twice, and a tokenizer.json can hold it once"
+        )
     unknown = next((text for text, kind in zip(texts, kinds, strict=True) if kind == UNKNOWN), None)
     model = {
         "type": "BPE",

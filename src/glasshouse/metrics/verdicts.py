@@ -27,12 +27,16 @@ class VerdictRule:
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 0.5:
-            raise SpecError(f"alpha={self.alpha} is not between 0 and 0.5; choose for example 0.05")
+            raise SpecError("bad-alpha", f"alpha={self.alpha} is not between 0 and 0.5; choose for example 0.05")
         for name, value in (("margin", self.margin), ("spread", self.spread)):
             if value is not None and not 0 < value < math.inf:
-                raise SpecError(f"{name}={value} is not above 0; give the smallest difference that would matter")
+                raise SpecError(
+                    "bad-margin", f"{name}={value} is not above 0; give the smallest difference that would matter"
+                )
         if self.looks and (self.looks[0] < 2 or list(self.looks) != sorted(set(self.looks))):
-            raise SpecError(f"looks={self.looks} do not grow from at least 2 seeds; choose for example 4, 8, 12")
+            raise SpecError(
+                "bad-looks", f"looks={self.looks} do not grow from at least 2 seeds; choose for example 4, 8, 12"
+            )
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,9 @@ def summarise(values: Sequence[float], alpha: float = 0.05) -> Summary:
     """The mean of one arm's seeds that came through, with its interval; of one seed, deviation and interval are NaN."""
     finite = np.array([value for value in values if math.isfinite(value)])
     if not len(finite):
-        raise DataError(f"none of {len(values)} seeds has a finite value to summarise; look at why they diverged")
+        raise DataError(
+            "all-diverged", f"none of {len(values)} seeds has a finite value to summarise; look at why they diverged"
+        )
     if len(finite) == 1:
         return Summary(1, float(finite[0]), NAN, NAN, NAN)
     mean, deviation = statistics.moments(finite)

@@ -1,6 +1,6 @@
 """Whole models, built from parts. A model knows nothing of tasks or training."""
 
-from glasshouse.models.build import assemble, build, check, initialise
+from glasshouse.models.build import assemble, build, check, initialise, one_block
 from glasshouse.models.decoder import Decoder
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.models.encoder import Encoder
@@ -29,4 +29,5 @@ __all__ = [
     "build",
     "check",
     "initialise",
+    "one_block",
 ]

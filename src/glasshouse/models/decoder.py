@@ -3,7 +3,7 @@
 Axes: B batch, T time, D width, V vocabulary.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +20,7 @@ from glasshouse.specs.spec import ModelSpec
 class Decoder(TransformerStack):
     """Embedding, positions, blocks, a last norm, and a head that may share the embedding's matrix."""
 
+    default_head: ClassVar[str] = "next-token"
     embedding: nn.Embedding
 
     def __init__(self, embedding: nn.Embedding, blocks: list[Any], head: Head, **tower: Any) -> None:
@@ -29,11 +30,12 @@ class Decoder(TransformerStack):
         self.logits = Probe()
 
     @classmethod
-    def assemble(cls, workshop: PartFactory, spec: ModelSpec, vocabulary: int) -> "Decoder":
+    def assemble(cls, factory: PartFactory, spec: ModelSpec, vocabulary: int) -> "Decoder":
         """The decoder that a spec describes."""
-        workshop = workshop.under(causal=True)
-        head = workshop.head("next-token", vocabulary, answers=("next", "whole"))
-        return cls(workshop.embedding(vocabulary), workshop.blocks(spec.layers), head, **workshop.around())
+        factory = factory.under(causal=True)
+        head = factory.head(cls.default_head, vocabulary, predicts=("next", "whole"))
+        embedding = factory.embedding(vocabulary, cached=True)
+        return cls(embedding, factory.blocks(spec.layers), head, **factory.around_blocks())
 
     @property
     def vocabulary(self) -> int:
@@ -41,7 +43,8 @@ class Decoder(TransformerStack):
 
     def forward(self, tokens_BT: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Logits (B, T, V). Tokens after the first `lengths` of a row are padding, which no real token sees."""
-        return self.project(self.features(tokens_BT), lengths)
+        answer = self.head(self.features(tokens_BT), self.embedding.weight, lengths)
+        return self.logits(self.head.with_tokens(answer, tokens_BT, lengths))
 
     def features(
         self, tokens_BT: Tensor, positions: Tensor | None = None, cache: Cache | None = None, mask: Mask | None = None

@@ -3,7 +3,8 @@
 Axes: N texts, T time, M pictures, C channels, S pixels, D width.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -15,12 +16,30 @@ from glasshouse.models.stack import TransformerStack
 from glasshouse.parts.masks import Everything, over
 from glasshouse.parts.patch_embedding import Patches
 from glasshouse.parts.probe import Probe
+from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import ModelSpec
+from glasshouse.specs.spec_fields import setting
 
 
 class DualEncoder(nn.Module):
     """A tower over tokens, a tower over the patches of a picture, and a head that compares their pooled features."""
+
+    @dataclass(frozen=True)
+    class Settings:
+        causal: bool = setting(False, "each text token sees only the tokens before it")
+        image_size: int = setting(32, "side length of a picture in pixels", minimum=1)
+        image_channels: int = setting(3, "colour channels of a picture", minimum=1)
+        patch_size: int = setting(8, "side length of a patch in pixels; must divide image_size", minimum=1)
+        image_width: int = setting(0, "width of the picture side; 0 means width", minimum=0)
+        image_layers: int = setting(0, "blocks of the picture side; 0 means layers", minimum=0)
+        image_heads: int = setting(0, "attention heads of the picture side; 0 means heads", minimum=0)
+        image_feed_forward: int = setting(0, "inner feed-forward size of the picture side; 0 as on the text side", minimum=0)
+        image_norm: bool = setting(False, "normalise embedded patches before the first block")
+
+    default_head: ClassVar[str] = "contrastive"
+    # Settings that count blocks.
+    layer_counts: ClassVar[tuple[str, ...]] = ("image_layers",)
 
     def __init__(
         self,
@@ -36,32 +55,40 @@ class DualEncoder(nn.Module):
         self.text_features, self.image_features, self.logits = Probe(), Probe(), Probe()
 
     @classmethod
-    def assemble(cls, workshop: PartFactory, spec: ModelSpec, vocabulary: int) -> "DualEncoder":
+    def assemble(cls, factory: PartFactory, spec: ModelSpec, vocabulary: int) -> "DualEncoder":
         """The dual encoder that a spec describes."""
-        if spec.head.kind not in ("", "contrastive"):
+        if spec.head.kind not in ("", cls.default_head):
             raise SpecError(
-                f"model.head.kind={spec.head.kind!r} does not go with model.kind='dual-encoder': use 'contrastive'"
+                "head-does-not-fit",
+                f"model.head.kind={spec.head.kind!r} does not go with model.kind='dual-encoder': use {cls.default_head!r}",
             )
-        side = spec.image
-        if side.size % side.patch:
-            raise SpecError(f"model.image.patch={side.patch} does not divide model.image.size={side.size}")
+        settings, head = settings_of(cls, spec.own), settings_of(ContrastiveHead, spec.head.own)
+        if settings.image_size % settings.patch_size:
+            raise SpecError(
+                "patch-divides-image",
+                f"model.patch_size={settings.patch_size} does not divide model.image_size={settings.image_size}",
+            )
         image_spec = replace(
             spec,
-            width=side.width or spec.width,
-            layers=side.layers or spec.layers,
-            heads=side.heads or spec.heads,
-            feed_forward=side.feed_forward or (spec.feed_forward if not side.width else 0),
-            segments=0,
-            embedding_norm=spec.embedding_norm or side.norm,
+            width=settings.image_width or spec.width,
+            layers=settings.image_layers or spec.layers,
+            heads=settings.image_heads or spec.heads,
+            feed_forward=settings.image_feed_forward or (spec.feed_forward if not settings.image_width else 0),
+            embedding_norm=spec.embedding_norm or settings.image_norm,
         )
         if image_spec.width % image_spec.heads and not spec.head_width:
-            raise SpecError(f"model.image.heads={image_spec.heads} does not divide model.image.width={image_spec.width}")
-        patches = Patches(side.size, side.patch, side.channels, image_spec.width)
-        reading, seeing = workshop.under(spec.causal), PartFactory.of(image_spec, patches.count + 1).under(causal=False)
-        text = TransformerStack(reading.embedding(vocabulary), reading.blocks(spec.layers), **reading.around())
-        image = TransformerStack(patches, seeing.blocks(image_spec.layers), **seeing.around())
-        head = ContrastiveHead(spec.width, image_spec.width, spec.head.width or spec.width)
-        return cls(text, image, head, spec.head.pooling, spec.causal)
+            raise SpecError(
+                "heads-divide-width",
+                f"model.image_heads={image_spec.heads} does not divide model.image_width={image_spec.width}",
+            )
+        patches = Patches(settings.image_size, settings.patch_size, settings.image_channels, image_spec.width)
+        reading = factory.under(settings.causal)
+        seeing = PartFactory.of(image_spec, patches.count + 1).under(causal=False)
+        embedding = reading.embedding(vocabulary, cached=False)
+        text = TransformerStack(embedding, reading.blocks(spec.layers), **reading.around_blocks())
+        image = TransformerStack(patches, seeing.blocks(image_spec.layers), **seeing.around_blocks())
+        compare = ContrastiveHead(spec.width, image_spec.width, head.width or spec.width)
+        return cls(text, image, compare, head.pooling, settings.causal)
 
     @property
     def vocabulary(self) -> int:

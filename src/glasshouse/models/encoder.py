@@ -3,7 +3,8 @@
 Axes: B batch, T time, D width, V vocabulary.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -13,12 +14,22 @@ from glasshouse.models.part_factory import PartFactory
 from glasshouse.models.stack import TransformerStack
 from glasshouse.parts.masks import over
 from glasshouse.parts.probe import Probe
+from glasshouse.specs.declared import settings_of
 from glasshouse.specs.spec import ModelSpec
+from glasshouse.specs.spec_fields import setting
 
 
 class Encoder(TransformerStack):
     """Embedding, positions, blocks under a mask of padding, a last norm, and a head."""
 
+    @dataclass(frozen=True)
+    class Settings:
+        causal: bool = setting(False, "each token sees only the tokens before it")
+        segments: int = setting(0, "number of segment types (BERT's token types); 0 means none", minimum=0)
+
+    default_head: ClassVar[str] = "masked-token"
+    # Without blocks it is a bag of its embeddings.
+    fewest_layers: ClassVar[int] = 0
     embedding: nn.Embedding
 
     def __init__(self, embedding: nn.Embedding, blocks: list[Any], head: Head, causal: bool = False, **tower: Any) -> None:
@@ -28,29 +39,31 @@ class Encoder(TransformerStack):
         self.logits = Probe()
 
     @classmethod
-    def assemble(cls, workshop: PartFactory, spec: ModelSpec, vocabulary: int) -> "Encoder":
+    def assemble(cls, factory: PartFactory, spec: ModelSpec, vocabulary: int) -> "Encoder":
         """The encoder that a spec describes."""
-        workshop = workshop.under(spec.causal)
-        answers = ("own", "whole", *(("next",) if spec.causal else ()))
-        head = workshop.head("masked-token", vocabulary, answers)
-        return cls(workshop.embedding(vocabulary), workshop.blocks(spec.layers), head, spec.causal, **workshop.around())
+        settings = settings_of(cls, spec.own)
+        factory = factory.under(settings.causal)
+        head = factory.head(cls.default_head, vocabulary, ("own", "whole", *(("next",) if settings.causal else ())))
+        segments = nn.Embedding(settings.segments, spec.width) if settings.segments else None
+        embedding, blocks = factory.embedding(vocabulary, cached=False), factory.blocks(spec.layers)
+        return cls(embedding, blocks, head, settings.causal, segments=segments, **factory.around_blocks())
 
     @property
     def vocabulary(self) -> int:
         return self.embedding.num_embeddings
 
     def forward(self, tokens_BT: Tensor, lengths: Tensor | None = None, segments: Tensor | None = None) -> Tensor:
-        """What the head says. Only the first `lengths` (B) tokens of each row are real; by default all are."""
-        return self.project(self.features(tokens_BT, lengths, segments), lengths, tokens_BT)
+        """The head's answer. Only the first `lengths` (B) tokens of each row are real; by default all are."""
+        answer = self.head(self.features(tokens_BT, lengths, segments), self.embedding.weight, lengths)
+        return self.logits(self.head.with_tokens(answer, tokens_BT, lengths))
 
     def features(self, tokens_BT: Tensor, lengths: Tensor | None = None, segments: Tensor | None = None) -> Tensor:
         """The last hidden states (B, T, D)."""
         return self.run(tokens_BT, over(lengths, self.causal), segments=segments)
 
-    def project(self, features_BTD: Tensor, lengths: Tensor | None = None, tokens_BT: Tensor | None = None) -> Tensor:
-        """The head's answer from hidden states, and from the tokens where they are given."""
-        answer = self.head(features_BTD, self.embedding.weight, lengths)
-        return self.logits(answer if tokens_BT is None else self.head.informed(answer, tokens_BT, lengths))
+    def project(self, features_BTD: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """The head's answer from hidden states."""
+        return self.logits(self.head(features_BTD, self.embedding.weight, lengths))
 
     def flops(self, tokens: int) -> int:
         """Multiplications and additions of the matrix products for one sequence, forward."""

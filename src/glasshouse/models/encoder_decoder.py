@@ -3,7 +3,8 @@
 Axes: B batch, S source tokens, T target tokens, D width, V vocabulary.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -17,30 +18,44 @@ from glasshouse.parts.cross_block import CrossBlock
 from glasshouse.parts.masks import Causal, over
 from glasshouse.parts.memory import Memory
 from glasshouse.parts.probe import Probe
+from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import ModelSpec
+from glasshouse.specs.spec_fields import setting
 
 
 class EncoderDecoder(nn.Module):
     """Two towers over one vocabulary, as in the first Transformer (Vaswani et al. 2017)."""
 
+    @dataclass(frozen=True)
+    class Settings:
+        encoder_layers: int = setting(0, "blocks of the encoder; 0 means as many as layers", minimum=0)
+
+    default_head: ClassVar[str] = "next-token"
+    # Settings that count blocks.
+    layer_counts: ClassVar[tuple[str, ...]] = ("encoder_layers",)
+
     def __init__(self, embedding: nn.Embedding, encoder: TransformerStack, decoder: TransformerStack, head: Head) -> None:
         super().__init__()
         for block in decoder.blocks:
             if not isinstance(block, CrossBlock):
-                raise SpecError(f"a decoder's blocks must look at the source: give CrossBlock, not {type(block).__name__}")
+                raise SpecError(
+                    "needs-cross-block",
+                    f"a decoder's blocks must look at the source: give CrossBlock, not {type(block).__name__}",
+                )
         head.check(embedding.embedding_dim, embedding.num_embeddings)
         self.embedding, self.encoder, self.decoder, self.head = embedding, encoder, decoder, head
         self.logits = Probe()
 
     @classmethod
-    def assemble(cls, workshop: PartFactory, spec: ModelSpec, vocabulary: int) -> "EncoderDecoder":
+    def assemble(cls, factory: PartFactory, spec: ModelSpec, vocabulary: int) -> "EncoderDecoder":
         """The encoder-decoder that a spec describes."""
-        reading, writing = workshop.under(causal=False), workshop.under(causal=True)
-        encoder = TransformerStack(None, reading.blocks(spec.encoder_layers or spec.layers), **reading.around())
-        decoder = TransformerStack(None, writing.cross_blocks(spec.layers), **writing.around())
-        head = writing.head("next-token", vocabulary, answers=("next",))
-        return cls(workshop.embedding(vocabulary), encoder, decoder, head)
+        layers = settings_of(cls, spec.own).encoder_layers or spec.layers
+        reading, writing = factory.under(causal=False), factory.under(causal=True)
+        encoder = TransformerStack(None, reading.blocks(layers), **reading.around_blocks())
+        decoder = TransformerStack(None, writing.cross_blocks(spec.layers), **writing.around_blocks())
+        head = writing.head(cls.default_head, vocabulary, predicts=("next",))
+        return cls(factory.embedding(vocabulary, cached=True), encoder, decoder, head)
 
     @property
     def vocabulary(self) -> int:

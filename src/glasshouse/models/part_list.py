@@ -10,6 +10,7 @@ from glasshouse.specs.errors import SpecError
 # The families of parts, and where a spec names one of each.
 FAMILIES = {
     "model": "model.kind",
+    "embedding": "model.embedding",
     "attention": "model.attention",
     "position": "model.position",
     "norm": "model.norm",
@@ -29,14 +30,17 @@ class PartEntry:
     name: str
     about: str
     source: str
-    refuses: dict[str, str]
+    unsupported: dict[str, str]
 
 
 def family(name: str) -> list[PartEntry]:
     """Every part of a family."""
     name = {field.rpartition(".")[2]: family for family, field in FAMILIES.items()}.get(name, name).replace("-", "_")
     if name not in FAMILIES:
-        raise SpecError(f"there is no family {name!r}{catalogue.nearest(name, FAMILIES)} (they are: {', '.join(FAMILIES)})")
+        raise SpecError(
+            "unknown-word",
+            f"there is no family {name!r}{catalogue.nearest(name, FAMILIES)} (they are: {', '.join(FAMILIES)})",
+        )
     return [_entry(name, word) for word in catalogue.names(name)]
 
 
@@ -51,5 +55,5 @@ def _entry(name: str, word: str) -> PartEntry:
         about=cleandoc(part.__doc__ or ""),
         # A module of several parts speaks of none of them in particular.
         source="" if shared else cleandoc(module.__doc__ or "").split("\n\n")[0],
-        refuses=dict(getattr(part, "refuses", {})),
+        unsupported=dict(getattr(part, "unsupported", {})),
     )

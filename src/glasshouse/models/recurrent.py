@@ -3,7 +3,8 @@
 Axes: B batch, T time, D width, V vocabulary.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -18,12 +19,23 @@ from glasshouse.parts.positions.base import NoPosition, Position
 from glasshouse.parts.probe import Probe
 from glasshouse.parts.recurrence import Recurrence
 from glasshouse.specs import catalogue
+from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import ModelSpec
+from glasshouse.specs.spec_fields import setting
 
 
 class Recurrent(nn.Module):
     """Layers of cells, each over the one below, then an attention over their states whose gathering is added to them."""
+
+    @dataclass(frozen=True)
+    class Settings:
+        cell: str = setting("lstm", "the recurrent cell", family="cell")
+        bidirectional: bool = setting(False, "read the sequence from both ends")
+
+    default_head: ClassVar[str] = "next-token"
+    # Families of parts that it has none of.
+    omits: ClassVar[tuple[str, ...]] = ("feed_forward", "connection", "norm")
 
     def __init__(
         self,
@@ -43,31 +55,35 @@ class Recurrent(nn.Module):
         self.embedded, self.states, self.logits = Probe(), Probe(), Probe()
 
     @classmethod
-    def assemble(cls, workshop: PartFactory, spec: ModelSpec, vocabulary: int) -> "Recurrent":
+    def assemble(cls, factory: PartFactory, spec: ModelSpec, vocabulary: int) -> "Recurrent":
         """The recurrent model that a spec describes."""
-        if spec.bidirectional and spec.width % 2:
-            raise SpecError(f"model.bidirectional halves the width, and model.width={spec.width} is odd; choose an even one")
-        if spec.bidirectional and spec.head.kind in ("", "next-token"):
+        settings = settings_of(cls, spec.own)
+        if settings.bidirectional and spec.width % 2:
             raise SpecError(
-                "model.bidirectional=true reads what comes later, so it cannot predict the next token; "
-                "choose model.head.kind=classifier, masked-token or pooled"
+                "odd-width", f"model.bidirectional halves the width, and model.width={spec.width} is odd; choose an even one"
             )
-        causal = not spec.bidirectional
+        if settings.bidirectional and spec.head.kind in ("", "next-token"):
+            raise SpecError(
+                "bidirectional-next-token",
+                "model.bidirectional=true reads what comes later, so it cannot predict the next token; "
+                "choose model.head.kind=classifier, masked-token or pooled",
+            )
+        causal = not settings.bidirectional
         if causal:
-            require(workshop.classes["attention"], "causal", f"model.attention={spec.attention!r} in a recurrent model")
-        workshop = workshop.under(causal)
-        cell = catalogue.find("cell", spec.cell, "model.cell")
+            require(factory.classes["attention"], "causal", f"model.attention={spec.attention!r} in a recurrent model")
+        factory = factory.under(causal)
+        cell = catalogue.find("cell", settings.cell, "model.cell")
         state = spec.width if causal else spec.width // 2
         layers = [
             Recurrence(cell(spec.width, state), None if causal else cell(spec.width, state)) for _ in range(spec.layers)
         ]
-        head = workshop.head("next-token", vocabulary, answers=("next", "own", "whole"))
+        head = factory.head(cls.default_head, vocabulary, predicts=("next", "own", "whole"))
         return cls(
-            workshop.embedding(vocabulary),
+            factory.embedding(vocabulary, cached=True),
             layers,
-            workshop.attention(),
+            factory.attention(),
             head,
-            workshop.position(at_embedding=True),
+            factory.position(at_embedding=True),
             spec.dropout,
         )
 
@@ -76,8 +92,9 @@ class Recurrent(nn.Module):
         return self.embedding.num_embeddings
 
     def forward(self, tokens_BT: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """What the head says. Only the first `lengths` (B) tokens of each row are real; by default all are."""
-        return self.project(self.features(tokens_BT, lengths=lengths), lengths)
+        """The head's answer. Only the first `lengths` (B) tokens of each row are real; by default all are."""
+        answer = self.head(self.features(tokens_BT, lengths=lengths), self.embedding.weight, lengths)
+        return self.logits(self.head.with_tokens(answer, tokens_BT, lengths))
 
     def features(
         self,

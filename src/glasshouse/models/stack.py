@@ -35,8 +35,9 @@ class TransformerStack(nn.Module):
         self.position = position or NoPosition()
         if self.position.acts in ("rotation", "bias"):
             raise SpecError(
+                "position-in-wrong-place",
                 f"{type(self.position).__name__} acts in each attention and would do nothing at the embeddings; "
-                "give it to the attentions"
+                "give it to the attentions",
             )
         self.segments = segments
         self.embedding_norm = embedding_norm or nn.Identity()
@@ -78,6 +79,7 @@ def check_length(parts: Iterable[Any], length: int) -> None:
         if (limit := part.limit()) is not None and length > limit:
             kind = type(part)
             raise GlasshouseError(
-                f"{kind.__name__} ends at {limit} tokens and {length} were given: {kind.refuses['longer']}; "
-                "give fewer, or train with a longer data.context or other parts"
+                "too-long",
+                f"{kind.__name__} ends at {limit} tokens and {length} were given: {kind.unsupported['longer']}; "
+                "give fewer, or train with a longer data.context or other parts",
             )

@@ -24,7 +24,9 @@ INK, SOFT, HAIRLINE = "#18221d", "#55645c", "#e0e7e2"
 def curves(curves: tuple[Curve, ...], path: str | Path, log: bool = False) -> None:
     """Curves over steps in one picture; `log` asks for a logarithmic scale, which values at or below zero forbid."""
     if log and not charts.has_log_scale(curves):
-        raise GlasshouseError("a logarithmic scale needs values above zero, and these curves have others; leave out log")
+        raise GlasshouseError(
+            "log-of-nonpositive", "a logarithmic scale needs values above zero, and these curves have others; leave out log"
+        )
     figure = new(7.2, 4.2, path)
     panel = figure.add_subplot()
     for curve, tone in zip(curves, charts.tones(len(curves)), strict=True):

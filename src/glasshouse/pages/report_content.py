@@ -38,8 +38,9 @@ class AttentionMap:
         if len(shape) != 4 or 0 in shape or shape[2:] != (queries, keys):
             seen, given = ("", "sentence") if self.sources is None else (f" that look at {keys}", "pair of sentences")
             raise GlasshouseError(
+                "shapes-differ",
                 f"attention weights have shape {shape}, but {queries} tokens{seen} need (layers, heads, {queries}, {keys}); "
-                f"give the weights and the tokens of the same {given}"
+                f"give the weights and the tokens of the same {given}",
             )
 
     @property
@@ -59,8 +60,9 @@ class Curve:
     def __post_init__(self) -> None:
         if len(self.steps) != len(self.values):
             raise GlasshouseError(
+                "shapes-differ",
                 f"curve {self.name!r} has {len(self.steps)} steps and {len(self.values)} values; "
-                "give one step for each value"
+                "give one step for each value",
             )
 
 
@@ -84,8 +86,9 @@ class Confusion:
     def __post_init__(self) -> None:
         if np.shape(self.counts) != (len(self.labels), len(self.labels)):
             raise GlasshouseError(
+                "shapes-differ",
                 f"a confusion table of shape {np.shape(self.counts)} has {len(self.labels)} labels; "
-                "give a row and a column for each label"
+                "give a row and a column for each label",
             )
 
 

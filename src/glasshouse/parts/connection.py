@@ -5,9 +5,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
+
+from glasshouse.parts.sizes import Sizes
 
 
 class Connection(nn.Module, ABC):
@@ -19,6 +21,11 @@ class Connection(nn.Module, ABC):
         super().__init__()
         self.norm = norm
         self.dropout = nn.Dropout(dropout)
+
+    @classmethod
+    def build(cls, sizes: Sizes, settings: Any, norm: nn.Module) -> "Connection":
+        """The connection of these sizes; `settings` is an instance of the class's own `Settings`, where it declares some."""
+        return cls(norm, sizes.dropout)
 
     @abstractmethod
     def forward(self, x: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:

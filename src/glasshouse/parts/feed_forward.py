@@ -1,7 +1,7 @@
 """Feed-forward parts: the same small network applied to every token by itself."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 from glasshouse.parts.probe import Probe
 from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.declared import NoSettings
 from glasshouse.specs.errors import SpecError
-
-SETTING = "feed_forward_layers"
+from glasshouse.specs.spec_fields import setting
 
 
 class _Across(nn.Module):
@@ -29,12 +29,14 @@ class _Across(nn.Module):
 class _Plain(nn.Module, ABC):
     """down(activation(up(x))); with several inner layers, all of one size, a matrix and an activation more for each."""
 
-    reads: ClassVar[tuple[str, ...]] = (SETTING,)
+    @dataclass(frozen=True)
+    class Settings:
+        feed_forward_layers: int = setting(1, "inner layers of the feed-forward part, each of its inner size", minimum=1)
 
     def __init__(self, width: int, inner: int, bias: bool = True, layers: int = 1) -> None:
         super().__init__()
         if layers < 1:
-            raise SpecError(f"model.{SETTING}={layers} leaves no inner layer; give 1 or more")
+            raise SpecError("no-layers", f"model.feed_forward_layers={layers} leaves no inner layer; give 1 or more")
         self.up = nn.Linear(width, inner, bias=bias)
         # Empty with one inner layer: no weights, no names, no draws from the seed.
         self.between = nn.ModuleList(_Across(inner, bias) for _ in range(layers - 1))
@@ -42,8 +44,8 @@ class _Plain(nn.Module, ABC):
         self.hidden = Probe()
 
     @classmethod
-    def build(cls, sizes: Sizes) -> "_Plain":
-        return cls(sizes.width, sizes.feed_forward, sizes.bias, sizes.feed_forward_layers)
+    def build(cls, sizes: Sizes, settings: Settings) -> "_Plain":
+        return cls(sizes.width, sizes.feed_forward, sizes.bias, settings.feed_forward_layers)
 
     @abstractmethod
     def activate(self, x: Tensor) -> Tensor:
@@ -95,8 +97,6 @@ class SwiGLU(nn.Module):
     At two thirds of the inner size it has the parameters of the two-layer form.
     """
 
-    reads: ClassVar[tuple[str, ...]] = (SETTING,)  # to say why not
-
     def __init__(self, width: int, inner: int, bias: bool = False) -> None:
         super().__init__()
         self.gate = nn.Linear(width, inner, bias=bias)
@@ -105,12 +105,7 @@ class SwiGLU(nn.Module):
         self.hidden = Probe()
 
     @classmethod
-    def build(cls, sizes: Sizes) -> "SwiGLU":
-        if sizes.feed_forward_layers > 1:
-            raise SpecError(
-                f"model.{SETTING}={sizes.feed_forward_layers} does not go with a gated feed-forward part, which has one "
-                "inner layer; choose model.activation=relu, gelu, gelu-exact or gelu-sigmoid, or leave it out"
-            )
+    def build(cls, sizes: Sizes, settings: NoSettings) -> "SwiGLU":
         return cls(sizes.width, sizes.feed_forward, sizes.bias)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -1,31 +1,52 @@
-"""Embeddings of tokens and of the runs of tokens that end at each (Joulin et al., Bag of Tricks for Efficient Text
-Classification, 2017).
+"""N-gram embeddings: a vector for each token, and one for every n-gram that ends at it (Joulin et al., Bag of Tricks for
+Efficient Text Classification, 2017).
 
-There are too many runs for a vector each, so a run's vector is that of the bucket that its hash falls into: some share one.
+There are too many n-grams for a vector each. An n-gram is hashed into a bucket, and the n-grams of a bucket share a vector.
 
 Axes: B batch, T time, D width.
 """
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-# A prime, so that runs of the same tokens in another order fall elsewhere.
-SPREAD = 1_000_003
+from glasshouse.parts.capabilities import Unsupported
+from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.spec_fields import setting
+
+# A prime, so that the same tokens in another order hash to another bucket.
+MULTIPLIER = 1_000_003
 
 
 class NgramEmbedding(nn.Embedding):
-    """The vector of each token, plus that of every run of 2 to `longest` tokens that ends there."""
+    """E[token] + sum over n = 2..N of B[hash(the n-gram that ends there) mod buckets]."""
 
-    def __init__(self, vocabulary: int, width: int, longest: int, buckets: int) -> None:
+    @dataclass(frozen=True)
+    class Settings:
+        max_ngram: int = setting(2, "maximum n-gram length; 1 turns n-grams off", minimum=1)
+        ngram_buckets: int = setting(16384, "number of hash buckets that n-grams share", minimum=1)
+
+    unsupported: ClassVar[Unsupported] = {
+        "cache": "an n-gram embedding reads the tokens before each token, which a cache does not keep; "
+        "choose model.embedding=token, or an encoder"
+    }
+
+    def __init__(self, vocabulary: int, width: int, max_ngram: int, buckets: int) -> None:
         super().__init__(vocabulary, width)
-        self.longest = longest
+        self.max_ngram = max_ngram
         self.runs = nn.Embedding(buckets, width)
 
+    @classmethod
+    def build(cls, sizes: Sizes, settings: Settings, vocabulary: int) -> "NgramEmbedding":
+        return cls(vocabulary, sizes.width, settings.max_ngram, settings.ngram_buckets)
+
     def forward(self, tokens_BT: Tensor) -> Tensor:
-        found, run = super().forward(tokens_BT), tokens_BT + 1
-        for back in range(1, self.longest):
-            # Before the text there is 0, which is no token's number here.
+        embedded, ngram = super().forward(tokens_BT), tokens_BT + 1
+        for back in range(1, self.max_ngram):
+            # Before the text stands 0, which is no token's number here.
             earlier = F.pad(tokens_BT + 1, (back, 0))[:, : tokens_BT.shape[1]]
-            run = (run * SPREAD + earlier) % (SPREAD * SPREAD)
-            found = found + self.runs((run + back) % self.runs.num_embeddings)
-        return found
+            ngram = (ngram * MULTIPLIER + earlier) % (MULTIPLIER * MULTIPLIER)
+            embedded = embedded + self.runs((ngram + back) % self.runs.num_embeddings)
+        return embedded

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.declared import NoSettings
 
 EPSILON = 1e-5
 
@@ -17,7 +18,7 @@ class LayerNorm(nn.LayerNorm):
         super().__init__(width, eps=epsilon, bias=bias)
 
     @classmethod
-    def build(cls, sizes: Sizes) -> "LayerNorm":
+    def build(cls, sizes: Sizes, settings: NoSettings) -> "LayerNorm":
         return cls(sizes.width, sizes.bias, sizes.epsilon)
 
 
@@ -28,7 +29,7 @@ class RMSNorm(nn.RMSNorm):
         super().__init__(width, eps=epsilon)
 
     @classmethod
-    def build(cls, sizes: Sizes) -> "RMSNorm":
+    def build(cls, sizes: Sizes, settings: NoSettings) -> "RMSNorm":
         return cls(sizes.width, sizes.epsilon)
 
 
@@ -39,14 +40,14 @@ class BatchNorm(nn.Module):
     In training a token's output depends on every other token, later ones included; once trained, on none.
     """
 
-    refuses: ClassVar[Unsupported] = {"batch": "in training its mean and deviation are those of the batch"}
+    unsupported: ClassVar[Unsupported] = {"batch": "in training its mean and deviation are those of the batch"}
 
     def __init__(self, width: int, epsilon: float = EPSILON) -> None:
         super().__init__()
         self.inner = nn.BatchNorm1d(width, eps=epsilon)
 
     @classmethod
-    def build(cls, sizes: Sizes) -> "BatchNorm":
+    def build(cls, sizes: Sizes, settings: NoSettings) -> "BatchNorm":
         return cls(sizes.width, sizes.epsilon)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -57,5 +58,5 @@ class NoNorm(nn.Identity):
     """x itself, for the trials of what normalisation is for."""
 
     @classmethod
-    def build(cls, sizes: Sizes) -> "NoNorm":
+    def build(cls, sizes: Sizes, settings: NoSettings) -> "NoNorm":
         return cls()

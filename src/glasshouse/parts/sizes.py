@@ -1,30 +1,23 @@
-"""The sizes a part may need when it is built from a spec, and nothing else of the spec."""
+"""The sizes that any part may need when it is built from a spec. A part's own settings are declared on its class."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What `Part.build` is given. A part takes what it needs and refuses, with SpecError, what it cannot be.
+    """What `Part.build` receives beside the part's settings.
 
-    `context` is the longest sequence in training, `causal` says whether tokens see only those before them,
-    `feed_forward_layers` how many inner layers of the size `feed_forward` there are; 0 for `key_value_heads`, `window` and
-    `rank` leaves the choice to the part.
+    `context` is the longest sequence in training; `causal` says whether a token sees only the tokens before it.
     """
 
     width: int
     heads: int
     context: int
     feed_forward: int
-    feed_forward_layers: int = 1
     bias: bool = False
     dropout: float = 0.0
     causal: bool = True
     head_width: int = 0
-    key_value_heads: int = 0
-    window: int = 0
-    rank: int = 0
-    rotary_base: float = 10000.0
     epsilon: float = 1e-5
 
     def __post_init__(self) -> None:

@@ -15,11 +15,15 @@ def check_output(path: Path, suffixes: tuple[str, ...] = ()) -> None:
     """Refuse, before any work, a file that could not be written, or that does not end as it must."""
     if suffixes and path.suffix.lower() not in suffixes:
         ending = path.suffix or "without a suffix"
-        raise GlasshouseError(f"{path} must be {' or '.join(suffixes)}, not {ending}; name a file that ends so")
+        raise GlasshouseError(
+            "wrong-suffix", f"{path} must be {' or '.join(suffixes)}, not {ending}; name a file that ends so"
+        )
     if path.is_dir():
-        raise GlasshouseError(f"{path} is a folder; name a file in it")
+        raise GlasshouseError("folder-not-file", f"{path} is a folder; name a file in it")
     if not path.absolute().parent.is_dir():
-        raise GlasshouseError(f"there is no folder {path.absolute().parent} to write {path.name} into; make it first")
+        raise GlasshouseError(
+            "missing-folder", f"there is no folder {path.absolute().parent} to write {path.name} into; make it first"
+        )
 
 
 def write_text(path: Path, text: str) -> None:

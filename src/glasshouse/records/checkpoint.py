@@ -64,8 +64,9 @@ def save(checkpoints: Path, checkpoint: Checkpoint) -> Path:
         last = max(steps(checkpoints), default=None)
         stands = f"the checkpoint of step {last} stands" if last is not None else "there is no earlier checkpoint"
         raise RunError(
+            "cannot-save-checkpoint",
             f"cannot save the checkpoint {path}: {error.strerror or error}; {stands}; "
-            "free some space and continue with `glasshouse resume`"
+            "free some space and continue with `glasshouse resume`",
         ) from None
     return path
 
@@ -78,11 +79,11 @@ def load(checkpoints: Path, step: int) -> Checkpoint:
         groups = {}
         for name, expected in state["checksums"].items():
             if _checksum(path / name) != expected:
-                raise RunError(f"{path / name} is damaged: its content does not match its checksum")
+                raise RunError("damaged-checkpoint", f"{path / name} is damaged: its content does not match its checksum")
             groups[name.removesuffix(".safetensors")] = load_tensors(path / name)
         return Checkpoint(int(state["step"]), groups, state["values"])
     except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
-        raise RunError(f"{path} is not a whole checkpoint: {error}") from None
+        raise RunError("damaged-checkpoint", f"{path} is not a whole checkpoint: {error}") from None
 
 
 def newest(checkpoints: Path, complain: Callable[[str], None], delete: bool = False) -> Checkpoint | None:
@@ -141,7 +142,7 @@ def load_tensors(path: Path) -> Tensors:
     try:
         return load_file(path)
     except (SafetensorError, OSError) as error:
-        raise RunError(f"{path} is not a safetensors file: {error}") from None
+        raise RunError("damaged-checkpoint", f"{path} is not a safetensors file: {error}") from None
 
 
 def _checksum(path: Path) -> str:

@@ -32,7 +32,7 @@ def holding(folder: Path, remedy: str) -> Iterator[None]:
         except OSError:
             file.seek(0)
             holder = file.read().strip() or "unknown"
-            raise RunError(f"{folder} is in use by another process (id {holder}); {remedy}") from None
+            raise RunError("in-use", f"{folder} is in use by another process (id {holder}); {remedy}") from None
         file.seek(0)
         file.truncate()
         file.write(str(os.getpid()))

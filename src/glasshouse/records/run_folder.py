@@ -18,7 +18,7 @@ from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import Spec
 
 # Raised whenever a folder written now could not be read by the release before.
-FORMAT = 1
+FORMAT = 2
 
 
 def root() -> Path:
@@ -63,6 +63,16 @@ class RunFolder:
     def spec(self) -> Spec:
         return spec_files.load(self.spec_file)
 
+    def tables(self) -> dict[str, Any]:
+        """The spec as it is written, unchecked: for lists of many runs, which need no parts."""
+        try:
+            text = self.spec_file.read_text(encoding="utf-8")
+            if tables := spec_files.tables_from_toml(text, str(self.spec_file), unmarked=1):
+                return tables
+            raise RunError("empty-spec", f"the spec {self.spec_file} is empty")
+        except (OSError, UnicodeDecodeError) as error:
+            raise RunError("not-a-run", f"cannot read the spec {self.spec_file}: {error}") from None
+
     def facts(self) -> dict[str, Any]:
         """What is known of the run besides its spec: format, machine, prediction, outcome (`run.json`)."""
         try:
@@ -71,7 +81,7 @@ class RunFolder:
                 raise ValueError("it holds no facts")
             return facts
         except (OSError, ValueError) as error:
-            raise RunError(f"{self.path} is not a run folder: its run.json cannot be read ({error})") from None
+            raise RunError("not-a-run", f"{self.path} is not a run folder: its run.json cannot be read ({error})") from None
 
     def record(self, **facts: Any) -> None:
         """Add to what is known of the run."""
@@ -115,7 +125,9 @@ def create(spec: Spec, name: str | None, stem: str) -> RunFolder:
     try:
         root().mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunError(f"cannot make the runs folder {root()}: {error.strerror}; set GLASSHOUSE_RUNS to another") from None
+        raise RunError(
+            "cannot-write", f"cannot make the runs folder {root()}: {error.strerror}; set GLASSHOUSE_RUNS to another"
+        ) from None
     attempt = 1
     while True:
         chosen = name or (stem if attempt == 1 else f"{stem}-{attempt}")
@@ -126,11 +138,12 @@ def create(spec: Spec, name: str | None, stem: str) -> RunFolder:
             except FileExistsError:
                 pass
             except OSError as error:
-                raise RunError(f"cannot create the run folder {path}: {error}") from None
+                raise RunError("cannot-write", f"cannot create the run folder {path}: {error}") from None
         if name:
             raise RunError(
+                "run-exists",
                 f"there is a run {name!r} already in {root()}; choose another --name, "
-                f"continue it with `glasshouse resume {name}`, or delete {path}"
+                f"continue it with `glasshouse resume {name}`, or delete {path}",
             )
         attempt += 1
 
@@ -155,7 +168,7 @@ def create_family(specs: Mapping[str, Spec], name: str | None, stem: str) -> lis
 def check_free(name: str) -> None:
     """Raise where a new run cannot have this name, before any work is done for it."""
     if (path := root() / checked_name(name)).exists():
-        raise RunError(f"there is a run {name!r} already in {root()}; choose another --name, or delete {path}")
+        raise RunError("run-exists", f"there is a run {name!r} already in {root()}; choose another --name, or delete {path}")
 
 
 def find(name: str | os.PathLike[str]) -> RunFolder:
@@ -168,10 +181,10 @@ def find(name: str | os.PathLike[str]) -> RunFolder:
             _check_format(run)
             return run
     if given.is_dir():
-        raise RunError(f"{given} is not a run folder: it has no spec.toml")
+        raise RunError("not-a-run", f"{given} is not a run folder: it has no spec.toml")
     known = [run.name for run in every()]
     listing = f"the runs in {root()} are: {', '.join(known)}" if known else f"there are no runs in {root()} yet"
-    raise RunError(f"there is no run {str(name)!r}{catalogue.nearest(str(name), known)} ({listing})")
+    raise RunError("unknown-run", f"there is no run {str(name)!r}{catalogue.nearest(str(name), known)} ({listing})")
 
 
 def every() -> list[RunFolder]:
@@ -186,8 +199,9 @@ def _check_format(run: RunFolder) -> None:
     written = run.facts().get("format", 0)
     if not isinstance(written, int) or written > FORMAT:
         raise RunError(
+            "newer-format",
             f"{run.path} was written by a newer Glasshouse (folder format {written}; this one reads up to {FORMAT}); "
-            "upgrade with: pip install --upgrade glasshouse"
+            "upgrade with: pip install --upgrade glasshouse",
         )
 
 
@@ -195,6 +209,7 @@ def checked_name(name: str, what: str = "run") -> str:
     """The name itself, where a folder can have it."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
         raise RunError(
-            f"{name!r} cannot be a {what}'s name; use letters, digits, '.', '_' and '-', beginning with a letter or digit"
+            "bad-name",
+            f"{name!r} cannot be a {what}'s name; use letters, digits, '.', '_' and '-', beginning with a letter or digit",
         )
     return name

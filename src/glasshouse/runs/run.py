@@ -82,9 +82,11 @@ class Run:
     @cached_property
     def tokenizer(self) -> Tokenizer:
         if not self.folder.tokenizer_file.exists() and "origin" in self.facts:
-            raise RunError(f"{self.name} was imported without a tokenizer; put a tokenizer.json into {self.folder.path}")
+            raise RunError(
+                "no-tokenizer", f"{self.name} was imported without a tokenizer; put a tokenizer.json into {self.folder.path}"
+            )
         if not self.folder.tokenizer_file.exists():
-            raise RunError(f"{self.name} has no tokenizer yet; {self._remedy()}")
+            raise RunError("no-tokenizer", f"{self.name} has no tokenizer yet; {self._remedy()}")
         return tokenizers.load(self.folder.tokenizer_file)
 
     @cached_property
@@ -92,7 +94,7 @@ class Run:
         """The model with its best weights by validation loss, or its latest where nothing was validated."""
         saved = checkpoint.best(self.folder.checkpoints, complain=say)
         if saved is None:
-            raise RunError(f"{self.name} has no checkpoint yet; {self._remedy()}")
+            raise RunError("no-checkpoint", f"{self.name} has no checkpoint yet; {self._remedy()}")
         where = f"the checkpoint of step {saved.step}"
         return warm_start.opened(self.folder, self.spec, saved.weights, where).to(self.device).eval()
 
@@ -115,11 +117,12 @@ class Run:
     ) -> Iterator[Piece]:
         """Continue in place, giving text as it comes; sampling: temperature, top_k, top_p, min_p, seed, ..."""
         if tokens < 1:
-            raise GlasshouseError(f"tokens={tokens} is not possible; ask for 1 or more")
+            raise GlasshouseError("bad-option", f"tokens={tokens} is not possible; ask for 1 or more")
         if not self.continues_text:
             raise GlasshouseError(
+                "not-a-language-model",
                 f"{self.name} is a model of kind {self.spec.model.kind!r} that does not continue a text; "
-                "a decoder, a recurrent model or a causal encoder with the head next-token does"
+                "a decoder, a recurrent model or a causal encoder with the head next-token does",
             )
         rules = Sampling(**sampling)
         return texts.stream(
@@ -145,13 +148,17 @@ class Run:
         self.task.fits(self.model, self.spec.model.kind)
         if not self.spec.data.source and not self.spec.data.files:
             raise DataError(
+                "no-data",
                 f"{self.name} was imported and has no text of its own; give a file: "
-                f"glasshouse evaluate {self.name} --data FILE"
+                f"glasshouse evaluate {self.name} --data FILE",
             )
         prepared = prepared_data.prepare(self.spec.data, self.tokenizer, columns=self.task.columns)
         held = [split for split, shard in prepared.splits.items() if split != "train" and shard.tokens_count > 1]
         if not held:
-            raise DataError(f"{self.name} holds out no text; give a file: glasshouse evaluate {self.name} --data FILE")
+            raise DataError(
+                "nothing-held-out",
+                f"{self.name} holds out no text; give a file: glasshouse evaluate {self.name} --data FILE",
+            )
         return {split: self._score(prepared.splits[split], progress) for split in held}
 
     @cached_property
@@ -166,7 +173,10 @@ class Run:
     def classify(self, texts: Sequence[str], batch: int = 32) -> list[dict[str, float]]:
         """The probability of each class, for each text, likeliest first."""
         if not isinstance(self.task, Classify):
-            raise GlasshouseError(f"{self.name} does not tell classes apart: its task is {self.spec.task!r}, not 'classify'")
+            raise GlasshouseError(
+                "not-a-classifier",
+                f"{self.name} does not tell classes apart: its task is {self.spec.task!r}, not 'classify'",
+            )
         found = []
         for tokens, lengths in self._batches(texts, batch):
             for row in self.model(tokens, lengths=lengths).float().softmax(-1).tolist():
@@ -181,19 +191,22 @@ class Run:
         beams: int | None = None,
         length_penalty: float | None = None,
         n_best: int = 1,
-        each_word: bool | None = None,
+        word_by_word: bool | None = None,
         batch: int = 32,
         progress: Callable[[float], None] = lambda share: None,
     ) -> list[list[Translation]]:
         """The best translations of each text, best first; by default as the spec's evaluation translates."""
         task, settings = self.task, self.spec.evaluation
         if not isinstance(task, Translate):
-            raise GlasshouseError(f"{self.name} does not translate: its task is {self.spec.task!r}, not 'translate'")
-        if settings.each_word if each_word is None else each_word:
+            raise GlasshouseError(
+                "not-a-translator", f"{self.name} does not translate: its task is {self.spec.task!r}, not 'translate'"
+            )
+        if settings.word_by_word if word_by_word is None else word_by_word:
             if n_best > 1:
                 raise GlasshouseError(
+                    "bad-option",
                     f"n_best={n_best} goes with whole texts, and this translates word by word; leave it out, or choose "
-                    "each_word=False (--whole)"
+                    "word_by_word=False (--whole)",
                 )
             words = sorted({word for text in texts for word in text.split()})
             known = dict(zip(words, self.translate(words, beams, length_penalty, 1, False, batch, progress), strict=True))
@@ -201,7 +214,7 @@ class Run:
         count = beams or max(settings.beams, n_best)
         if not 1 <= n_best <= count:
             raise GlasshouseError(
-                f"n_best={n_best} is not possible with beams={count}: choose between 1 and as many as beams"
+                "bad-option", f"n_best={n_best} is not possible with beams={count}: choose between 1 and as many as beams"
             )
         rules = Beams(count, settings.length_penalty if length_penalty is None else length_penalty, task.rooms[1])
         sources = [self.tokenizer.encode(text, specials=False).tolist() for text in texts]
@@ -230,18 +243,19 @@ class Run:
         A dual encoder's are in the space that it shares with pictures, pooled in its own way.
         """
         if isinstance(texts, str):
-            raise GlasshouseError("embed takes a list of texts; put the one text into brackets")
+            raise GlasshouseError("one-text", "embed takes a list of texts; put the one text into brackets")
         found = []
         for tokens, real in self._batches(texts, batch):
             if isinstance(self.model, DualEncoder):
                 found.append(self.model.head.text(self.model.of_text(tokens, real)))
             elif isinstance(self.model, Encoder | Recurrent):
                 features = self.model.features(tokens, lengths=real)
-                found.append(pool(features, pooling or self.spec.model.head.pooling, real))
+                found.append(pool(features, pooling or str(getattr(self.model.head, "pooling", "mean")), real))
             else:
                 raise GlasshouseError(
+                    "no-text-vector",
                     f"{self.name} is a model of kind {self.spec.model.kind!r}, which has no vector for a text; "
-                    "an encoder, a dual encoder and a recurrent model have"
+                    "an encoder, a dual encoder and a recurrent model have",
                 )
         return torch.cat(found) if found else torch.zeros(0, self.spec.model.width)
 
@@ -273,14 +287,16 @@ class Run:
         if isinstance(self.task, Classify):
             shards.write_labels(temporary, "given", [self._class(d.fields["label"]) for d in source.documents("train")])
         if shard.tokens_count < 2:
-            raise DataError(f"{path} has no text to predict; give a longer one")
+            raise DataError("too-little-text", f"{path} has no text to predict; give a longer one")
         return shard
 
     def _class(self, label: str) -> int:
         assert isinstance(self.task, Classify)
         if label not in self.task.labels:
             known = ", ".join(self.task.labels)
-            raise DataError(f"the label {label!r} is none of those that {self.name} was trained on: {known}")
+            raise DataError(
+                "unknown-label", f"the label {label!r} is none of those that {self.name} was trained on: {known}"
+            )
         return self.task.labels.index(label)
 
     def _score(self, shard: shards.Shard, progress: Callable[[float], None]) -> dict[str, float]:

@@ -26,7 +26,9 @@ def names(family: str) -> list[str]:
 def check(family: str, name: str, where: str) -> None:
     """Refuse a word that no package provides; `where` is the field that used it."""
     if name not in _entries(family):
-        raise SpecError(f"{where}={name!r} is not one of: {', '.join(names(family))}{nearest(name, names(family))}")
+        raise SpecError(
+            "unknown-word", f"{where}={name!r} is not one of: {', '.join(names(family))}{nearest(name, names(family))}"
+        )
 
 
 def find(family: str, name: str, where: str | None = None) -> Any:
@@ -36,8 +38,9 @@ def find(family: str, name: str, where: str | None = None) -> Any:
         return _entries(family)[name].load()
     except (ImportError, AttributeError, SyntaxError) as error:
         raise SpecError(
+            "part-cannot-be-loaded",
             f"{where or family}={name!r} cannot be loaded from {_entries(family)[name].value}: "
-            f"{type(error).__name__}: {error}; mend or remove the package that provides it"
+            f"{type(error).__name__}: {error}; repair or remove the package that provides it",
         ) from error
 
 

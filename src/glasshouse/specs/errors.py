@@ -1,18 +1,27 @@
-"""Errors a person can act on: the rule, the value that broke it, the remedy. Commands print them and exit with 2."""
+"""Errors that a person can act on. Commands print them and exit with status 2.
+
+Each error has a code and a message. The code names the rule that was broken (`heads-divide-width`); tests and programs hold
+on to it. The message says the rule, the value that broke it and the remedy, in words that may become better at any time.
+"""
 
 
 class GlasshouseError(Exception):
     """Something the caller can put right. Anything else that is raised is a fault of ours and keeps its traceback."""
 
-    code = 2  # what a command exits with
+    exit_status = 2
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class Interrupted(GlasshouseError):
-    """A signal asked the run to stop, and it has saved."""
+    """A signal asked to stop, and what was done is saved. `reached` says how far it came, `command` what continues it."""
 
-    def __init__(self, signal: int, message: str) -> None:
-        super().__init__(message)
-        self.code = 128 + signal
+    def __init__(self, signal: int, reached: str, command: str = "") -> None:
+        super().__init__("interrupted", f"{reached}; continue with: {command}" if command else reached)
+        self.signal, self.reached = signal, reached
+        self.exit_status = 128 + signal
 
 
 class SpecError(GlasshouseError):
@@ -20,7 +29,7 @@ class SpecError(GlasshouseError):
 
 
 class DataError(GlasshouseError):
-    """Text that cannot be read, or that does not suffice for what was asked."""
+    """Data that cannot be read, or that do not suffice for what was asked."""
 
 
 class RunError(GlasshouseError):
@@ -28,7 +37,7 @@ class RunError(GlasshouseError):
 
 
 class CannotExport(GlasshouseError):
-    """A run that another program's files have no words for."""
+    """A run that another program's file format cannot express."""
 
 
 class MissingExtra(GlasshouseError):
@@ -36,5 +45,6 @@ class MissingExtra(GlasshouseError):
 
     def __init__(self, package: str, purpose: str) -> None:
         super().__init__(
-            f"{purpose} needs the package {package!r}, which is not installed; install it with: pip install {package}"
+            "missing-package",
+            f"{purpose} needs the package {package!r}, which is not installed; install it with: pip install {package}",
         )

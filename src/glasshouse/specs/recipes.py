@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from glasshouse.specs import catalogue, spec_files
+from glasshouse.specs import catalogue, migrations, spec_files
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 
@@ -38,16 +38,21 @@ def tables_of(recipe: str) -> dict[str, Any]:
     if recipe.endswith(".toml"):
         path = Path(recipe)
         if not path.is_file():
-            raise SpecError(f"there is no spec file {recipe}; give a recipe's name or the path of a TOML file")
+            raise SpecError(
+                "unknown-recipe", f"there is no spec file {recipe}; give a recipe's name or the path of a TOML file"
+            )
+        # A run's own spec.toml was written by the program, perhaps by an older version; other files are a person's.
+        kept = path.name == "spec.toml" and (path.parent / "run.json").exists()
         try:
-            tables = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise SpecError(f"{recipe} is not TOML: {error}") from None
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise SpecError("not-toml", f"{recipe} is not TOML: {error}") from None
+        tables = spec_files.tables_from_toml(text, recipe, unmarked=1 if kept else migrations.FORMAT)
         tables.pop("about", None)
         return tables
     if recipe not in every():
         close = catalogue.nearest(recipe, every())
-        raise SpecError(f"there is no recipe {recipe!r}{close} (the recipes are: {', '.join(every())})")
+        raise SpecError("unknown-recipe", f"there is no recipe {recipe!r}{close} (the recipes are: {', '.join(every())})")
     return every()[recipe].tables
 
 

@@ -1,6 +1,6 @@
 """What a field of a spec may hold: its type, its range, its help, and how a command line's text becomes its value.
 
-Knows nothing of particular fields; `spec.py` declares them.
+Knows no particular field. `spec.py` declares the fields that every run has; a part declares its own (see `declared.py`).
 """
 
 import dataclasses
@@ -8,7 +8,7 @@ import tomllib
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import SpecError
@@ -16,7 +16,11 @@ from glasshouse.specs.errors import SpecError
 
 @dataclass(frozen=True)
 class FieldRule:
-    """The law of one field. `instead_of` names a field of the same section that setting this one switches off."""
+    """What a field means and which values it takes.
+
+    `family` names a catalogue: the value is one of its words. `instead_of` names a field of the same section that setting
+    this one switches off. `of_task` marks a field that only some tasks read; such a task lists it in `Task.reads`.
+    """
 
     about: str
     minimum: float | None = None
@@ -24,19 +28,28 @@ class FieldRule:
     choices: tuple[str, ...] = ()
     family: str | None = None
     instead_of: str | None = None
+    of_task: bool = False
 
 
-def setting(default: Any, about: str, **law: Any) -> Any:
+class SpecField(NamedTuple):
+    """One field: its type, its rule and its default value."""
+
+    kind: Any
+    rule: FieldRule
+    default: Any
+
+
+def setting(default: Any, about: str, **rule: Any) -> Any:
     """A dataclass field with its rule."""
-    return dataclasses.field(default=default, metadata={"rule": FieldRule(about, **law)})
+    return dataclasses.field(default=default, metadata={"rule": FieldRule(about, **rule)})
 
 
 @cache
-def fields(section: type) -> dict[str, tuple[Any, FieldRule, Any]]:
-    """Name -> (type, rule, default) for every field of a section that is not a section itself, in the order declared."""
+def fields(section: type) -> dict[str, SpecField]:
+    """Every field that a dataclass declares with `setting`, by name and in order."""
     hints = get_type_hints(section)
     plain = [f for f in dataclasses.fields(section) if "rule" in f.metadata]
-    return {f.name: (hints[f.name], f.metadata["rule"], f.default) for f in plain}
+    return {f.name: SpecField(hints[f.name], f.metadata["rule"], f.default) for f in plain}
 
 
 def from_text(kind: Any, text: str, where: str) -> Any:
@@ -51,7 +64,7 @@ def from_text(kind: Any, text: str, where: str) -> Any:
     if kind is bool:
         if text.lower() in ("true", "false"):
             return text.lower() == "true"
-        raise SpecError(f"{where}={text!r} is not a truth value; write true or false")
+        raise SpecError("wrong-type", f"{where}={text!r} is not a truth value; write true or false")
     if kind is int:
         try:
             return int(text)
@@ -59,11 +72,11 @@ def from_text(kind: Any, text: str, where: str) -> Any:
             number = _number(text)
             if number is not None and number.is_integer():
                 return int(number)
-            raise SpecError(f"{where}={text!r} is not a whole number; write for example {where}=100") from None
+            raise SpecError("wrong-type", f"{where}={text!r} is not a whole number; write for example {where}=100") from None
     if kind is float:
         number = _number(text)
         if number is None:
-            raise SpecError(f"{where}={text!r} is not a number; write for example {where}=0.001")
+            raise SpecError("wrong-type", f"{where}={text!r} is not a number; write for example {where}=0.001")
         return number
     return text
 
@@ -82,11 +95,11 @@ def coerce(kind: Any, value: Any, where: str) -> Any:
         values = (value,) if isinstance(value, item) else value
         if isinstance(values, list | tuple) and all(isinstance(v, item) for v in values):
             return tuple(values)
-        raise SpecError(f"{where}={value!r} is not a list of {_noun(item)}")
+        raise SpecError("wrong-type", f"{where}={value!r} is not a list of {_noun(item)}")
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if (kind is int and isinstance(value, bool)) or not isinstance(value, kind):
-        raise SpecError(f"{where}={value!r} is not {_noun(kind)}")
+        raise SpecError("wrong-type", f"{where}={value!r} is not {_noun(kind)}")
     return value
 
 
@@ -95,19 +108,19 @@ def _noun(kind: type) -> str:
 
 
 def check(value: Any, rule: FieldRule, where: str) -> None:
-    """Refuse a value outside its field's law."""
+    """Refuse a value that its field's rule does not allow."""
     if rule.choices and value not in rule.choices:
         close = catalogue.nearest(str(value), rule.choices)
-        raise SpecError(f"{where}={value!r} is not one of: {', '.join(rule.choices)}{close}")
+        raise SpecError("unknown-word", f"{where}={value!r} is not one of: {', '.join(rule.choices)}{close}")
     if rule.family and value:
         for name in value if isinstance(value, tuple) else (value,):
             catalogue.check(rule.family, name, where)
     if isinstance(value, int | float) and not isinstance(value, bool):
         if value != value:
-            raise SpecError(f"{where} is not a number (NaN); give a finite value")
+            raise SpecError("not-finite", f"{where} is not a number (NaN); give a finite value")
         if value in (float("inf"), float("-inf")):
-            raise SpecError(f"{where}={value} is not possible; give a finite value")
+            raise SpecError("not-finite", f"{where}={value} is not possible; give a finite value")
         if rule.minimum is not None and value < rule.minimum:
-            raise SpecError(f"{where}={value:g} is below {rule.minimum:g}, the least it may be")
+            raise SpecError("out-of-range", f"{where}={value:g} is below {rule.minimum:g}, the smallest value allowed")
         if rule.maximum is not None and value > rule.maximum:
-            raise SpecError(f"{where}={value:g} is above {rule.maximum:g}, the most it may be")
+            raise SpecError("out-of-range", f"{where}={value:g} is above {rule.maximum:g}, the largest value allowed")

@@ -4,13 +4,13 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from glasshouse.specs import catalogue, combinations, spec_fields
+from glasshouse.specs import catalogue, combinations, declared, migrations, spec_fields
 from glasshouse.specs.errors import SpecError
-from glasshouse.specs.spec import SECTIONS, Spec
+from glasshouse.specs.spec import SECTIONS, ModelSpec, Spec
+from glasshouse.specs.spec_fields import SpecField
 
 
 def from_tables(tables: Mapping[str, Any]) -> Spec:
@@ -19,16 +19,23 @@ def from_tables(tables: Mapping[str, Any]) -> Spec:
 
 
 def from_toml(text: str, where: str) -> Spec:
-    """A checked spec from TOML text; `where` is the file named in an error."""
+    """A checked spec from TOML text that `to_toml` wrote, today or once; `where` is the file named in an error."""
+    try:
+        tables = tables_from_toml(text, where, unmarked=1)
+        if not tables:
+            raise SpecError("empty-spec", "the spec is empty; it must say at least which data and how many steps")
+        return from_tables(tables)
+    except SpecError as error:
+        raise SpecError(error.code, f"{where}: {error}") from None
+
+
+def tables_from_toml(text: str, where: str, unmarked: int = migrations.FORMAT) -> dict[str, Any]:
+    """The tables of a spec's TOML, in today's fields; text that does not name its format is of format `unmarked`."""
     try:
         tables = tomllib.loads(text)
-        if not tables:
-            raise SpecError("the spec is empty; it must say at least which text and how many steps")
-        return from_tables(tables)
     except tomllib.TOMLDecodeError as error:
-        raise SpecError(f"{where} is not TOML: {error}") from None
-    except SpecError as error:
-        raise SpecError(f"{where}: {error}") from None
+        raise SpecError("not-toml", f"{where} is not TOML: {error}") from None
+    return migrations.migrated(tables, tables.pop("format", unmarked)) if tables else {}
 
 
 def load(path: Path) -> Spec:
@@ -36,30 +43,35 @@ def load(path: Path) -> Spec:
     try:
         return from_toml(path.read_text(encoding="utf-8"), str(path))
     except (OSError, UnicodeDecodeError) as error:
-        raise SpecError(f"cannot read the spec {path}: {error}") from None
+        raise SpecError("unreadable-spec", f"cannot read the spec {path}: {error}") from None
 
 
 def override(spec: Spec, changes: Iterable[str]) -> Spec:
-    """The spec with `section.field=value` applied in order; `task=...` is allowed too."""
+    """The spec with `section.field=value` applied; `task=...` is allowed too."""
     tables: dict[str, Any] = {}
     for change in changes:
         name, equals, text = change.partition("=")
         if not equals:
-            raise SpecError(f"{change!r} is not field=value; write for example model.width=64")
+            raise SpecError("not-an-override", f"{change!r} is not field=value; write for example model.width=64")
         section, dot, field = name.strip().rpartition(".")
         if name.strip() in SECTIONS:
-            raise SpecError(_section_of_fields(name.strip()))
+            raise SpecError("section-not-field", _section_of_fields(name.strip()))
         if not dot:
             if field != "task":
-                raise SpecError(_unknown_field(name.strip()))
+                raise SpecError("unknown-field", _unknown_field(spec, name.strip()))
             tables["task"] = text.strip()
         else:
-            kind = _rule_of(section, field)[0]
+            if section not in SECTIONS:
+                raise SpecError("unknown-field", _unknown_field(spec, name.strip()))
             table = tables
             for word in section.split("."):
                 table = table.setdefault(word, {})
-            table[field] = spec_fields.from_text(kind, text, name.strip())
+            table[field] = _Text(text)
     return checked(_with_tables(spec, tables))
+
+
+class _Text(str):
+    """A value as a command line gives it, to be read by the type of its field."""
 
 
 def unchecked(*layers: Mapping[str, Any]) -> Spec:
@@ -71,21 +83,44 @@ def unchecked(*layers: Mapping[str, Any]) -> Spec:
 
 
 def checked(spec: Spec) -> Spec:
-    """The spec itself, once every field and every combination has passed."""
+    """The spec, complete with what its parts declare, once every field and every combination has passed."""
     catalogue.check("task", spec.task, "task")
-    for table, cls in SECTIONS.items():
-        for name, (_, rule, _) in spec_fields.fields(cls).items():
-            spec_fields.check(getattr(section(spec, table), name), rule, f"{table}.{name}")
+    for table in SECTIONS:
+        _check_fields(spec, table, spec_fields.fields(SECTIONS[table]))
     combinations.check(spec)
+    spec = declared.completed(spec)
+    for table in declared.OPEN_SECTIONS:
+        _check_fields(spec, table, declared.own_fields(spec, table))
     return spec
+
+
+def _check_fields(spec: Spec, table: str, fields: Mapping[str, SpecField]) -> None:
+    for name, each in fields.items():
+        spec_fields.check(declared.value_of(spec, f"{table}.{name}"), each.rule, f"{table}.{name}")
+
+
+def model_spec(**fields: Any) -> ModelSpec:
+    """A model spec from its fields, wherever they are declared: `model_spec(kind="encoder", causal=True, head={...})`."""
+    return declared.completed(unchecked({"model": fields})).model
+
+
+def check_declared(model: ModelSpec) -> None:
+    """Refuse a setting in `own` that no part of the model declares."""
+    spec = Spec(model=model)
+    for section in declared.OPEN_SECTIONS:
+        known = declared.own_fields(spec, section)
+        for name, value in declared.section(spec, section).own.items():
+            if name not in known:
+                raise _undeclared(spec, section, name, value)
 
 
 def to_toml(spec: Spec) -> str:
     """TOML text that `from_toml` reads back as an equal spec."""
-    lines = [f"task = {_toml(spec.task)}"]
-    for table, cls in SECTIONS.items():
+    lines = [f"format = {migrations.FORMAT}", f"task = {_toml(spec.task)}"]
+    for table in SECTIONS:
         lines += ["", f"[{table}]"]
-        lines += [f"{name} = {_toml(getattr(section(spec, table), name))}" for name in spec_fields.fields(cls)]
+        values = {name: declared.value_of(spec, f"{table}.{name}") for name in declared.fields_of(spec, table)}
+        lines += [f"{name} = {_toml(value)}" for name, value in values.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -101,57 +136,111 @@ def renewed(text: str) -> str:
 
 
 def _with_tables(spec: Spec, tables: Mapping[str, Any]) -> Spec:
+    """The spec with one layer of tables over it.
+
+    Fields that every spec has come first: they name the parts, and the parts declare which other fields there are. Settings
+    of a part that this layer replaces go with it.
+    """
+    own: dict[str, dict[str, Any]] = {}
     for section, table in tables.items():
         if section == "task":
             if not isinstance(table, str):
-                raise SpecError(f"task={table!r} is not text")
-            spec = replace(spec, task=table)
+                raise SpecError("wrong-type", f"task={table!r} is not text")
+            spec = replace(spec, task=str(table))
             continue
-        if section not in SECTIONS:
-            raise SpecError(_unknown_field(section))
-        spec = replace(spec, **{section: _with_table(getattr(spec, section), section, table)})
+        if section not in SECTIONS or "." in section:
+            raise SpecError("unknown-field", _unknown_field(spec, section))
+        spec = _with_fields(spec, section, table, own)
+    if "task" in tables:
+        catalogue.check("task", spec.task, "task")
+    spec = declared.pruned(spec)
+    for section, values in own.items():
+        spec = _with_own(spec, section, values)
     return spec
 
 
-def _with_table(own: Any, section: str, table: Any) -> Any:
-    """A section with the values of a table, and those of the tables inside it."""
+def _with_fields(spec: Spec, section: str, table: Any, own: dict[str, dict[str, Any]]) -> Spec:
+    """The spec with a table's fields that every spec has; what else the table holds is collected in `own`."""
     if not isinstance(table, Mapping):
-        raise SpecError(_section_of_fields(section))
-    values: dict[str, Any] = {}
+        raise SpecError("section-not-field", _section_of_fields(section))
+    known, values = spec_fields.fields(SECTIONS[section]), {}
     for name, value in table.items():
-        if f"{section}.{name}" in SECTIONS:
-            values[name] = _with_table(getattr(own, name), f"{section}.{name}", value)
-            continue
-        if f"{section}.{name}".rpartition(".")[0] in SECTIONS and "." in name:
+        where = f"{section}.{name}"
+        if where in SECTIONS:
+            spec = _with_fields(spec, where, value, own)
+        elif where.rpartition(".")[0] in SECTIONS and "." in name:
             inner, _, last = name.rpartition(".")
-            raise SpecError(f"{section}.{name} stands in a table of its own: write {{{inner!r}: {{{last!r}: ...}}}}")
-        kind, rule, _ = _rule_of(section, name)
-        values[name] = spec_fields.coerce(kind, value, f"{section}.{name}")
-        if rule.instead_of and rule.instead_of not in table and values[name]:
-            values[rule.instead_of] = spec_fields.fields(SECTIONS[section])[rule.instead_of][2]
-    return replace(own, **values)
+            raise SpecError(
+                "field-of-inner-table", f"{where} stands in a table of its own: write {{{inner!r}: {{{last!r}: ...}}}}"
+            )
+        elif name in known:
+            kind, rule, _ = known[name]
+            values[name] = _value(kind, value, where)
+            if rule.family and isinstance(values[name], str) and values[name]:
+                catalogue.check(rule.family, values[name], where)
+            if rule.instead_of and rule.instead_of not in table and values[name]:
+                values[rule.instead_of] = known[rule.instead_of].default
+        elif section in declared.OPEN_SECTIONS:
+            own.setdefault(section, {})[name] = value
+        else:
+            raise SpecError("unknown-field", _unknown_field(spec, where))
+    return declared.with_section(spec, section, replace(declared.section(spec, section), **values))
 
 
-def section(spec: Spec, name: str) -> Any:
-    """A table of a spec by its dotted name."""
-    return reduce(getattr, name.split("."), spec)
+def _with_own(spec: Spec, section: str, values: Mapping[str, Any]) -> Spec:
+    """The spec with values of settings that its parts declare. One setting may name the class that declares another."""
+    waiting = dict(values)
+    while waiting:
+        kinds = {name: field.kind for name, field in declared.own_fields(spec, section).items() if name in waiting}
+        ready = {name: _value(kind, waiting[name], f"{section}.{name}") for name, kind in kinds.items()}
+        if not ready:
+            name = next(iter(waiting))
+            raise _undeclared(spec, section, name, waiting[name])
+        table = declared.section(spec, section)
+        spec = declared.with_section(spec, section, replace(table, own={**table.own, **ready}))
+        waiting = {name: value for name, value in waiting.items() if name not in ready}
+    return spec
 
 
-def _rule_of(section: str, field: str) -> tuple[Any, spec_fields.FieldRule, Any]:
-    known = spec_fields.fields(SECTIONS[section]) if section in SECTIONS else {}
-    if field not in known:
-        raise SpecError(_unknown_field(f"{section}.{field}"))
-    return known[field]
+def _value(kind: Any, value: Any, where: str) -> Any:
+    return spec_fields.from_text(kind, value, where) if isinstance(value, _Text) else spec_fields.coerce(kind, value, where)
 
 
-def _unknown_field(name: str) -> str:
-    every = [f"{section}.{field}" for section, cls in SECTIONS.items() for field in spec_fields.fields(cls)]
+def _undeclared(spec: Spec, section: str, name: str, value: Any) -> SpecError:
+    """Why a table cannot have a setting: another part declares it, or none does."""
+    owners = [owner for owner, _ in declared.declarations(section).get(name, ())]
+    if not owners:
+        return SpecError("unknown-field", _unknown_field(spec, f"{section}.{name}"))
+    choose = " or ".join(owners)
+    fields = dict.fromkeys(owner.partition("=")[0] for owner in owners)
+    has = " and ".join(f"{field}={_chosen(spec, field)!r}" for field in fields)
+    shown = value if isinstance(value, _Text) else repr(value)
+    return SpecError(
+        "undeclared-setting",
+        f"{section}.{name}={shown} does nothing here: it is a setting of {choose}, and this spec has {has}; leave it out",
+    )
+
+
+def _chosen(spec: Spec, field: str) -> Any:
+    if field == "model.head.kind":
+        return declared.head_kind(spec.model, spec.task)
+    section, _, name = field.rpartition(".")
+    return declared.value_of(spec, field) if name in declared.fields_of(spec, section) else None
+
+
+def _unknown_field(spec: Spec, name: str) -> str:
+    every = [f"{section}.{field}" for section in SECTIONS for field in _names(section)]
     section, _, field = name.rpartition(".")
     same_field = [known for known in every if known.rpartition(".")[2] == field]
     hint = f"; did you mean {same_field[0]!r}?" if same_field else catalogue.nearest(name, every)
-    own = list(spec_fields.fields(SECTIONS[section])) if section in SECTIONS else []
+    own = list(declared.fields_of(spec, section)) if section in SECTIONS else []
     listing = f"the fields of {section} are: {', '.join(own)}" if own else f"the sections are: {', '.join(SECTIONS)}"
     return f"there is no field {name!r}{hint} ({listing})"
+
+
+def _names(section: str) -> list[str]:
+    """Every field that a table may have, whichever parts are chosen."""
+    return [*spec_fields.fields(SECTIONS[section]), *declared.declarations(section)]
 
 
 def _section_of_fields(section: str) -> str:

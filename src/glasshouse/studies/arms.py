@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from glasshouse.runs import resolve_spec
-from glasshouse.specs import spec_fields
+from glasshouse.specs import declared, spec_fields
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import SECTIONS, Spec
 
@@ -68,9 +68,11 @@ def read(words: Sequence[str]) -> Words:
     """Sort the words into recipes and fields, and take the values apart."""
     recipes = [word for word in words if _is_recipe(word)]
     if not recipes:
-        raise SpecError("no recipe is named; begin with one (see `glasshouse recipes`) or the path of a spec's .toml file")
+        raise SpecError(
+            "no-recipe", "no recipe is named; begin with one (see `glasshouse recipes`) or the path of a spec's .toml file"
+        )
     if twice := [name for place, name in enumerate(recipes) if name in recipes[:place]]:
-        raise SpecError(f"the recipe {twice[0]!r} is named twice; each arm must differ from the others")
+        raise SpecError("recipe-twice", f"the recipe {twice[0]!r} is named twice; each arm must differ from the others")
     given: dict[str, list[tuple[str, ...]]] = {}
     for word in words:
         if not _is_recipe(word):
@@ -80,20 +82,21 @@ def read(words: Sequence[str]) -> Words:
     # As in training, what is given later holds; but values that would be lost are not passed over.
     for field, values in given.items():
         if any(len(each) > 1 for each in values[:-1]):
-            raise SpecError(f"{field} is given more than once; write all its values after one {field}=")
+            raise SpecError("field-twice", f"{field} is given more than once; write all its values after one {field}=")
     varied = {field: values[-1] for field, values in given.items() if len(values[-1]) > 1}
     if "task" in varied:
-        raise SpecError(ONE_TASK)
+        raise SpecError("one-task", ONE_TASK)
     fixed = tuple(f"{field}={values[-1][0]}" for field, values in given.items() if field not in varied)
     found = Words(tuple(recipes), fixed, varied)
     if found.count < 2:
         single = f" ({fixed[-1]} has one value)" if fixed else ""
         raise SpecError(
+            "nothing-to-compare",
             f"there is nothing to compare{single}; give a field several values, such as model.position=learned,rotary, "
-            "or name two recipes"
+            "or name two recipes",
         )
     if found.count > MOST:
-        raise SpecError(f"these make {found.count} arms, and {MOST} is the most; give fewer values")
+        raise SpecError("too-many-arms", f"these make {found.count} arms, and {MOST} is the most; give fewer values")
     return found
 
 
@@ -112,7 +115,7 @@ def variants(words: Words) -> tuple[Variant, ...]:
         spec = resolve_spec.spec_of(recipe, *words.fixed, *(f"{field}={value}" for field, value in changes.items()))
         name = ", ".join(parts)
         if same := next((other for other in found if other.spec == spec), None):
-            raise SpecError(f"the arms {same.name!r} and {name!r} are the same spec; leave one of them out")
+            raise SpecError("same-arm", f"the arms {same.name!r} and {name!r} are the same spec; leave one of them out")
         taken = {*RESERVED, *(other.folder for other in found)}
         found.append(Variant(name, _free(folder_name(name), taken), recipe, changes, spec))
     return tuple(found)
@@ -127,14 +130,16 @@ def values_of(field: str, text: str) -> tuple[str, ...]:
         if kind in (int, float) and ".." in part:
             found += _range(field, part, kind)
         elif not part and len(parts) > 1:
-            raise SpecError(f'{field}={text} has an empty value between commas; take a comma away, or write ""')
+            raise SpecError(
+                "empty-value", f'{field}={text} has an empty value between commas; take a comma away, or write ""'
+            )
         else:
             found.append("" if part == '""' else part)
     known: list[Any] = []
     for value in found if len(found) > 1 else ():
         meant = spec_fields.from_text(kind, value, field) if kind else value
         if meant in known:
-            raise SpecError(f"{field}={text} has the value {value} twice; each arm must differ from the others")
+            raise SpecError("same-arm", f"{field}={text} has the value {value} twice; each arm must differ from the others")
         known.append(meant)
     return tuple(found)
 
@@ -147,18 +152,19 @@ def seeds_of(text: str | int | Sequence[int]) -> tuple[int, ...]:
     else:
         parts = [part.strip() for part in str(text).rstrip(",").split(",")]
         if not all(re.fullmatch(r"[0-9]{1,10}", part) for part in parts):
-            raise SpecError(f"--seeds={text} is not possible; {remedy}")
+            raise SpecError("bad-seeds", f"--seeds={text} is not possible; {remedy}")
         if "," not in str(text) and int(parts[0]) > MOST_SEEDS:
-            raise SpecError(f"--seeds={text} is more than {MOST_SEEDS}, the most there can be; {remedy}")
+            raise SpecError("bad-seeds", f"--seeds={text} is more than {MOST_SEEDS}, the most there can be; {remedy}")
         found = tuple(map(int, parts)) if "," in str(text) else tuple(range(int(parts[0])))
     if len(found) < 2:
         raise SpecError(
-            f"--seeds={text} leaves nothing to tell chance from effect; a verdict needs at least two seeds, better eight"
+            "bad-seeds",
+            f"--seeds={text} leaves nothing to tell chance from effect; a verdict needs at least two seeds, better eight",
         )
     if len(set(found)) < len(found):
-        raise SpecError(f"--seeds={text} has a seed twice; each must differ")
+        raise SpecError("bad-seeds", f"--seeds={text} has a seed twice; each must differ")
     if not all(0 <= seed <= LARGEST_SEED for seed in found):
-        raise SpecError(f"--seeds={text} has a seed outside 0 to {LARGEST_SEED}; {remedy}")
+        raise SpecError("bad-seeds", f"--seeds={text} has a seed outside 0 to {LARGEST_SEED}; {remedy}")
     return found
 
 
@@ -175,13 +181,20 @@ def _is_recipe(word: str) -> bool:
 def _kind(field: str) -> Any:
     """The type of a field; None where there is no such field, which reading the spec will say better."""
     section, _, name = field.rpartition(".")
-    fields = spec_fields.fields(SECTIONS[section]) if section in SECTIONS else {}
-    return fields[name][0] if name in fields else None
+    if section not in SECTIONS:
+        return None
+    base = spec_fields.fields(SECTIONS[section])
+    if name in base:
+        return base[name].kind
+    own = declared.declarations(section).get(name)
+    return own[0][1].kind if own else None
 
 
 def _refuse_field(field: str) -> None:
     if field in PAIRING:
-        raise SpecError(f"{field} does not make arms, it pairs them; say which seeds with --seeds 8, or --seeds 3,5,9")
+        raise SpecError(
+            "pairs-the-arms", f"{field} does not make arms, it pairs them; say which seeds with --seeds 8, or --seeds 3,5,9"
+        )
 
 
 def _split(field: str, text: str) -> list[str]:
@@ -195,37 +208,42 @@ def _split(field: str, text: str) -> list[str]:
             parts.append(text[start:place].strip())
             start = place + 1
     if depth:
-        raise SpecError(f"{field}={text} has a bracket without its partner; lists are written [a,b], separated by commas")
+        raise SpecError(
+            "unbalanced-bracket",
+            f"{field}={text} has a bracket without its partner; lists are written [a,b], separated by commas",
+        )
     return [*parts, text[start:].strip()]
 
 
 def _range(field: str, part: str, kind: type) -> list[str]:
     match = _RANGE.fullmatch(part)
     if not match:
-        raise SpecError(f"{field}={part} is not a range; {_FORMS}")
+        raise SpecError("bad-range", f"{field}={part} is not a range; {_FORMS}")
     low, high, spacing, count = float(match[1]), float(match[2]), match[3], int(match[4] or 0)
     if not -math.inf < low < high < math.inf:
-        raise SpecError(f"{field}={part} does not rise; {_FORMS}")
+        raise SpecError("bad-range", f"{field}={part} does not rise; {_FORMS}")
     if not spacing:
         if kind is not int or not (low.is_integer() and high.is_integer()):
-            raise SpecError(f"{field}={part} does not say how many values; {_FORMS}")
+            raise SpecError("bad-range", f"{field}={part} does not say how many values; {_FORMS}")
         count = int(high - low) + 1
     if not 2 <= count <= MOST:
-        raise SpecError(f"{field}={part} asks for {count} values; 2 to {MOST} are possible")
+        raise SpecError("bad-range", f"{field}={part} asks for {count} values; 2 to {MOST} are possible")
     if spacing == "log" and low <= 0:
-        raise SpecError(f"{field}={part} cannot be spaced by ratio from {low:g}; begin above 0, or write :lin:{count}")
+        raise SpecError(
+            "bad-range", f"{field}={part} cannot be spaced by ratio from {low:g}; begin above 0, or write :lin:{count}"
+        )
     values = (np.geomspace if spacing == "log" else np.linspace)(low, high, count)
     if kind is int:
         whole = [str(round(value)) for value in values.tolist()]
         if len(set(whole)) < len(whole):
-            raise SpecError(f"{field}={part} has fewer than {count} whole numbers that differ; ask for fewer")
+            raise SpecError("bad-range", f"{field}={part} has fewer than {count} whole numbers that differ; ask for fewer")
         return whole
     # What is run is what is shown, so the values are as short as they can be while they differ; the ends are as given.
     for digits in range(3, 18):
         shown = [match[1], *(f"{value:.{digits}g}" for value in values.tolist()[1:-1]), match[2]]
         if len({float(value) for value in shown}) == count:
             return shown
-    raise SpecError(f"{field}={part} has fewer than {count} numbers that differ; ask for fewer")
+    raise SpecError("bad-range", f"{field}={part} has fewer than {count} numbers that differ; ask for fewer")
 
 
 def _short_names(fields: list[str]) -> dict[str, str]:

@@ -41,7 +41,7 @@ class Matched:
 def check(currency: str) -> None:
     """Refuse a currency that there is not."""
     if currency not in CURRENCIES:
-        raise SpecError(f"--match={currency} is not one of: {', '.join(CURRENCIES)}")
+        raise SpecError("unknown-word", f"--match={currency} is not one of: {', '.join(CURRENCIES)}")
 
 
 def match(
@@ -71,8 +71,9 @@ def _matched(
         return _by_parameters(names, jobs, varied)
     if undone := [field for field in varied if field in SET_BY_STEPS]:
         raise SpecError(
+            "match-undoes-arms",
             f"--match={currency} would undo what is compared: it sets {undone[0]}, and {undone[0]} varies between the arms; "
-            "use --match steps"
+            "use --match steps",
         )
     seconds: tuple[tuple[float, ...], ...] = ()
     if currency == "tokens":
@@ -86,7 +87,9 @@ def _matched(
     made, notes = [], []
     for name, job, cost in zip(names, jobs, costs, strict=True):
         if cost <= 0:
-            raise SpecError(f"arm {name!r} costs no {noun}, so it cannot be matched by them; use another --match")
+            raise SpecError(
+                "cannot-match", f"arm {name!r} costs no {noun}, so it cannot be matched by them; use another --match"
+            )
         steps, note = _steps(currency, name, names[0], job, jobs[0].steps * costs[0] / cost)
         made.append(_with_steps(job, steps, jobs[0]))
         notes.append(note)
@@ -150,8 +153,9 @@ def _refuse_equal(currency: str, names: Sequence[str], jobs: Sequence[Job]) -> N
         spec = replace(job.spec, training=training, evaluation=evaluation)
         if spec in known:
             raise SpecError(
+                "same-arm",
                 f"the arms {known[spec]!r} and {name!r} are the same run once they are matched (--match={currency}), "
-                "so there is nothing to compare; leave one of them out, or use another --match"
+                "so there is nothing to compare; leave one of them out, or use another --match",
             )
         known[spec] = name
 
@@ -162,8 +166,9 @@ def _steps(currency: str, name: str, first: str, job: Job, exact: float) -> tupl
     residue = steps / exact - 1
     if abs(residue) > WORST:
         raise SpecError(
+            "cannot-match",
             f"arm {name!r} would need {exact:.2g} steps for the {currency} of {first!r}, and the nearest whole number is "
-            f"{residue:+.0%} away; give the first arm more training.steps, or use another --match"
+            f"{residue:+.0%} away; give the first arm more training.steps, or use another --match",
         )
     if steps == job.steps:
         return steps, ()
@@ -186,7 +191,8 @@ def _with_steps(job: Job, steps: int, first: Job) -> Job:
 def _by_parameters(names: Sequence[str], jobs: Sequence[Job], varied: Sequence[str]) -> Matched:
     if "model.width" in varied:
         raise SpecError(
-            "--match=parameters changes model.width, and model.width is what varies here; use --match steps, flops or time"
+            "match-undoes-arms",
+            "--match=parameters changes model.width, and model.width is what varies here; use --match steps, flops or time",
         )
     goal = parameters(jobs[0], jobs[0].spec.model)
     made: list[Job] = [jobs[0]]
@@ -207,16 +213,18 @@ def _widened(name: str, first: str, job: Job, goal: int) -> tuple[Spec, tuple[st
     if there != goal:
         if job.spec.training.start_from:
             raise SpecError(
+                "cannot-match",
                 f"arm {name!r} starts from another run, which fixes its width, so it cannot be matched by parameters; "
-                "use --match steps, flops or time"
+                "use --match steps, flops or time",
             )
         candidates |= _near(job, goal)
     width = min(candidates, key=lambda each: (abs(candidates[each] - goal), abs(each - own.width)))
     residue = candidates[width] / goal - 1
     if abs(residue) > WORST:
         raise SpecError(
+            "cannot-match",
             f"arm {name!r} comes no nearer to the {goal:,} parameters of {first!r} than {candidates[width]:,} "
-            f"({residue:+.0%}, at model.width={width}); use a wider model, fewer model.heads, or another --match"
+            f"({residue:+.0%}, at model.width={width}); use a wider model, fewer model.heads, or another --match",
         )
     parts = [f"width {width} instead of {own.width}"] if width != own.width else []
     if candidates[width] != goal:

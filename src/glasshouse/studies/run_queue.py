@@ -103,7 +103,7 @@ def _train(group: Sequence[QueuedRun], device: str) -> None:
     for one in group:
         facts = one.run.facts()
         if facts.get("status") not in ENDED:
-            raise RunError(f"{one.run.path} did not come to an end; continue the study to do it again")
+            raise RunError("run-not-finished", f"{one.run.path} did not come to an end; continue the study to do it again")
         # A finished run is read, not continued: its best weights and its last are enough.
         best = facts.get("best")
         checkpoint.prune(one.run.checkpoints, {int(best["step"])} if best else set(), latest=1)
@@ -183,6 +183,6 @@ def _stopping(teller: _Teller) -> Iterator[None]:
     try:
         yield
     except Interrupted as stop:
-        raise Interrupted(stop.code - 128, teller.stopped()) from None
+        raise Interrupted(stop.signal, teller.stopped()) from None
     except KeyboardInterrupt:
         raise Interrupted(signal.SIGINT, teller.stopped()) from None

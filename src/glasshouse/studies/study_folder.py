@@ -23,7 +23,7 @@ from glasshouse.specs.errors import GlasshouseError, RunError
 from glasshouse.specs.spec import Spec
 
 # Raised whenever a folder written now could not be read by the release before.
-FORMAT = 1
+FORMAT = 2
 FILE = "study.json"
 # Where an arm's runs for tuning lie, beside those of its seeds.
 TUNING = "tuning"
@@ -185,12 +185,13 @@ class StudyFolder:
             written = table.get("format", 0)
             if written > FORMAT:
                 raise RunError(
+                    "newer-format",
                     f"{self.path} was written by a newer Glasshouse (study format {written}; this one reads up to "
-                    f"{FORMAT}); upgrade with: pip install --upgrade glasshouse"
+                    f"{FORMAT}); upgrade with: pip install --upgrade glasshouse",
                 )
             return Design.from_json(table, str(file))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise RunError(f"{self.path} is not a study: its {FILE} cannot be read ({error})") from None
+            raise RunError("not-a-study", f"{self.path} is not a study: its {FILE} cannot be read ({error})") from None
 
     def write(self, design: Design) -> None:
         atomic_files.write_json(self.path / FILE, design.to_json())
@@ -225,7 +226,9 @@ def create(design: Design, name: str) -> StudyFolder:
     except FileExistsError:
         raise
     except OSError as error:
-        raise RunError(f"cannot create the study folder {path}: {error}; set GLASSHOUSE_STUDIES to another place") from None
+        raise RunError(
+            "cannot-write", f"cannot create the study folder {path}: {error}; set GLASSHOUSE_STUDIES to another place"
+        ) from None
     return StudyFolder(path)
 
 
@@ -244,7 +247,7 @@ def find(name: str | os.PathLike[str]) -> StudyFolder:
         return found
     known = [study.name for study in every()]
     listing = f"the studies in {root()} are: {', '.join(known)}" if known else f"there are no studies in {root()} yet"
-    raise RunError(f"there is no study {str(name)!r}{catalogue.nearest(str(name), known)} ({listing})")
+    raise RunError("unknown-study", f"there is no study {str(name)!r}{catalogue.nearest(str(name), known)} ({listing})")
 
 
 def every() -> list[StudyFolder]:

@@ -48,7 +48,9 @@ def measured(splits: Mapping[str, Shard]) -> list[str]:
 def usual(task: Task, splits: Sequence[str]) -> str:
     """The metric that decides where none was asked for: the criterion on the validation text, else on a test text."""
     if not splits:
-        raise SpecError("nothing is held out to compare the arms on; hold some text out, such as data.validation=0.1")
+        raise SpecError(
+            "nothing-held-out", "nothing is held out to compare the arms on; hold some text out, such as data.validation=0.1"
+        )
     split = "validation" if "validation" in splits else splits[0]
     return f"{split}.{KNOWN_AS.get(task.criterion, task.criterion)}"
 
@@ -63,7 +65,9 @@ def check(metric: str, task: str, splits: Sequence[str], labels: Sequence[str] =
     known = [f"{each}.{one}" for each in splits for one in reported]
     more = f", and {splits[0]}.{RECALL}CLASS" if classes and splits else ""
     listing = f"the metrics are: {', '.join(known)}{more}" if known else "nothing is held out to measure"
-    raise SpecError(f"--metric={metric} is not a metric of these runs{catalogue.nearest(metric, known)} ({listing})")
+    raise SpecError(
+        "unknown-metric", f"--metric={metric} is not a metric of these runs{catalogue.nearest(metric, known)} ({listing})"
+    )
 
 
 def higher_is_better(metric: str) -> bool:

@@ -32,7 +32,7 @@ def settle(
 ) -> Design:
     """The design of a new study. Raises where anything in it cannot be; makes no folder."""
     if len(tasks := {variant.spec.task: variant.name for variant in variants}) > 1:
-        raise SpecError(f"{ONE_TASK} ({', '.join(f'{name} has {task}' for task, name in tasks.items())})")
+        raise SpecError("one-task", f"{ONE_TASK} ({', '.join(f'{name} has {task}' for task, name in tasks.items())})")
     names = [variant.name for variant in variants]
     varied = list(dict.fromkeys(field for variant in variants for field in variant.changes))
     jobs = [_job(variant, device) for variant in variants]
@@ -92,7 +92,7 @@ def _naming(arm: str) -> Iterator[None]:
     try:
         yield
     except GlasshouseError as error:
-        raise type(error)(f"arm {arm!r}: {error}") from None
+        raise type(error)(error.code, f"arm {arm!r}: {error}") from None
 
 
 def _job(variant: Variant, device: str) -> Job:
@@ -115,8 +115,9 @@ def _refuse_untunable(metric: str, variants: Sequence[Variant], jobs: Sequence[J
         with _naming(variant.name):
             if "validation" not in splits:
                 raise SpecError(
+                    "nothing-held-out",
                     "--tune chooses by the validation text, and this arm has none; hold some out (data.validation=0.1), "
-                    "or give each arm its value"
+                    "or give each arm its value",
                 )
             study_metric.check(f"validation.{metric.partition('.')[2]}", job.spec.task, splits, job.prepared.labels)
 

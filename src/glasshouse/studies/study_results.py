@@ -38,7 +38,8 @@ def value(run: RunFolder, metric: str) -> float | None:
     if name not in outcome.get(split, {}):
         known = [f"{each}.{one}" for each, values in outcome.items() if isinstance(values, dict) for one in values]
         raise RunError(
-            f"{run.path} has no {metric} (it has: {', '.join(known)}); compare by one of these, under another --name"
+            "unknown-metric",
+            f"{run.path} has no {metric} (it has: {', '.join(known)}); compare by one of these, under another --name",
         )
     found = float(outcome[split][name])
     return found if math.isfinite(found) else math.nan

@@ -32,7 +32,10 @@ def conduct(
         run_folder.checked_name(name, "study")
     words = arms.read(question.words)
     if question.kind == "sweep" and not words.varied:
-        raise SpecError("a sweep needs a field with several values, such as training.learning_rate=1e-4..1e-2:log:8")
+        raise SpecError(
+            "nothing-to-compare",
+            "a sweep needs a field with several values, such as training.learning_rate=1e-4..1e-2:log:8",
+        )
     variants = arms.variants(words)
     chosen = tuple(range(question.batch)) if question.batch else arms.seeds_of(8 if seeds is None else seeds)
     tuned = tuning.asked(question.tune, variants, chosen)
@@ -63,7 +66,7 @@ def go_on(study: StudyFolder, device: str) -> StudyFolder:
                 design = _by_looks(study, design, device) if design.question.batch else _run(study, design, device)
                 study.write(replace(design, finished=True))
         except Interrupted as stop:
-            raise Interrupted(stop.code - 128, f"{stop}; continue with: glasshouse resume {study.path}") from None
+            raise Interrupted(stop.signal, stop.reached, f"glasshouse resume {study.path}") from None
     study_results.write(study)
     return study
 
@@ -73,30 +76,36 @@ def growing(until_decided: bool, batch: int | None, most: int | None) -> dict[st
     if not until_decided:
         for option, given in (("--batch", batch), ("--max-seeds", most)):
             if given is not None:
-                raise SpecError(f"{option}={given} is for --until-decided, which is not given; add it, or use --seeds")
+                raise SpecError(
+                    "bad-option", f"{option}={given} is for --until-decided, which is not given; add it, or use --seeds"
+                )
         return {}
     batch, most = BATCH if batch is None else batch, MOST if most is None else most
     if not 2 <= batch <= most:
         raise SpecError(
+            "bad-looks",
             f"--batch={batch} must be at least 2 and at most --max-seeds={most}; "
-            f"write for example --batch {BATCH} --max-seeds {MOST}"
+            f"write for example --batch {BATCH} --max-seeds {MOST}",
         )
     if most > arms.MOST_SEEDS:
-        raise SpecError(f"--max-seeds={most} is more than {arms.MOST_SEEDS}, the most there can be")
+        raise SpecError("bad-seeds", f"--max-seeds={most} is more than {arms.MOST_SEEDS}, the most there can be")
     return {"batch": batch, "most": most}
 
 
 def _check(question: Question, seeds: object, replicas: str) -> None:
     if question.batch and seeds is not None:
-        raise SpecError("--seeds and --until-decided are both given; --batch and --max-seeds say how many seeds there are")
+        raise SpecError(
+            "bad-seeds", "--seeds and --until-decided are both given; --batch and --max-seeds say how many seeds there are"
+        )
     if not 0 < question.alpha < 0.5:
-        raise SpecError(f"--alpha={question.alpha:g} must lie between 0 and 0.5; 0.05 is usual")
+        raise SpecError("bad-alpha", f"--alpha={question.alpha:g} must lie between 0 and 0.5; 0.05 is usual")
     if question.margin is not None and not 0 < question.margin < float("inf"):
         raise SpecError(
-            f"--margin={question.margin:g} must be above 0, in units of the metric; leave it out for the usual one"
+            "bad-margin",
+            f"--margin={question.margin:g} must be above 0, in units of the metric; leave it out for the usual one",
         )
     if replicas not in REPLICAS and not (replicas.isascii() and replicas.isdigit() and int(replicas) > 0):
-        raise SpecError(f"--replicas={replicas} is not auto, off, or a number of runs side by side")
+        raise SpecError("bad-option", f"--replicas={replicas} is not auto, off, or a number of runs side by side")
 
 
 def _existing(
@@ -114,7 +123,7 @@ def _existing(
         if found and not other:
             return found, chosen
         if name:
-            raise RunError(f"{path} is there already, and {other}; choose another --name, or delete it")
+            raise RunError("study-exists", f"{path} is there already, and {other}; choose another --name, or delete it")
         attempt += 1
 
 
@@ -160,7 +169,10 @@ def _add(study: StudyFolder, seeds: Sequence[int]) -> None:
         if design.question.batch or not (new := [seed for seed in seeds if seed not in design.seeds]):
             return
         if design.tuning and set(new) & set(design.tuning.seeds):
-            raise SpecError(f"--seeds has one of {design.tuning.seeds}, which tuning used; a seed must not count twice")
+            raise SpecError(
+                "seed-used-in-tuning",
+                f"--seeds has one of {design.tuning.seeds}, which tuning used; a seed must not count twice",
+            )
         judged = (*design.judged, len(design.seeds)) if design.finished else design.judged
         study.write(replace(design, seeds=(*design.seeds, *new), judged=judged, finished=False))
 

@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
-from glasshouse.specs import spec_fields, spec_files
+from glasshouse.specs import declared, spec_fields, spec_files
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import SECTIONS
 from glasshouse.studies import arms, run_queue, study_metric, study_results
@@ -39,15 +39,20 @@ def asked(word: str | None, variants: Sequence[Variant], seeds: Sequence[int]) -
     ]
     tunable = [name for name in tunable if name != "training.epochs"] + list(MODEL_FIELDS)
     if field not in tunable:
-        raise SpecError(f"--tune={field} is not possible; the fields that can be tuned are: {', '.join(tunable)}")
+        raise SpecError(
+            "cannot-tune", f"--tune={field} is not possible; the fields that can be tuned are: {', '.join(tunable)}"
+        )
     if any(field in variant.changes for variant in variants):
         raise SpecError(
-            f"--tune={field} would undo what is compared: {field} varies between the arms; leave one of them out"
+            "cannot-tune",
+            f"--tune={field} would undo what is compared: {field} varies between the arms; leave one of them out",
         )
     if equals:
         given = arms.values_of(field, text)
         if len(given) < 2:
-            raise SpecError(f"--tune={word} leaves nothing to choose; give several values: --tune {field}=1e-3,3e-3,1e-2")
+            raise SpecError(
+                "cannot-tune", f"--tune={word} leaves nothing to choose; give several values: --tune {field}=1e-3,3e-3,1e-2"
+            )
         for value in given:
             for variant in variants:
                 spec_files.override(variant.spec, [f"{field}={value}"])
@@ -62,22 +67,25 @@ def asked(word: str | None, variants: Sequence[Variant], seeds: Sequence[int]) -
 def _refuse_shared(own: Sequence[int], seeds: Sequence[int]) -> None:
     if shared := sorted(set(own) & set(seeds)):
         raise SpecError(
-            f"--seeds has {shared[0]}, which tuning uses; a seed must not count twice: choose seeds below {own[0]}"
+            "seed-used-in-tuning",
+            f"--seeds has {shared[0]}, which tuning uses; a seed must not count twice: choose seeds below {own[0]}",
         )
 
 
 def _ladder(field: str, variant: Variant) -> list[str]:
-    section, _, name = field.rpartition(".")
-    own = getattr(spec_files.section(variant.spec, section), name)
+    own = declared.value_of(variant.spec, field)
     if own <= 0:
-        raise SpecError(f"--tune={field} has no ladder around {own:g}; give the values: --tune {field}=0.01,0.03,0.1")
+        raise SpecError(
+            "cannot-tune", f"--tune={field} has no ladder around {own:g}; give the values: --tune {field}=0.01,0.03,0.1"
+        )
     values = [f"{own * FACTOR**rung:.3g}" for rung in range(-RUNGS, RUNGS + 1)]
     values[RUNGS] = repr(own)
     possible = [value for value in values if _possible(field, value, variant)]
     if len(possible) < 2:
         raise SpecError(
+            "cannot-tune",
             f"--tune={field} has no ladder around {own:g}: of {', '.join(values)} the field allows {len(possible)}; "
-            f"give the values: --tune {field}=..."
+            f"give the values: --tune {field}=...",
         )
     return possible
 
@@ -141,11 +149,10 @@ def _mean(study: StudyFolder, arm: PlannedArm, value: str, tuning: Tuning, metri
 
 def _best(arm: PlannedArm, tuning: Tuning, means: dict[str, float | None], metric: str, higher: bool) -> tuple[str, str]:
     """The value that did best, and what to say of it."""
-    section, _, name = tuning.field.rpartition(".")
     whole = {value: mean for value, mean in means.items() if mean is not None}
     tried = f"of {', '.join(means)}"
     if not whole:
-        own = repr(getattr(spec_files.section(arm.spec, section), name))
+        own = repr(declared.value_of(arm.spec, tuning.field))
         return own, f"tuning found nothing: {tuning.field} diverged with every value ({tried}), so it stays {own}"
     best = (max if higher else min)(whole, key=lambda value: whole[value])
     note = f"tuned: {tuning.field}={best} ({tried}; {metric} {whole[best]:.4g})"

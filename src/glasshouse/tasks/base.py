@@ -25,6 +25,10 @@ class Task(ABC):
 
     # The metric, lower being better, that decides which checkpoint is the best.
     criterion: ClassVar[str] = "loss"
+    # The head that a model of this task has where its spec names none; empty means the usual one of the kind of model.
+    head: ClassVar[str] = ""
+    # Fields of the spec that only some tasks read (`of_task` in specs/spec.py), and that this one does.
+    reads: ClassVar[tuple[str, ...]] = ()
     # What each document must have besides its text, and tokens that a tokenizer trained for this must have.
     columns: ClassVar[tuple[str, ...]] = ()
     specials: ClassVar[tuple[str, ...]] = ()

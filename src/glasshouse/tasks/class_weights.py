@@ -26,10 +26,11 @@ def read(words: Sequence[str]) -> dict[str, float]:
             weight = -1.0
         if not equals or not 0 <= weight < float("inf"):
             raise SpecError(
-                f"training.class_weights has {word!r}; write [balanced], or a class and a weight of 0 or more: [name=2]"
+                "bad-class-weights",
+                f"training.class_weights has {word!r}; write [balanced], or a class and a weight of 0 or more: [name=2]",
             )
         if name in given:
-            raise SpecError(f"training.class_weights gives {name!r} two weights; give one")
+            raise SpecError("bad-class-weights", f"training.class_weights gives {name!r} two weights; give one")
         given[name] = weight
     return given
 
@@ -43,7 +44,8 @@ def weigh(words: Sequence[str], labels: Sequence[str], counts: np.ndarray) -> np
     given = read(words)
     if strange := [name for name in given if name not in labels]:
         raise DataError(
-            f"training.class_weights names {strange[0]!r}, which is no class of the data; they are: {', '.join(labels)}"
+            "unknown-label",
+            f"training.class_weights names {strange[0]!r}, which is no class of the data; they are: {', '.join(labels)}",
         )
     if list(words) == [BALANCED]:
         weights = np.divide(1.0, counts, out=np.zeros(len(labels)), where=counts > 0)
@@ -51,5 +53,8 @@ def weigh(words: Sequence[str], labels: Sequence[str], counts: np.ndarray) -> np
         weights = np.array([given.get(name, 1.0) for name in labels])
     total = float((weights * counts).sum())
     if not total:
-        raise DataError("training.class_weights leaves nothing to learn from: every class that occurs has the weight 0")
+        raise DataError(
+            "all-weights-zero",
+            "training.class_weights leaves nothing to learn from: every class that occurs has the weight 0",
+        )
     return weights * counts.sum() / total

@@ -16,8 +16,9 @@ from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.classification import confusion, scores
 from glasshouse.models.heads.classifier import ClassifierHead
+from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import DataError, SpecError
-from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
+from glasshouse.specs.spec import EvaluationSpec, HeadSpec, ModelSpec, Spec
 from glasshouse.tasks import class_weights
 from glasshouse.tasks.base import Batch, Forward, Task
 from glasshouse.tokenizers import Tokenizer
@@ -43,6 +44,8 @@ class Classify(Task):
     """
 
     criterion = "error"
+    head = "classifier"
+    reads = ("training.class_weights",)
     columns = ("label",)
 
     def __init__(self, context: int, labels: tuple[str, ...] = (), weights: tuple[str, ...] = ()) -> None:
@@ -58,41 +61,47 @@ class Classify(Task):
         return cls(spec.data.context, weights=spec.training.class_weights)
 
     def draft(self, model: ModelSpec) -> ModelSpec:
-        if model.head.kind not in ("", "classifier"):
+        if model.head.kind not in ("", self.head):
             return model
-        return replace(model, head=replace(model.head, kind="classifier", classes=model.head.classes or 2))
+        classes = settings_of(ClassifierHead, model.head.own).classes or 2
+        return replace(model, head=HeadSpec(self.head, {**model.head.own, "classes": classes}))
 
     def fits(self, model: nn.Module, kind: str) -> None:
         if not isinstance(getattr(model, "head", None), ClassifierHead):
             raise SpecError(
+                "model-does-not-fit-task",
                 f"task='classify' asks for a class, which model.kind={kind!r} with this head does not give; choose "
-                "model.kind=encoder, decoder or recurrent and model.head.kind=classifier"
+                "model.kind=encoder, decoder or recurrent and model.head.kind=classifier",
             )
 
     def know(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         self.labels, self.frame = labels, tokenizer.frame
 
     def complete(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
-        labels, told = prepared.labels, model.head.classes
+        labels, head = prepared.labels, settings_of(ClassifierHead, model.head.own)
         if len(labels) < 2:
             raise DataError(
-                f"there is only one class in the data, {labels[0]!r}: nothing to tell apart; give rows of at least two"
+                "one-class",
+                f"there is only one class in the data, {labels[0]!r}: nothing to tell apart; give rows of at least two",
             )
-        if told and told != len(labels):
-            raise SpecError(f"model.head.classes={told}, but the data have {len(labels)}: {', '.join(labels)}; leave it out")
+        if head.classes and head.classes != len(labels):
+            raise SpecError(
+                "wrong-class-count",
+                f"model.head.classes={head.classes}, but the data have {len(labels)}: {', '.join(labels)}; leave it out",
+            )
         self.know(prepared.tokenizer, labels)
         if not prepared.splits["train"].documents:
-            raise DataError("there is no text to train on; give more rows, or hold out fewer")
-        if model.head.naive_bayes:
+            raise DataError("no-rows", "there is no text to train on; give more rows, or hold out fewer")
+        if head.naive_bayes:
             self.counted = self._count(prepared.splits["train"], prepared.tokenizer.vocabulary)
         if self.asked_weights:
             counts = np.bincount(prepared.splits["train"].labels, minlength=len(labels))
             self.weights = torch.from_numpy(class_weights.weigh(self.asked_weights, labels, counts)).float()
-        return replace(self.draft(model), head=replace(self.draft(model).head, classes=len(labels)))
+        return replace(model, head=HeadSpec(self.head, {**model.head.own, "classes": len(labels)}))
 
     def begin(self, model: nn.Module) -> None:
         if self.counted is not None and isinstance(model.head, ClassifierHead):
-            model.head.learn_counts(*self.counted)
+            model.head.set_counts(*self.counted)
 
     def _count(self, shard: Shard, vocabulary: int) -> tuple[Tensor, Tensor]:
         """How often each token (a row) stands in the texts of each class (a column), as far as they are read; and how many

@@ -34,6 +34,7 @@ class MaskedToken(Task):
     """Cross-entropy of each hidden token."""
 
     specials = (MASK,)
+    reads = ("evaluation.tokens",)
 
     def __init__(self, context: int) -> None:
         self.context = context
@@ -46,23 +47,26 @@ class MaskedToken(Task):
     def fits(self, model: nn.Module, kind: str) -> None:
         if not isinstance(getattr(model, "head", None), MaskedTokenHead):
             raise SpecError(
+                "model-does-not-fit-task",
                 f"task='masked-token' asks what a text hides, which model.kind={kind!r} with this head does not say; "
-                "choose model.kind=encoder (or recurrent with model.bidirectional=true) and model.head.kind=masked-token"
+                "choose model.kind=encoder (or recurrent with model.bidirectional=true) and model.head.kind=masked-token",
             )
 
     def know(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         if tokenizer.mask is None:
             raise DataError(
+                "missing-special-token",
                 "this tokenizer has no token that stands for a hidden one; train one for this task (leave out "
-                "data.tokenizer_file), or give a file with <|mask|> among its special tokens"
+                "data.tokenizer_file), or give a file with <|mask|> among its special tokens",
             )
         self.mask, self.vocabulary = tokenizer.mask, tokenizer.vocabulary
 
     def complete(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         if (count := prepared.splits["train"].tokens_count) < self.context:
             raise DataError(
+                "too-little-text",
                 f"the training text has {count} tokens, too few for one window of data.context={self.context}; "
-                "give more text or a shorter context"
+                "give more text or a shorter context",
             )
         self.know(prepared.tokenizer, prepared.labels)
         return model
@@ -152,6 +156,6 @@ class MaskedToken(Task):
         finally:
             model.train(was_training)
         if not asked:
-            raise DataError("the text holds nothing but marks between documents; give more text")
+            raise DataError("too-little-text", "the text holds nothing but marks between documents; give more text")
         loss = nats / asked
         return {"loss": loss, "perplexity": perplexity(loss), "accuracy": right / asked, "tokens": float(asked)}

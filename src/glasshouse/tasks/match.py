@@ -14,6 +14,7 @@ from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.models.dual_encoder import DualEncoder
+from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
 from glasshouse.tasks.base import Batch, Forward, Task
@@ -54,18 +55,21 @@ class Match(Task):
 
     @classmethod
     def of(cls, spec: Spec) -> "Match":
-        if spec.training.accumulate > 1:
+        accumulation = spec.training.gradient_accumulation
+        if accumulation > 1:
             raise SpecError(
-                f"training.accumulate={spec.training.accumulate} does not go with task='match': every text is held against "
-                "every picture of its batch, so that the loss of a batch is not the sum of its parts'; choose 1"
+                "batch-not-additive",
+                f"training.gradient_accumulation={accumulation} does not go with task='match': every text is held against "
+                "every picture of its batch, so that the loss of a batch is not the sum of its parts'; choose 1",
             )
-        return cls(spec.data.context, spec.model.image.size, spec.training.batch)
+        return cls(spec.data.context, settings_of(DualEncoder, spec.model.own).image_size, spec.training.batch)
 
     def fits(self, model: nn.Module, kind: str) -> None:
         if not isinstance(model, DualEncoder):
             raise SpecError(
+                "model-does-not-fit-task",
                 f"task='match' asks which text goes with which picture, which model.kind={kind!r} does not say; "
-                "choose model.kind=dual-encoder"
+                "choose model.kind=dual-encoder",
             )
 
     def know(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
@@ -74,7 +78,9 @@ class Match(Task):
     def complete(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         train = prepared.splits["train"]
         if train.documents < 2:
-            raise DataError("a picture is matched among others, and there are fewer than two to train on; give more")
+            raise DataError(
+                "no-rows", "a picture is matched among others, and there are fewer than two to train on; give more"
+            )
         check_size(model, train.pictures.shape[1])
         self.know(prepared.tokenizer, prepared.labels)
         return model
@@ -182,13 +188,18 @@ def ranked(asking: Tensor, answers: Tensor, captions: Tensor) -> Tensor:
 
 def check_size(model: ModelSpec, size: int) -> None:
     """Raise SpecError where pictures are not of the size that the model takes."""
-    if size != model.image.size:
+    settings = settings_of(DualEncoder, model.own)
+    if size != settings.image_size:
         raise SpecError(
-            f"the pictures have {size} pixels along each side, and model.image.size={model.image.size}; set one of them: "
-            f"model.image.size={size} or data.picture_size={model.image.size}"
+            "picture-size-differs",
+            f"the pictures have {size} pixels along each side, and model.image_size={settings.image_size}; set one of them: "
+            f"model.image_size={size} or data.picture_size={settings.image_size}",
         )
-    if model.image.channels != 3:
-        raise SpecError(f"model.image.channels={model.image.channels}, but pictures have 3 (red, green, blue); choose 3")
+    if settings.image_channels != 3:
+        raise SpecError(
+            "picture-size-differs",
+            f"model.image_channels={settings.image_channels}, but pictures have 3 (red, green, blue); choose 3",
+        )
 
 
 def _numbered(texts: list[list[int]]) -> Tensor:

@@ -29,6 +29,7 @@ class NextToken(Task):
     """Cross-entropy of each next token; with label smoothing in training, without it in every evaluation."""
 
     projects = True
+    reads = ("training.label_smoothing", "evaluation.tokens", "evaluation.stride")
 
     def __init__(self, context: int, smoothing: float = 0.0) -> None:
         self.context, self.smoothing = context, smoothing
@@ -40,15 +41,17 @@ class NextToken(Task):
     def fits(self, model: nn.Module, kind: str) -> None:
         if not isinstance(getattr(model, "head", None), NextTokenHead) or isinstance(model, EncoderDecoder):
             raise SpecError(
+                "model-does-not-fit-task",
                 f"task='next-token' asks what follows a text, which model.kind={kind!r} with this head does not say; choose "
-                "model.kind=decoder or recurrent (or encoder with model.causal=true) and model.head.kind=next-token"
+                "model.kind=decoder or recurrent (or encoder with model.causal=true) and model.head.kind=next-token",
             )
 
     def complete(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         if (count := prepared.splits["train"].tokens_count) <= self.context:
             raise DataError(
+                "too-little-text",
                 f"the training text has {count} tokens, too few for one window of data.context={self.context} and the token "
-                "after it; give more text or a shorter context"
+                "after it; give more text or a shorter context",
             )
         return model
 
@@ -118,7 +121,7 @@ class NextToken(Task):
         """(nats, predictions) over a text by the rule above."""
         predictions = len(tokens) - 1
         if predictions < 1:
-            raise DataError("the text has no token to predict; give more text")
+            raise DataError("too-little-text", "the text has no token to predict; give more text")
         length = min(self.context, predictions)
         starts = np.arange(0, max(predictions - length, 0) + stride, stride)
         starts = np.minimum(starts, predictions - length)
@@ -150,5 +153,5 @@ class NextToken(Task):
         finally:
             model.train(was_training)
         if count == 0:
-            raise DataError("the text holds nothing but end-of-text marks; give more text")
+            raise DataError("too-little-text", "the text holds nothing but end-of-text marks; give more text")
         return nats, count

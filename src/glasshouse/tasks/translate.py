@@ -34,6 +34,13 @@ class Translate(Task):
 
     columns = ("target",)
     specials = (TRANSLATE,)
+    reads = (
+        "training.label_smoothing",
+        "training.loss_on",
+        "evaluation.beams",
+        "evaluation.length_penalty",
+        "evaluation.word_by_word",
+    )
 
     def __init__(self, context: int, alone: bool, smoothing: float = 0.0, everything: bool = False) -> None:
         self.context, self.alone, self.smoothing, self.everything = context, alone, smoothing, everything
@@ -45,12 +52,14 @@ class Translate(Task):
         alone = spec.model.kind != "encoder-decoder"
         if spec.training.loss_on == "all" and not alone:
             raise SpecError(
+                "loss-on-decoder-only",
                 "training.loss_on='all' is for a decoder alone, which reads the source as it reads its own words; "
-                "leave it out, or choose model.kind=decoder"
+                "leave it out, or choose model.kind=decoder",
             )
         if alone and spec.data.context < 4:
             raise SpecError(
-                f"data.context={spec.data.context} has no room for a source, a target and two marks; choose 4 or more"
+                "context-too-short",
+                f"data.context={spec.data.context} has no room for a source, a target and two marks; choose 4 or more",
             )
         return cls(spec.data.context, alone, spec.training.label_smoothing, spec.training.loss_on == "all")
 
@@ -58,22 +67,24 @@ class Translate(Task):
         writes = isinstance(getattr(model, "head", None), NextTokenHead)
         if not writes or not (isinstance(model, EncoderDecoder) or hasattr(model, "empty_cache")):
             raise SpecError(
+                "model-does-not-fit-task",
                 f"task='translate' asks for a text, which model.kind={kind!r} with this head does not write; choose "
-                "model.kind=encoder-decoder or decoder and model.head.kind=next-token"
+                "model.kind=encoder-decoder or decoder and model.head.kind=next-token",
             )
 
     def know(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         if tokenizer.end_of_text is None or (self.alone and TRANSLATE not in tokenizer.specials):
             raise DataError(
+                "missing-special-token",
                 f"this tokenizer lacks a special token that a translator needs (<|endoftext|>, and {TRANSLATE} for a "
-                "decoder alone); train one for this task (leave out data.tokenizer_file), or choose an encoder-decoder"
+                "decoder alone); train one for this task (leave out data.tokenizer_file), or choose an encoder-decoder",
             )
         self.tokenizer, self.end = tokenizer, tokenizer.end_of_text
         self.mark = tokenizer.specials.get(TRANSLATE, 0)
 
     def complete(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         if not prepared.splits["train"].documents:
-            raise DataError("there is no pair to train on; give more, or hold out fewer")
+            raise DataError("no-rows", "there is no pair to train on; give more, or hold out fewer")
         self.know(prepared.tokenizer, prepared.labels)
         return model
 

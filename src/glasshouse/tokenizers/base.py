@@ -147,10 +147,14 @@ class Tokenizer(ABC):
         listed: list[int] = ids.tolist() if hasattr(ids, "tolist") else [int(id) for id in ids]
         if listed and not (min(listed) >= 0 and max(listed) < len(tokens)):
             wrong = next(id for id in listed if not 0 <= id < len(tokens))
-            raise GlasshouseError(f"id {wrong} is not in the vocabulary; its ids are 0 to {len(tokens) - 1}")
+            raise GlasshouseError(
+                "unknown-token-id", f"id {wrong} is not in the vocabulary; its ids are 0 to {len(tokens) - 1}"
+            )
         spelled = [tokens[id] for id in listed]
         if self._has_gaps and None in spelled:
-            raise GlasshouseError(f"id {listed[spelled.index(None)]} stands for nothing in this vocabulary")
+            raise GlasshouseError(
+                "unknown-token-id", f"id {listed[spelled.index(None)]} stands for nothing in this vocabulary"
+            )
         return spelled  # type: ignore[return-value]
 
 
@@ -158,7 +162,9 @@ def special_tokens(given: Sequence[str], always: Sequence[str]) -> list[str]:
     """The special tokens to train with: those that are always there, then the others given."""
     marks = list(dict.fromkeys([*(mark for mark in always if mark not in given), *given]))
     if "" in marks:
-        raise GlasshouseError("a special token must have at least one character; one of those given is empty")
+        raise GlasshouseError(
+            "empty-special-token", "a special token must have at least one character; one of those given is empty"
+        )
     return marks
 
 
@@ -168,6 +174,7 @@ def encoded(text: str, form: str) -> bytes:
         return text.encode(form)
     except UnicodeEncodeError as error:
         raise DataError(
+            "lone-surrogate",
             f"the text has half of a surrogate pair, U+{ord(text[error.start]):04X}, at index {error.start}, which no "
-            "form of Unicode can express; read the text with errors='replace', or remove it"
+            "form of Unicode can express; read the text with errors='replace', or remove it",
         ) from None

@@ -93,13 +93,14 @@ class BytePair(Tokenizer):
     ) -> Self:
         """Learn merges until there are exactly `vocabulary` tokens; the kernels say how counting and ties are done."""
         if pattern not in PATTERNS:
-            raise GlasshouseError(f"pattern={pattern!r} is not known; choose one of {', '.join(PATTERNS)}")
+            raise GlasshouseError("unknown-word", f"pattern={pattern!r} is not known; choose one of {', '.join(PATTERNS)}")
         marks = special_tokens(specials, always=(END_OF_TEXT,))
         least = BYTES + len(marks)
         if vocabulary < least:
             raise GlasshouseError(
+                "vocabulary-too-small",
                 f"vocabulary={vocabulary} is too small: the {BYTES} bytes and {len(marks)} special tokens are {least}; "
-                f"choose {least} or more"
+                f"choose {least} or more",
             )
         report: Progress = progress or (lambda stage, fraction: None)
         counts = count_stream(
@@ -115,8 +116,9 @@ class BytePair(Tokenizer):
         if reached < wanted:
             possible = reached + len(marks)
             raise DataError(
+                "vocabulary-too-large",
                 f"data.vocabulary={vocabulary} is more than this text can give: it has {possible} different tokens at "
-                f"most; choose data.vocabulary={possible} or less, or give it more text"
+                f"most; choose data.vocabulary={possible} or less, or give it more text",
             )
         shift = len(marks)
         tokens: list[bytes] = [mark.encode() for mark in marks] + [bytes([byte]) for byte in alphabet]
@@ -129,8 +131,9 @@ class BytePair(Tokenizer):
         for mark in marks:
             if mark in written:
                 raise GlasshouseError(
+                    "ambiguous-special-token",
                     f"the special token {mark!r} is also how an ordinary token is written in a file; choose one that is "
-                    "longer or has signs around it, such as <|...|>"
+                    "longer or has signs around it, such as <|...|>",
                 )
         return cls(tokens, merges, {mark: id for id, mark in enumerate(marks)}, pattern)
 
@@ -169,11 +172,16 @@ class BytePair(Tokenizer):
         pattern = _read_pattern(document.get("pre_tokenizer"))
         decoder = document.get("decoder") or {}
         if decoder.get("type") != "ByteLevel":
-            raise Unsupported(f"decoder {decoder.get('type')!r} is not supported with model type 'BPE'")
+            raise Unsupported(
+                "unsupported-tokenizer", f"decoder {decoder.get('type')!r} is not supported with model type 'BPE'"
+            )
         vocabulary: dict[str, int] = model["vocab"]
         # Where every byte is a token, nothing is unknown, and the name of an unknown token does nothing.
         if model.get("unk_token") is not None and not set(LETTERS) <= set(vocabulary):
-            raise Unsupported(f"unk_token={json.dumps(model['unk_token'])} is not supported where a byte has no token")
+            raise Unsupported(
+                "unsupported-tokenizer",
+                f"unk_token={json.dumps(model['unk_token'])} is not supported where a byte has no token",
+            )
         specials = read_specials(document, vocabulary)
         tokens: list[bytes | None] = [None] * (1 + max([*vocabulary.values(), *specials.values()], default=-1))
         for letters, id in vocabulary.items():
@@ -196,7 +204,7 @@ def _read_pattern(found: Any) -> str:
     parts = found.get("pretokenizers", []) if kind == "Sequence" else []
     if [part.get("type") for part in parts] != ["Split", "ByteLevel"]:
         within = f" of {[part.get('type') for part in parts]}" if parts else ""
-        raise Unsupported(f"pre_tokenizer {kind!r}{within} is not supported with model type 'BPE'")
+        raise Unsupported("unsupported-tokenizer", f"pre_tokenizer {kind!r}{within} is not supported with model type 'BPE'")
     split, level = parts
     _check_level(level, (False,))
     check_settings(
@@ -207,7 +215,7 @@ def _read_pattern(found: Any) -> str:
     for name, pattern in PATTERNS.items():
         if split["pattern"] == {"Regex": pattern}:
             return name
-    raise Unsupported(f"the pattern {split['pattern']} of the pre_tokenizer Split is not supported")
+    raise Unsupported("unsupported-tokenizer", f"the pattern {split['pattern']} of the pre_tokenizer Split is not supported")
 
 
 def _check_level(level: Mapping[str, Any], use_regex: tuple[bool, ...]) -> None:

@@ -82,8 +82,9 @@ class Characters(Tokenizer):
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         if document["pre_tokenizer"] != _SPLIT or document.get("decoder") != _DECODER:
             raise Unsupported(
+                "unsupported-tokenizer",
                 f"a Split by {document['pre_tokenizer'].get('pattern')} with decoder {document.get('decoder')} is not "
-                "the split into single characters that is written here"
+                "the split into single characters that is written here",
             )
         return cls(*read_word_level(document))
 

@@ -91,7 +91,7 @@ class ExternalTokenizer(Tokenizer):
         try:
             found = runner.encode_batch_fast(list(texts), add_special_tokens=False)
         except Exception as error:
-            raise DataError(f"the tokenizer cannot encode these texts: {error}") from None
+            raise DataError("cannot-encode", f"the tokenizer cannot encode these texts: {error}") from None
         return [np.array(each.ids, np.int32) for each in found]
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -114,7 +114,8 @@ class ExternalTokenizer(Tokenizer):
         progress: Progress | None = None,
     ) -> Self:
         raise GlasshouseError(
-            "a foreign tokenizer is used as it is and cannot be trained here; choose byte-pair, words or characters"
+            "cannot-train-tokenizer",
+            "a foreign tokenizer is used as it is and cannot be trained here; choose byte-pair, words or characters",
         )
 
     def _encode_ordinary(self, text: str) -> np.ndarray:
@@ -142,7 +143,7 @@ class ExternalTokenizer(Tokenizer):
         try:
             return tokenizers.Tokenizer.from_str(json.dumps(contents))
         except Exception as error:  # the package raises nothing more special
-            raise Unsupported(f"the package tokenizers cannot follow it: {error}") from None
+            raise Unsupported("unsupported-tokenizer", f"the package tokenizers cannot follow it: {error}") from None
 
     @staticmethod
     def _ids(runner: Any, text: str) -> list[int]:
@@ -150,7 +151,7 @@ class ExternalTokenizer(Tokenizer):
         try:
             return runner.encode(text, add_special_tokens=False).ids
         except Exception as error:  # as above; a vocabulary without the unknown token that it needs, say
-            raise DataError(f"the tokenizer cannot encode this text: {error}") from None
+            raise DataError("cannot-encode", f"the tokenizer cannot encode this text: {error}") from None
 
 
 def _spelling(decoder: Mapping[str, Any] | None, model: Mapping[str, Any]) -> Spelling:

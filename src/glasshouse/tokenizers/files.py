@@ -32,17 +32,19 @@ def load(path: str | PathLike[str]) -> "Tokenizer":
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
-        raise GlasshouseError(f"cannot read the tokenizer file {path}: {error.strerror}") from error
+        raise GlasshouseError("unreadable-tokenizer", f"cannot read the tokenizer file {path}: {error.strerror}") from error
     except ValueError as error:
-        raise GlasshouseError(f"{path} is not a tokenizer.json: it is not JSON ({error})") from error
+        raise GlasshouseError("not-a-tokenizer", f"{path} is not a tokenizer.json: it is not JSON ({error})") from error
     if not isinstance(document, dict) or not isinstance(document.get("model"), dict):
-        raise GlasshouseError(f"{path} is not a tokenizer.json: it has no 'model'")
+        raise GlasshouseError("not-a-tokenizer", f"{path} is not a tokenizer.json: it has no 'model'")
     try:
         return _class_of(document).from_document(document)
     except Unsupported as error:
         return _foreign(document, f"{path}: {error}; {SUPPORTED}")
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise GlasshouseError(f"{path} is a damaged tokenizer.json: {type(error).__name__}: {error}") from error
+        raise GlasshouseError(
+            "damaged-tokenizer", f"{path} is a damaged tokenizer.json: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _foreign(document: dict[str, Any], refusal: str) -> "Tokenizer":
@@ -54,7 +56,7 @@ def _foreign(document: dict[str, Any], refusal: str) -> "Tokenizer":
     except MissingExtra:
         raise MissingExtra("tokenizers", f"{refusal}; anything else") from None
     except Unsupported as error:
-        raise Unsupported(f"{refusal}; {error}") from None
+        raise Unsupported("unsupported-tokenizer", f"{refusal}; {error}") from None
 
 
 def _class_of(document: dict[str, Any]) -> "type[Tokenizer]":
@@ -76,18 +78,22 @@ def _class_of(document: dict[str, Any]) -> "type[Tokenizer]":
             from glasshouse.tokenizers.characters import Characters
 
             return Characters
-        raise Unsupported(f"pre_tokenizer {splitter!r} with model type 'WordLevel' is not supported")
-    raise Unsupported(f"model type {model!r} is not supported")
+        raise Unsupported(
+            "unsupported-tokenizer", f"pre_tokenizer {splitter!r} with model type 'WordLevel' is not supported"
+        )
+    raise Unsupported("unsupported-tokenizer", f"model type {model!r} is not supported")
 
 
 def check_settings(what: str, found: Mapping[str, Any], allowed: Mapping[str, tuple[Any, ...]]) -> None:
     """Refuse a part of the document that has a setting beyond those allowed, or another value for one of them."""
     for setting, value in found.items():
         if setting not in allowed:
-            raise Unsupported(f"{what} has a setting {setting!r} which is not supported")
+            raise Unsupported("unsupported-tokenizer", f"{what} has a setting {setting!r} which is not supported")
         if allowed[setting] and value not in allowed[setting]:
             expected = " or ".join(json.dumps(option) for option in allowed[setting])
-            raise Unsupported(f"{what} has {setting}={json.dumps(value)}; only {expected} is supported")
+            raise Unsupported(
+                "unsupported-tokenizer", f"{what} has {setting}={json.dumps(value)}; only {expected} is supported"
+            )
 
 
 def check_document(document: Mapping[str, Any]) -> None:
@@ -95,11 +101,13 @@ def check_document(document: Mapping[str, Any]) -> None:
     for part in ("normalizer", "truncation", "padding"):
         if document.get(part) is not None:
             kind = document[part].get("type", "") if isinstance(document[part], dict) else ""
-            raise Unsupported(f"{part} {kind!r} is not supported" if kind else f"{part} is not supported")
+            raise Unsupported(
+                "unsupported-tokenizer", f"{part} {kind!r} is not supported" if kind else f"{part} is not supported"
+            )
     after = document.get("post_processor")
     # ByteLevel there moves offsets only, never ids; a template may add nothing to a text.
     if after is not None and after.get("type") != "ByteLevel" and after.get("single") != [_TEXT_ALONE]:
-        raise Unsupported(f"post_processor {after.get('type')!r} is not supported")
+        raise Unsupported("unsupported-tokenizer", f"post_processor {after.get('type')!r} is not supported")
 
 
 def read_specials(document: Mapping[str, Any], vocabulary: Mapping[str, int]) -> dict[str, int]:
@@ -109,11 +117,16 @@ def read_specials(document: Mapping[str, Any], vocabulary: Mapping[str, int]) ->
         text = added["content"]
         for setting in ("single_word", "lstrip", "rstrip"):
             if added.get(setting):
-                raise Unsupported(f"the added token {text!r} has {setting}=true, which is not supported")
+                raise Unsupported(
+                    "unsupported-tokenizer", f"the added token {text!r} has {setting}=true, which is not supported"
+                )
         if not added.get("special"):
-            raise Unsupported(f"the added token {text!r} has special=false, which is not supported")
+            raise Unsupported("unsupported-tokenizer", f"the added token {text!r} has special=false, which is not supported")
         if vocabulary.get(text, added["id"]) != added["id"]:
-            raise Unsupported(f"the added token {text!r} has id {added['id']}, but {vocabulary[text]} in the model")
+            raise Unsupported(
+                "unsupported-tokenizer",
+                f"the added token {text!r} has id {added['id']}, but {vocabulary[text]} in the model",
+            )
         specials[text] = int(added["id"])
     return specials
 
@@ -147,7 +160,9 @@ def write_document(path: str | PathLike[str], document: Mapping[str, Any]) -> No
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{final.name}.", dir=final.parent)
     except OSError as error:
-        raise GlasshouseError(f"cannot write the tokenizer to {path}: {error.strerror}; check the path") from None
+        raise GlasshouseError(
+            "cannot-write", f"cannot write the tokenizer to {path}: {error.strerror}; check the path"
+        ) from None
     try:
         with open(descriptor, "w", encoding="utf-8") as file:
             json.dump(document, file, ensure_ascii=False, indent=1)

@@ -21,8 +21,9 @@ def marks_for(given: Sequence[str], vocabulary: int) -> list[str]:
     marks = special_tokens(given, always=(UNKNOWN, END_OF_TEXT))
     if vocabulary <= len(marks):
         raise GlasshouseError(
+            "vocabulary-too-small",
             f"vocabulary={vocabulary} is too small: {len(marks)} are special tokens ({', '.join(marks)}); "
-            f"choose {len(marks) + 1} or more"
+            f"choose {len(marks) + 1} or more",
         )
     return marks
 
@@ -57,7 +58,7 @@ def read_word_level(document: Mapping[str, Any]) -> tuple[list[str], dict[str, i
     unknown = model["unk_token"]
     by_id = {id: text for text, id in {**vocabulary, **specials}.items()}
     if sorted(by_id) != list(range(len(by_id))):
-        raise Unsupported("the ids of the vocabulary are not 0, 1, 2, ... without a gap")
+        raise Unsupported("unsupported-tokenizer", "the ids of the vocabulary are not 0, 1, 2, ... without a gap")
     if unknown not in vocabulary:
-        raise Unsupported(f"unk_token={json.dumps(unknown)} is not in the vocabulary")
+        raise Unsupported("unsupported-tokenizer", f"unk_token={json.dumps(unknown)} is not in the vocabulary")
     return [by_id[id] for id in range(len(by_id))], specials, unknown

@@ -95,5 +95,7 @@ class Words(Tokenizer):
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         if document.get("decoder") is not None:
-            raise Unsupported(f"decoder {document['decoder'].get('type')!r} is not supported with Whitespace")
+            raise Unsupported(
+                "unsupported-tokenizer", f"decoder {document['decoder'].get('type')!r} is not supported with Whitespace"
+            )
         return cls(*read_word_level(document))

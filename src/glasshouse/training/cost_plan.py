@@ -95,8 +95,9 @@ def _refuse_too_large(job: Job) -> None:
     there = memory_there(job.device)
     if needed > there:
         raise SpecError(
+            "too-little-memory",
             f"training would need about {size(needed)} of memory and this device has {size(there)}; choose a smaller "
-            f"training.batch (now {job.spec.training.batch}), a larger training.accumulate, or a smaller model"
+            f"training.batch (now {job.spec.training.batch}), a larger training.gradient_accumulation, or a smaller model",
         )
 
 
@@ -137,7 +138,7 @@ def memory(job: Job, chosen: str, plain: bool = False) -> dict[str, int]:
     `plain` is for attention that forms its weights, as a replica's does.
     """
     spec = replace(job.spec, training=replace(job.spec.training, precision=chosen))
-    rows = spec.training.batch // spec.training.accumulate
+    rows = spec.training.batch // spec.training.gradient_accumulation
     saved: dict[int, int] = {}
     with FakeTensorMode(allow_non_fake_inputs=True):
         model = models.assemble(spec.model, job.prepared.tokenizer.vocabulary, spec.data.context)

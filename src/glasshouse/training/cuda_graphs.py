@@ -39,7 +39,7 @@ class Recorded:
     def __init__(self, step: Step, device: torch.device, training: TrainingSpec) -> None:
         # The method of an engine that owns this: it must not keep its owner, and the owner's memory, alive.
         self._step, self.device = weakref.WeakMethod(step), device
-        self.wanted = device.type == "cuda" and training.capture and not training.compile
+        self.wanted = device.type == "cuda" and training.cuda_graph and not training.compile
         self.met: Counter[Hashable] = Counter()
         self.replays: dict[Hashable, Callable[[Batch, Tensor], Tensor]] = {}
         if self.wanted:
@@ -91,7 +91,7 @@ class Answers:
     """What a model answers while it is measured, recorded and replayed too. Its weights may change in place meanwhile."""
 
     def __init__(self, model: nn.Module, device: torch.device, training: TrainingSpec) -> None:
-        self.model, self.wanted = model, device.type == "cuda" and training.capture and not training.compile
+        self.model, self.wanted = model, device.type == "cuda" and training.cuda_graph and not training.compile
         self.met: Counter[Hashable] = Counter()
         self.replays: dict[Hashable, Callable[[list[Tensor]], Tensor]] = {}
 

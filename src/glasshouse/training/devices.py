@@ -13,7 +13,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 def pick(name: str) -> torch.device:
     """The device of that name; `auto` takes an accelerator where there is one."""
     if name.split(":")[0] not in DEVICES or name.startswith("auto:"):
-        raise GlasshouseError(f"--device={name} is not one of: {', '.join(DEVICES)}")
+        raise GlasshouseError("unknown-device", f"--device={name} is not one of: {', '.join(DEVICES)}")
     if name == "auto":
         if torch.cuda.is_available():
             name = "cuda"
@@ -22,13 +22,17 @@ def pick(name: str) -> torch.device:
         else:
             name = "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():
-        raise GlasshouseError("--device=cuda was asked for and torch finds no CUDA device; use --device cpu or auto")
+        raise GlasshouseError(
+            "no-such-device", "--device=cuda was asked for and torch finds no CUDA device; use --device cpu or auto"
+        )
     if name == "mps" and not torch.backends.mps.is_available():
-        raise GlasshouseError("--device=mps was asked for and torch finds no Apple GPU; use --device cpu or auto")
+        raise GlasshouseError(
+            "no-such-device", "--device=mps was asked for and torch finds no Apple GPU; use --device cpu or auto"
+        )
     try:
         return torch.device(name)
     except RuntimeError:
-        raise GlasshouseError(f"--device={name} is not a device; write for example cuda:1") from None
+        raise GlasshouseError("unknown-device", f"--device={name} is not a device; write for example cuda:1") from None
 
 
 @contextmanager

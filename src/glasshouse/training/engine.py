@@ -97,7 +97,7 @@ class Engine:
 
     @property
     def _memory(self) -> float:
-        return self.spec.training.average
+        return self.spec.training.ema
 
     @contextmanager
     def _averaged(self) -> Iterator[None]:
@@ -125,7 +125,7 @@ class Engine:
         training = self.spec.training
         self.optimiser.zero_grad(set_to_none=True)
         total = torch.zeros((), device=self.device)
-        for part in _parts(batch, training.accumulate):
+        for part in _parts(batch, training.gradient_accumulation):
             with precision.context(training.precision, self.device):
                 loss = self.loss_sum(self.model, part) / count
             loss.backward()
@@ -196,11 +196,14 @@ def load_weights(model: nn.Module, tensors: Tensors, where: str) -> None:
     own = model.state_dict()
     for name, tensor in tensors.items():
         if name not in own:
-            raise RunError(f"{where} has a tensor {name!r} that the model of its spec does not have")
+            raise RunError("unknown-tensor", f"{where} has a tensor {name!r} that the model of its spec does not have")
         if tensor.shape != own[name].shape:
-            raise RunError(f"{where}: {name!r} has shape {tuple(tensor.shape)}, the model's {tuple(own[name].shape)}")
+            raise RunError(
+                "wrong-tensor-shape",
+                f"{where}: {name!r} has shape {tuple(tensor.shape)}, the model's {tuple(own[name].shape)}",
+            )
     if missing := sorted(set(own) - set(tensors)):
-        raise RunError(f"{where} lacks the tensor {missing[0]!r}")
+        raise RunError("missing-tensor", f"{where} lacks the tensor {missing[0]!r}")
     model.load_state_dict(tensors)
 
 

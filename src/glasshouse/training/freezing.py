@@ -46,8 +46,9 @@ class UnfreezingSchedule:
         self.apply(0)
         if not any(parameter.requires_grad for parameter in model.parameters()):
             raise SpecError(
+                "nothing-to-train",
                 f"training.freeze={training.freeze!r} leaves nothing to train: this model's head has no weights of its own; "
-                "choose training.freeze=none or gradual, or give training.lora_rank"
+                "choose training.freeze=none or gradual, or give training.lora_rank",
             )
 
     def apply(self, step: int) -> None:
@@ -59,7 +60,7 @@ class UnfreezingSchedule:
         for name, parameter in self.model.named_parameters():
             if self.training.lora_rank:
                 trained = lora.is_adapter(name) or is_head(name)
-            elif self.training.freeze == "encoder":
+            elif self.training.freeze == "backbone":
                 trained = is_head(name)
             else:
                 trained = self.depths[name] >= lowest
@@ -67,10 +68,10 @@ class UnfreezingSchedule:
 
     def lowest(self, step: int) -> int:
         """The least depth that is trained at a step: with gradual thawing the head first, then a block after another, and
-        everything from `training.thawed` of the steps on (Howard and Ruder, ULMFiT, 2018)."""
+        everything from `training.unfrozen_by` of the steps on (Howard and Ruder, ULMFiT, 2018)."""
         if self.training.freeze != "gradual":
             return 0
-        period = self.training.thawed * self.steps
+        period = self.training.unfrozen_by * self.steps
         done = 1.0 if period <= 0 else min(step / period, 1.0)
         return self.top - int(done * self.top)
 

@@ -43,14 +43,17 @@ class Job:
         """
         if not spec.data.source and not spec.data.files:
             raise SpecError(
+                "no-data",
                 "this spec has neither text nor steps: it is of an imported model; train it further with: "
-                "glasshouse train language-model training.start_from=RUN data.files=mine.txt"
+                "glasshouse train language-model training.start_from=RUN data.files=mine.txt",
             )
         task: Task = catalogue.find("task", spec.task, "task").of(spec)
         task.fits(models.check(task.draft(spec.model), spec.data.context), spec.model.kind)
-        if spec.training.accumulate > 1:
-            norm = catalogue.find("norm", spec.model.norm)
-            require(norm, "batch", f"training.accumulate={spec.training.accumulate} with model.norm={spec.model.norm!r}")
+        if spec.training.gradient_accumulation > 1:
+            what = (
+                f"training.gradient_accumulation={spec.training.gradient_accumulation} with model.norm={spec.model.norm!r}"
+            )
+            require(catalogue.find("norm", spec.model.norm), "batch", what)
         with progress_bar.bar("preparing text") as bar:
             show = lambda what, share: bar(share, what)  # noqa: E731
             prepared = prepared_data.prepare(spec.data, tokenizer, show, task.columns, task.specials)

@@ -33,7 +33,7 @@ def train(run: RunFolder, device_name: str = "auto") -> bool:
     """
     went_on, failed = _train([run], device_name, together=False)
     if failed:
-        raise RunError(failed[0])
+        raise RunError("training-failed", failed[0])
     return went_on
 
 
@@ -166,8 +166,8 @@ class _Loop:
         if signalled and not last and self.going:
             raise Interrupted(
                 signalled,
-                f"stopped after step {self.step} of {self.job.steps}, saved; "
-                f"continue with: glasshouse resume {self.members[0].run.name}",
+                f"stopped after step {self.step} of {self.job.steps}, saved",
+                f"glasshouse resume {self.members[0].run.name}",
             )
 
     def _look(self) -> None:

@@ -38,11 +38,15 @@ def attach(model: nn.Module, training: TrainingSpec) -> None:
     inner = [(name, module) for name, module in model.named_modules() if "blocks." in name and isinstance(module, nn.Linear)]
     known = sorted({name.rpartition(".")[2] for name, _ in inner})
     if not inner:
-        raise SpecError(f"training.lora_rank={training.lora_rank} adapts blocks, and this model has none; leave it out")
+        raise SpecError(
+            "lora-without-blocks",
+            f"training.lora_rank={training.lora_rank} adapts blocks, and this model has none; leave it out",
+        )
     if missing := [target for target in training.lora_targets if target not in known]:
         raise SpecError(
+            "unknown-lora-target",
             f"training.lora_targets names {missing[0]!r}, and no matrix of this model's blocks is called so; "
-            f"choose among: {', '.join(known)}"
+            f"choose among: {', '.join(known)}",
         )
     generator = torch.Generator().manual_seed(training.seed)
     for name, module in inner:

@@ -94,6 +94,8 @@ def load(folder: Path) -> tuple[int, Batch, checkpoint.Tensors]:
     try:
         step = int(json.loads((folder / "failure.json").read_text(encoding="utf-8"))["step"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{folder / 'failure.json'} cannot be read: {error}; train again to see the failure") from None
+        raise RunError(
+            "unreadable-failure", f"{folder / 'failure.json'} cannot be read: {error}; train again to see the failure"
+        ) from None
     batch = checkpoint.load_tensors(folder / "batch.safetensors")
     return step, batch, checkpoint.load_tensors(folder / "model.safetensors")

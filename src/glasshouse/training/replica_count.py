@@ -22,7 +22,7 @@ def size(jobs: Sequence[Job], together: bool | None) -> tuple[int, str]:
         return 1, ""
     if why := replicas.obstacle(jobs[0].spec):
         if together:
-            raise SpecError(CANNOT.format(why))
+            raise SpecError("cannot-be-replicas", CANNOT.format(why))
         return 1, f"one after another: {why}"
     most = room(jobs[0], needed(jobs[0]))
     count = min(len(jobs), most)
@@ -41,7 +41,7 @@ def size(jobs: Sequence[Job], together: bool | None) -> tuple[int, str]:
             # A part that torch cannot carry over replicas; the runs themselves are none the worse.
             why = f"torch cannot carry this model over replicas ({str(error).splitlines()[0]})"
             if together:
-                raise SpecError(CANNOT.format(why)) from None
+                raise SpecError("cannot-be-replicas", CANNOT.format(why)) from None
             return 1, f"one after another: {why}"
     if near:
         count = min(count, room(jobs[0], held))

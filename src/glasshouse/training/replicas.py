@@ -53,8 +53,8 @@ def obstacle(spec: Spec) -> str | None:
     training = spec.training
     if training.freeze == "gradual":
         return "training.freeze='gradual' changes what is trained from step to step"
-    if training.accumulate > 1:
-        return f"training.accumulate={training.accumulate} cuts batches into parts"
+    if training.gradient_accumulation > 1:
+        return f"training.gradient_accumulation={training.gradient_accumulation} cuts batches into parts"
     if training.compile:
         return "training.compile compiles one model"
     if training.optimiser != "adamw":
@@ -102,7 +102,7 @@ class Replicas:
         self.fixed = {name: tensor for name, tensor in self.weights.items() if name not in moving}
         self.optimiser = StackedAdamW(self.scratch, self.moving, self.specs, self.steps)
         # The running mean of the weights, where one is wanted: what is measured and kept for use.
-        self.average = {name: tensor.clone() for name, tensor in self.everything()} if self.spec.training.average else None
+        self.average = {name: tensor.clone() for name, tensor in self.everything()} if self.spec.training.ema else None
         # Of each replica the first step whose loss or gradient was not finite. It takes no step from then on.
         self.first_bad_R = torch.full((len(jobs),), -1.0, device=self.device)
         # The kernels that a step may use are tried before `vmap` is about, within which they cannot be.
@@ -144,7 +144,7 @@ class Replicas:
     def step(self, step: int) -> StepResult:
         """One optimiser step of every replica that is alive."""
         batch, counts_R = self.batch(step)
-        numbers = torch.cat([torch.tensor([step, mean_pace(self.spec.training.average, step)]), counts_R])
+        numbers = torch.cat([torch.tensor([step, mean_pace(self.spec.training.ema, step)]), counts_R])
         if self.recorded.wanted:
             batch = cuda_graphs.steady(batch, self.task.blank(1))
         # Masks of dropout differ from those of a replica that trains alone; all else is the same.

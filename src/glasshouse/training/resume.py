@@ -72,8 +72,9 @@ def open_party(waiting: list[RunFolder], device: torch.device) -> RunGroup:
     for run, spec in zip(runs, specs, strict=True):
         if not replicas.alike(specs[0], spec):
             raise SpecError(
+                "cannot-be-replicas",
                 f"{runs[0].name} and {run.name} cannot train side by side: they differ in more than seed, learning rate, "
-                "weight decay and initialisation; train them one after another"
+                "weight decay and initialisation; train them one after another",
             )
     first = runs[0]
     tokenizer = tokenizers.load(first.tokenizer_file) if first.tokenizer_file.exists() else None
@@ -82,8 +83,9 @@ def open_party(waiting: list[RunFolder], device: torch.device) -> RunGroup:
     for run in runs:
         if run.facts().get("data", job.prepared.fingerprint) != job.prepared.fingerprint:
             raise RunError(
+                "data-changed",
                 f"the text of {run.name} has changed since the run began, so it cannot be continued exactly; "
-                "put the old text back, or train a new run"
+                "put the old text back, or train a new run",
             )
         if not run.tokenizer_file.exists():
             job.prepared.tokenizer.save(run.tokenizer_file)

@@ -1,6 +1,6 @@
 """Starting from another run: its weights, matched by name, and its shape. Any run can start from any other."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 
 import torch
 from torch import nn
@@ -10,6 +10,7 @@ from glasshouse.records import checkpoint, run_folder
 from glasshouse.records.checkpoint import Tensors
 from glasshouse.records.progress_bar import say
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.specs import spec_fields
 from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import ModelSpec, Spec
 from glasshouse.tokenizers import Tokenizer
@@ -17,7 +18,7 @@ from glasshouse.training import lora
 from glasshouse.training.engine import load_weights
 
 # What a model does with features, or how it is trained, is the new run's own; its other settings are the old run's.
-OWN = ("head", "image", "dropout", "initialisation")
+NOT_SHARED = ("head", "dropout", "initialisation")
 # Towers that another kind of model has under a name of their own.
 TOWERS = ("encoder.", "text.")
 # Matrices whose rows are tokens or positions, of which there may be more in one run than in another.
@@ -48,14 +49,17 @@ class Loaded:
 
 def shape(spec: Spec) -> dict[str, object]:
     """The settings of a run's model that a model which starts from it must share, as a table."""
-    return {field.name: getattr(spec.model, field.name) for field in fields(ModelSpec) if field.name not in OWN}
+    base = {name: getattr(spec.model, name) for name in spec_fields.fields(ModelSpec) if name not in NOT_SHARED}
+    return {**base, **spec.model.own}
 
 
 def plain_weights(run: RunFolder) -> Tensors:
     """A run's best weights, or its newest where nothing was validated, with what adapters learned in their matrices."""
     saved = checkpoint.best(run.checkpoints, complain=say)
     if saved is None:
-        raise RunError(f"{run.name} has no checkpoint to start from; continue it with: glasshouse resume {run.name}")
+        raise RunError(
+            "no-checkpoint", f"{run.name} has no checkpoint to start from; continue it with: glasshouse resume {run.name}"
+        )
     spec = run.spec()
     if not spec.training.lora_rank:
         return saved.weights
@@ -91,7 +95,7 @@ def find(name: str) -> RunFolder:
     try:
         return run_folder.find(name)
     except RunError as error:
-        raise RunError(f"training.start_from: {error}; train it first, or name a run or its folder") from None
+        raise RunError(error.code, f"training.start_from: {error}; train it first, or name a run or its folder") from None
 
 
 def load(model: nn.Module, tensors: Tensors) -> Loaded:
@@ -122,7 +126,10 @@ def load(model: nn.Module, tensors: Tensors) -> Loaded:
                 parameter[:rows] = theirs[:rows]
                 partly.append(name)
     if not loaded and not partly:
-        raise RunError("training.start_from: no tensor of that run fits this model; check model.kind and model.width")
+        raise RunError(
+            "nothing-to-start-from",
+            "training.start_from: no tensor of that run fits this model; check model.kind and model.width",
+        )
     return Loaded(tuple(loaded), tuple(partly), tuple(name for name in tensors if name not in used), tuple(new))
 
 

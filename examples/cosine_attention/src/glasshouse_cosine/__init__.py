@@ -7,10 +7,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from glasshouse.parts.attention.base import Attention, only_plain_heads
+from glasshouse.parts.attention.base import Attention
 from glasshouse.parts.masks import Mask
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.declared import NoSettings
 
 
 class CosineAttention(Attention):
@@ -35,8 +36,7 @@ class CosineAttention(Attention):
         self.gain = nn.Parameter(torch.ones(heads))
 
     @classmethod
-    def build(cls, sizes: Sizes, position: Position) -> "CosineAttention":
-        only_plain_heads(sizes, "cosine")
+    def build(cls, sizes: Sizes, settings: NoSettings, position: Position) -> "CosineAttention":
         return cls(sizes.width, sizes.heads, position, sizes.bias, sizes.dropout, head_width=sizes.head_width)
 
     def mix(

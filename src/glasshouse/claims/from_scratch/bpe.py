@@ -109,7 +109,9 @@ def decide(lost: int, apart: int | None, difference: Difference | None) -> str:
 
 def _first(runs: Sequence[Run], arm: str) -> Run:
     if not runs:
-        raise RunError(f"every run over {arm} diverged, so there is nothing to measure; lower its learning rate")
+        raise RunError(
+            "all-diverged", f"every run over {arm} diverged, so there is nothing to measure; lower its learning rate"
+        )
     return runs[0]
 
 

@@ -34,7 +34,8 @@ def first(runs: Sequence[Run], study: str) -> Run:
     """The first run of a study that came through."""
     if not runs:
         raise RunError(
-            f"every run of the study {study!r} diverged, so there is nothing to go on with; lower its learning rate"
+            "all-diverged",
+            f"every run of the study {study!r} diverged, so there is nothing to go on with; lower its learning rate",
         )
     return runs[0]
 

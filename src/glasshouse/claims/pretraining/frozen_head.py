@@ -10,9 +10,9 @@ from glasshouse.metrics.verdicts import Difference, VerdictRule, judge
 
 NAMES = {
     "pretrained, freeze=none": ("full fine-tuning", "92"),
-    "pretrained, freeze=encoder": ("frozen encoder", "74"),
+    "pretrained, freeze=backbone": ("frozen encoder", "74"),
     "scratch, freeze=none": ("from scratch", ""),
-    "scratch, freeze=encoder": ("frozen encoder without pretraining", ""),
+    "scratch, freeze=backbone": ("frozen encoder without pretraining", ""),
 }
 FULL, FROZEN, SCRATCH, _ = NAMES
 
@@ -33,7 +33,7 @@ class FrozenHead(Claim):
     def try_it(self, bench: Bench) -> Finding:
         run = arithmetic.pretrained(bench)
         recipes = (arithmetic.from_run(bench, "pretrained", run), arithmetic.from_scratch(bench, "scratch", run))
-        freeze, quick = "training.freeze=none,encoder", arithmetic.QUICK_FINETUNE
+        freeze, quick = "training.freeze=none,backbone", arithmetic.QUICK_FINETUNE
         comparison = bench.compare("fine-tuning", *recipes, freeze, metric=arithmetic.METRIC, quick=quick)
         seconds = bench.step_seconds("speed", recipes[0], freeze, quick=quick)
         accuracy = {arm: bench.values(comparison, arm, arithmetic.METRIC) for arm in NAMES}

@@ -15,7 +15,7 @@ from glasshouse.specs.errors import SpecError
 from glasshouse.training.freezing import UnfreezingSchedule, trained_parameters
 
 # As the study names them: all, the head alone, and from the head down.
-ALL, HEAD, GRADUAL = "none", "encoder", "gradual"
+ALL, HEAD, GRADUAL = "none", "backbone", "gradual"
 NAMES = {ALL: ("everything", ""), HEAD: ("head only", ""), GRADUAL: ("gradual", "")}
 # By how much accuracy gradual unfreezing may fall short of fine-tuning everything and still be no worse.
 MARGIN = 0.02
@@ -73,7 +73,7 @@ class Unfreezing(Claim):
             notes=(
                 "a language model whose head is its embedding has no head to train alone, and says so; such recipes "
                 "were tried with model.tied=false",
-                "gradual unfreezing has all thawed after half of the steps (training.thawed)",
+                "gradual unfreezing has all thawed after half of the steps (training.unfrozen_by)",
             ),
         )
 

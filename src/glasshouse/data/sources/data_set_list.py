@@ -51,7 +51,7 @@ def get(name: str, progress: Callable[[float], None]) -> list[Path]:
     files = getattr(_class(name), "files", ())
     if not files:
         whence = "is generated" if _is_generated(_class(name)) else "ships with Glasshouse"
-        raise DataError(f"the data set {name!r} {whence}; there is nothing to get")
+        raise DataError("nothing-to-fetch", f"the data set {name!r} {whence}; there is nothing to get")
     found = []
     for index, file in enumerate(files):
         if file.url:

@@ -35,8 +35,9 @@ class Recall(Generated):
         least = PAIRS + 2
         if context < least:
             raise DataError(
+                "context-too-short",
                 f"a text of the data set 'recall' has {PAIRS} animals and a question, but data.context={context}; "
-                f"set data.context to {least} or more"
+                f"set data.context to {least} or more",
             )
         self.context = context
 

@@ -40,7 +40,9 @@ class Remote:
             if (folder / self.path).is_file():
                 return folder / self.path
         remedy = f"fetch it with: glasshouse data get {data_set}" if self.url else f"put it at {folders[0] / self.path}"
-        raise DataError(f"the data set {data_set!r} is not on this machine ({self.path} is missing); {remedy}")
+        raise DataError(
+            "data-set-missing", f"the data set {data_set!r} is not on this machine ({self.path} is missing); {remedy}"
+        )
 
     def fetch(self, progress: Callable[[float], None]) -> Path:
         """Download into the cache; the file appears there only once its checksum matches."""
@@ -61,13 +63,16 @@ class Remote:
             found = _sha256(temporary)
             if found != self.sha256:
                 raise DataError(
+                    "wrong-checksum",
                     f"{url} gave a file with SHA-256 {found}, not {self.sha256}: it is damaged or has changed; "
-                    f"try again, or put the right file at {target}"
+                    f"try again, or put the right file at {target}",
                 )
             os.replace(temporary, target)
         except (OSError, ValueError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", None) or error
-            raise DataError(f"cannot fetch {url}: {reason}; try again, or put the file at {target}") from None
+            raise DataError(
+                "fetch-failed", f"cannot fetch {url}: {reason}; try again, or put the file at {target}"
+            ) from None
         finally:
             temporary.unlink(missing_ok=True)
         return target

@@ -28,7 +28,10 @@ class Sick(Source):
         reader = csv.DictReader(rows, delimiter="\t", quoting=csv.QUOTE_NONE)
         if missing := [name for name in COLUMNS if name not in (reader.fieldnames or ())]:
             path = FILE.locate("sick")
-            raise DataError(f"{path} has no column {missing[0]!r} on its first line; put the published file in its place")
+            raise DataError(
+                "missing-column",
+                f"{path} has no column {missing[0]!r} on its first line; put the published file in its place",
+            )
         for row in reader:
             if row["SemEval_set"] == PARTS[split]:
                 text = f"{row['sentence_A']}\n{row['sentence_B']}"

@@ -49,7 +49,10 @@ class Speeches(Source):
         for document in UserLabelled((str(path),), "text", "label", held, test=0.0).documents(part):
             label = document.fields["label"]
             if label not in NAMES:
-                raise DataError(f"{path}: the label {label!r} is none of {', '.join(NAMES)}; put the published file there")
+                raise DataError(
+                    "unknown-label",
+                    f"{path}: the label {label!r} is none of {', '.join(NAMES)}; put the published file there",
+                )
             yield Document(document.text, fields={"label": NAMES[label]})
 
     def fingerprint(self) -> str:

@@ -36,7 +36,8 @@ class TweetEval(Source):
             if label not in names:
                 known = ", ".join(names)
                 raise DataError(
-                    f"{pairs[index + 1]}: the label {label!r} is not in {mapping.name} (it has: {known}); mend it"
+                    "unknown-label",
+                    f"{pairs[index + 1]}: the label {label!r} is not in {mapping.name} (it has: {known}); mend it",
                 )
             yield Document(text, fields={"label": names[label]})
 

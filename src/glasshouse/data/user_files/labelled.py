@@ -49,7 +49,7 @@ class UserLabelled(Source):
         found = [row for path in self.files for row in table_files.read(path, columns)]
         kept = [(label, text) for label, text in found if text and label]
         if not kept:
-            raise DataError(f"{', '.join(map(str, self.files))}: no row has both a label and a text")
+            raise DataError("no-rows", f"{', '.join(map(str, self.files))}: no row has both a label and a text")
         if len(kept) < len(found):
             self._remarks.append(f"{len(found) - len(kept)} of {len(found)} rows have no text or no label and are left out")
         texts = Counter(text for _, text in kept)

@@ -51,7 +51,7 @@ class UserPairs(Source):
         kept = [(source, target) for source, target in found if source and target]
         names = ", ".join(map(str, self.files))
         if not kept:
-            raise DataError(f"{names}: no pair has both a source and a target")
+            raise DataError("no-rows", f"{names}: no pair has both a source and a target")
         if len(kept) < len(found):
             self._remarks.append(f"{len(found) - len(kept)} of {len(found)} pairs lack a side and are left out")
         sources = {source for source, _ in kept}
@@ -71,8 +71,9 @@ class UserPairs(Source):
             return [row for path in self.files for row in table_files.read(path, columns)]
         if len(self.files) != 2:
             raise DataError(
+                "not-a-table",
                 f"{', '.join(map(str, self.files))}: pairs are read from .tsv (source, tab, target), .csv or .jsonl files, "
-                "or from two plain files, line by line: data.files=[source.txt,target.txt]"
+                "or from two plain files, line by line: data.files=[source.txt,target.txt]",
             )
         return lines(*self.files)
 
@@ -82,7 +83,8 @@ def lines(source: Path, target: Path) -> list[tuple[str, str]]:
     sides = [[line.strip() for line in text_files.lines(path)] for path in (source, target)]
     if len(sides[0]) != len(sides[1]):
         raise DataError(
+            "unequal-line-counts",
             f"{source} has {len(sides[0])} lines and {target} has {len(sides[1])}, but line n of one must translate "
-            "line n of the other; mend them, or give the pairs in one .tsv file"
+            "line n of the other; mend them, or give the pairs in one .tsv file",
         )
     return list(zip(*sides, strict=True))

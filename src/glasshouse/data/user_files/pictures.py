@@ -59,7 +59,7 @@ class UserPictures(Source):
         found = [(file, *row) for file in self.files for row in self._rows(file)]
         kept = [(file.parent / path, caption) for file, path, caption in found if path and caption]
         if not kept:
-            raise DataError(f"{', '.join(map(str, self.files))}: no line has both a picture and a caption")
+            raise DataError("no-rows", f"{', '.join(map(str, self.files))}: no line has both a picture and a caption")
         if len(kept) < len(found):
             self._remarks.append(
                 f"{len(found) - len(kept)} of {len(found)} lines lack a picture or a caption and are left out"
@@ -72,7 +72,8 @@ class UserPictures(Source):
     def _rows(file: Path) -> Iterator[tuple[str, str]]:
         if ".tsv" not in file.suffixes:
             raise DataError(
-                f"{file}: pictures are read from .tsv files, with a picture's path, a tab and a caption on each line"
+                "not-a-table",
+                f"{file}: pictures are read from .tsv files, with a picture's path, a tab and a caption on each line",
             )
         return table_files.read(file, COLUMNS)
 
@@ -84,9 +85,13 @@ def read_picture(path: Path, size: int) -> np.ndarray:
         with Image.open(path) as opened:
             upright = ImageOps.exif_transpose(opened).convert("RGBA")
     except UnidentifiedImageError:
-        raise DataError(f"{path} is not a picture of a kind that pillow knows; convert it to PNG or JPEG") from None
+        raise DataError(
+            "not-a-picture", f"{path} is not a picture of a kind that pillow knows; convert it to PNG or JPEG"
+        ) from None
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(f"{path} is a broken picture ({error}); save it again, or leave its line out") from None
+        raise DataError(
+            "not-a-picture", f"{path} is a broken picture ({error}); save it again, or leave its line out"
+        ) from None
     fitted = ImageOps.fit(upright, (size, size), Image.Resampling.LANCZOS)
     paper = Image.new("RGBA", fitted.size, "white")
     return np.asarray(Image.alpha_composite(paper, fitted).convert("RGB"), np.uint8)
@@ -96,7 +101,9 @@ def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise DataError(f"cannot read the picture {path}: {error.strerror or error}; check the path") from None
+        raise DataError(
+            "unreadable-file", f"cannot read the picture {path}: {error.strerror or error}; check the path"
+        ) from None
 
 
 def _together(pairs: list[tuple[Path, str]]) -> list[str]:

@@ -82,20 +82,22 @@ class UserText(Source):
             try:
                 row = json.loads(line)
             except ValueError as error:
-                raise DataError(f"{path}, line {number}, is not JSON: {error}") from None
+                raise DataError("not-json", f"{path}, line {number}, is not JSON: {error}") from None
             text = row.get(self.field) if isinstance(row, dict) else None
             if not isinstance(text, str):
                 fields = ", ".join(row) if isinstance(row, dict) else type(row).__name__
                 raise DataError(
+                    "missing-column",
                     f"{path}, line {number}, has no text in the field {self.field!r} (it has: {fields}); "
-                    "name the field that holds the text: data.field=NAME"
+                    "name the field that holds the text: data.field=NAME",
                 )
             try:
                 text.encode()
             except UnicodeEncodeError as error:
                 raise DataError(
+                    "lone-surrogate",
                     f"{path}, line {number}, has half of a surrogate pair, U+{ord(text[error.start]):04X}, which is no "
-                    "character; remove it or replace it"
+                    "character; remove it or replace it",
                 ) from None
             if text:
                 yield text
@@ -106,12 +108,15 @@ class UserText(Source):
         digests = [_digest(text) for path in self.files if _is_json_lines(path) for text in self._texts(path)]
         unique = np.unique(np.array(digests, dtype=np.uint64))
         if len(unique) == 0:
-            raise DataError(f"{', '.join(map(str, self.files))}: no line has any text in the field {self.field!r}")
+            raise DataError(
+                "no-rows", f"{', '.join(map(str, self.files))}: no line has any text in the field {self.field!r}"
+            )
         held = [max(1, round(len(unique) * share)) if share else 0 for share in self.shares[1:]]
         if sum(held) >= len(unique):
             raise DataError(
+                "too-few-to-hold-out",
                 f"{len(unique)} different documents are too few to hold some out; "
-                "give more, or set data.validation=0 data.test=0"
+                "give more, or set data.validation=0 data.test=0",
             )
         borders = [0]
         for count in (len(unique) - sum(held), held[0], held[1]):

@@ -3,7 +3,7 @@
 Its tables of positions begin with two rows that stand for none. It has one embedding for source, target and, tied, output.
 """
 
-from glasshouse.interop.architectures.base import NO_IMAGE, PLAIN_PARTS, Architecture, Same
+from glasshouse.interop.architectures.base import Architecture, Same
 from glasshouse.interop.architectures.config_fields import ACTIVATIONS, PLAIN_NUMBERS, Demand, Setting, dropouts, setting
 from glasshouse.interop.architectures.weight_rows import attention, pair
 from glasshouse.interop.weight_tables import WeightRow, for_each, row, shaped, skipping
@@ -17,10 +17,10 @@ def weights(model: ModelSpec) -> list[WeightRow]:
     bias = [row("head.bias", "final_logits_bias", shaped((1, -1), (-1,)))]
     return [
         row("embedding.weight", SHARED if model.tied else OF_SOURCE),
-        *_tower(model, "encoder", model.encoder_layers or model.layers),
+        *_tower(model, "encoder", model.own.get("encoder_layers") or model.layers),
         *_tower(model, "decoder", model.layers),
         *([] if model.tied else [row("head.weight", "lm_head.weight")]),
-        *(bias if model.head.bias else []),
+        *(bias if model.head.own.get("bias") else []),
     ]
 
 
@@ -86,20 +86,12 @@ BART = Architecture(
         "kind": ("encoder-decoder",),
         "head.kind": ("next-token", ""),
         "position": ("learned",),
-        "norm": ("layer",),
         "connection": ("post-norm",),
-        "attention": ("dot-product",),
-        "feed_forward_layers": (1,),
-        "ngrams": (1,),
-        "head_width": (0,),
-        "segments": (0,),
         "embedding_norm": (True,),
-        "epsilon": (1e-5,),
         "bias": (True,),
         "head.bias": (True,),
     },
     zeros={"bias": True, "head.bias": True},
-    unused=PLAIN_PARTS | NO_IMAGE | {"causal", "head.pooling", "head.width"},
     weights=weights,
     same=same,
     optional={"final_logits_bias": "head.bias"},

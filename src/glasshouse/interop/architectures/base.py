@@ -1,7 +1,7 @@
 """What an architecture is: tables of settings and weights that read and write alike. Knows no file format.
 
-`settings` and `fixed` between them name every field of our spec that the architecture has a say in; `unused` names those
-that do nothing in such a model. A test holds every table to that.
+A table names only what differs from a spec's defaults: `settings` are the fields that a config gives, `fixed` those that
+have one value in such a model. Every other field, whichever part declares it, must have its default.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from glasshouse.interop.architectures.config_fields import Config, Demand, Setting, Values, look_up, put, said
+from glasshouse.interop.architectures.config_fields import Config, Demand, Setting, Values, field_of, look_up, put, said
 from glasshouse.interop.weight_tables import Tensors, WeightRow
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.spec import ModelSpec
@@ -19,15 +19,8 @@ from glasshouse.specs.spec import ModelSpec
 # Token ids that a config names, each as `NAME_token_id`.
 TOKENS = ("bos", "eos", "pad", "decoder_start", "forced_bos", "forced_eos")
 
-# Fields of ours that do nothing in a model of these parts.
-NO_RECURRENCE = frozenset({"cell", "bidirectional"})
-NO_RUNS = frozenset({"ngram_buckets"})
-NO_IMAGE = frozenset(
-    f"image.{name}" for name in ["size", "channels", "patch", "width", "layers", "heads", "feed_forward", "norm"]
-)
-NO_CLASSES = frozenset({"head.classes", "head.hidden", "head.norm", "head.naive_bayes"})
-# Without another attention than dot products, rotary positions or weights to be drawn.
-PLAIN_PARTS = NO_RECURRENCE | NO_RUNS | NO_CLASSES | {"window", "rank", "rotary_base", "key_value_heads", "initialisation"}
+# Fields of ours that are about training, and change nothing in a trained model.
+TRAINING_ONLY = frozenset({"initialisation", "dropout"})
 
 
 @dataclass(frozen=True)
@@ -52,7 +45,7 @@ class Architecture:
     settings, demands: fields of their config that we follow, and fields of which we follow only some values.
     fixed: fields of ours, and the values that such a model can have; the first is what reading gives.
     zeros: values of our fields that switch on weights which, at zero, do nothing: how a model without them is written.
-    unused: fields of ours that do nothing in such a model.
+    unused: fields of ours that do nothing in such a model, so that any value fits.
     weights: the rows of a model of ours.
     same, ignored: names for one tensor; patterns of names that hold nothing of the model.
     optional: tensors of theirs that a file may lack, and the field of ours that is then off.
@@ -68,7 +61,7 @@ class Architecture:
     settings: tuple[Setting, ...]
     fixed: Mapping[str, tuple[Any, ...]]
     weights: Callable[[ModelSpec], list[WeightRow]]
-    unused: frozenset[str]
+    unused: frozenset[str] = frozenset()
     demands: tuple[Demand, ...] = ()
     zeros: Mapping[str, Any] = field(default_factory=dict)
     same: Callable[[ModelSpec], tuple[Same, ...]] = lambda model: ()
@@ -104,10 +97,12 @@ class Architecture:
         """What of our fields such a model cannot have. Of another kind of model it has nothing else to say."""
         if values["kind"] not in self.fixed["kind"]:
             return [said("kind", values["kind"], self.fixed["kind"])]
-        found = [said(name, values[name], allowed) for name, allowed in self.fixed.items() if values[name] not in allowed]
+        given = {"kind", *(each.ours for each in self.settings)} | self.unused | TRAINING_ONLY
+        allowed = {name: self.fixed.get(name, (field_of(name).default,)) for name in values if name not in given}
+        found = [said(name, values[name], fitting) for name, fitting in allowed.items() if values[name] not in fitting]
         found += [reason for each in self.settings if (reason := each.misfit(values))]
-        for side in ("", "image.") if "image.width" not in self.unused else ("",):
-            width, heads = values[f"{side}width"], values[f"{side}heads"]
+        for side in ("", "image_"):
+            width, heads = values.get(f"{side}width", 0), values.get(f"{side}heads", 1)
             if width % heads:
                 found.append(f"model.{side}heads={heads} where it needs a divisor of model.{side}width={width}")
         return found
@@ -161,7 +156,7 @@ def _unite(theirs: Tensors, same: Same, where: str) -> None:
     kept = theirs[present[0]]
     for name in present[1:]:
         if not torch.equal(theirs[name], kept):
-            raise GlasshouseError(f"{where}: {present[0]!r} and {name!r} differ, and {same.why}")
+            raise GlasshouseError("tensors-differ", f"{where}: {present[0]!r} and {name!r} differ, and {same.why}")
     for name in same.names + same.spare:
         theirs.pop(name, None)
     theirs[same.names[0]] = kept

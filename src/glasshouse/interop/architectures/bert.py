@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from glasshouse.interop.architectures.base import NO_IMAGE, PLAIN_PARTS, Architecture, Same, tied
+from glasshouse.interop.architectures.base import Architecture, Same, tied
 from glasshouse.interop.architectures.config_fields import ACTIVATIONS, PLAIN_NUMBERS, Demand, Setting, dropouts, setting
 from glasshouse.interop.architectures.weight_rows import attention, pair
 from glasshouse.interop.weight_tables import SAME, Change, WeightRow, for_each, row
@@ -22,7 +22,7 @@ def encoder(model: ModelSpec, prefix: str, positions: Change = SAME) -> list[Wei
     return [
         row("embedding.weight", f"{prefix}embeddings.word_embeddings.weight"),
         row("position.table.weight", f"{prefix}embeddings.position_embeddings.weight", positions),
-        *([row("segments.weight", f"{prefix}embeddings.token_type_embeddings.weight")] if model.segments else []),
+        *([row("segments.weight", f"{prefix}embeddings.token_type_embeddings.weight")] if model.own.get("segments") else []),
         *pair("embedding_norm", f"{prefix}embeddings.LayerNorm"),
         *for_each(
             model.layers,
@@ -88,21 +88,16 @@ DEMANDS = (
 
 FIXED: Mapping[str, tuple[Any, ...]] = {
     "kind": ("encoder",),
-    "causal": (False,),
     "position": ("learned",),
-    "norm": ("layer",),
     "connection": ("post-norm",),
-    "attention": ("dot-product",),
-    "feed_forward_layers": (1,),
-    "ngrams": (1,),
-    "head_width": (0,),
     "embedding_norm": (True,),
     "bias": (True,),
 }
 MASKED_TOKEN: Mapping[str, tuple[Any, ...]] = {"head.kind": ("masked-token", ""), "head.bias": (True,)}
 POOLED: Mapping[str, tuple[Any, ...]] = {"head.kind": ("pooled",)}
 
-UNUSED = PLAIN_PARTS | NO_IMAGE | {"encoder_layers", "head.width", "head.pooling"}
+# Which tokens become one vector is left to whoever uses the file, and there is no output matrix to tie.
+POOLED_UNUSED = frozenset({"tied", "head.pooling"})
 # Tables of positions and segments; the layer that makes one vector of a text's first token, and the guess at whether a
 # sentence follows another, for which there is nothing here.
 IGNORED = ("*position_ids", "*token_type_ids", "*pooler.dense.*", "cls.seq_relationship.*")
@@ -117,7 +112,6 @@ BERT_FOR_MASKED_TOKENS = Architecture(
     demands=DEMANDS,
     fixed={**FIXED, **MASKED_TOKEN},
     zeros={"bias": True, "segments": 1, "head.bias": True},
-    unused=UNUSED,
     weights=weights,
     same=same,
     ignored=IGNORED,
@@ -132,8 +126,7 @@ BERT = Architecture(
     demands=DEMANDS,
     fixed={**FIXED, **POOLED},
     zeros={"bias": True, "segments": 1},
-    # Which tokens become one vector is left to whoever uses the file.
-    unused=UNUSED | {"tied", "head.bias"},
+    unused=POOLED_UNUSED,
     weights=weights,
     ignored=IGNORED,
     prefix="bert.",

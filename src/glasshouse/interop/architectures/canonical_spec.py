@@ -1,4 +1,4 @@
-"""Specs settled: every 0 that leaves a choice to the parts made the number they chose, said in the plainest way."""
+"""Canonical specs: a 0 that leaves a choice to a part becomes the number it chose, and synonyms become one word."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,39 +6,46 @@ from typing import Any
 import torch
 
 from glasshouse import models
+from glasshouse.models.part_factory import FIELDS
+from glasshouse.specs import catalogue
 from glasshouse.specs.spec import ModelSpec
 
 
-def settled(model: ModelSpec, context: int) -> ModelSpec:
-    """The same model; two specs of one model become equal.
+def canonical(model: ModelSpec, context: int) -> ModelSpec:
+    """The same model, so that two specs of one model become equal.
 
-    The numbers are read off the model itself, so that the rules for them stand with the parts alone. A head's width that
-    follows from the width stays 0, and attention whose groups have one head each is called by its plain name.
+    The numbers are read off the model itself, so that only the parts hold the rules for them. A head width that follows from
+    the width stays 0. A part that computes the same as another from the same weights (`exports_as`) becomes that other.
     """
     with torch.device("meta"):
-        built: Any = models.assemble(replace(model, layers=1, encoder_layers=min(model.encoder_layers, 1)), 2, context)
+        built: Any = models.assemble(models.one_block(model), 2, context)
+    own = dict(model.own)
     if model.kind == "encoder-decoder":
-        model = replace(model, encoder_layers=model.encoder_layers or model.layers)
+        own["encoder_layers"] = own.get("encoder_layers") or model.layers
         built = built.decoder
     elif model.kind == "dual-encoder":
         block = built.image.blocks[0]
-        image = replace(
-            model.image,
-            width=block.attention.width,
-            heads=block.attention.heads,
-            layers=model.image.layers or model.layers,
-            feed_forward=block.feed_forward.up.out_features,
-        )
-        model = replace(model, image=image, head=replace(model.head, width=built.head.text.out_features))
+        own |= {
+            "image_width": block.attention.width,
+            "image_heads": block.attention.heads,
+            "image_layers": own.get("image_layers") or model.layers,
+            "image_feed_forward": block.feed_forward.up.out_features,
+        }
+        width = built.head.text.out_features
+        model = replace(model, head=replace(model.head, own={**model.head.own, "width": width}))
         built = built.text
     elif model.kind not in ("decoder", "encoder"):
         return model
-    model = replace(model, feed_forward=built.blocks[0].feed_forward.up.out_features)
+    if built.blocks:
+        model = replace(model, feed_forward=built.blocks[0].feed_forward.up.out_features)
     if model.head_width * model.heads == model.width and model.kind != "dual-encoder":
         model = replace(model, head_width=0)
+    parts = {field: catalogue.find(family, getattr(model, field)) for family, field in FIELDS.items()}
+    words: dict[str, Any] = {field: part.exports_as for field, part in parts.items() if hasattr(part, "exports_as")}
+    model = replace(model, **words)
     if model.attention == "grouped-query":
-        groups = built.blocks[0].attention.key_value_heads
-        if groups == model.heads:
-            return replace(model, attention="dot-product", key_value_heads=0)
-        return replace(model, key_value_heads=groups)
-    return replace(model, key_value_heads=0)
+        own["key_value_heads"] = built.blocks[0].attention.key_value_heads
+        if own["key_value_heads"] == model.heads:
+            own.pop("key_value_heads")
+            model = replace(model, attention="dot-product")
+    return replace(model, own=own)

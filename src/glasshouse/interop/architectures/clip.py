@@ -3,7 +3,7 @@
 A text's vector is that of its end mark. Here it is the last token's, so the lengths that our model is given end there.
 """
 
-from glasshouse.interop.architectures.base import NO_CLASSES, NO_RECURRENCE, NO_RUNS, Architecture
+from glasshouse.interop.architectures.base import Architecture
 from glasshouse.interop.architectures.config_fields import ACTIVATIONS, PLAIN_NUMBERS, Config, Setting, dropouts, setting
 from glasshouse.interop.architectures.weight_rows import attention, pair
 from glasshouse.interop.weight_tables import WeightRow, for_each, row, shaped
@@ -23,8 +23,8 @@ def weights(model: ModelSpec) -> list[WeightRow]:
         *_blocks(
             "image.blocks.{}",
             "vision_model.encoder.layers.{}",
-            model.image.layers or model.layers,
-            model.image.width or model.width,
+            model.own.get("image_layers") or model.layers,
+            model.own.get("image_width") or model.width,
         ),
         *pair("image.final_norm", "vision_model.post_layernorm"),
         row("head.text.weight", "text_projection.weight"),
@@ -69,13 +69,13 @@ CLIP = Architecture(
         setting("layers", "text_config.num_hidden_layers", 12),
         setting("heads", "text_config.num_attention_heads", 8),
         setting("feed_forward", "text_config.intermediate_size", 2048),
-        setting("image.width", "vision_config.hidden_size", 768),
-        setting("image.layers", "vision_config.num_hidden_layers", 12),
-        setting("image.heads", "vision_config.num_attention_heads", 12),
-        setting("image.feed_forward", "vision_config.intermediate_size", 3072),
-        setting("image.channels", "vision_config.num_channels", 3),
-        setting("image.size", "vision_config.image_size", 224),
-        setting("image.patch", "vision_config.patch_size", 32),
+        setting("image_width", "vision_config.hidden_size", 768),
+        setting("image_layers", "vision_config.num_hidden_layers", 12),
+        setting("image_heads", "vision_config.num_attention_heads", 12),
+        setting("image_feed_forward", "vision_config.intermediate_size", 3072),
+        setting("image_channels", "vision_config.num_channels", 3),
+        setting("image_size", "vision_config.image_size", 224),
+        setting("patch_size", "vision_config.patch_size", 32),
         setting("head.width", "projection_dim", 512),
         of_both("activation", "hidden_act", "quick_gelu", words=ACTIVATIONS),
         of_both("epsilon", "layer_norm_eps", 1e-5),
@@ -88,22 +88,11 @@ CLIP = Architecture(
         "head.pooling": ("last",),
         "causal": (True,),
         "position": ("learned",),
-        "norm": ("layer",),
-        "connection": ("pre-norm",),
-        "attention": ("dot-product",),
-        "feed_forward_layers": (1,),
-        "ngrams": (1,),
-        "head_width": (0,),
-        "segments": (0,),
-        "embedding_norm": (False,),
-        "image.norm": (True,),
+        "image_norm": (True,),
         "bias": (True,),
     },
     zeros={"bias": True},
-    unused=NO_RECURRENCE
-    | NO_RUNS
-    | NO_CLASSES
-    | {"encoder_layers", "key_value_heads", "window", "rank", "rotary_base", "initialisation", "tied", "head.bias"},
+    unused=frozenset({"tied"}),
     weights=weights,
     ignored=("*.embeddings.position_ids",),
     modern=modern,

@@ -1,16 +1,16 @@
 """Settings tables: which field of their config is which field of our spec. Knows no architecture, and no weights.
 
-Our fields have dotted names below `model` (`width`, `head.bias`, `image.size`); `context` and `vocabulary` are there too.
+Our fields have dotted names below `model` (`width`, `head.bias`); `context` and `vocabulary` are there too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from glasshouse.specs import spec_fields
+from glasshouse.specs import declared, spec_fields
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.specs.spec import DataSpec, HeadSpec, ImageSpec, ModelSpec
-from glasshouse.specs.spec_fields import FieldRule
+from glasshouse.specs.spec import SECTIONS, DataSpec, ModelSpec, Spec
+from glasshouse.specs.spec_fields import SpecField
 
 Config = Mapping[str, Any]
 Values = dict[str, Any]
@@ -52,13 +52,17 @@ class Setting:
             if self.unequal is not None:
                 return self.unequal
             said = " and ".join(f"{name}={value!r}" for name, value in zip(self.theirs, found, strict=True))
-            raise GlasshouseError(f"{said} differ; they are one setting here, model.{self.ours}, and must be equal")
+            raise GlasshouseError(
+                "unsupported-config", f"{said} differ; they are one setting here, model.{self.ours}, and must be equal"
+            )
         where, value = self.theirs[0], found[0]
         if self.words is not None:
             if not isinstance(value, str) or value not in self.words:
-                raise GlasshouseError(f"{where}={value!r} is not supported; supported: {', '.join(self.words)}")
+                raise GlasshouseError(
+                    "unsupported-config", f"{where}={value!r} is not supported; supported: {', '.join(self.words)}"
+                )
             return self.words[value]
-        kind, rule = law(self.ours)
+        kind, rule, _ = field_of(self.ours)
         value = spec_fields.coerce(kind, value, where)
         if self.offset:
             value -= self.offset
@@ -74,14 +78,14 @@ class Setting:
 
     def misfit(self, values: Values) -> str | None:
         """Why our value cannot be said in their config, or None where it can."""
-        value = values[self.ours]
+        value = values.get(self.ours)
         if self.words is None or value in self.words.values():
             return None
         return said(self.ours, value, tuple(dict.fromkeys(self.words.values())))
 
     def write(self, values: Values) -> dict[str, Any]:
         """Their fields by dotted name."""
-        value = values[self.ours]
+        value: Any = values.get(self.ours)
         if not value and self.zero is not None:
             value = self.zero(values)
         if self.words is not None:
@@ -117,7 +121,8 @@ class Demand:
             return
         follows = " or ".join("absent" if allowed is None else repr(allowed) for allowed in self.allowed)
         raise GlasshouseError(
-            f"{self.theirs}={value!r} is not supported, because it changes what the model computes; it must be {follows}"
+            "unsupported-config",
+            f"{self.theirs}={value!r} is not supported, because it changes what the model computes; it must be {follows}",
         )
 
 
@@ -146,32 +151,33 @@ def said(ours: str, value: Any, needed: Sequence[Any]) -> str:
     return f"model.{ours}={value!r} where it needs {' or '.join(repr(each) for each in needed)}"
 
 
-def law(ours: str) -> tuple[Any, FieldRule]:
-    """The type and the rule of one of our fields."""
-    table, _, name = ours.rpartition(".")
-    section: type = {"head": HeadSpec, "image": ImageSpec}.get(
-        table, DataSpec if ours in ("context", "vocabulary") else ModelSpec
-    )
-    kind, rule, _ = spec_fields.fields(section)[name]
-    return kind, rule
+def field_of(ours: str) -> SpecField:
+    """One of our fields: of every spec, or declared by a part, a head or a kind of model."""
+    if ours in ("context", "vocabulary"):
+        return spec_fields.fields(DataSpec)[ours]
+    table, _, name = f"model.{ours}".rpartition(".")
+    base = spec_fields.fields(SECTIONS[table])
+    return base[name] if name in base else declared.declarations(table)[name][0][1]
 
 
 def values_of(model: ModelSpec, context: int, vocabulary: int) -> Values:
-    """All of our fields by dotted name."""
+    """Every field of a model by its dotted name below `model`, those that its parts declare among them."""
+    spec = declared.completed(Spec(model=model))
     found: Values = {"context": context, "vocabulary": vocabulary}
-    for field in fields(model):
-        value = getattr(model, field.name)
-        if is_dataclass(value):
-            found |= {f"{field.name}.{inner.name}": getattr(value, inner.name) for inner in fields(value)}
-        else:
-            found[field.name] = value
+    for table in declared.OPEN_SECTIONS:
+        prefix = table.removeprefix("model").removeprefix(".")
+        for name in declared.fields_of(spec, table):
+            found[f"{prefix}.{name}" if prefix else name] = declared.value_of(spec, f"{table}.{name}")
     return found
 
 
 def with_values(model: ModelSpec, values: Mapping[str, Any]) -> ModelSpec:
-    """The model with some of its fields changed."""
-    for table in ("head", "image"):
-        inside = {name.removeprefix(f"{table}."): value for name, value in values.items() if name.startswith(f"{table}.")}
-        model = replace(model, **{table: replace(getattr(model, table), **inside)})
-    plain = {name: value for name, value in values.items() if "." not in name and name not in ("context", "vocabulary")}
-    return replace(model, **plain)
+    """The model with some of its fields changed. A setting that no part of it declares is left out."""
+    base = {name: value for name, value in values.items() if name in spec_fields.fields(ModelSpec)}
+    spec = Spec(model=replace(model, **base, head=replace(model.head, kind=values.get("head.kind", model.head.kind))))
+    for table, prefix in (("model", ""), ("model.head", "head.")):
+        own, names = declared.section(spec, table), declared.own_fields(spec, table)
+        changed = {name: values[prefix + name] for name in names if prefix + name in values}
+        kept = {name: value for name, value in own.own.items() if name in names}
+        spec = declared.with_section(spec, table, replace(own, own={**kept, **changed}))
+    return spec.model

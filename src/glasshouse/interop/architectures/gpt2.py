@@ -1,6 +1,6 @@
 """GPT-2: a decoder with learned positions (Radford et al., Language Models are Unsupervised Multitask Learners, 2019)."""
 
-from glasshouse.interop.architectures.base import NO_IMAGE, PLAIN_PARTS, Architecture, Same, tied
+from glasshouse.interop.architectures.base import Architecture, Same, tied
 from glasshouse.interop.architectures.config_fields import ACTIVATIONS, PLAIN_NUMBERS, Demand, dropouts, setting
 from glasshouse.interop.architectures.weight_rows import pair
 from glasshouse.interop.weight_tables import TRANSPOSED, WeightRow, for_each, row
@@ -59,19 +59,9 @@ GPT2 = Architecture(
         "kind": ("decoder",),
         "head.kind": ("next-token", ""),
         "position": ("learned",),
-        "norm": ("layer",),
-        "connection": ("pre-norm",),
-        "attention": ("dot-product",),
-        "feed_forward_layers": (1,),
-        "ngrams": (1,),
-        "head_width": (0,),
-        "segments": (0,),
-        "embedding_norm": (False,),
         "bias": (True,),
-        "head.bias": (False,),
     },
     zeros={"bias": True},
-    unused=PLAIN_PARTS | NO_IMAGE | {"encoder_layers", "causal", "head.pooling", "head.width"},
     weights=weights,
     same=same,
     # Tables of the causal mask.

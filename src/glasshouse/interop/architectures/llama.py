@@ -5,7 +5,7 @@ Its files for Hugging Face pair the halves of a head, as our rotary positions do
 
 from collections.abc import Mapping
 
-from glasshouse.interop.architectures.base import NO_CLASSES, NO_IMAGE, NO_RECURRENCE, NO_RUNS, Architecture, Same, tied
+from glasshouse.interop.architectures.base import Architecture, Same, tied
 from glasshouse.interop.architectures.config_fields import PLAIN_NUMBERS, Config, Demand, Setting, Values, dropouts, setting
 from glasshouse.interop.architectures.weight_rows import attention, key_rows, pair, query_rows
 from glasshouse.interop.weight_tables import WeightRow, for_each, row
@@ -82,22 +82,10 @@ LLAMA = Architecture(
     fixed={
         "kind": ("decoder",),
         "head.kind": ("next-token", ""),
-        "position": ("rotary",),
         "norm": ("rms",),
-        "connection": ("pre-norm",),
         # With as many key-value heads as heads the one is the other.
         "attention": ("grouped-query", "dot-product"),
-        "feed_forward_layers": (1,),
-        "ngrams": (1,),
-        "segments": (0,),
-        "embedding_norm": (False,),
-        "head.bias": (False,),
     },
-    unused=NO_RECURRENCE
-    | NO_IMAGE
-    | NO_RUNS
-    | NO_CLASSES
-    | {"encoder_layers", "causal", "window", "rank", "initialisation", "head.pooling", "head.width"},
     weights=weights,
     same=same,
     ignored=("*.rotary_emb.inv_freq",),

@@ -30,7 +30,7 @@ def query_rows(model: ModelSpec) -> int:
 
 def key_rows(model: ModelSpec) -> int:
     """Rows of the keys, or the values, of all heads."""
-    return (model.key_value_heads or model.heads) * head_width(model)
+    return (model.own.get("key_value_heads") or model.heads) * head_width(model)
 
 
 def head_width(model: ModelSpec) -> int:

@@ -3,26 +3,38 @@
 Axes: B batch, T time, D width, V vocabulary, C classes.
 """
 
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from glasshouse.models.heads.base import Head, Shape
-from glasshouse.models.heads.pooling import pool
+from glasshouse.models.heads.base import Head, HeadSizes
+from glasshouse.models.heads.pooling import POOLINGS, pool
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs import catalogue
+from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import SpecError
+from glasshouse.specs.spec_fields import setting
 
 
 class ClassifierHead(Head):
     """W dropout(norm(relu(A pool(x) + a))) + b; without a hidden layer W dropout(pool(x)) + b.
 
-    With `naive_bayes` = w, an encoder's answers have w (log p(class) + sum log p(token | class)) added, of which the
-    probabilities are counted in the training text, each token once more than it occurs. It is not there in training: what
-    was counted there knows its classes too well to leave anything to be learned. What learns to tell classes apart and what
-    counts err on different texts, the latter less where texts are few (Ng and Jordan, On Discriminative vs. Generative
+    With `naive_bayes` = w, w (log p(class) + sum of log p(token | class)) is added to the logits in evaluation. These
+    probabilities are counts of the training text with add-one smoothing. They are left out in training: they fit the texts
+    they were counted on so well that nothing would be left to learn. A discriminative and a generative classifier err on
+    different texts, and the generative one errs less where texts are few (Ng and Jordan, On Discriminative vs. Generative
     Classifiers, 2001).
     """
+
+    @dataclass(frozen=True)
+    class Settings:
+        classes: int = setting(0, "number of classes; 0 means as many as the data have", minimum=0)
+        pooling: str = setting("mean", "how the tokens' vectors become one", choices=POOLINGS)
+        hidden: int = setting(0, "size of the hidden layer; 0 means no hidden layer", minimum=0)
+        norm: str = setting("none", "normalisation of the hidden layer", family="norm")
+        naive_bayes: float = setting(0.0, "weight of naive Bayes log-probabilities in the logits; 0 turns it off", minimum=0)
 
     prior_C: Tensor
     evidence_VC: Tensor
@@ -51,25 +63,29 @@ class ClassifierHead(Head):
             self.register_buffer("evidence_VC", torch.zeros(vocabulary, classes))
 
     @classmethod
-    def build(cls, shape: Shape) -> "ClassifierHead":
-        settings = shape.settings
+    def build(cls, sizes: HeadSizes, settings: Settings) -> "ClassifierHead":
         if settings.classes < 2:
-            raise SpecError(f"model.head.classes={settings.classes} is no choice for a classifier; give 2 or more")
+            raise SpecError(
+                "too-few-classes",
+                f"model.head.classes={settings.classes} leaves a classifier nothing to choose; give 2 or more",
+            )
         if settings.norm != "none" and not settings.hidden:
             raise SpecError(
-                f"model.head.norm={settings.norm!r} normalises the hidden layer, and model.head.hidden is 0; give it a size"
+                "norm-without-hidden",
+                f"model.head.norm={settings.norm!r} normalises the hidden layer, and model.head.hidden is 0; give it a size",
             )
-        sizes = Sizes(max(settings.hidden, 1), 1, 1, 1, bias=True, epsilon=shape.epsilon)
-        norm = catalogue.find("norm", settings.norm).build(sizes)
+        hidden = Sizes(max(settings.hidden, 1), heads=1, context=1, feed_forward=1, bias=True, epsilon=sizes.epsilon)
+        kind = catalogue.find("norm", settings.norm, "model.head.norm")
+        norm = kind.build(hidden, settings_of(kind, {}))
         return cls(
-            shape.width,
+            sizes.width,
             settings.classes,
             settings.pooling,
             settings.hidden,
             norm,
-            shape.dropout,
+            sizes.dropout,
             settings.naive_bayes,
-            shape.vocabulary,
+            sizes.vocabulary,
         )
 
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
@@ -78,17 +94,17 @@ class ClassifierHead(Head):
             x = self.norm(F.relu(self.hidden(x)))
         return self.answer(self.dropout(x))
 
-    def informed(self, answer: Tensor, tokens_BT: Tensor, lengths_B: Tensor | None = None) -> Tensor:
+    def with_tokens(self, answer: Tensor, tokens_BT: Tensor, lengths_B: Tensor | None = None) -> Tensor:
         if not self.naive_bayes or self.training:
             return answer
-        said_BTC = F.embedding(tokens_BT, self.evidence_VC)
+        evidence_BTC = F.embedding(tokens_BT, self.evidence_VC)
         if lengths_B is not None:
             places_T = torch.arange(tokens_BT.shape[1], device=tokens_BT.device)
-            said_BTC = said_BTC * (places_T < lengths_B[:, None])[..., None]
-        return answer + self.naive_bayes * (self.prior_C + said_BTC.sum(1))
+            evidence_BTC = evidence_BTC * (places_T < lengths_B[:, None])[..., None]
+        return answer + self.naive_bayes * (self.prior_C + evidence_BTC.sum(1))
 
-    def learn_counts(self, tokens_VC: Tensor, texts_C: Tensor) -> None:
-        """Let naive Bayes know how often each token and how many texts there are of each class."""
+    def set_counts(self, tokens_VC: Tensor, texts_C: Tensor) -> None:
+        """Set the naive Bayes probabilities from the counts of each token in each class and of the texts of each class."""
         more_VC = tokens_VC + 1.0
         self.evidence_VC.copy_((more_VC / more_VC.sum(0)).log())
         self.prior_C.copy_((texts_C.clamp(min=1) / texts_C.sum()).log())

@@ -4,14 +4,26 @@ Axes: N texts, M pictures, D width.
 """
 
 import math
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from glasshouse.models.heads.pooling import POOLINGS
+from glasshouse.specs.spec_fields import setting
+
 
 class ContrastiveHead(nn.Module):
-    """exp(s) cos(A text, B picture), with s learned, from ln(1 / 0.07) on."""
+    """exp(s) cos(A text, B picture); s is learned and starts at ln(1 / 0.07)."""
+
+    @dataclass(frozen=True)
+    class Settings:
+        pooling: str = setting("mean", "how the tokens' vectors become one", choices=POOLINGS)
+        width: int = setting(0, "width of the space that text and pictures share; 0 means the model's width", minimum=0)
+
+    predicts: ClassVar[str] = "pairs"
 
     def __init__(self, text_width: int, image_width: int, width: int) -> None:
         super().__init__()

@@ -3,18 +3,25 @@
 Axes: B batch, T time, D width, V vocabulary.
 """
 
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from glasshouse.models.heads.base import Head, Shape
+from glasshouse.models.heads.base import Head, HeadSizes
 from glasshouse.parts.normalisation import LayerNorm
+from glasshouse.specs.spec_fields import setting
 
 
 class MaskedTokenHead(Head):
     """W norm(gelu(A x + a)) (+ b), where W may be the token embedding itself."""
 
-    asks = "own"
+    @dataclass(frozen=True)
+    class Settings:
+        bias: bool = setting(False, "add an output bias for every token of the vocabulary")
+
+    predicts = "own"
 
     def __init__(self, width: int, vocabulary: int, tied: bool = True, bias: bool = False, epsilon: float = 1e-5) -> None:
         super().__init__()
@@ -25,8 +32,8 @@ class MaskedTokenHead(Head):
         self.bias = nn.Parameter(torch.zeros(vocabulary)) if bias else None
 
     @classmethod
-    def build(cls, shape: Shape) -> "MaskedTokenHead":
-        return cls(shape.width, shape.vocabulary, shape.tied, shape.settings.bias, shape.epsilon)
+    def build(cls, sizes: HeadSizes, settings: Settings) -> "MaskedTokenHead":
+        return cls(sizes.width, sizes.vocabulary, sizes.tied, settings.bias, sizes.epsilon)
 
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
         x = self.norm(F.gelu(self.transform(features_BTD)))

@@ -3,17 +3,24 @@
 Axes: B batch, T time, D width, V vocabulary.
 """
 
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from glasshouse.models.heads.base import Head, Shape
+from glasshouse.models.heads.base import Head, HeadSizes
+from glasshouse.specs.spec_fields import setting
 
 
 class NextTokenHead(Head):
     """W x (+ b), where W may be the token embedding itself (Press and Wolf 2017)."""
 
-    asks = "next"
+    @dataclass(frozen=True)
+    class Settings:
+        bias: bool = setting(False, "add an output bias for every token of the vocabulary")
+
+    predicts = "next"
 
     def __init__(self, width: int, vocabulary: int, tied: bool = True, bias: bool = False) -> None:
         super().__init__()
@@ -22,8 +29,8 @@ class NextTokenHead(Head):
         self.bias = nn.Parameter(torch.zeros(vocabulary)) if bias else None
 
     @classmethod
-    def build(cls, shape: Shape) -> "NextTokenHead":
-        return cls(shape.width, shape.vocabulary, shape.tied, shape.settings.bias)
+    def build(cls, sizes: HeadSizes, settings: Settings) -> "NextTokenHead":
+        return cls(sizes.width, sizes.vocabulary, sizes.tied, settings.bias)
 
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
         return F.linear(features_BTD, self.matrix(embedding_VD), self.bias)

@@ -1,4 +1,4 @@
-"""Pooling: the vectors of a sequence's real tokens made one.
+"""Pooling: one vector from the vectors of a sequence's real tokens.
 
 Axes: B batch, T time, D width.
 """
@@ -8,9 +8,11 @@ from torch import Tensor
 
 from glasshouse.specs.errors import SpecError
 
+POOLINGS = ("mean", "first", "last", "max")
+
 
 def pool(features_BTD: Tensor, kind: str, lengths_B: Tensor | None = None) -> Tensor:
-    """(B, D): the mean or the largest of each feature, or the first or the last token. A row of no tokens gives zeros."""
+    """(B, D): the mean or maximum over the tokens, or the first or last token's vector. A row without tokens gives 0."""
     batch, time = features_BTD.shape[:2]
     places = torch.arange(time, device=features_BTD.device)
     lengths = torch.full((batch,), time, device=features_BTD.device) if lengths_B is None else lengths_B
@@ -20,8 +22,8 @@ def pool(features_BTD: Tensor, kind: str, lengths_B: Tensor | None = None) -> Te
     if kind == "max":
         largest = features_BTD.masked_fill(~real, float("-inf")).amax(1)
         return largest.masked_fill(lengths[:, None] == 0, 0.0)
-    if kind not in ("first", "last"):
-        raise SpecError(f"pooling={kind!r} is not one of: mean, first, last, max")
+    if kind not in POOLINGS:
+        raise SpecError("unknown-word", f"pooling={kind!r} is not one of: {', '.join(POOLINGS)}")
     index = torch.zeros_like(lengths) if kind == "first" else (lengths - 1).clamp(min=0)
     chosen = features_BTD[torch.arange(batch, device=features_BTD.device), index]
     return chosen * (lengths > 0)[:, None]

@@ -7,10 +7,11 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.parts.attention import scaled_dot_product
-from glasshouse.parts.attention.base import Attention, only_plain_heads
+from glasshouse.parts.attention.base import Attention
 from glasshouse.parts.masks import Mask
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.declared import NoSettings
 
 
 class AdditiveAttention(Attention):
@@ -33,8 +34,7 @@ class AdditiveAttention(Attention):
         self.scorer = nn.Parameter(torch.randn(heads, self.head_width) / self.head_width**0.5)
 
     @classmethod
-    def build(cls, sizes: Sizes, position: Position) -> "AdditiveAttention":
-        only_plain_heads(sizes, "additive")
+    def build(cls, sizes: Sizes, settings: NoSettings, position: Position) -> "AdditiveAttention":
         return cls(sizes.width, sizes.heads, position, sizes.bias, sizes.dropout, head_width=sizes.head_width)
 
     def mix(

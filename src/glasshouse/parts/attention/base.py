@@ -4,7 +4,7 @@ Axes: B batch, T time, D width, H heads, G heads of keys and values, Q queries, 
 """
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -26,9 +26,7 @@ class Attention(nn.Module, ABC):
     `plain` asks for the definition instead of a fast path; so does watching the probes `scores` or `weights`.
     """
 
-    refuses: ClassVar[Unsupported] = {}
-    # Settings of a spec's model that are this part's own: "window", "rank".
-    reads: ClassVar[tuple[str, ...]] = ()
+    unsupported: ClassVar[Unsupported] = {}
 
     def __init__(
         self,
@@ -42,7 +40,9 @@ class Attention(nn.Module, ABC):
     ) -> None:
         super().__init__()
         if width % heads and not head_width:
-            raise SpecError(f"heads={heads} does not divide width={width}; choose a divisor, or give head_width")
+            raise SpecError(
+                "heads-divide-width", f"heads={heads} does not divide width={width}; choose a divisor, or give head_width"
+            )
         self.width, self.heads = width, heads
         self.key_value_heads = key_value_heads or heads
         self.head_width = head_width or width // heads
@@ -50,7 +50,10 @@ class Attention(nn.Module, ABC):
         self.plain = False
         self.position = position or NoPosition()
         if self.position.acts == "embedding":
-            raise SpecError(f"{type(self.position).__name__} acts at the embeddings and would do nothing in an attention")
+            raise SpecError(
+                "position-in-wrong-place",
+                f"{type(self.position).__name__} acts at the embeddings and would do nothing in an attention",
+            )
         if self.position.acts:
             require(type(self), self.position.acts, f"{type(self).__name__} with {type(self.position).__name__}")
         self.position.check(heads, self.head_width)
@@ -59,13 +62,13 @@ class Attention(nn.Module, ABC):
         self.projection = nn.Linear(width, sum(self._parts), bias=bias)
         self.output = nn.Linear(heads * self.head_width, width, bias=bias)
         self.queries, self.keys, self.values, self.mixed = Probe(), Probe(), Probe(), Probe()
-        if "rows" not in self.refuses:
+        if "rows" not in self.unsupported:
             self.scores, self.weights = Probe(), Probe()
 
     @classmethod
     @abstractmethod
-    def build(cls, sizes: Sizes, position: Position) -> "Attention":
-        """The attention of these sizes."""
+    def build(cls, sizes: Sizes, settings: Any, position: Position) -> "Attention":
+        """The attention of these sizes; `settings` is an instance of the class's own `Settings`, where it declares some."""
 
     @abstractmethod
     def mix(
@@ -165,11 +168,3 @@ class Attention(nn.Module, ABC):
     def mix_flops(self, queries: int, keys: int, causal: bool) -> int:
         """Those of `mix`; for most kinds scores and values, the whole square counted."""
         return 4 * queries * keys * self.heads * self.head_width
-
-
-def only_plain_heads(sizes: Sizes, name: str) -> None:
-    """Refuse fewer key-value heads in an attention that has none."""
-    if sizes.key_value_heads not in (0, sizes.heads):
-        raise SpecError(
-            f"model.key_value_heads={sizes.key_value_heads} goes with model.attention='grouped-query', not with {name!r}"
-        )

@@ -21,7 +21,10 @@ class CrossAttention(nn.Module):
         super().__init__()
         require(type(attention), "cross", f"CrossAttention of {type(attention).__name__}")
         if attention.position.acts:
-            raise SpecError(f"{type(attention.position).__name__} has no meaning between two sequences; give none")
+            raise SpecError(
+                "position-in-wrong-place",
+                f"{type(attention.position).__name__} has no meaning between two sequences; give none",
+            )
         self.attention = attention
 
     def forward(self, x: Tensor, memory: Memory, positions: Tensor | None = None, cache: LayerCache | None = None) -> Tensor:

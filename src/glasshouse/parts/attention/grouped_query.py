@@ -1,5 +1,7 @@
 """Grouped-query attention: heads in groups that share keys and values (Ainslie et al., GQA, 2023)."""
 
+from dataclasses import dataclass
+
 from torch import Tensor
 
 from glasshouse.parts.attention.base import Attention
@@ -7,6 +9,7 @@ from glasshouse.parts.masks import Mask
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import SpecError
+from glasshouse.specs.spec_fields import setting
 
 
 class GroupedQueryAttention(Attention):
@@ -15,6 +18,10 @@ class GroupedQueryAttention(Attention):
     Costs n^2 h + n h^2 like multi-head attention; keys, values and their cache shrink by heads / key_value_heads. One
     key-value head is multi-query attention (Shazeer 2019).
     """
+
+    @dataclass(frozen=True)
+    class Settings:
+        key_value_heads: int = setting(0, "heads of the keys and values; 0 means half as many as heads", minimum=0)
 
     def __init__(
         self,
@@ -28,13 +35,16 @@ class GroupedQueryAttention(Attention):
     ) -> None:
         if heads % key_value_heads:
             fitting = ", ".join(str(n) for n in range(1, heads + 1) if heads % n == 0)
-            raise SpecError(f"model.key_value_heads={key_value_heads} does not divide model.heads={heads}; choose {fitting}")
+            raise SpecError(
+                "groups-divide-heads",
+                f"model.key_value_heads={key_value_heads} does not divide model.heads={heads}; choose {fitting}",
+            )
         super().__init__(width, heads, position, bias, dropout, key_value_heads, head_width)
 
     @classmethod
-    def build(cls, sizes: Sizes, position: Position) -> "GroupedQueryAttention":
+    def build(cls, sizes: Sizes, settings: Settings, position: Position) -> "GroupedQueryAttention":
         heads = sizes.heads
-        groups = sizes.key_value_heads or (heads // 2 if heads % 2 == 0 else 1)
+        groups = settings.key_value_heads or (heads // 2 if heads % 2 == 0 else 1)
         return cls(sizes.width, heads, position, sizes.bias, sizes.dropout, groups, sizes.head_width)
 
     def mix(

@@ -3,18 +3,20 @@
 Axes: B batch, H heads, Q queries, K keys, R rank, E head width.
 """
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from glasshouse.parts.attention import scaled_dot_product
-from glasshouse.parts.attention.base import Attention, only_plain_heads
+from glasshouse.parts.attention.base import Attention
 from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.masks import Mask
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.spec_fields import setting
 
 _MIXED = "Linformer mixes all keys into a few before any query looks"
 
@@ -26,8 +28,11 @@ class LinformerAttention(Attention):
     that differs from query to query cannot be kept.
     """
 
-    reads = ("rank",)
-    refuses: ClassVar[Unsupported] = {
+    @dataclass(frozen=True)
+    class Settings:
+        rank: int = setting(0, "keys that a sequence is mixed down to; 0 means a quarter of the context", minimum=0)
+
+    unsupported: ClassVar[Unsupported] = {
         "causal": f"{_MIXED}, so a query would see later tokens; it is for encoders that are not causal",
         "tokens": "a row of its weights is over mixtures of tokens",
         "bias": f"{_MIXED}, so no score belongs to one distance; choose model.position=rotary, sinusoidal or learned",
@@ -50,9 +55,8 @@ class LinformerAttention(Attention):
         self.value_mixture = nn.Parameter(torch.randn(rank, context) / context**0.5)
 
     @classmethod
-    def build(cls, sizes: Sizes, position: Position) -> "LinformerAttention":
-        only_plain_heads(sizes, "linformer")
-        rank = sizes.rank or max(sizes.context // 4, 1)
+    def build(cls, sizes: Sizes, settings: Settings, position: Position) -> "LinformerAttention":
+        rank = settings.rank or max(sizes.context // 4, 1)
         more = (position, sizes.bias, sizes.dropout)
         return cls(sizes.width, sizes.heads, sizes.context, rank, *more, head_width=sizes.head_width)
 
@@ -63,7 +67,7 @@ class LinformerAttention(Attention):
         allowed = mask.allowed(query_positions, key_positions)
         # A mask that is the same for every query, as that of padding, is a mask of keys.
         if allowed is not None and allowed.shape[-2] > 1:
-            raise GlasshouseError(f"{_MIXED}, so a mask that differs from query to query cannot be kept")
+            raise GlasshouseError("mask-per-query", f"{_MIXED}, so a mask that differs from query to query cannot be kept")
         if allowed is not None:
             hidden = ~(allowed if allowed.dim() == 2 else allowed[:, None]).transpose(-2, -1)
             keys, values = keys.masked_fill(hidden, 0.0), values.masked_fill(hidden, 0.0)

@@ -3,6 +3,7 @@
 Axes: B batch, H heads, T time, E head width, C chunks, W window, S keys that a chunk sees.
 """
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -10,11 +11,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from glasshouse.parts.attention import scaled_dot_product
-from glasshouse.parts.attention.base import Attention, only_plain_heads
+from glasshouse.parts.attention.base import Attention
 from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.masks import Mask, Window
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.spec_fields import setting
 
 
 class LocalAttention(Attention):
@@ -24,8 +26,11 @@ class LocalAttention(Attention):
     is all that is computed. The definition is dense attention under the mask `Window(w)`.
     """
 
-    reads = ("window",)
-    refuses: ClassVar[Unsupported] = {
+    @dataclass(frozen=True)
+    class Settings:
+        window: int = setting(0, "distance at which the window ends; 0 means a quarter of the context", minimum=0)
+
+    unsupported: ClassVar[Unsupported] = {
         "cross": "a window is a distance, and tokens of two sequences have none; "
         "choose another model.attention for an encoder-decoder"
     }
@@ -44,9 +49,8 @@ class LocalAttention(Attention):
         self.window = window
 
     @classmethod
-    def build(cls, sizes: Sizes, position: Position) -> "LocalAttention":
-        only_plain_heads(sizes, "local-window")
-        window = sizes.window or max(sizes.context // 4, 1)
+    def build(cls, sizes: Sizes, settings: Settings, position: Position) -> "LocalAttention":
+        window = settings.window or max(sizes.context // 4, 1)
         more = (position, sizes.bias, sizes.dropout)
         return cls(sizes.width, sizes.heads, window, *more, head_width=sizes.head_width)
 

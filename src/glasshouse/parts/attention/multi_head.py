@@ -2,10 +2,11 @@
 
 from torch import Tensor
 
-from glasshouse.parts.attention.base import Attention, only_plain_heads
+from glasshouse.parts.attention.base import Attention
 from glasshouse.parts.masks import Mask
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.declared import NoSettings
 
 
 class MultiHeadAttention(Attention):
@@ -15,8 +16,7 @@ class MultiHeadAttention(Attention):
     """
 
     @classmethod
-    def build(cls, sizes: Sizes, position: Position) -> "MultiHeadAttention":
-        only_plain_heads(sizes, "dot-product")
+    def build(cls, sizes: Sizes, settings: NoSettings, position: Position) -> "MultiHeadAttention":
         return cls(sizes.width, sizes.heads, position, sizes.bias, sizes.dropout, head_width=sizes.head_width)
 
     def mix(

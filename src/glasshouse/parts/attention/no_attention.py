@@ -9,18 +9,19 @@ from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.masks import Mask
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.declared import NoSettings
 
 
 class NoAttention(nn.Module):
     """Gives zero, at no cost."""
 
-    refuses: ClassVar[Unsupported] = {
+    unsupported: ClassVar[Unsupported] = {
         "blocks": "model.attention='none' is for model.kind='recurrent'; a Transformer without attention mixes no tokens",
         "rows": "there are no weights",
     }
 
     @classmethod
-    def build(cls, sizes: Sizes, position: Position) -> "NoAttention":
+    def build(cls, sizes: Sizes, settings: NoSettings, position: Position) -> "NoAttention":
         return cls()
 
     def forward(

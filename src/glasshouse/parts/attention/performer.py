@@ -3,6 +3,7 @@
 Axes: B batch, H heads, T time, Q queries, K keys, E head width, F features, C chunks, W tokens of a chunk.
 """
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -11,11 +12,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from glasshouse.parts.attention import scaled_dot_product
-from glasshouse.parts.attention.base import Attention, only_plain_heads
+from glasshouse.parts.attention.base import Attention
 from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.masks import Mask
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.spec_fields import setting
 
 # Tokens that a causal pass takes at once: the square within a chunk, the sum of what came before between chunks.
 CHUNK = 32
@@ -29,8 +31,11 @@ class PerformerAttention(Attention):
     have features too small for it, and are then not seen.
     """
 
-    reads = ("rank",)
-    refuses: ClassVar[Unsupported] = {
+    @dataclass(frozen=True)
+    class Settings:
+        rank: int = setting(0, "random features of each head; 0 means four times the head width", minimum=0)
+
+    unsupported: ClassVar[Unsupported] = {
         "rows": "Performer never forms weights: it sums features of the keys first; there are no rows to show",
         "tokens": "there are no rows",
         "bias": "Performer has no scores that a position could add to; choose model.position=rotary, sinusoidal or learned",
@@ -51,9 +56,8 @@ class PerformerAttention(Attention):
         self.register_buffer("features", orthogonal(features, self.head_width))
 
     @classmethod
-    def build(cls, sizes: Sizes, position: Position) -> "PerformerAttention":
-        only_plain_heads(sizes, "performer")
-        features = sizes.rank or 4 * sizes.head_width
+    def build(cls, sizes: Sizes, settings: Settings, position: Position) -> "PerformerAttention":
+        features = settings.rank or 4 * sizes.head_width
         more = (position, sizes.bias, sizes.dropout)
         return cls(sizes.width, sizes.heads, features, *more, head_width=sizes.head_width)
 

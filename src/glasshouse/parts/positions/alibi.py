@@ -10,6 +10,7 @@ from torch import Tensor
 
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.declared import NoSettings
 from glasshouse.specs.errors import SpecError
 
 
@@ -28,12 +29,14 @@ class Alibi(Position):
         self.register_buffer("slopes", torch.tensor(slopes(heads)), persistent=False)
 
     @classmethod
-    def build(cls, sizes: Sizes) -> "Alibi":
+    def build(cls, sizes: Sizes, settings: NoSettings) -> "Alibi":
         return cls(sizes.heads)
 
     def check(self, heads: int, head_width: int) -> None:
         if len(self.slopes) != heads:
-            raise SpecError(f"Alibi was made for {len(self.slopes)} heads, and the attention has {heads}")
+            raise SpecError(
+                "built-for-other-sizes", f"Alibi was made for {len(self.slopes)} heads, and the attention has {heads}"
+            )
 
     def bias(self, queries: Tensor, keys: Tensor) -> Tensor | None:
         distance = (keys[..., None, :] - queries[..., :, None]).abs()

@@ -4,7 +4,7 @@ Axes: B batch, T time, D width, H heads, Q queries, K keys, E head width. Positi
 (B, ..., T).
 """
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
 
@@ -17,12 +17,11 @@ class Position(nn.Module):
 
     # Where it acts: once at the embeddings, or in each attention, by the law that this asks of the attention.
     acts: ClassVar[Literal["embedding", "rotation", "bias", ""]] = ""
-    refuses: ClassVar[Unsupported] = {}
-    # Settings of a spec's model that are this part's own: "rotary_base".
-    reads: ClassVar[tuple[str, ...]] = ()
+    unsupported: ClassVar[Unsupported] = {}
 
     @classmethod
-    def build(cls, sizes: Sizes) -> "Position":
+    def build(cls, sizes: Sizes, settings: Any) -> "Position":
+        """The position of these sizes; `settings` is an instance of the class's own `Settings`, where it declares some."""
         return cls()
 
     def check(self, heads: int, head_width: int) -> None:

@@ -8,6 +8,7 @@ from torch import Tensor
 from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.declared import NoSettings
 from glasshouse.specs.errors import SpecError
 
 
@@ -16,19 +17,20 @@ class OneHot(Position):
     position."""
 
     acts = "embedding"
-    refuses: ClassVar[Unsupported] = {"longer": "it has no vector for a position beyond the length it was built for"}
+    unsupported: ClassVar[Unsupported] = {"longer": "it has no vector for a position beyond the length it was built for"}
 
     def __init__(self, context: int, width: int) -> None:
         super().__init__()
         if context > width:
             raise SpecError(
+                "context-exceeds-width",
                 f"one-hot positions need a place in the width for each position, and data.context={context} is more than "
-                f"model.width={width}; raise the width or shorten the context"
+                f"model.width={width}; raise the width or shorten the context",
             )
         self.context, self.width = context, width
 
     @classmethod
-    def build(cls, sizes: Sizes) -> "OneHot":
+    def build(cls, sizes: Sizes, settings: NoSettings) -> "OneHot":
         return cls(sizes.context, sizes.width)
 
     def embed(self, x_BTD: Tensor, positions: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.declared import NoSettings
 from glasshouse.specs.errors import SpecError
 
 
@@ -29,12 +30,15 @@ class RelativeBias(Position):
         self.table = nn.Parameter(torch.zeros(furthest + 1 if causal else 2 * furthest + 1, heads))
 
     @classmethod
-    def build(cls, sizes: Sizes) -> "RelativeBias":
+    def build(cls, sizes: Sizes, settings: NoSettings) -> "RelativeBias":
         return cls(max(sizes.context - 1, 1), sizes.heads, sizes.causal)
 
     def check(self, heads: int, head_width: int) -> None:
         if self.table.shape[1] != heads:
-            raise SpecError(f"RelativeBias was made for {self.table.shape[1]} heads, and the attention has {heads}")
+            raise SpecError(
+                "built-for-other-sizes",
+                f"RelativeBias was made for {self.table.shape[1]} heads, and the attention has {heads}",
+            )
 
     def bias(self, queries: Tensor, keys: Tensor) -> Tensor | None:
         lowest = 0 if self.causal else -self.furthest

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.declared import NoSettings
 from glasshouse.specs.errors import SpecError
 
 
@@ -31,12 +32,15 @@ class BucketedBias(Position):
         self.table = nn.Parameter(torch.zeros(buckets, heads))
 
     @classmethod
-    def build(cls, sizes: Sizes) -> "BucketedBias":
+    def build(cls, sizes: Sizes, settings: NoSettings) -> "BucketedBias":
         return cls(sizes.heads, causal=sizes.causal)
 
     def check(self, heads: int, head_width: int) -> None:
         if self.table.shape[1] != heads:
-            raise SpecError(f"BucketedBias was made for {self.table.shape[1]} heads, and the attention has {heads}")
+            raise SpecError(
+                "built-for-other-sizes",
+                f"BucketedBias was made for {self.table.shape[1]} heads, and the attention has {heads}",
+            )
 
     def bias(self, queries: Tensor, keys: Tensor) -> Tensor | None:
         return self.table[self.bucket(queries[..., :, None] - keys[..., None, :])].movedim(-1, -3)

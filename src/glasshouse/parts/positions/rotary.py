@@ -3,12 +3,15 @@
 Axes: B batch, H heads, T time, E head width.
 """
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import SpecError
+from glasshouse.specs.spec_fields import setting
 
 
 class Rotary(Position):
@@ -18,28 +21,33 @@ class Rotary(Position):
     pairs need their rows permuted. Angles are computed where they are needed: there is no table to outgrow.
     """
 
+    @dataclass(frozen=True)
+    class Settings:
+        rotary_base: float = setting(10000.0, "base of the wavelengths (RoPE theta)", minimum=1)
+
     acts = "rotation"
-    reads = ("rotary_base",)
     frequencies: Tensor
 
     def __init__(self, head_width: int, base: float = 10000.0) -> None:
         super().__init__()
         if head_width % 2:
             raise SpecError(
+                "odd-width",
                 f"rotary positions turn pairs and need an even head width, not {head_width}; "
-                "change model.heads or model.width"
+                "change model.heads or model.width",
             )
         exponents = torch.arange(0, head_width, 2, dtype=torch.float32) / head_width
         self.register_buffer("frequencies", base**-exponents, persistent=False)
 
     @classmethod
-    def build(cls, sizes: Sizes) -> "Rotary":
-        return cls(sizes.head_width, sizes.rotary_base)
+    def build(cls, sizes: Sizes, settings: Settings) -> "Rotary":
+        return cls(sizes.head_width, settings.rotary_base)
 
     def check(self, heads: int, head_width: int) -> None:
         if 2 * len(self.frequencies) != head_width:
             raise SpecError(
-                f"Rotary was made for a head width of {2 * len(self.frequencies)}, and the attention has {head_width}"
+                "built-for-other-sizes",
+                f"Rotary was made for a head width of {2 * len(self.frequencies)}, and the attention has {head_width}",
             )
 
     def rotate(self, x_BHTE: Tensor, positions: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
+from glasshouse.specs.declared import NoSettings
 from glasshouse.specs.errors import SpecError
 
 
@@ -17,12 +18,14 @@ class Sinusoidal(Position):
     def __init__(self, width: int) -> None:
         super().__init__()
         if width % 2:
-            raise SpecError(f"sinusoidal positions are pairs of sine and cosine and need an even width, not {width}")
+            raise SpecError(
+                "odd-width", f"sinusoidal positions are pairs of sine and cosine and need an even width, not {width}"
+            )
         exponents = torch.arange(0, width, 2, dtype=torch.float32) / width
         self.register_buffer("frequencies", 10000.0**-exponents, persistent=False)
 
     @classmethod
-    def build(cls, sizes: Sizes) -> "Sinusoidal":
+    def build(cls, sizes: Sizes, settings: NoSettings) -> "Sinusoidal":
         return cls(sizes.width)
 
     def embed(self, x_BTD: Tensor, positions: Tensor) -> Tensor:

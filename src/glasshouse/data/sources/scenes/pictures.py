@@ -36,7 +36,10 @@ class Scenes(Generated):
     @classmethod
     def of(cls, data: DataSpec) -> "Scenes":
         if data.picture_size < SMALLEST:
-            raise DataError(f"data.picture_size={data.picture_size} has no room for a scene; choose {SMALLEST} or more")
+            raise DataError(
+                "picture-too-small",
+                f"data.picture_size={data.picture_size} has no room for a scene; choose {SMALLEST} or more",
+            )
         return cls(data.picture_size)
 
     def documents(self, split: str) -> Iterator[Document]:

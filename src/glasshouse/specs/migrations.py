@@ -1,0 +1,90 @@
+"""Specs that an older version wrote, brought to today's fields. docs/files.md says what an older run promises.
+
+`format` in a TOML file counts the changes of field names. A file without it is of format 1, the last before it was written.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from glasshouse.specs.errors import SpecError
+
+FORMAT = 2
+Tables = dict[str, Any]
+
+# Fields of format 1 that every spec had, and that belong to a part, a head or a kind of model now, with their defaults.
+OWN_SINCE_2 = {
+    "model": {
+        "encoder_layers": 0,
+        "key_value_heads": 0,
+        "feed_forward_layers": 1,
+        "window": 0,
+        "rank": 0,
+        "rotary_base": 10000.0,
+        "cell": "lstm",
+        "bidirectional": False,
+        "causal": False,
+        "segments": 0,
+    },
+    "head": {
+        "classes": 0,
+        "pooling": "mean",
+        "hidden": 0,
+        "norm": "none",
+        "naive_bayes": 0.0,
+        "bias": False,
+        "width": 0,
+    },
+}
+RENAMED_SINCE_2 = {
+    "training": {
+        "accumulate": "gradient_accumulation",
+        "average": "ema",
+        "thawed": "unfrozen_by",
+        "capture": "cuda_graph",
+    },
+    "evaluation": {"each_word": "word_by_word"},
+}
+
+
+def migrated(tables: Tables, format: int) -> Tables:
+    """Tables of an older format in today's fields; refuses a newer one."""
+    if not isinstance(format, int) or not 1 <= format <= FORMAT:
+        raise SpecError(
+            "newer-format",
+            f"the spec has format={format!r}, and this Glasshouse reads formats 1 to {FORMAT}; "
+            "upgrade with: pip install --upgrade glasshouse",
+        )
+    for step in STEPS[format - 1 :]:
+        tables = step(tables)
+    return tables
+
+
+def _from_1(tables: Tables) -> Tables:
+    found = {name: dict(table) if isinstance(table, dict) else table for name, table in tables.items()}
+    for section, names in RENAMED_SINCE_2.items():
+        table = found.get(section, {})
+        for old, new in names.items():
+            if old in table:
+                table[new] = table.pop(old)
+    if found.get("training", {}).get("freeze") == "encoder":
+        found["training"]["freeze"] = "backbone"
+    model = found.setdefault("model", {})
+    longest, buckets = model.pop("ngrams", 1), model.pop("ngram_buckets", 16384)
+    if longest > 1:
+        model |= {"embedding": "ngram", "max_ngram": longest, "ngram_buckets": buckets}
+    image = model.pop("image", {})
+    if model.get("kind") == "dual-encoder":
+        image["patch_size"] = image.pop("patch", 8)
+        model |= {name if name == "patch_size" else f"image_{name}": value for name, value in image.items()}
+    head = dict(model.get("head", {}))
+    for table, defaults in ((model, OWN_SINCE_2["model"]), (head, OWN_SINCE_2["head"])):
+        for name, default in defaults.items():
+            if table.get(name) == default:
+                del table[name]
+    if head:
+        model["head"] = head
+    return found
+
+
+# The step from each format to the next.
+STEPS: tuple[Callable[[Tables], Tables], ...] = (_from_1,)
