@@ -190,7 +190,7 @@ def test_a_stopped_trial_says_how_to_go_on(made, monkeypatch):
     monkeypatch.setattr(Made, "try_it", stop)
     with pytest.raises(Interrupted, match="all saved; continue with: glasshouse claim made-up --seeds 4 --quick") as stopped:
         workbench.try_claim("made-up", seeds=4, quick=True)
-    assert stopped.value.code == 143
+    assert stopped.value.exit_status == 143
     assert "resume" not in str(stopped.value)
 
 

@@ -88,7 +88,7 @@ def test_a_text_shorter_than_the_context_is_refused(tmp_path):
     (tmp_path / "a.txt").write_text("A short text.")
     prepared = prepared_data.prepare(DataSpec(files=(str(tmp_path / "a.txt"),), tokenizer="characters", context=64))
     with pytest.raises(DataError, match="too few for one window"):
-        NextToken(64).complete(ModelSpec(), prepared)
+        NextToken(64).complete_model(ModelSpec(), prepared)
 
 
 @pytest.mark.slow
@@ -97,9 +97,9 @@ def test_two_gigabytes_need_less_than_one(tmp_path):
     program = """
         import json, resource, sys
         from pathlib import Path
-        from glasshouse.data import preparing
+        from glasshouse.data import prepared_data
         from glasshouse.data.sources.state_of_the_union import StateOfTheUnion
-        from glasshouse.specs.spec import Data
+        from glasshouse.specs.spec import DataSpec
         path = Path(sys.argv[1])
         speeches = [document.text for document in StateOfTheUnion().documents("train")]
         written = round_ = 0
@@ -108,7 +108,7 @@ def test_two_gigabytes_need_less_than_one(tmp_path):
                 for speech in speeches:  # not the same text again: every round has words of its own
                     written += file.write(speech.replace(" the ", f" the{round_} ") + "\\n\\n")
                 round_ += 1
-        prepared = preparing.prepare(Data(files=(str(path),), vocabulary=8192))
+        prepared = prepared_data.prepare(DataSpec(files=(str(path),), vocabulary=8192))
         shard = prepared.splits["train"]
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         print(json.dumps({"peak": peak, "tokens": shard.tokens_count, "bytes": shard.bytes}))

@@ -120,7 +120,7 @@ def test_the_page_has_the_translations_their_marks_and_how_they_were_counted(tra
     report = run_report.gather(run)
     assert [name for name, _ in report.headline if name.startswith("test")] == [
         "test chrF",
-        "test exactly right",
+        "test exact match",
         "test loss",
     ]
     assert [curve.name for curve in report.quality] == ["validation"]

@@ -49,12 +49,12 @@ def prepared(tmp_path):
 def test_they_weigh_the_loss_in_parts_and_leave_what_is_measured(prepared):
     data, made = prepared
     plain, weighed = (
-        Classify.of(replace(Spec(), data=data, training=TrainingSpec(class_weights=weights)))
+        Classify.from_spec(replace(Spec(), data=data, training=TrainingSpec(class_weights=weights)))
         for weights in ((), ("balanced",))
     )
     spec = ModelSpec(kind="encoder", width=8, layers=1, heads=1)
-    plain.complete(spec, made)
-    spec = weighed.complete(spec, made)
+    plain.complete_model(spec, made)
+    spec = weighed.complete_model(spec, made)
     model = models.build(spec, made.tokenizer.vocabulary, 4, seed=0).eval().requires_grad_(False)
     shard, index = made.splits["train"], np.arange(24)
     whole = weighed.batch(shard, 0, index * 0, index)
@@ -64,11 +64,11 @@ def test_they_weigh_the_loss_in_parts_and_leave_what_is_measured(prepared):
     logits = model(whole["tokens"], lengths=whole["lengths"])
     weights = torch.tensor(compute_class_weight("balanced", classes=np.arange(2), y=whole["labels"].numpy())).float()
     expected = torch.nn.functional.cross_entropy(logits, whole["labels"], weight=weights)
-    loss = weighed.loss_sum(model, whole) / weighed.count(whole)
+    loss = weighed.loss_sum(model, whole) / weighed.prediction_count(whole)
     assert float(loss) == pytest.approx(float(expected), rel=1e-5), "sum of w l / sum of w"
     parts = [weighed.batch(shard, 0, half * 0, half) for half in (index[:12], index[12:])]
     assert float(sum(weighed.loss_sum(model, part) for part in parts)) == pytest.approx(float(loss) * 24, rel=1e-5)
-    measured = [task.evaluate(model, shard, EvaluationSpec(), whole=True) for task in (plain, weighed)]
+    measured = [task.evaluate(model, shard, EvaluationSpec(), final=True) for task in (plain, weighed)]
     assert measured[0] == measured[1]
 
 

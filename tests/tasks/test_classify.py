@@ -63,8 +63,8 @@ def test_the_metrics_are_those_of_scikit_learn(pairs):
 def test_a_batch_holds_whole_texts_cut_and_padded(file):
     data = DataSpec(files=(str(file),), tokenizer="words", vocabulary=50, context=4)
     prepared = prepared_data.prepare(data, columns=("label",))
-    task = Classify.of(replace(Spec(), data=data))
-    model = task.complete(Spec().model, prepared)
+    task = Classify.from_spec(replace(Spec(), data=data))
+    model = task.complete_model(Spec().model, prepared)
     assert model.head.own["classes"] == 3
     assert model.head.kind == "classifier"
     shard = prepared.splits["train"]
@@ -75,7 +75,7 @@ def test_a_batch_holds_whole_texts_cut_and_padded(file):
         label = prepared.labels[batch["labels"][row]]
         assert set(text) <= set(WORDS[label])
         assert torch.equal(tokens[length:], torch.zeros(4 - int(length), dtype=torch.int64))
-    assert task.cut(shard) == sum(len(shard.document(i)) > 4 for i in range(shard.documents)) > 0
+    assert task.truncated(shard) == sum(len(shard.document(i)) > 4 for i in range(shard.documents)) > 0
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "recurrent"])

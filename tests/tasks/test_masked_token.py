@@ -44,7 +44,7 @@ def test_the_shares_are_those_of_the_paper(task, shard):
     assert masked == pytest.approx(0.8, abs=0.03)
     assert kept == pytest.approx(0.1 + 0.1 / VOCABULARY, abs=0.03)
     assert chosen.any(1).all(), "every window is asked about something"
-    assert task.count(batch) == int(chosen.sum())
+    assert task.prediction_count(batch) == int(chosen.sum())
 
 
 def test_what_is_hidden_follows_from_seed_epoch_and_window(task, shard):

@@ -74,7 +74,7 @@ def test_a_batch_holds_texts_pictures_and_which_captions_are_equal(file):
         files=(str(file),), tokenizer="words", vocabulary=20, context=4, picture_size=16, validation=0.2, test=0.2
     )
     prepared = prepared_data.prepare(where, columns=("picture",))
-    task = Match.of(replace(Spec(), data=where))
+    task = Match.from_spec(replace(Spec(), data=where))
     shard = prepared.splits["train"]
     batch = task.batch(shard, 0, np.zeros(32, int), np.arange(32))
     assert batch["pictures"].shape == (32, 3, 16, 16)
@@ -93,7 +93,7 @@ def test_a_batch_holds_texts_pictures_and_which_captions_are_equal(file):
 def test_a_dual_encoder_learns_from_own_pictures_and_is_measured_on_others(file):
     run = glasshouse.train("scene-clip", name="halves", device="cpu", data=data(file), **TINY)
     outcome = run.facts["outcome"]["validation"]
-    assert outcome["miss"] == pytest.approx(1 - (outcome["retrieval_1"] + outcome["picture_to_text_1"]) / 2)
+    assert outcome["recall_1"] == pytest.approx((outcome["retrieval_1"] + outcome["picture_to_text_1"]) / 2)
     assert 0 <= outcome["retrieval_1"] <= outcome["retrieval_5"] <= 1
     everything = glasshouse.evaluate("halves", file)[str(file)]
     assert everything["examples"] == 160
@@ -119,7 +119,7 @@ def test_what_cannot_be_is_refused(file, changes, words):
 
 def test_another_kind_of_model_is_refused():
     with pytest.raises(SpecError, match="model.kind=dual-encoder"):
-        Match(4, 16, 8).fits(torch.nn.Linear(1, 1), "encoder")
+        Match(4, 16, 8).check_model(torch.nn.Linear(1, 1), "encoder")
     with pytest.raises(DataError, match="has no picture for each text.*scenes"):
         glasshouse.train("scene-clip", device="cpu", data={"source": "presidents"})
 

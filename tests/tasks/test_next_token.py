@@ -41,7 +41,7 @@ class Uniform(nn.Module):
 
 def test_targets_follow_inputs_and_an_epoch_covers_the_text(shard):
     task = NextToken(context=8)
-    size = task.examples(shard)
+    size = task.example_count(shard)
     batch = task.batch(shard, 0, np.zeros(size, int), np.arange(size))
     assert torch.equal(batch["inputs"][:, 1:], batch["targets"][:, :-1])
     assert batch["inputs"].shape == (size, 8)
@@ -56,7 +56,7 @@ def test_texts_barely_longer_than_the_context(tmp_path, tokenizer, extra):
     assert shard.tokens_count == 8 + extra
     task = NextToken(context=8)
     for epoch in range(20):
-        size = task.examples(shard)
+        size = task.example_count(shard)
         assert task.batch(shard, 0, np.full(size, epoch), np.arange(size))["targets"].shape == (size, 8)
 
 
@@ -70,7 +70,7 @@ def test_every_token_is_scored_once(shard, tokenizer, stride, limit):
 
 
 def test_metrics_of_a_uniform_model(shard, tokenizer):
-    metrics = NextToken(8).evaluate(Uniform(tokenizer.vocabulary), shard, EvaluationSpec(), whole=True)
+    metrics = NextToken(8).evaluate(Uniform(tokenizer.vocabulary), shard, EvaluationSpec(), final=True)
     size = len(TEXT) + 50
     assert metrics["perplexity"] == pytest.approx(tokenizer.vocabulary)
     assert metrics["bits_per_byte"] == pytest.approx(math.log2(tokenizer.vocabulary))

@@ -50,9 +50,9 @@ def spec(pairs: Path, *more: str):
 
 
 def prepared(spec):
-    task = Translate.of(spec)
+    task = Translate.from_spec(spec)
     made = prepared_data.prepare(spec.data, columns=task.columns, specials=task.specials)
-    task.complete(spec.model, made)
+    task.complete_model(spec.model, made)
     return task, made
 
 
@@ -83,7 +83,7 @@ def test_a_batch_for_a_decoder_alone(pairs, loss_on):
         follows = [*whole[1:], task.end]
         learned = follows if loss_on == "all" else [IGNORED] * (len(source) + 1) + follows[len(source) + 1 :]
         assert asked == learned
-    assert task.count(batch) == int((batch["targets"] != IGNORED).sum())
+    assert task.prediction_count(batch) == int((batch["targets"] != IGNORED).sum())
 
 
 def test_the_loss_is_per_target_token_and_smoothing_is_for_training_alone(pairs):
@@ -95,7 +95,7 @@ def test_the_loss_is_per_target_token_and_smoothing_is_for_training_alone(pairs)
     assert losses[0] == losses[1]
     batch = plain.task.batch(shard, 0, np.zeros(shard.documents, int), np.arange(shard.documents))
     total = plain.task.loss_sum(engines[1].model, batch).item()
-    assert losses[1] == pytest.approx(total / plain.task.count(batch), rel=1e-5)
+    assert losses[1] == pytest.approx(total / plain.task.prediction_count(batch), rel=1e-5)
     assert float(smooth.task.loss_sum(engines[0].model, batch).detach()) != pytest.approx(total)
 
 
@@ -152,7 +152,7 @@ def test_it_learns_to_translate(pairs, kind):
 
 def test_what_does_not_go_together(pairs):
     with pytest.raises(SpecError, match="decoder alone"):
-        Translate.of(spec(pairs, "training.loss_on=all"))
+        Translate.from_spec(spec(pairs, "training.loss_on=all"))
     with pytest.raises(SpecError, match="does not write"):
         Job.of(spec(pairs, "model.kind=encoder"), torch.device("cpu"))
     with refused("not-of-this-task", "training.loss_on='all'", "'next-token'"):
@@ -226,7 +226,7 @@ def test_one_sequence_fits_into_the_context(tmp_path, context):
     batch = task.batch(made.splits["train"], 0, np.zeros(12, int), np.arange(12))
     assert batch["inputs"].shape == (12, context)
     with pytest.raises(SpecError, match="choose 4 or more"):
-        Translate.of(spec(path, *more[:-1], "data.context=3"))
+        Translate.from_spec(spec(path, *more[:-1], "data.context=3"))
 
 
 def test_fields_of_rows_are_what_they_were(tmp_path):

@@ -166,8 +166,8 @@ def test_padding_to_steady_shapes_changes_no_loss(choice):
     job = jobs_of(recipe, *changes, *TINY, device="cpu")[True]
     engine = job.engine()
     batch = engine.batch(0)
-    wide = cuda_graphs.steady(batch, job.task.blank(1))
-    assert engine.task.count(wide) == engine.task.count(batch)
+    wide = cuda_graphs.steady(batch, job.task.largest_batch(1))
+    assert engine.task.prediction_count(wide) == engine.task.prediction_count(batch)
     assert float(engine.gradients(0, wide)) == pytest.approx(float(engine.gradients(0, batch)), rel=1e-5)
 
 

@@ -132,7 +132,7 @@ def test_changed_text_cannot_be_continued(text, monkeypatch):
 def test_epochs_make_steps(text):
     run = glasshouse.train("demo-lm", *TINY, text, "training.epochs=1.5", device="cpu")
     job = Job.of(run.spec, CPU)
-    examples = job.task.examples(job.prepared.splits["train"])
+    examples = job.task.example_count(job.prepared.splits["train"])
     assert job.steps == math.ceil(1.5 * examples / 8)
     assert run.metrics[-1]["step"] == job.steps
 

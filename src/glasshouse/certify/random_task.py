@@ -22,10 +22,10 @@ class RandomTask:
     def __init__(self, model: Any, length: int) -> None:
         self.model, self.length = model, length
 
-    def examples(self, shard: None) -> int:
+    def example_count(self, shard: None) -> int:
         return EXAMPLES
 
-    def lengths(self, shard: None) -> None:
+    def example_lengths(self, shard: None) -> None:
         return None
 
     def batch(self, shard: None, seed: int, epochs: np.ndarray, examples: np.ndarray) -> Batch:
@@ -38,7 +38,7 @@ class RandomTask:
             rows.append(row)
         return {name: torch.cat([row[name] for row in rows]) for name in rows[0]}
 
-    def count(self, batch: Batch) -> int:
+    def prediction_count(self, batch: Batch) -> int:
         return len(batch["answers"])
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:

@@ -34,7 +34,7 @@ def score(run: Run, model: nn.Module, split: str, **evaluation: Any) -> dict[str
     # As at the end of training: bf16 is for accelerators.
     chosen = "fp32" if run.device.type == "cpu" else run.spec.training.precision
     with precision.context(chosen, run.device):
-        return run.task.evaluate(model, prepared.splits[split], settings, whole=True)
+        return run.task.evaluate(model, prepared.splits[split], settings, final=True)
 
 
 def kept(bench: Bench, study: StudyResults, arm: str, what: str, read: Callable[[Run], dict[str, float]]) -> ByMetric:

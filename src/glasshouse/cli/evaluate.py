@@ -45,19 +45,20 @@ def evaluate(
     """
     from glasshouse import workbench
     from glasshouse.cli.outcome import print_metrics
+    from glasshouse.inspection.entailment_metric import METRICS
 
     metrics = workbench.evaluate(run, data, device, metric, judge, examples)
     if as_json:
         print(json.dumps(metrics))
         return
-    print_metrics(metrics)
+    print_metrics(metrics, METRICS if metric else workbench.open_run(run, device="cpu").task.metrics)
     print_agreement(metrics)
 
 
 def print_agreement(metrics: dict[str, dict[str, float]]) -> None:
     """How scores of single outputs go with their known adequacy, where that was measured: a row for each kind of output."""
     from glasshouse.cli.tables import console, show
-    from glasshouse.metrics import shown
+    from glasshouse.inspection.entailment_metric import METRICS
 
     rows = []
     for split, values in metrics.items():
@@ -69,7 +70,7 @@ def print_agreement(metrics: dict[str, dict[str, float]]) -> None:
                 rows.append((split, statistic.capitalize(), kind, *found, f"{count:,.0f}", f"{right:.1%}"))
     if rows:
         console.print("How the scores of single outputs follow their known adequacy:")
-        columns = ("text", "statistic", "outputs", *map(shown.name, SCORES), "number", "judge is right")
+        columns = ("text", "statistic", "outputs", *(METRICS[score].title for score in SCORES), "number", "judge is right")
         show(columns, rows, right=range(3, len(columns)))
 
 

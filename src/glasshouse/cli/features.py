@@ -32,6 +32,7 @@ def features(
     from glasshouse import workbench
     from glasshouse.cli.outcome import print_metrics
     from glasshouse.cli.tables import console, show
+    from glasshouse.tasks.classify import Classify
 
     found = workbench.features(run, task, pooling, limit, field, label, device)
     if as_json:
@@ -44,7 +45,7 @@ def features(
     measured = {
         f"{verdict.classifier}, {split}": metrics for verdict in found.verdicts for split, metrics in verdict.metrics.items()
     }
-    print_metrics(measured)
+    print_metrics(measured, Classify.metrics)
     strengths = ", ".join(f"{verdict.strength:g} ({verdict.classifier})" for verdict in found.verdicts)
     console.print(f"C, chosen by cross-validation on the training rows: {strengths}")
     classes = dict.fromkeys(name for metrics in measured.values() for name in metrics if name.startswith("recall."))

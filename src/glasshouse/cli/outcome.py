@@ -6,7 +6,7 @@ from rich.text import Text
 
 from glasshouse.cli.tables import console, show
 from glasshouse.generation.text_stream import Completion
-from glasshouse.metrics import shown
+from glasshouse.metrics.metric import Metrics
 from glasshouse.metrics.verdicts import summarise
 from glasshouse.runs import suggestions
 from glasshouse.runs.run import Run
@@ -29,30 +29,31 @@ def print_completion(completion: Completion) -> None:
     console.print()
 
 
-def print_metrics(metrics: dict[str, dict[str, float]]) -> None:
-    """Every metric, a row for each text."""
-    columns = list(dict.fromkeys(metric for values in metrics.values() for metric in shown.ordered(values)))
+def print_metrics(measured: dict[str, dict[str, float]], metrics: Metrics) -> None:
+    """Every metric that has a column, a row for each split or file."""
+    columns = [metrics[name] for name in metrics if any(name in values for values in measured.values())]
     rows = [
-        (name, *(shown.figure(metric, values[metric]) if metric in values else "" for metric in columns))
-        for name, values in metrics.items()
+        (split, *(metric.text(values[metric.name]) if metric.name in values else "" for metric in columns))
+        for split, values in measured.items()
     ]
-    show(("text", *map(shown.name, columns)), rows, right=range(1, len(columns) + 1))
+    show(("text", *(metric.title for metric in columns)), rows, right=range(1, len(columns) + 1))
 
 
 def print_replicas(runs: Sequence[Run]) -> None:
     """The chief figures of each replica, their mean with its 95 % interval, and where they lie."""
     outcomes = [run.facts["outcome"] for run in runs]
     splits = [split for split in outcomes[0] if split.startswith(("validation", "test"))]
-    columns = [(split, metric) for split in splits for metric in shown.CHIEF if metric in outcomes[0][split]]
+    metrics = runs[0].task.metrics
+    columns = [(split, metrics[name]) for split in splits for name in metrics.headline if name in outcomes[0][split]]
     rows = [
-        (run.name, *(shown.figure(metric, outcome[split][metric]) for split, metric in columns))
+        (run.name, *(metric.text(outcome[split][metric.name]) for split, metric in columns))
         for run, outcome in zip(runs, outcomes, strict=True)
     ]
-    found = [(metric, summarise([outcome[split][metric] for outcome in outcomes])) for split, metric in columns]
-    rows.append(("mean", *(shown.figure(metric, each.mean) for metric, each in found)))
+    found = [(metric, summarise([outcome[split][metric.name] for outcome in outcomes])) for split, metric in columns]
+    rows.append(("mean", *(metric.text(each.mean) for metric, each in found)))
     if len(runs) > 1:
-        rows.append(("±", *(shown.figure(metric, each.high - each.mean) for metric, each in found)))
-    titles = [f"{split} {shown.name(metric)}" for split, metric in columns]
+        rows.append(("±", *(metric.text(each.high - each.mean) for metric, each in found)))
+    titles = [f"{split} {metric.title}" for split, metric in columns]
     show(("run", *titles), rows, right=range(1, len(columns) + 1))
     console.print(f"runs  {runs[0].folder.path} to {runs[-1].folder.path}", soft_wrap=True)
 
@@ -60,7 +61,8 @@ def print_replicas(runs: Sequence[Run]) -> None:
 def print_run(run: Run) -> None:
     """Figures, paths and three commands."""
     outcome = run.facts.get("outcome", {})
-    print_metrics({split: values for split, values in outcome.items() if split.startswith(("validation", "test"))})
+    measured = {split: values for split, values in outcome.items() if split.startswith(("validation", "test"))}
+    print_metrics(measured, run.task.metrics)
     console.print(f"run     {run.folder.path}", soft_wrap=True)
     console.print(f"report  {run.folder.report_file}", soft_wrap=True)
     console.print("\nTry next:")

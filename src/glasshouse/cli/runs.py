@@ -6,7 +6,6 @@ EXAMPLES = "Example: glasshouse runs"
 def runs() -> None:
     """List the runs in the runs folder, oldest first."""
     from glasshouse.cli.tables import console, show
-    from glasshouse.metrics import shown
     from glasshouse.records import metric_log, run_folder
     from glasshouse.specs.errors import GlasshouseError
 
@@ -23,8 +22,7 @@ def runs() -> None:
             continue
         logged = metric_log.read(run.metrics_file)
         steps = f"{int(logged[-1]['step']):,}" if logged else "0"
-        scores = facts.get("outcome", {}).get("validation", {})
         text = data.get("source") or ", ".join(name.rsplit("/", 1)[-1] for name in data.get("files", ()))
-        figures = ", ".join(f"{name} {figure}" for name, figure in shown.chief(scores))
+        figures = ", ".join(f"{title} {figure}" for title, figure in facts.get("headline", {}).get("validation", ()))
         rows.append((run.name, run.status(), steps, figures, text or str(facts.get("origin", ""))))
     show(("run", "status", "steps", "validation", "text"), rows, right=(2,))

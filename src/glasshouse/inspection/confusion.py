@@ -27,9 +27,9 @@ class ClassifierErrors:
 
 
 def look(run: Run) -> ClassifierErrors | None:
-    """On the test texts of a classifier, or on its validation texts where it has no others; None for other runs."""
+    """On the test texts of a classifier, or on its validation texts where it has no others; None where it has no data."""
     data = run.spec.data
-    if run.spec.task != "classify" or not (data.source or data.files):
+    if not (data.source or data.files):
         return None
     try:
         prepared = prepared_data.prepare(data, run.tokenizer, columns=Classify.columns)

@@ -16,6 +16,7 @@ from glasshouse.data.documents import Document, Source
 from glasshouse.data.sources.scenes import entailment_rules
 from glasshouse.inspection import scene_outputs
 from glasshouse.metrics import adequacy_correlation, translation
+from glasshouse.metrics.metric import BLEU, CHRF, EXACT, EXAMPLES, Metric, Metrics
 from glasshouse.records.progress_bar import say
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import DataError, GlasshouseError
@@ -23,6 +24,17 @@ from glasshouse.tasks.classify import Classify
 from glasshouse.tasks.translate import Translate
 
 METRIC = "entailment"
+METRICS = Metrics(
+    [
+        BLEU,
+        CHRF,
+        EXACT,
+        Metric("entailment", "entailed", "{:.2%}", "higher"),
+        Metric("entailment_both", "entailed both ways", "{:.2%}", "higher"),
+        Metric("adequacy", "meaning kept", "{:.2%}", "higher"),
+        EXAMPLES,
+    ]
+)
 LABELS = entailment_rules.LABELS
 ENTAILS = LABELS.index("entailment")
 TRAIN_ONE = "train one with: glasshouse train scene-entailment"

@@ -1,12 +1,13 @@
 """A run's report: gathers what the run folder and the model have to say, and writes `report.html`."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from glasshouse.formatting import count, duration, flops, size
 from glasshouse.generation.text_stream import Completion
 from glasshouse.inspection import confusion, translation_samples
 from glasshouse.inspection.attention_maps import attention_map, refusal
-from glasshouse.metrics import shown
 from glasshouse.metrics.perplexity import perplexity
 from glasshouse.models import parameter_counts
 from glasshouse.pages import report_page as page
@@ -18,8 +19,13 @@ from glasshouse.specs import spec_files
 
 # An attention map with more tokens than this cannot be read.
 MAP_TOKENS = 40
-# What a translator is judged by.
-TRANSLATION = ("bleu", "chrf", "exact", "loss")
+# With more headline figures than this, those of the test split stand alone.
+MOST_HEADLINES = 3
+# Sections that a task may ask for (`Task.report_sections`), and who gathers their content.
+SECTIONS: dict[str, Callable[[Run], Any]] = {
+    "confusion": confusion.look,
+    "translations": lambda run: translation_samples.look(run, MAP_TOKENS),
+}
 
 
 def write(run: Run) -> Path:
@@ -35,10 +41,10 @@ def gather(run: Run) -> page.Report:
     samples = _samples(run) if trained and run.continues_text else []
     parameters = parameter_counts.parameters_by_part(run.model) if trained else {}
     notes = list(facts.get("plan", {}).get("notes", ()))
-    classified = confusion.look(run) if trained else None
-    translated = translation_samples.look(run, MAP_TOKENS) if trained else None
-    for looked in (classified, translated):
-        notes += looked.notes if looked else ()
+    sections = {name: SECTIONS[name](run) for name in run.task.report_sections} if trained else {}
+    classified, translated = sections.get("confusion"), sections.get("translations")
+    for section in sections.values():
+        notes += section.notes if section else ()
     if (status := run.folder.status()) not in ("done", "imported"):
         notes.append(f"this run is not finished: {status}")
     if why := refusal(run):
@@ -49,7 +55,7 @@ def gather(run: Run) -> page.Report:
         headline=_headline(run),
         loss=_curves(rows, {"training": "loss", "validation": "validation.loss"}),
         quality=_quality(run, rows),
-        quality_name={"classify": "Accuracy", "match": "Found first"}.get(run.spec.task, "Perplexity"),
+        quality_name=run.task.quality.title.capitalize(),
         samples=tuple(_shown(run, sample) for sample in samples),
         attention=translated.attention if translated else _map(run, samples),
         parameters=tuple(parameters.items()),
@@ -111,7 +117,7 @@ def _headline(run: Run) -> tuple[tuple[str, str], ...]:
     figures = []
     for split in outcome:
         if split.startswith(("validation", "test")):
-            figures += [(f"{split} {name}", figure) for name, figure in _chief(run, split)]
+            figures += [(f"{split} {title}", figure) for title, figure in _headlines(run, split)]
     if "seconds" in outcome:
         figures.append(("training time", duration(outcome["seconds"])))
     if speed := outcome.get("batches_per_second"):
@@ -121,34 +127,25 @@ def _headline(run: Run) -> tuple[tuple[str, str], ...]:
     return tuple(figures)
 
 
-def _chief(run: Run, split: str) -> list[tuple[str, str]]:
-    outcome = run.facts["outcome"]
-    if run.spec.task != "translate":
-        return shown.chief(outcome[split])
-    if split.startswith("validation") and any(other.startswith("test") for other in outcome):
-        # Eight figures are not read; the fairer four are.
+def _headlines(run: Run, split: str) -> list[tuple[str, str]]:
+    outcome, metrics = run.facts["outcome"], run.task.metrics
+    tested = any(other.startswith("test") for other in outcome)
+    if split.startswith("validation") and tested and len(metrics.headline) > MOST_HEADLINES:
         return []
-    wanted = [name for name in TRANSLATION if name in outcome[split]]
-    return [(shown.name(name), shown.figure(name, outcome[split][name])) for name in wanted]
+    return metrics.headlines(outcome[split])
 
 
-def _curves(rows: list[dict], names: dict[str, str]) -> tuple[page.Curve, ...]:
-    columns = {shown: metric_log.column(rows, logged) for shown, logged in names.items()}
-    return tuple(page.Curve(shown, *column) for shown, column in columns.items() if column[0])
+def _curves(rows: list[dict], names: Mapping[str, str]) -> tuple[page.Curve, ...]:
+    columns = {title: metric_log.column(rows, logged) for title, logged in names.items()}
+    return tuple(page.Curve(title, *column) for title, column in columns.items() if column[0])
 
 
 def _quality(run: Run, rows: list[dict]) -> tuple[page.Curve, ...]:
-    if run.spec.task == "classify":
-        return _curves(rows, {"validation": "validation.accuracy"})
-    if run.spec.task == "match":
-        both = {"text to picture": "validation.retrieval_1", "picture to text": "validation.picture_to_text_1"}
-        return _curves(rows, both)
-    names = {"training": "loss", "validation": "validation.loss"}
-    if run.spec.task == "translate":
-        # Label smoothing, where there is some, makes of the training loss something else than a log-probability.
-        del names["training"]
-    losses = _curves(rows, names)
-    return tuple(page.Curve(curve.name, curve.steps, [perplexity(loss) for loss in curve.values]) for curve in losses)
+    quality = run.task.quality
+    curves = _curves(rows, quality.columns)
+    if not quality.exponential:
+        return curves
+    return tuple(page.Curve(curve.name, curve.steps, [perplexity(loss) for loss in curve.values]) for curve in curves)
 
 
 def _comparisons(run: Run) -> tuple[page.PlannedCost, ...]:

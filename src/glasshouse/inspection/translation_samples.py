@@ -8,7 +8,6 @@ import numpy as np
 from glasshouse.data import prepared_data
 from glasshouse.data.shards import Shard
 from glasshouse.inspection.attention_maps import attention_map, refusal
-from glasshouse.metrics import shown
 from glasshouse.metrics.translation import signatures
 from glasshouse.pages.report_content import AttentionMap, Translated, Translations
 from glasshouse.runs.run import Run
@@ -29,15 +28,14 @@ class TranslationSamples:
     notes: tuple[str, ...] = ()
 
 
-def look(run: Run, map_tokens: int) -> TranslationSamples | None:
-    """The recipe's prompts and held-out pairs, translated; a map of at most so many tokens each way. None for other runs."""
+def look(run: Run, map_tokens: int) -> TranslationSamples:
+    """The recipe's prompts and held-out pairs, translated, with an attention map of at most `map_tokens` tokens a side."""
     task = run.task
-    if not isinstance(task, Translate):
-        return None
+    assert isinstance(task, Translate)
     prompts = run.spec.evaluation.prompts
     written = [Translated(text, best[0].text) for text, best in zip(prompts, run.translate(prompts), strict=True) if best]
     pairs, where, notes = _held_out(run, task)
-    counted = tuple((shown.name(metric), signature) for metric, signature in signatures().items())
+    counted = tuple((task.metrics[metric].title, signature) for metric, signature in signatures().items())
     translations = Translations(tuple(written), pairs, where, counted if pairs else ())
     if run.spec.evaluation.word_by_word:
         notes = (*notes, "BLEU counts runs of up to four words and is 0 of single ones: it is not among the figures above")
@@ -84,7 +82,7 @@ def _translated(run: Run, task: Translate, shard: Shard) -> list[Translated]:
     """The first pairs, translated as in evaluation."""
     examples = np.arange(min(shard.documents, LOOKED_THROUGH))
     # Of similar lengths together, so that little is padding.
-    order = examples[np.argsort(task.lengths(shard)[examples], kind="stable")]
+    order = examples[np.argsort(task.example_lengths(shard)[examples], kind="stable")]
     texts = dict(zip(order.tolist(), task.written(run.model, shard, order, run.spec.evaluation), strict=True))
     return [Translated(shard.originals[index], texts[index], shard.target.originals[index]) for index in examples.tolist()]
 

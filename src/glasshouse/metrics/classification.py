@@ -18,7 +18,6 @@ def scores(table: np.ndarray, names: tuple[str, ...]) -> dict[str, float]:
     occurs = there > 0
     found = {
         "accuracy": float(right.sum() / total),
-        "error": float(1 - right.sum() / total),
         "majority": float(there.max() / total),
         "macro_f1": float(f1[occurs].mean()),
         "examples": float(total),

@@ -145,7 +145,7 @@ class Run:
         if data is not None:
             with tempfile.TemporaryDirectory() as temporary:
                 return {str(data): self._score(self._shard_of(Path(data), Path(temporary)), progress)}
-        self.task.fits(self.model, self.spec.model.kind)
+        self.task.check_model(self.model, self.spec.model.kind)
         if not self.spec.data.source and not self.spec.data.files:
             raise DataError(
                 "no-data",
@@ -164,9 +164,9 @@ class Run:
     @cached_property
     def task(self) -> Task:
         """What is asked of the model, with the names of its classes where it has some."""
-        task: Task = catalogue.find("task", self.spec.task, "task").of(self.spec)
+        task: Task = catalogue.find("task", self.spec.task, "task").from_spec(self.spec)
         if self.folder.tokenizer_file.exists():
-            task.know(self.tokenizer, tuple(self.facts.get("labels", ())))
+            task.set_vocabulary(self.tokenizer, tuple(self.facts.get("labels", ())))
         return task
 
     @torch.inference_mode()
@@ -231,8 +231,8 @@ class Run:
     @cached_property
     def continues_text(self) -> bool:
         """Whether the model says what follows a text, so that it can be sampled; known before it has weights."""
-        task: Task = catalogue.find("task", self.spec.task, "task").of(self.spec)
-        model = models.check(task.draft(self.spec.model), self.spec.data.context)
+        task: Task = catalogue.find("task", self.spec.task, "task").from_spec(self.spec)
+        model = models.check(task.draft_model(self.spec.model), self.spec.data.context)
         writes = isinstance(getattr(model, "head", None), NextTokenHead) and hasattr(model, "features")
         return writes and self.spec.task != "translate"
 
@@ -301,11 +301,11 @@ class Run:
 
     def _score(self, shard: shards.Shard, progress: Callable[[float], None]) -> dict[str, float]:
         task = self.task
-        task.fits(self.model, self.spec.model.kind)
+        task.check_model(self.model, self.spec.model.kind)
         # A model trained in bf16 on a GPU is measured in fp32 on a CPU, where bf16 may be hundreds of times slower.
         chosen = "fp32" if self.device.type == "cpu" else self.spec.training.precision
         with precision.context(chosen, self.device):
-            return task.evaluate(self.model, shard, self.spec.evaluation, whole=True, progress=progress)
+            return task.evaluate(self.model, shard, self.spec.evaluation, final=True, progress=progress)
 
     @property
     def ends(self) -> set[int]:

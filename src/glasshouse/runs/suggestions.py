@@ -11,28 +11,13 @@ def commands(run: Run) -> tuple[str, ...]:
         sampled = run.continues_text and run.folder.tokenizer_file.exists()
         return (*((f"glasshouse sample {run.name}",) if sampled else ()), f"glasshouse certify {run.name}")
     position = "learned" if run.spec.model.position != "learned" else "rotary"
-    use = _use(run)
+    prompt = next(iter(run.spec.evaluation.prompts), "")
+    use = run.task.example_command(run.name, _quoted(prompt) if prompt else "")
     return (
-        *((f"glasshouse {use}",) if use else ()),
+        *((use,) if use else ()),
         f"glasshouse evaluate {run.name}",
         f"glasshouse train {run.folder.spec_file} model.position={position}",
     )
-
-
-def _use(run: Run) -> str:
-    """What a run of its task is for."""
-    prompt = next(iter(run.spec.evaluation.prompts), "")
-    uses = {
-        "classify": f'classify {run.name} "Thank you all."',
-        "translate": f"translate {run.name} {_quoted(prompt or 'Thank you all.')}",
-        "masked-token": f"features {run.name} --task verbal-arithmetic",
-        "match": f"prompt {run.name}",
-    }
-    if run.spec.task in uses:
-        return uses[run.spec.task]
-    if not run.continues_text:
-        return ""
-    return f"sample {run.name}" + (f" --prompt {_quoted(prompt)}" if prompt else "")
 
 
 def _quoted(text: str) -> str:

@@ -77,7 +77,7 @@ def _matched(
         )
     seconds: tuple[tuple[float, ...], ...] = ()
     if currency == "tokens":
-        costs = [float(job.task.tokens(job.spec.training.batch)) for job in jobs]
+        costs = [float(job.task.batch_tokens(job.spec.training.batch)) for job in jobs]
     elif currency == "flops":
         costs = [float(flops_of_a_step(job)) for job in jobs]
     else:

@@ -70,7 +70,7 @@ def settle(
         )
         for variant, job, plan, note, side in zip(variants, matched.jobs, plans, matched.notes, sides, strict=True)
     )
-    higher = study_metric.higher_is_better(metric)
+    higher = study_metric.declared(metric, jobs[0].spec.task).higher_is_better
     rule = VerdictRule(alpha=question.alpha, margin=question.margin, higher_is_better=higher, looks=question.looks)
     return Design(
         created=time.time(),
@@ -101,17 +101,17 @@ def _job(variant: Variant, device: str) -> Job:
 
 
 def _metric(question: Question, variants: Sequence[Variant], jobs: Sequence[Job]) -> str:
-    splits = [study_metric.measured(job.prepared.splits) for job in jobs]
+    splits = [study_metric.held_out(job.prepared.splits) for job in jobs]
     metric = question.metric or study_metric.usual(jobs[0].task, splits[0])
     for variant, job, held_out in zip(variants, jobs, splits, strict=True):
         with _naming(variant.name):
-            study_metric.check(metric, job.spec.task, held_out, job.prepared.labels)
+            study_metric.check(metric, job.task, held_out, job.prepared.labels)
     return metric
 
 
 def _refuse_untunable(metric: str, variants: Sequence[Variant], jobs: Sequence[Job]) -> None:
     for variant, job in zip(variants, jobs, strict=True):
-        splits = study_metric.measured(job.prepared.splits)
+        splits = study_metric.held_out(job.prepared.splits)
         with _naming(variant.name):
             if "validation" not in splits:
                 raise SpecError(
@@ -119,7 +119,7 @@ def _refuse_untunable(metric: str, variants: Sequence[Variant], jobs: Sequence[J
                     "--tune chooses by the validation text, and this arm has none; hold some out (data.validation=0.1), "
                     "or give each arm its value",
                 )
-            study_metric.check(f"validation.{metric.partition('.')[2]}", job.spec.task, splits, job.prepared.labels)
+            study_metric.check(f"validation.{metric.partition('.')[2]}", job.task, splits, job.prepared.labels)
 
 
 def _at(job: Job, first: planning.Plan) -> Job:
@@ -159,9 +159,8 @@ def _order(spec: Spec) -> tuple[object, ...]:
 
 def _notes(question: Question, metric: str, jobs: Sequence[Job], others: Sequence[str]) -> Iterator[str]:
     """What a reader should know of the whole study."""
-    split, _, name = metric.partition(".")
     if not question.metric:
-        lacking = "" if split == "validation" else " (there is no validation text)"
+        lacking = "" if metric.startswith("validation.") else " (there is no validation text)"
         yield f"{metric} decides, as none was asked for{lacking}"
     yield from others
     training = jobs[0].spec.training
@@ -172,8 +171,10 @@ def _notes(question: Question, metric: str, jobs: Sequence[Job], others: Sequenc
         yield "the arms read different batches, so a seed pairs them by little more than its number"
     else:
         yield "arms of one seed read the same batches in the same order"
-    per_token = name in study_metric.PER_TOKEN and jobs[0].spec.task not in ("classify", "match")
-    if per_token and len({job.prepared.tokenizer.digest() for job in jobs}) > 1:
+    if (
+        study_metric.declared(metric, jobs[0].spec.task).per_token
+        and len({job.prepared.tokenizer.digest() for job in jobs}) > 1
+    ):
         yield f"the arms have different tokens, so {metric}, which is per token, does not compare them; bits_per_byte does"
     if len({job.prepared.fingerprint for job in jobs}) > 1:
         yield "the arms are measured on different texts"

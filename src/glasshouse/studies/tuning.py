@@ -119,7 +119,7 @@ def tune(study: StudyFolder, design: Design, device: str) -> Design:
     tuned, found, chosen = [], {}, {}
     for arm in design.arms:
         means = {value: _mean(study, arm, value, tuning, metric) for value in tuning.values[arm.name]}
-        best, note = _best(arm, tuning, means, metric, study_metric.higher_is_better(metric))
+        best, note = _best(arm, tuning, means, metric, study_metric.declared(metric, arm.spec.task).higher_is_better)
         found[arm.name], chosen[arm.name] = means, best
         spec = spec_files.override(arm.spec, [f"{tuning.field}={best}"])
         tuned.append(replace(arm, spec=spec, notes=(*arm.notes, note)))

@@ -1,7 +1,21 @@
-"""What every task gives the training loop."""
+"""What a task is: how examples become a batch, the loss, the metrics it reports, and what a report shows of its runs.
+
+The methods of a task are called in this order:
+
+1. `from_spec` makes the task, from the spec alone. `draft_model` and `check_model` hold the model against it before any data
+   are read.
+2. `complete_model` sees the prepared data: it refuses what does not suffice, and fills in what follows from the data.
+   An opened run, whose data may be gone, calls `set_vocabulary` instead.
+3. `initialise` gives a new model what it knows of the training data besides its weights.
+4. In every step: `batch` on the CPU, then `loss_sum` on the device, divided by `prediction_count`.
+5. `evaluate` during training and, with `final`, at the end.
+
+`largest_batch`, `output_size`, `batch_tokens` and `evaluation_tokens` are for predicting memory, FLOPs and time.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -10,83 +24,104 @@ from torch import Tensor, nn
 from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
+from glasshouse.metrics.metric import LOSS, PERPLEXITY, Metrics
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
 from glasshouse.tokenizers import Tokenizer
 
 # Named tensors whose first axis is the example, so that any task's batch can be cut into parts.
 Batch = dict[str, Tensor]
 Forward = Callable[..., Tensor]
-# What a target says of a token that is not asked about.
+# The target of a token that has no loss.
 IGNORED = -100
 
 
-class Task(ABC):
-    """How examples become a batch, what is lost on it, and what is reported."""
+@dataclass(frozen=True)
+class QualityCurves:
+    """The second chart of a report: its title, and its curves by name, each a column of the metric log.
 
-    # The metric, lower being better, that decides which checkpoint is the best.
+    With `exponential`, the columns are losses and their exponential (the perplexity) is drawn.
+    """
+
+    title: str
+    columns: Mapping[str, str]
+    exponential: bool = False
+
+
+class Task(ABC):
+    """How examples become a batch, the loss on it, and what is reported."""
+
+    # What the task reports, in the order of its tables, and which of them head a report.
+    metrics: ClassVar[Metrics] = Metrics([LOSS], ["loss"])
+    # The metric that decides which checkpoint is the best.
     criterion: ClassVar[str] = "loss"
+    # The report's chart of quality over training, and sections of the report besides those of every run
+    # (`inspection/run_report.py` lists them).
+    quality: ClassVar[QualityCurves] = QualityCurves(
+        PERPLEXITY.title, {"training": "loss", "validation": "validation.loss"}, exponential=True
+    )
+    report_sections: ClassVar[tuple[str, ...]] = ()
     # The head that a model of this task has where its spec names none; empty means the usual one of the kind of model.
     head: ClassVar[str] = ""
     # Fields of the spec that only some tasks read (`of_task` in specs/spec.py), and that this one does.
     reads: ClassVar[tuple[str, ...]] = ()
-    # What each document must have besides its text, and tokens that a tokenizer trained for this must have.
+    # What each document must have besides its text, and special tokens that a tokenizer trained for this task must have.
     columns: ClassVar[tuple[str, ...]] = ()
     specials: ClassVar[tuple[str, ...]] = ()
-    # Whether the loss can be had without writing out what the model answers, where `projection` allows.
-    projects: ClassVar[bool] = False
+    # Whether the loss can be computed without writing out the logits, where `linear_cross_entropy` allows.
+    fused_loss: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod
-    def of(cls, spec: Spec) -> "Task":
+    def from_spec(cls, spec: Spec) -> "Task":
         """The task of a spec."""
 
     @abstractmethod
-    def fits(self, model: nn.Module, kind: str) -> None:
-        """Raise SpecError where this cannot be asked of a model; `kind` is its word in the spec."""
+    def check_model(self, model: nn.Module, kind: str) -> None:
+        """Refuse a model that cannot do the task; `kind` is its word in the spec."""
 
-    def draft(self, model: ModelSpec) -> ModelSpec:
-        """The model spec with what the task asks of it, as far as that can be known before the data."""
+    def draft_model(self, model: ModelSpec) -> ModelSpec:
+        """The model spec with what the task asks of it, as far as that is known before the data."""
         return model
 
-    def know(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
-        """Learn what the data are written in, before the first batch."""
+    def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
+        """Receive the tokenizer, and the names of the classes where there are some, before the first batch."""
         return
 
-    def complete(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
-        """The model spec with what follows from the data; raises where the data do not suffice."""
+    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
+        """The model spec with what follows from the data. Refuses data that do not suffice."""
         return model
 
-    def begin(self, model: nn.Module) -> None:
-        """Tell a new model what it is to know of the training text beside its weights; for most, nothing."""
+    def initialise(self, model: nn.Module) -> None:
+        """Give a new model what it knows of the training data besides its weights; for most tasks, nothing."""
         return
 
-    def cut(self, shard: Shard) -> int:
-        """How many texts do not fit into the context, and so are read in part; where none is meant to, 0."""
+    def truncated(self, shard: Shard) -> int:
+        """How many texts are longer than the context and are read in part; 0 where texts are cut into windows anyway."""
         return 0
 
     @abstractmethod
-    def examples(self, shard: Shard) -> int:
+    def example_count(self, shard: Shard) -> int:
         """How many examples make one epoch."""
 
-    @abstractmethod
-    def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
-        """These examples, on the CPU. Depends on nothing but the arguments; the seed is one for all, or one an example."""
-
-    def lengths(self, shard: Shard) -> np.ndarray | None:
-        """How long each example is, where batches should be of similar lengths; None where all are alike."""
+    def example_lengths(self, shard: Shard) -> np.ndarray | None:
+        """The length of each example, where batches should hold similar lengths; None where all are alike."""
         return None
 
     @abstractmethod
-    def counts(self, batches: Batch) -> Tensor:
-        """How many predictions each of several batches, along a first axis more, asks for."""
+    def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
+        """These examples, on the CPU. Depends on the arguments alone; the seed is one for all, or one for each example."""
 
-    def count(self, batch: Batch) -> int:
-        """How many predictions the batch asks for: what its summed loss is divided by."""
-        return int(self.counts({name: tensor[None] for name, tensor in batch.items()})[0])
+    @abstractmethod
+    def predictions_per_batch(self, batches: Batch) -> Tensor:
+        """The number of predictions in each of several batches, which are stacked along a first axis."""
+
+    def prediction_count(self, batch: Batch) -> int:
+        """The number of predictions in a batch: what its summed loss is divided by."""
+        return int(self.predictions_per_batch({name: tensor[None] for name, tensor in batch.items()})[0])
 
     @abstractmethod
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
-        """The sum of the losses of a batch, so that parts of a batch add up to the whole exactly."""
+        """The sum of the losses of a batch, so that micro-batches add up to the whole batch exactly."""
 
     @abstractmethod
     def evaluate(
@@ -94,23 +129,27 @@ class Task(ABC):
         model: nn.Module,
         shard: Shard,
         settings: EvaluationSpec,
-        whole: bool,
+        final: bool,
         progress: Callable[[float], None] = lambda share: None,
     ) -> dict[str, float]:
-        """Metrics of a model on a split; `whole` asks for the full rule, without it a cheaper one may do."""
+        """The metrics of a model on a split; without `final`, a cheaper estimate may do."""
 
     @abstractmethod
-    def tokens(self, batch: int) -> int:
-        """Tokens in a batch of so many examples, for speeds and FLOPs."""
+    def batch_tokens(self, batch: int) -> int:
+        """Tokens in a batch of this size, for throughput and FLOPs."""
 
     @abstractmethod
-    def blank(self, rows: int) -> Batch:
-        """A batch of the largest shapes, without meaning, for predicting memory."""
+    def largest_batch(self, rows: int) -> Batch:
+        """A batch of the largest possible shapes and no meaning, for predicting memory."""
 
     @abstractmethod
-    def answers(self, rows: int, vocabulary: int) -> int:
-        """How many numbers the model answers such a batch with."""
+    def output_size(self, rows: int, vocabulary: int) -> int:
+        """How many numbers the model puts out for such a batch."""
 
     @abstractmethod
-    def evaluated(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
-        """Tokens that so many evaluations in training, and the ones at the end, will read."""
+    def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
+        """Tokens read by this many evaluations during training and by the final ones."""
+
+    def example_command(self, run: str, prompt: str) -> str:
+        """A command that uses a run of this task, for the suggestions after training; empty where there is none."""
+        return ""

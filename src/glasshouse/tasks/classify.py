@@ -15,12 +15,13 @@ from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.classification import confusion, scores
+from glasshouse.metrics.metric import ACCURACY, EXAMPLES, LOSS, MACRO_F1, MAJORITY, RECALL, Metrics
 from glasshouse.models.heads.classifier import ClassifierHead
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, HeadSpec, ModelSpec, Spec
 from glasshouse.tasks import class_weights
-from glasshouse.tasks.base import Batch, Forward, Task
+from glasshouse.tasks.base import Batch, Forward, QualityCurves, Task
 from glasshouse.tokenizers import Tokenizer
 
 # Texts whose tokens are counted at once.
@@ -38,12 +39,15 @@ def padded(texts: Sequence[Sequence[int]], frame: tuple[list[int], list[int]], c
 
 
 class Classify(Task):
-    """Cross-entropy of each text's class. The best checkpoint is that of the fewest errors.
+    """Cross-entropy of each text's class. The best checkpoint is the most accurate one.
 
     Class weights act on the loss that is trained on, and on nothing that is measured.
     """
 
-    criterion = "error"
+    metrics = Metrics([ACCURACY, MAJORITY, MACRO_F1, LOSS, EXAMPLES, RECALL], headline=("accuracy",))
+    criterion = "accuracy"
+    quality = QualityCurves(ACCURACY.title, {"validation": "validation.accuracy"})
+    report_sections = ("confusion",)
     head = "classifier"
     reads = ("training.class_weights",)
     columns = ("label",)
@@ -57,16 +61,16 @@ class Classify(Task):
         class_weights.read(weights)
 
     @classmethod
-    def of(cls, spec: Spec) -> "Classify":
+    def from_spec(cls, spec: Spec) -> "Classify":
         return cls(spec.data.context, weights=spec.training.class_weights)
 
-    def draft(self, model: ModelSpec) -> ModelSpec:
+    def draft_model(self, model: ModelSpec) -> ModelSpec:
         if model.head.kind not in ("", self.head):
             return model
         classes = settings_of(ClassifierHead, model.head.own).classes or 2
         return replace(model, head=HeadSpec(self.head, {**model.head.own, "classes": classes}))
 
-    def fits(self, model: nn.Module, kind: str) -> None:
+    def check_model(self, model: nn.Module, kind: str) -> None:
         if not isinstance(getattr(model, "head", None), ClassifierHead):
             raise SpecError(
                 "model-does-not-fit-task",
@@ -74,10 +78,10 @@ class Classify(Task):
                 "model.kind=encoder, decoder or recurrent and model.head.kind=classifier",
             )
 
-    def know(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
+    def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         self.labels, self.frame = labels, tokenizer.frame
 
-    def complete(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
+    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         labels, head = prepared.labels, settings_of(ClassifierHead, model.head.own)
         if len(labels) < 2:
             raise DataError(
@@ -89,7 +93,7 @@ class Classify(Task):
                 "wrong-class-count",
                 f"model.head.classes={head.classes}, but the data have {len(labels)}: {', '.join(labels)}; leave it out",
             )
-        self.know(prepared.tokenizer, labels)
+        self.set_vocabulary(prepared.tokenizer, labels)
         if not prepared.splits["train"].documents:
             raise DataError("no-rows", "there is no text to train on; give more rows, or hold out fewer")
         if head.naive_bayes:
@@ -99,7 +103,7 @@ class Classify(Task):
             self.weights = torch.from_numpy(class_weights.weigh(self.asked_weights, labels, counts)).float()
         return replace(model, head=HeadSpec(self.head, {**model.head.own, "classes": len(labels)}))
 
-    def begin(self, model: nn.Module) -> None:
+    def initialise(self, model: nn.Module) -> None:
         if self.counted is not None and isinstance(model.head, ClassifierHead):
             model.head.set_counts(*self.counted)
 
@@ -116,7 +120,7 @@ class Classify(Task):
             texts_C += batch["labels"].bincount(minlength=len(self.labels))
         return tokens_VC, texts_C
 
-    def examples(self, shard: Shard) -> int:
+    def example_count(self, shard: Shard) -> int:
         return shard.documents
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
@@ -125,7 +129,7 @@ class Classify(Task):
         batch = {**padded(texts, self.frame, self.context), "labels": labels}
         return batch if self.weights is None else {**batch, "weights": self.weights[labels]}
 
-    def counts(self, batches: Batch) -> Tensor:
+    def predictions_per_batch(self, batches: Batch) -> Tensor:
         return torch.full((len(batches["labels"]),), batches["labels"].shape[1])
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
@@ -134,20 +138,20 @@ class Classify(Task):
             return (F.cross_entropy(logits.float(), batch["labels"], reduction="none") * batch["weights"]).sum()
         return F.cross_entropy(logits.float(), batch["labels"], reduction="sum")
 
-    def tokens(self, batch: int) -> int:
+    def batch_tokens(self, batch: int) -> int:
         return batch * self.context
 
-    def blank(self, rows: int) -> Batch:
+    def largest_batch(self, rows: int) -> Batch:
         return {
             "tokens": torch.zeros(rows, self.context, dtype=torch.int64),
             "lengths": torch.full((rows,), self.context),
             "labels": torch.zeros(rows, dtype=torch.int64),
         }
 
-    def answers(self, rows: int, vocabulary: int) -> int:
+    def output_size(self, rows: int, vocabulary: int) -> int:
         return rows * len(self.labels)
 
-    def evaluated(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
+    def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         validation, test = (splits[split].documents * self.context for split in ("validation", "test"))
         return rounds * validation + validation + test
 
@@ -156,7 +160,7 @@ class Classify(Task):
         model: nn.Module,
         shard: Shard,
         settings: EvaluationSpec,
-        whole: bool,
+        final: bool,
         progress: Callable[[float], None] = lambda share: None,
     ) -> dict[str, float]:
         table = np.zeros((len(self.labels), len(self.labels)), np.int64)
@@ -167,6 +171,9 @@ class Classify(Task):
             table += confusion(truth, logits.argmax(-1).cpu().numpy(), len(self.labels))
             progress((index[-1] + 1) / shard.documents)
         return {"loss": nats / shard.documents, **scores(table, self.labels)}
+
+    def example_command(self, run: str, prompt: str) -> str:
+        return f'glasshouse classify {run} "Thank you all."'
 
     def probabilities(self, model: nn.Module, shard: Shard, examples: np.ndarray, batch: int) -> np.ndarray:
         """The probability of every class (a column), for some examples of a split (a row each)."""
@@ -188,7 +195,7 @@ class Classify(Task):
         finally:
             model.train(was_training)
 
-    def cut(self, shard: Shard) -> int:
+    def truncated(self, shard: Shard) -> int:
         """How many texts are longer than the context, and so are read in part."""
         room = self.context - sum(map(len, self.frame))
         return int((np.diff(shard.starts) - (shard.mark is not None) > room).sum()) if shard.documents else 0

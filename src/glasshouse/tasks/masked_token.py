@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from glasshouse.data.batches import Seed, mix
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
+from glasshouse.metrics.metric import ACCURACY, LOSS, PERPLEXITY, TOKENS, Metrics, per_token
 from glasshouse.metrics.perplexity import perplexity
 from glasshouse.models.heads.masked_token import MaskedTokenHead
 from glasshouse.specs.errors import DataError, SpecError
@@ -33,6 +34,9 @@ DRAWS = 4
 class MaskedToken(Task):
     """Cross-entropy of each hidden token."""
 
+    metrics = Metrics(
+        [per_token(ACCURACY), per_token(PERPLEXITY), per_token(LOSS), TOKENS], headline=("accuracy", "perplexity")
+    )
     specials = (MASK,)
     reads = ("evaluation.tokens",)
 
@@ -41,10 +45,10 @@ class MaskedToken(Task):
         self.mask, self.vocabulary = 0, 0
 
     @classmethod
-    def of(cls, spec: Spec) -> "MaskedToken":
+    def from_spec(cls, spec: Spec) -> "MaskedToken":
         return cls(spec.data.context)
 
-    def fits(self, model: nn.Module, kind: str) -> None:
+    def check_model(self, model: nn.Module, kind: str) -> None:
         if not isinstance(getattr(model, "head", None), MaskedTokenHead):
             raise SpecError(
                 "model-does-not-fit-task",
@@ -52,7 +56,7 @@ class MaskedToken(Task):
                 "choose model.kind=encoder (or recurrent with model.bidirectional=true) and model.head.kind=masked-token",
             )
 
-    def know(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
+    def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         if tokenizer.mask is None:
             raise DataError(
                 "missing-special-token",
@@ -61,17 +65,17 @@ class MaskedToken(Task):
             )
         self.mask, self.vocabulary = tokenizer.mask, tokenizer.vocabulary
 
-    def complete(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
+    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         if (count := prepared.splits["train"].tokens_count) < self.context:
             raise DataError(
                 "too-little-text",
                 f"the training text has {count} tokens, too few for one window of data.context={self.context}; "
                 "give more text or a shorter context",
             )
-        self.know(prepared.tokenizer, prepared.labels)
+        self.set_vocabulary(prepared.tokenizer, prepared.labels)
         return model
 
-    def examples(self, shard: Shard) -> int:
+    def example_count(self, shard: Shard) -> int:
         return text_windows.count(shard, self.context)
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
@@ -102,7 +106,7 @@ class MaskedToken(Task):
         targets = np.where(chosen, tokens, IGNORED)
         return {"inputs": torch.from_numpy(inputs), "targets": torch.from_numpy(targets)}
 
-    def counts(self, batches: Batch) -> Tensor:
+    def predictions_per_batch(self, batches: Batch) -> Tensor:
         return (batches["targets"] != IGNORED).flatten(1).sum(1).clamp(min=1)
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
@@ -110,32 +114,35 @@ class MaskedToken(Task):
         targets = batch["targets"].flatten()
         return cross_entropy_sum(logits.flatten(0, 1), targets)
 
-    def tokens(self, batch: int) -> int:
+    def batch_tokens(self, batch: int) -> int:
         return batch * self.context
 
-    def blank(self, rows: int) -> Batch:
+    def largest_batch(self, rows: int) -> Batch:
         tokens = torch.zeros(rows, self.context, dtype=torch.int64)
         return {"inputs": tokens, "targets": tokens}
 
-    def answers(self, rows: int, vocabulary: int) -> int:
+    def output_size(self, rows: int, vocabulary: int) -> int:
         return rows * self.context * vocabulary
 
-    def evaluated(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
+    def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         validation, test = (splits[split].tokens_count for split in ("validation", "test"))
         return rounds * min(settings.tokens or validation, validation) + DRAWS * (validation + test)
+
+    def example_command(self, run: str, prompt: str) -> str:
+        return f"glasshouse features {run} --task verbal-arithmetic"
 
     def evaluate(
         self,
         model: nn.Module,
         shard: Shard,
         settings: EvaluationSpec,
-        whole: bool,
+        final: bool,
         progress: Callable[[float], None] = lambda share: None,
     ) -> dict[str, float]:
         length = min(self.context, shard.tokens_count)
-        limit = shard.tokens_count if whole or not settings.tokens else min(settings.tokens, shard.tokens_count)
+        limit = shard.tokens_count if final or not settings.tokens else min(settings.tokens, shard.tokens_count)
         starts = np.arange(0, max(limit - length, 0) + 1, length)
-        draws = DRAWS if whole else 1
+        draws = DRAWS if final else 1
         device = next(model.parameters()).device
         nats, right, asked, was_training = 0.0, 0, 0, model.training
         model.eval()

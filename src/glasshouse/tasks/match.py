@@ -13,18 +13,24 @@ from torch import Tensor, nn
 from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
+from glasshouse.metrics.metric import EXAMPLES, LOSS, Metric, Metrics
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
-from glasshouse.tasks.base import Batch, Forward, Task
+from glasshouse.tasks.base import Batch, Forward, QualityCurves, Task
 from glasshouse.tasks.classify import padded
 from glasshouse.tokenizers import Tokenizer
 
 # Texts held against all pictures of a split at once, when that is large.
 BLOCK = 1024
-# Retrieval is right where the answer is among the first so many.
+# k of recall@k: a retrieval is right where a right answer is among the first k.
 FIRST = (1, 5)
+TEXT_TO_IMAGE_1 = Metric("retrieval_1", "text-to-image recall@1", "{:.2%}", "higher")
+TEXT_TO_IMAGE_5 = Metric("retrieval_5", "text-to-image recall@5", "{:.2%}", "higher")
+IMAGE_TO_TEXT_1 = Metric("picture_to_text_1", "image-to-text recall@1", "{:.2%}", "higher")
+IMAGE_TO_TEXT_5 = Metric("picture_to_text_5", "image-to-text recall@5", "{:.2%}", "higher")
+RECALL_1 = Metric("recall_1", "recall@1 both ways", "{:.2%}", "higher")
 
 
 def normal(pictures_MSSC: np.ndarray) -> Tensor:
@@ -43,10 +49,18 @@ def symmetric_loss(scores_NN: Tensor, captions: Tensor) -> Tensor:
 class Match(Task):
     """Symmetric cross-entropy of which picture belongs to a text, and which text to a picture.
 
-    The best checkpoint is that which misses least at the first place, taken over both directions.
+    The best checkpoint has the highest recall@1, as the mean of both directions.
     """
 
-    criterion = "miss"
+    metrics = Metrics(
+        [TEXT_TO_IMAGE_1, TEXT_TO_IMAGE_5, IMAGE_TO_TEXT_1, IMAGE_TO_TEXT_5, RECALL_1, LOSS, EXAMPLES],
+        headline=("retrieval_1", "picture_to_text_1"),
+    )
+    criterion = "recall_1"
+    quality = QualityCurves(
+        "recall@1",
+        {"text to image": "validation.retrieval_1", "image to text": "validation.picture_to_text_1"},
+    )
     columns = ("picture",)
 
     def __init__(self, context: int, size: int, rows: int) -> None:
@@ -54,7 +68,7 @@ class Match(Task):
         self.frame: tuple[list[int], list[int]] = ([], [])
 
     @classmethod
-    def of(cls, spec: Spec) -> "Match":
+    def from_spec(cls, spec: Spec) -> "Match":
         accumulation = spec.training.gradient_accumulation
         if accumulation > 1:
             raise SpecError(
@@ -64,7 +78,7 @@ class Match(Task):
             )
         return cls(spec.data.context, settings_of(DualEncoder, spec.model.own).image_size, spec.training.batch)
 
-    def fits(self, model: nn.Module, kind: str) -> None:
+    def check_model(self, model: nn.Module, kind: str) -> None:
         if not isinstance(model, DualEncoder):
             raise SpecError(
                 "model-does-not-fit-task",
@@ -72,20 +86,20 @@ class Match(Task):
                 "choose model.kind=dual-encoder",
             )
 
-    def know(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
+    def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         self.frame = tokenizer.frame
 
-    def complete(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
+    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         train = prepared.splits["train"]
         if train.documents < 2:
             raise DataError(
                 "no-rows", "a picture is matched among others, and there are fewer than two to train on; give more"
             )
         check_size(model, train.pictures.shape[1])
-        self.know(prepared.tokenizer, prepared.labels)
+        self.set_vocabulary(prepared.tokenizer, prepared.labels)
         return model
 
-    def examples(self, shard: Shard) -> int:
+    def example_count(self, shard: Shard) -> int:
         return shard.documents
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
@@ -96,17 +110,17 @@ class Match(Task):
             "captions": _numbered(texts),
         }
 
-    def counts(self, batches: Batch) -> Tensor:
+    def predictions_per_batch(self, batches: Batch) -> Tensor:
         return torch.full((len(batches["captions"]),), batches["captions"].shape[1])
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         scores = model(batch["tokens"], batch["pictures"], lengths=batch["lengths"]).float()
         return symmetric_loss(scores, batch["captions"]) * len(scores)
 
-    def tokens(self, batch: int) -> int:
+    def batch_tokens(self, batch: int) -> int:
         return batch * self.context
 
-    def blank(self, rows: int) -> Batch:
+    def largest_batch(self, rows: int) -> Batch:
         return {
             "tokens": torch.zeros(rows, self.context, dtype=torch.int64),
             "lengths": torch.full((rows,), self.context),
@@ -114,10 +128,10 @@ class Match(Task):
             "captions": torch.zeros(rows, dtype=torch.int64),
         }
 
-    def answers(self, rows: int, vocabulary: int) -> int:
+    def output_size(self, rows: int, vocabulary: int) -> int:
         return rows * rows
 
-    def evaluated(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
+    def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         validation, test = (splits[split].documents * self.context for split in ("validation", "test"))
         return (rounds + 1) * validation + test
 
@@ -126,7 +140,7 @@ class Match(Task):
         model: nn.Module,
         shard: Shard,
         settings: EvaluationSpec,
-        whole: bool,
+        final: bool,
         progress: Callable[[float], None] = lambda share: None,
     ) -> dict[str, float]:
         """Retrieval both ways over the whole split; the loss among as many as a training batch has, to compare with it."""
@@ -151,8 +165,11 @@ class Match(Task):
             ("picture_to_text", ranked(pictures, texts, captions)),
         ):
             found |= {f"{name}_{first}": float((ranks < first).float().mean()) for first in FIRST}
-        miss = 1 - (found["retrieval_1"] + found["picture_to_text_1"]) / 2
-        return {**found, "miss": miss, "examples": float(shard.documents)}
+        both = (found["retrieval_1"] + found["picture_to_text_1"]) / 2
+        return {**found, "recall_1": both, "examples": float(shard.documents)}
+
+    def example_command(self, run: str, prompt: str) -> str:
+        return f"glasshouse prompt {run}"
 
     def _vectors(
         self, model: DualEncoder, shard: Shard, rows: int, progress: Callable[[float], None]
@@ -170,7 +187,7 @@ class Match(Task):
         texts, pictures = zip(*found, strict=True)
         return torch.cat(texts), torch.cat(pictures)
 
-    def cut(self, shard: Shard) -> int:
+    def truncated(self, shard: Shard) -> int:
         room = self.context - sum(map(len, self.frame))
         return int((np.diff(shard.starts) - (shard.mark is not None) > room).sum()) if shard.documents else 0
 

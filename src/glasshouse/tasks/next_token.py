@@ -15,6 +15,16 @@ from torch import Tensor, nn
 from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
+from glasshouse.metrics.metric import (
+    BITS_PER_BYTE,
+    LOSS,
+    PERPLEXITY,
+    TOKENS,
+    UNKNOWN,
+    WORD_PERPLEXITY,
+    Metrics,
+    per_token,
+)
 from glasshouse.metrics.perplexity import bits_per_byte, perplexity
 from glasshouse.models.encoder_decoder import EncoderDecoder
 from glasshouse.models.heads.next_token import NextTokenHead
@@ -28,17 +38,21 @@ from glasshouse.tasks.cross_entropy import cross_entropy_sum
 class NextToken(Task):
     """Cross-entropy of each next token; with label smoothing in training, without it in every evaluation."""
 
-    projects = True
+    metrics = Metrics(
+        [per_token(LOSS), per_token(PERPLEXITY), WORD_PERPLEXITY, BITS_PER_BYTE, TOKENS, UNKNOWN],
+        headline=("perplexity", "bits_per_byte"),
+    )
+    fused_loss = True
     reads = ("training.label_smoothing", "evaluation.tokens", "evaluation.stride")
 
     def __init__(self, context: int, smoothing: float = 0.0) -> None:
         self.context, self.smoothing = context, smoothing
 
     @classmethod
-    def of(cls, spec: Spec) -> "NextToken":
+    def from_spec(cls, spec: Spec) -> "NextToken":
         return cls(spec.data.context, spec.training.label_smoothing)
 
-    def fits(self, model: nn.Module, kind: str) -> None:
+    def check_model(self, model: nn.Module, kind: str) -> None:
         if not isinstance(getattr(model, "head", None), NextTokenHead) or isinstance(model, EncoderDecoder):
             raise SpecError(
                 "model-does-not-fit-task",
@@ -46,7 +60,7 @@ class NextToken(Task):
                 "model.kind=decoder or recurrent (or encoder with model.causal=true) and model.head.kind=next-token",
             )
 
-    def complete(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
+    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         if (count := prepared.splits["train"].tokens_count) <= self.context:
             raise DataError(
                 "too-little-text",
@@ -55,14 +69,14 @@ class NextToken(Task):
             )
         return model
 
-    def examples(self, shard: Shard) -> int:
+    def example_count(self, shard: Shard) -> int:
         return text_windows.count(shard, self.context)
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         tensor = torch.from_numpy(text_windows.cut(shard, self.context, 1, seed, epochs, examples))
         return {"inputs": tensor[:, :-1], "targets": tensor[:, 1:]}
 
-    def counts(self, batches: Batch) -> Tensor:
+    def predictions_per_batch(self, batches: Batch) -> Tensor:
         return torch.full((len(batches["targets"]),), batches["targets"][0].numel())
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
@@ -72,17 +86,17 @@ class NextToken(Task):
         logits = model(batch["inputs"])
         return cross_entropy_sum(logits.flatten(0, 1), targets, self.smoothing)
 
-    def tokens(self, batch: int) -> int:
+    def batch_tokens(self, batch: int) -> int:
         return batch * self.context
 
-    def blank(self, rows: int) -> Batch:
+    def largest_batch(self, rows: int) -> Batch:
         tokens = torch.zeros(rows, self.context, dtype=torch.int64)
         return {"inputs": tokens, "targets": tokens}
 
-    def answers(self, rows: int, vocabulary: int) -> int:
+    def output_size(self, rows: int, vocabulary: int) -> int:
         return rows * self.context * vocabulary
 
-    def evaluated(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
+    def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         validation, test = (splits[split].tokens_count for split in ("validation", "test"))
         each = min(settings.tokens or validation, validation)
         stride = settings.stride or max(self.context // 2, 1)
@@ -93,11 +107,11 @@ class NextToken(Task):
         model: nn.Module,
         shard: Shard,
         settings: EvaluationSpec,
-        whole: bool,
+        final: bool,
         progress: Callable[[float], None] = lambda share: None,
     ) -> dict[str, float]:
-        stride = (settings.stride or max(self.context // 2, 1)) if whole else self.context
-        limit = shard.tokens_count if whole or not settings.tokens else min(settings.tokens, shard.tokens_count)
+        stride = (settings.stride or max(self.context // 2, 1)) if final else self.context
+        limit = shard.tokens_count if final or not settings.tokens else min(settings.tokens, shard.tokens_count)
         nats, count = self.score(model, np.asarray(shard.tokens[:limit]), shard.marks, stride, settings.batch, progress)
         loss = nats / count
         metrics = {"loss": loss, "perplexity": perplexity(loss), "tokens": float(count)}
@@ -108,6 +122,9 @@ class NextToken(Task):
             if shard.unknown:
                 metrics["unknown_share"] = shard.unknown / count
         return metrics
+
+    def example_command(self, run: str, prompt: str) -> str:
+        return f"glasshouse sample {run}" + (f" --prompt {prompt}" if prompt else "")
 
     def score(
         self,

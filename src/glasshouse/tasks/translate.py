@@ -18,20 +18,31 @@ from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.generation.beam_search import Beams, Hypothesis, search
 from glasshouse.metrics import translation
+from glasshouse.metrics.metric import BLEU, CHRF, EXACT, LOSS, PERPLEXITY, Metric, Metrics, per_token
 from glasshouse.metrics.perplexity import perplexity
 from glasshouse.models.encoder_decoder import EncoderDecoder
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
-from glasshouse.tasks.base import IGNORED, Batch, Forward, Task
+from glasshouse.tasks.base import IGNORED, Batch, Forward, QualityCurves, Task
 from glasshouse.tasks.cross_entropy import cross_entropy_sum
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.base import TRANSLATE
+
+# What a suggested command translates where the recipe names no prompt.
+QUOTED = '"Thank you all."'
+TRANSLATED = Metric("translated", "texts translated", "{:,.0f}")
 
 
 class Translate(Task):
     """Cross-entropy of each target token; with label smoothing in training, without it in every evaluation."""
 
+    metrics = Metrics(
+        [BLEU, CHRF, EXACT, per_token(PERPLEXITY), per_token(LOSS), TRANSLATED], headline=("bleu", "chrf", "exact", "loss")
+    )
+    # Label smoothing, where there is some, makes the training loss something else than a log-probability.
+    quality = QualityCurves(PERPLEXITY.title, {"validation": "validation.loss"}, exponential=True)
+    report_sections = ("translations",)
     columns = ("target",)
     specials = (TRANSLATE,)
     reads = (
@@ -48,7 +59,7 @@ class Translate(Task):
         self.tokenizer: Tokenizer | None = None
 
     @classmethod
-    def of(cls, spec: Spec) -> "Translate":
+    def from_spec(cls, spec: Spec) -> "Translate":
         alone = spec.model.kind != "encoder-decoder"
         if spec.training.loss_on == "all" and not alone:
             raise SpecError(
@@ -63,7 +74,7 @@ class Translate(Task):
             )
         return cls(spec.data.context, alone, spec.training.label_smoothing, spec.training.loss_on == "all")
 
-    def fits(self, model: nn.Module, kind: str) -> None:
+    def check_model(self, model: nn.Module, kind: str) -> None:
         writes = isinstance(getattr(model, "head", None), NextTokenHead)
         if not writes or not (isinstance(model, EncoderDecoder) or hasattr(model, "empty_cache")):
             raise SpecError(
@@ -72,7 +83,7 @@ class Translate(Task):
                 "model.kind=encoder-decoder or decoder and model.head.kind=next-token",
             )
 
-    def know(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
+    def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         if tokenizer.end_of_text is None or (self.alone and TRANSLATE not in tokenizer.specials):
             raise DataError(
                 "missing-special-token",
@@ -82,10 +93,10 @@ class Translate(Task):
         self.tokenizer, self.end = tokenizer, tokenizer.end_of_text
         self.mark = tokenizer.specials.get(TRANSLATE, 0)
 
-    def complete(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
+    def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         if not prepared.splits["train"].documents:
             raise DataError("no-rows", "there is no pair to train on; give more, or hold out fewer")
-        self.know(prepared.tokenizer, prepared.labels)
+        self.set_vocabulary(prepared.tokenizer, prepared.labels)
         return model
 
     @property
@@ -96,7 +107,7 @@ class Translate(Task):
         source = (self.context - 2) // 2
         return source, self.context - source - 2
 
-    def cut(self, shard: Shard) -> int:
+    def truncated(self, shard: Shard) -> int:
         """How many pairs have a side that is longer than there is room for, and is read in part."""
         if not shard.documents:
             return 0
@@ -104,10 +115,10 @@ class Translate(Task):
         over = [np.diff(each.starts) - (each.mark is not None) > room for each, room in sides]
         return int((over[0] | over[1]).sum())
 
-    def examples(self, shard: Shard) -> int:
+    def example_count(self, shard: Shard) -> int:
         return shard.documents
 
-    def lengths(self, shard: Shard) -> np.ndarray:
+    def example_lengths(self, shard: Shard) -> np.ndarray:
         """Target first, since it is what is paid for at every step; of equal ones the shorter source first."""
         sides = [np.diff(each.starts) for each in (shard.target, shard)]
         return sides[0] * (self.context + 2) + sides[1].clip(max=self.context + 1)
@@ -141,7 +152,7 @@ class Translate(Task):
         rows = [[*source[: self.rooms[0]], self.end] for source in sources]
         return {"source": _padded(rows, 0), "lengths": torch.tensor([len(row) for row in rows])}
 
-    def counts(self, batches: Batch) -> Tensor:
+    def predictions_per_batch(self, batches: Batch) -> Tensor:
         return (batches["targets"] != IGNORED).flatten(1).sum(1).clamp(min=1)
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
@@ -155,18 +166,18 @@ class Translate(Task):
         targets = batch["targets"].flatten()
         return cross_entropy_sum(logits.flatten(0, 1), targets, smoothing)
 
-    def tokens(self, batch: int) -> int:
+    def batch_tokens(self, batch: int) -> int:
         return batch * self.context
 
-    def blank(self, rows: int) -> Batch:
+    def largest_batch(self, rows: int) -> Batch:
         tokens = torch.zeros(rows, self.context, dtype=torch.int64)
         made = {"inputs": tokens, "targets": tokens}
         return made if self.alone else {**made, "source": tokens, "lengths": torch.full((rows,), self.context)}
 
-    def answers(self, rows: int, vocabulary: int) -> int:
+    def output_size(self, rows: int, vocabulary: int) -> int:
         return rows * self.context * vocabulary
 
-    def evaluated(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
+    def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         validation, test = (splits[split].documents * self.context for split in ("validation", "test"))
         return rounds * validation + (1 + settings.beams) * (validation + test)
 
@@ -175,12 +186,12 @@ class Translate(Task):
         model: nn.Module,
         shard: Shard,
         settings: EvaluationSpec,
-        whole: bool,
+        final: bool,
         progress: Callable[[float], None] = lambda share: None,
     ) -> dict[str, float]:
         device, was_training = next(model.parameters()).device, model.training
         # Long ones last and together, so that little is padding.
-        order = np.argsort(self.lengths(shard), kind="stable")
+        order = np.argsort(self.example_lengths(shard), kind="stable")
         nats, count, unlearned = 0.0, 0, self.everything
         model.eval()
         self.everything = False
@@ -190,9 +201,9 @@ class Translate(Task):
                     index = order[begin : begin + settings.batch]
                     batch = {name: value.to(device) for name, value in self.batch(shard, 0, index * 0, index).items()}
                     nats += float(self._loss_sum(model, batch, 0.0))
-                    count += self.count(batch)
+                    count += self.prediction_count(batch)
             found = {"loss": nats / count, "perplexity": perplexity(nats / count)}
-            if whole:
+            if final:
                 outputs = self.written(model, shard, order, settings, progress)
                 found |= translation.scores(outputs, [shard.target.originals[index] for index in order])
         finally:
@@ -217,6 +228,9 @@ class Translate(Task):
             texts += [self.tokenizer.decode(best[0].tokens) if best else "" for best in found]
             progress(len(texts) / len(order))
         return texts
+
+    def example_command(self, run: str, prompt: str) -> str:
+        return f"glasshouse translate {run} {prompt or QUOTED}"
 
     def search(self, model: Any, sources: list[list[int]], rules: Beams) -> list[list[Hypothesis]]:
         """The best translations of some sources (tokens), best first."""

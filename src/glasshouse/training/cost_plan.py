@@ -73,12 +73,12 @@ def make(job: Job) -> Plan:
     batch = job.spec.training.batch
     training = parameter_counts.training_flops(forward) * batch * job.steps
     rounds = -(-job.steps // job.spec.evaluation.every)
-    evaluated = job.task.evaluated(job.prepared.splits, job.spec.evaluation, rounds)
+    evaluated = job.task.evaluation_tokens(job.prepared.splits, job.spec.evaluation, rounds)
     evaluation = forward * evaluated // job.spec.data.context
     return Plan(
         parameters=parameter_counts.parameters_by_part(model),
         steps=job.steps,
-        tokens=job.task.tokens(batch) * job.steps,
+        tokens=job.task.batch_tokens(batch) * job.steps,
         flops=training + evaluation,
         memory=memory(job, chosen),
         step_seconds=measured,
@@ -155,14 +155,14 @@ def memory(job: Job, chosen: str, plain: bool = False) -> dict[str, int]:
                 saved[storage._cdata] = storage.nbytes()
             return tensor
 
-        batch = job.task.blank(rows)
+        batch = job.task.largest_batch(rows)
         hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
         with hooks, precision.context(chosen, torch.device("cpu")):
             job.task.loss_sum(model, batch)
     parameters, trained = parameter_counts.parameters(model) * 4, trained_parameters(model) * 4
-    logits = job.task.answers(rows, job.prepared.tokenizer.vocabulary) * 4
+    logits = job.task.output_size(rows, job.prepared.tokenizer.vocabulary) * 4
     held = sum(saved.values())
-    if job.task.projects and linear_cross_entropy.foreseen(model, chosen, job.device):
+    if job.task.fused_loss and linear_cross_entropy.foreseen(model, chosen, job.device):
         # Neither the logits, of two bytes each there, nor their gradient are ever written out.
         held, logits = held - logits // 2, 0
     return {

@@ -44,7 +44,7 @@ class Engine:
         self.optimiser = catalogue.find("optimiser", spec.training.optimiser).build(self.model, spec.training)
         # The running mean of the weights, where one is wanted: what is measured and kept for use.
         self.average = {name: tensor.clone() for name, tensor in self.model.state_dict().items()} if self._memory else None
-        self.order = Order(spec.training.seed, spec.training.batch, task.examples(train), task.lengths(train))
+        self.order = Order(spec.training.seed, spec.training.batch, task.example_count(train), task.example_lengths(train))
         # On an accelerator a check would wait for the device, so a bad step latches there: the fused optimiser skips
         # every update from then on, and the loop reads the latch now and then.
         self.first_bad = torch.full((), -1.0, device=device)
@@ -74,9 +74,9 @@ class Engine:
             if not isinstance(group["lr"], Tensor):
                 group["lr"] = learning_rate * group.get("pace", 1.0)
         batch = self.batch(step)
-        numbers = torch.tensor([step, learning_rate, mean_pace(self._memory, step), self.task.count(batch)])
+        numbers = torch.tensor([step, learning_rate, mean_pace(self._memory, step), self.task.prediction_count(batch)])
         if self.recorded.wanted:
-            batch = cuda_graphs.steady(batch, self.task.blank(1))
+            batch = cuda_graphs.steady(batch, self.task.largest_batch(1))
         self._seed(step)
         loss, norm = self.recorded(batch, numbers, self.thaw.now)
         return StepResult(loss[None], norm[None], (learning_rate,))
@@ -115,7 +115,7 @@ class Engine:
     def gradients(self, step: int, batch: Batch) -> Tensor:
         """The mean loss of a batch, its gradients left in the parameters."""
         self._seed(step)
-        return self._gradients(cuda_graphs.moved(batch, self.device), torch.tensor(float(self.task.count(batch))))
+        return self._gradients(cuda_graphs.moved(batch, self.device), torch.tensor(float(self.task.prediction_count(batch))))
 
     def _seed(self, step: int) -> None:
         """What is random in a step follows from the seed and the step."""
@@ -145,11 +145,11 @@ class Engine:
         return bool(self.first_bad < 0)
 
     def evaluate(
-        self, shard: Shard, whole: bool = False, progress: Callable[[float], None] = lambda share: None
+        self, shard: Shard, final: bool = False, progress: Callable[[float], None] = lambda share: None
     ) -> dict[str, float]:
         """The task's metrics on a split."""
         with self._averaged(), self.answers.recorded(), precision.context(self.spec.training.precision, self.device):
-            return self.task.evaluate(self.model, shard, self.spec.evaluation, whole, progress)
+            return self.task.evaluate(self.model, shard, self.spec.evaluation, final, progress)
 
     def groups(self) -> dict[str, Tensors]:
         """All tensors that a later process needs to go on."""

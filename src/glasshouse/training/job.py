@@ -47,8 +47,8 @@ class Job:
                 "this spec has neither text nor steps: it is of an imported model; train it further with: "
                 "glasshouse train language-model training.start_from=RUN data.files=mine.txt",
             )
-        task: Task = catalogue.find("task", spec.task, "task").of(spec)
-        task.fits(models.check(task.draft(spec.model), spec.data.context), spec.model.kind)
+        task: Task = catalogue.find("task", spec.task, "task").from_spec(spec)
+        task.check_model(models.check(task.draft_model(spec.model), spec.data.context), spec.model.kind)
         if spec.training.gradient_accumulation > 1:
             what = (
                 f"training.gradient_accumulation={spec.training.gradient_accumulation} with model.norm={spec.model.norm!r}"
@@ -57,13 +57,13 @@ class Job:
         with progress_bar.bar("preparing text") as bar:
             show = lambda what, share: bar(share, what)  # noqa: E731
             prepared = prepared_data.prepare(spec.data, tokenizer, show, task.columns, task.specials)
-        spec = replace(spec, model=task.complete(spec.model, prepared))
+        spec = replace(spec, model=task.complete_model(spec.model, prepared))
         training = spec.training
-        examples = task.examples(prepared.splits["train"])
+        examples = task.example_count(prepared.splits["train"])
         steps = training.steps or max(math.ceil(training.epochs * examples / training.batch), 1)
         notes = list(prepared.notes)
         for split, shard in prepared.splits.items():
-            if cut := task.cut(shard):
+            if cut := task.truncated(shard):
                 notes.append(f"{cut} of {shard.documents} {split} texts are longer than data.context and are cut")
         job = cls(spec, prepared, task, steps, device, tuple(notes))
         if not training.start_from or not begins:
@@ -88,7 +88,7 @@ class Job:
         model = self._fresh()
         if self.start is not None:
             warm_start.load(model, self.start)
-        self.task.begin(model)
+        self.task.initialise(model)
         lora.attach(model, self.spec.training)
         return model
 

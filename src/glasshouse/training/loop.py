@@ -86,7 +86,7 @@ class _Loop:
             progress = CheckpointState()
             if saved:
                 model.restore(saved)
-                progress = CheckpointState(saved.step, **saved.values)
+                progress = CheckpointState.restored(saved, job.task.metrics[job.task.criterion])
             self.members.append(RunProgress(run, job, model, progress))
             if ended:
                 self.members[-1].ended = "before"
@@ -117,7 +117,7 @@ class _Loop:
                     stack.callback(logger.close)
                     member.loggers.append(logger)
                 member.run.record(status="training")
-            self.display = stack.enter_context(showing(self.title, self.step, self.job.steps))
+            self.display = stack.enter_context(showing(self.title, self.step, self.job.steps, self.job.task.metrics))
             peak_memory.reset(self.engine.device)
             self.clock = time.perf_counter()
             for member in self.going:
@@ -173,7 +173,7 @@ class _Loop:
     def _look(self) -> None:
         """Read what the device has done and log it."""
         failures = self.engine.failures()
-        tokens = self.job.task.tokens(self.job.spec.training.batch) * len(self.pending)
+        tokens = self.job.task.batch_tokens(self.job.spec.training.batch) * len(self.pending)
         rows = [
             (step, taken.losses.tolist(), taken.gradient_norms.tolist(), taken.learning_rates)
             for step, taken in self.pending

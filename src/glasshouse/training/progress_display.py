@@ -5,15 +5,15 @@ from contextlib import contextmanager
 
 from rich.progress import Progress, TaskID, TextColumn
 
-from glasshouse.metrics import shown
+from glasshouse.metrics.metric import Metrics
 from glasshouse.records import progress_bar
 
 
 class Display:
     """Shows the latest figures. At a terminal they move; elsewhere a line is printed at each evaluation."""
 
-    def __init__(self, live: Progress, task: TaskID, steps: int) -> None:
-        self.live, self.task, self.steps = live, task, steps
+    def __init__(self, live: Progress, task: TaskID, steps: int, metrics: Metrics) -> None:
+        self.live, self.task, self.steps, self.metrics = live, task, steps, metrics
         self.figures = {"loss": "", "validation": "", "speed": ""}
 
     def step(self, step: int, loss: float, tokens_per_second: float) -> None:
@@ -22,8 +22,9 @@ class Display:
         self._show(step)
 
     def evaluation(self, step: int, metrics: dict[str, float]) -> None:
-        if chief := shown.chief(metrics):
-            self.figures["validation"] = f"validation {chief[0][0]} {chief[0][1]}"
+        if headlines := self.metrics.headlines(metrics):
+            title, figure = headlines[0]
+            self.figures["validation"] = f"validation {title} {figure}"
         self._show(step)
         if not progress_bar.watched():
             parts = [self.figures["loss"], self.figures["validation"], self.figures["speed"]]
@@ -34,9 +35,9 @@ class Display:
 
 
 @contextmanager
-def showing(name: str, start: int, steps: int) -> Iterator[Display]:
+def showing(name: str, start: int, steps: int, metrics: Metrics) -> Iterator[Display]:
     """A display for the time of a run."""
     columns = [TextColumn("{task.fields[" + field + "]}") for field in ("loss", "validation", "speed")]
     with progress_bar.display(*columns) as live:
         task = live.add_task(name, total=steps, completed=start, loss="", validation="", speed="")
-        yield Display(live, task, steps)
+        yield Display(live, task, steps, metrics)

@@ -89,7 +89,7 @@ class Replicas:
         self.spec, self.steps, self.task, self.device = job.spec, job.steps, job.task, job.device
         self.train: Shard = job.prepared.splits["train"]
         self.seeds = np.array([spec.training.seed for spec in self.specs])
-        examples, lengths = self.task.examples(self.train), self.task.lengths(self.train)
+        examples, lengths = self.task.example_count(self.train), self.task.example_lengths(self.train)
         self.order = Order(self.seeds, self.spec.training.batch, examples, lengths)
         models = [each.model().train() for each in jobs]
         UnfreezingSchedule(models[0], self.spec.training, self.steps)
@@ -139,14 +139,14 @@ class Replicas:
         epochs, examples = self.order(step)
         together = self.task.batch(self.train, self.seeds.repeat(size), epochs, examples)
         apart = {name: tensor.unflatten(0, (-1, size)) for name, tensor in together.items()}
-        return apart, self.task.counts(apart).float()
+        return apart, self.task.predictions_per_batch(apart).float()
 
     def step(self, step: int) -> StepResult:
         """One optimiser step of every replica that is alive."""
         batch, counts_R = self.batch(step)
         numbers = torch.cat([torch.tensor([step, mean_pace(self.spec.training.ema, step)]), counts_R])
         if self.recorded.wanted:
-            batch = cuda_graphs.steady(batch, self.task.blank(1))
+            batch = cuda_graphs.steady(batch, self.task.largest_batch(1))
         # Masks of dropout differ from those of a replica that trains alone; all else is the same.
         torch.manual_seed(batches.seed_of(self.spec.training.seed, step))
         losses_R, norms_R = self.recorded(batch, numbers)
@@ -201,7 +201,7 @@ class Replica:
         self.chosen: Tensors | None = None
 
     def evaluate(
-        self, shard: Shard, whole: bool = False, progress: Callable[[float], None] = lambda share: None
+        self, shard: Shard, final: bool = False, progress: Callable[[float], None] = lambda share: None
     ) -> dict[str, float]:
         """The task's metrics on a split."""
         together = self.together
@@ -212,7 +212,7 @@ class Replica:
             model = together.scratch
             load_weights(model, self.chosen, "the best checkpoint")
         with together.answers.recorded(), precision.context(self.spec.training.precision, self.device):
-            return self.task.evaluate(model, shard, self.spec.evaluation, whole, progress)
+            return self.task.evaluate(model, shard, self.spec.evaluation, final, progress)
 
     def groups(self) -> dict[str, Tensors]:
         """All tensors that a later process needs to go on, together or alone."""

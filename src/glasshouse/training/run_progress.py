@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from glasshouse.data.shards import Shard
+from glasshouse.metrics.metric import Metric
 from glasshouse.records import checkpoint, metric_log
 from glasshouse.records.checkpoint import Checkpoint, Tensors
 from glasshouse.records.progress_bar import bar, say
@@ -18,7 +19,7 @@ class TrainableModel(Protocol):
     """What a member asks of the model that is trained for it: an engine's, or a replica's."""
 
     def evaluate(
-        self, shard: Shard, whole: bool = False, progress: Callable[[float], None] = lambda share: None
+        self, shard: Shard, final: bool = False, progress: Callable[[float], None] = lambda share: None
     ) -> dict[str, float]: ...
 
     def groups(self) -> dict[str, Tensors]: ...
@@ -34,7 +35,17 @@ class CheckpointState:
 
     step: int = 0
     seconds: float = 0.0
-    best: dict[str, float] = field(default_factory=dict)
+    # The step, the metric and its value at the best evaluation so far; empty before the first.
+    best: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def restored(cls, saved: Checkpoint, criterion: Metric) -> "CheckpointState":
+        """What a checkpoint holds. Format 1 had errors where accuracies are now, and did not name the metric."""
+        best = dict(saved.values["best"])
+        if best and "metric" not in best:
+            best = {**best, "metric": criterion.name}
+            best["value"] = 1 - best["value"] if criterion.higher_is_better else best["value"]
+        return cls(saved.step, saved.values["seconds"], best)
 
 
 class RunProgress:
@@ -67,10 +78,11 @@ class RunProgress:
         """Whether these are the best figures so far; if so, they are remembered."""
         if not metrics:
             return False
-        value = metrics[self.job.task.criterion]
-        if self.progress.best and value >= self.progress.best["value"]:
+        criterion = self.job.task.metrics[self.job.task.criterion]
+        value, best = metrics[criterion.name], self.progress.best
+        if best and (value <= best["value"] if criterion.higher_is_better else value >= best["value"]):
             return False
-        self.progress.best = {"step": self.progress.step, "value": value}
+        self.progress.best = {"step": self.progress.step, "metric": criterion.name, "value": value}
         return True
 
     @property
@@ -110,6 +122,9 @@ class RunProgress:
         for split in (name for name in self.job.prepared.splits if name != "train"):
             if self.job.prepared.splits[split].tokens_count > 1:
                 with bar(f"measuring the best weights on the {split} text") as show:
-                    outcome[split] = self.model.evaluate(self.job.prepared.splits[split], whole=True, progress=show)
+                    outcome[split] = self.model.evaluate(self.job.prepared.splits[split], final=True, progress=show)
+        headline = {
+            split: self.job.task.metrics.headlines(outcome[split]) for split in self.job.prepared.splits if split in outcome
+        }
         outcome["evaluation_seconds"] = lap()
-        self.run.record(status="done", outcome=outcome, best=self.progress.best)
+        self.run.record(status="done", outcome=outcome, headline=headline, best=self.progress.best)

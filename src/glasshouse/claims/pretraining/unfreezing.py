@@ -90,9 +90,9 @@ def settings(*words: str) -> tuple[bool, str]:
     for freeze, (name, _) in NAMES.items():
         try:
             spec = resolve_spec.spec_of(*words, f"training.freeze={freeze}")
-            task = catalogue.find("task", spec.task).of(spec)
+            task = catalogue.find("task", spec.task).from_spec(spec)
             with torch.device("meta"):
-                model = models.assemble(task.draft(spec.model), spec.data.vocabulary, spec.data.context)
+                model = models.assemble(task.draft_model(spec.model), spec.data.vocabulary, spec.data.context)
             thaw = UnfreezingSchedule(model, spec.training, steps=100)
             counts = [trained_parameters(model)]
             thaw.apply(99)

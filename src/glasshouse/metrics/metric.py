@@ -1,0 +1,99 @@
+"""What a metric is: its name in files, its title for people, how it is formatted, and which way is better. Pure data.
+
+A task declares the metrics that it reports (`Task.metrics`); everything that shows or compares figures asks the declaration.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric.
+
+    `better` is empty for a count, which is shown and cannot decide anything. `per_token` marks a metric that depends on how
+    the tokenizer cuts the text, so that it cannot compare runs with different tokenizers. `per_class` marks a metric that is
+    reported once for each class, as `NAME.CLASS`.
+    """
+
+    name: str
+    title: str
+    form: str = "{:.4f}"
+    better: Literal["lower", "higher", ""] = ""
+    per_token: bool = False
+    per_class: bool = False
+
+    @property
+    def higher_is_better(self) -> bool:
+        return self.better == "higher"
+
+    def text(self, value: float) -> str:
+        """The value as people read it."""
+        return self.form.format(value)
+
+
+LOSS = Metric("loss", "loss", "{:.4f}", "lower")
+PERPLEXITY = Metric("perplexity", "perplexity", "{:.2f}", "lower")
+WORD_PERPLEXITY = Metric("word_perplexity", "perplexity per word", "{:.2f}", "lower")
+BITS_PER_BYTE = Metric("bits_per_byte", "bits per byte", "{:.4f}", "lower")
+ACCURACY = Metric("accuracy", "accuracy", "{:.2%}", "higher")
+MAJORITY = Metric("majority", "majority class", "{:.2%}")
+MACRO_F1 = Metric("macro_f1", "macro F1", "{:.3f}", "higher")
+RECALL = Metric("recall", "recall", "{:.2%}", "higher", per_class=True)
+BLEU = Metric("bleu", "BLEU", "{:.2f}", "higher")
+CHRF = Metric("chrf", "chrF", "{:.2f}", "higher")
+EXACT = Metric("exact", "exact match", "{:.2%}", "higher")
+TOKENS = Metric("tokens", "tokens", "{:,.0f}")
+EXAMPLES = Metric("examples", "examples", "{:,.0f}")
+UNKNOWN = Metric("unknown_share", "unknown tokens", "{:.2%}")
+
+
+def per_token(metric: Metric) -> Metric:
+    """The metric of a task whose predictions are tokens, where it depends on the tokenizer."""
+    return replace(metric, per_token=True)
+
+
+class Metrics(Mapping[str, Metric]):
+    """The metrics of a task by name, in the order of its tables."""
+
+    def __init__(self, metrics: Iterable[Metric], headline: Iterable[str] = ()) -> None:
+        self._known = {metric.name: metric for metric in metrics}
+        self.headline = tuple(headline)
+
+    def __getitem__(self, name: str) -> Metric:
+        if name in self._known:
+            return self._known[name]
+        family, dot, of = name.partition(".")
+        if dot and family in self._known and self._known[family].per_class:
+            whole = self._known[family]
+            return replace(whole, name=name, title=f"{whole.title} of {of}")
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def find(self, name: str) -> Metric:
+        """A metric by name; one that was not declared is shown as it is called, and decides nothing."""
+        return self[name] if name in self else Metric(name, name.replace("_", " ").replace(".", " of "), "{:.4g}")
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            return isinstance(name, str) and bool(self[name])
+        except KeyError:
+            return False
+
+    def ordered(self, values: Mapping[str, float]) -> list[str]:
+        """The metrics among these values that have a column in a table, in its order."""
+        return [name for name in self._known if name in values]
+
+    def headlines(self, values: Mapping[str, float]) -> list[tuple[str, str]]:
+        """(title, figure) of the metrics that head a report, as far as they were measured."""
+        return [(self[name].title, self[name].text(values[name])) for name in self.headline if name in values]
+
+    def deciding(self) -> list[str]:
+        """The metrics that can decide a comparison."""
+        return [name for name, metric in self._known.items() if metric.better and not metric.per_class]
