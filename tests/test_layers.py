@@ -66,7 +66,8 @@ def test_imports_go_down(path):
 
 
 def test_no_circles():
-    graph = {name_of(path): imports_of(path, late=False) for path in MODULES}
+    # Late imports count too: a circle that only a late import breaks is still a circle to the reader.
+    graph = {name_of(path): imports_of(path, late=True) for path in MODULES}
     done: set[str] = set()
 
     def visit(name: str, above: tuple[str, ...]) -> None:

@@ -9,7 +9,7 @@ from glasshouse import models
 from glasshouse.claims import paired_questions, trials
 from glasshouse.claims.attention import additive_attention, batch_norm_in_text, feed_forward_ratio
 from glasshouse.claims.from_scratch import feed_forward_size, regularised_classifier, speaker_gap, speech_lm
-from glasshouse.metrics.verdicts import VerdictRule
+from glasshouse.metrics.verdicts import VerdictRule, judge_family
 from glasshouse.models import parameter_counts
 from glasshouse.specs import catalogue, spec_files
 from glasshouse.training import cost_plan
@@ -48,9 +48,9 @@ def test_a_family_is_corrected_together():
     # One question has a p of about 0.03: enough alone, not beside three that show nothing.
     slight = {seed: 1.0 + 0.03 * NOISE[seed] + 0.0085 for seed in range(8)}
     same = dict.fromkeys(range(8), 1.0)
-    alone = paired_questions.judged({"slight": (same, slight)}, VerdictRule(margin=1e-9))
+    alone = judge_family({"slight": (same, slight)}, VerdictRule(margin=1e-9))
     others = {f"other {turn}": (seeds(1.0, 0.1, turn), seeds(1.0, 0.1, turn + 3)) for turn in range(3)}
-    together = paired_questions.judged({"slight": (same, slight), **others}, VerdictRule(margin=1e-9))
+    together = judge_family({"slight": (same, slight), **others}, VerdictRule(margin=1e-9))
     assert 0.01 < alone["slight"].p < 0.05
     assert alone["slight"].word == "worse"
     assert together["slight"].word == "undecided"
@@ -58,7 +58,7 @@ def test_a_family_is_corrected_together():
 
 
 def test_who_diverged_in_every_seed_is_the_worse_one():
-    found = paired_questions.judged(
+    found = judge_family(
         {"a": (seeds(1.0), DIVERGED), "b": (DIVERGED, seeds(1.0)), "c": (DIVERGED, DIVERGED)}, VerdictRule()
     )
     assert [each.word for each in found.values()] == ["worse", "better", "undecided"]
@@ -67,7 +67,7 @@ def test_who_diverged_in_every_seed_is_the_worse_one():
 
 
 def test_what_is_told_is_of_the_size_and_not_of_its_sign():
-    found = paired_questions.judged(
+    found = judge_family(
         {"lower": (seeds(2.0), seeds(1.5, turn=3)), "same": (seeds(1.0), seeds(1.0, turn=3))}, VerdictRule(margin=0.1)
     )
     assert paired_questions.told(found["lower"]).startswith("better by 0.50")
@@ -83,12 +83,12 @@ def test_what_is_told_is_of_the_size_and_not_of_its_sign():
 def test_additive_attention_must_be_better_in_every_small_space(at_8, at_16, verdict):
     gains = {"8": at_8, "16": at_16, "128": 0.3}
     pairs = {width: (seeds(2.0), seeds(2.0 + gain, turn=2)) for width, gain in gains.items()}
-    assert additive_attention.better_in_small(paired_questions.judged(pairs, additive_attention.RULE)) == verdict
+    assert additive_attention.better_in_small(judge_family(pairs, additive_attention.RULE)) == verdict
 
 
 def test_additive_attention_is_undecided_where_seeds_scatter():
     pairs = {width: (seeds(2.0, 0.1), seeds(2.0, 0.1, turn=3)) for width in ("8", "16")}
-    assert additive_attention.better_in_small(paired_questions.judged(pairs, additive_attention.RULE)) == "undecided"
+    assert additive_attention.better_in_small(judge_family(pairs, additive_attention.RULE)) == "undecided"
 
 
 def costs(extra: Mapping[int, float], bytes_more: int = 10) -> dict[str, dict]:

@@ -1,43 +1,17 @@
-"""Several paired questions of one claim, judged as one family. Pure functions of numbers; knows no study.
+"""How the paired questions of a claim are told: margins that several claims share, and differences in words.
 
 `glasshouse compare` holds every arm against the first. A claim often asks of pairs instead: at each width, is this attention
-better than that? Holm's correction over all of them keeps the chance of any false answer.
+better than that? `judge_family` judges them with one correction over all.
 """
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 
-import numpy as np
+from glasshouse.metrics.verdicts import BySeed, Difference, summarise, written
 
-from glasshouse.metrics import statistics
-from glasshouse.metrics.verdicts import Difference, VerdictRule, judge, summarise, written
-
-BySeed = Mapping[int, float]
+__all__ = ["LETTER_MARGIN", "TOKEN_MARGIN", "BySeed", "spans", "told"]
 # Losses that differ by less than this are alike: 2 % of perplexity; for letters, of which a word has about five, less.
 TOKEN_MARGIN, LETTER_MARGIN = 0.02, 0.005
-
-
-def judged(pairs: Mapping[str, tuple[BySeed, BySeed]], rule: VerdictRule) -> dict[str, Difference]:
-    """Question -> difference of the second from the first of its pair, by seed -> value, corrected over all questions.
-
-    A side that diverged in every seed is the worse one.
-    """
-    alone = {name: judge({"first": first, name: second}, rule)[name] for name, (first, second) in pairs.items()}
-    raw = np.array([(each.p, each.equivalence_p) for each in alone.values()]).reshape(-1, 2)
-    adjusted = zip(*statistics.corrected(*np.where(np.isnan(raw), 1.0, raw).T), strict=True)
-    found = {}
-    for (name, each), (p, equivalence_p) in zip(alone.items(), adjusted, strict=True):
-        if fate := _fate(*pairs[name]):
-            found[name] = replace(each, word=fate, adjusted_p=0.0)
-            continue
-        word = "undecided"
-        if p <= rule.alpha:
-            word = "better" if (each.mean > 0) == rule.higher_is_better else "worse"
-        elif equivalence_p <= rule.alpha:
-            word = "no difference"
-        found[name] = replace(each, adjusted_p=float(p), equivalence_p=float(equivalence_p), word=word)
-    return found
 
 
 def told(difference: Difference, scale: float = 1.0) -> str:
@@ -69,11 +43,3 @@ def spans(rows: Mapping[int, BySeed]) -> dict[float, tuple[float, float, float]]
             low, high = (end if math.isfinite(end) else summary.mean for end in (summary.low, summary.high))
             found[setting] = (summary.mean, low, high)
     return found
-
-
-def _fate(first: BySeed, second: BySeed) -> str:
-    """Who wins because the other came through in no seed; nothing where both or neither did."""
-    lives = [[value for value in side.values() if math.isfinite(value)] for side in (first, second)]
-    if not first or not second or bool(lives[0]) == bool(lives[1]):
-        return ""
-    return "worse" if lives[0] else "better"

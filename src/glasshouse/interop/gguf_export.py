@@ -1,7 +1,6 @@
 """A run as a GGUF file, which llama.cpp and its kin run: weights, settings and tokenizer in one. Reads no GGUF file."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ from glasshouse.interop.gguf_architectures import GPT2, LLAMA, GGUFArchitecture
 from glasshouse.interop.gguf_file import gguf_package
 from glasshouse.interop.weight_tables import Tensors
 from glasshouse.parts.positions.rotary import Rotary
+from glasshouse.records import atomic_files
 from glasshouse.runs.run import Run
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import CannotExport, GlasshouseError
@@ -31,24 +31,21 @@ def export(run: Run, output: Path) -> None:
     facts = gguf_tokenizers.write(tokenizer, document, run.vocabulary)
     groups = run.model.blocks[0].attention.key_value_heads  # type: ignore[index, union-attr]
     tensors = weight_tables.save(architecture.rows(model, int(groups)), _with_biases(run.model.state_dict(), architecture))
-    temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
     try:
-        writer = gguf.GGUFWriter(temporary, architecture.name)
-        _add_facts(writer, run, architecture, int(groups))
-        _add_tokenizer(writer, facts)
-        for name, tensor in tensors.items():
-            writer.add_tensor(name, tensor.detach().float().cpu().numpy())
-        writer.write_header_to_file()
-        writer.write_kv_data_to_file()
-        writer.write_tensors_to_file()
-        writer.close()
-        os.replace(temporary, output)
+        with atomic_files.replacing(output) as temporary:
+            writer = gguf.GGUFWriter(temporary, architecture.name)
+            _add_facts(writer, run, architecture, int(groups))
+            _add_tokenizer(writer, facts)
+            for name, tensor in tensors.items():
+                writer.add_tensor(name, tensor.detach().float().cpu().numpy())
+            writer.write_header_to_file()
+            writer.write_kv_data_to_file()
+            writer.write_tensors_to_file()
+            writer.close()
     except OSError as error:
         raise GlasshouseError(
             "cannot-write", f"cannot write {output}: {error.strerror or error}; check the path and the space there"
         ) from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def architecture_of(model: ModelSpec) -> GGUFArchitecture:

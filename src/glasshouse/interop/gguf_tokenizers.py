@@ -12,8 +12,8 @@ from glasshouse.interop.sentencepiece import CONTROL, NORMAL, UNKNOWN, UNUSED, U
 from glasshouse.specs.errors import CannotExport, GlasshouseError
 from glasshouse.tokenizers.base import Tokenizer
 from glasshouse.tokenizers.byte_pair import BytePair
+from glasshouse.tokenizers.document import UnsupportedTokenizer
 from glasshouse.tokenizers.external import ExternalTokenizer
-from glasshouse.tokenizers.files import Unsupported
 from glasshouse.tokenizers.pretokenizer import PATTERNS
 
 Facts = dict[str, Any]
@@ -122,7 +122,7 @@ def _as_byte_pairs(document: Mapping[str, Any]) -> BytePair | None:
     model = {**document["model"], "ignore_merges": False}
     try:
         return BytePair.from_document({**document, "added_tokens": added, "post_processor": None, "model": model})
-    except (Unsupported, KeyError, TypeError, ValueError, AttributeError):
+    except (UnsupportedTokenizer, KeyError, TypeError, ValueError, AttributeError):
         return None
 
 

@@ -13,6 +13,8 @@ from glasshouse.metrics import sequential_tests, statistics
 from glasshouse.specs.errors import DataError, SpecError
 
 NAN = float("nan")
+BySeed = Mapping[int, float]
+WORDS = ("better", "worse", "no difference", "undecided")
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class Difference:
     effect: float  # mean difference / deviation of the differences (d_z), with Hedges' correction
     margin: float
     equivalence_p: float  # two one-sided tests against the margin, corrected likewise
-    word: str  # "better", "worse", "no difference", "undecided"
+    word: str  # one of WORDS
     more_seeds: int | None  # where undecided: about so many more would settle it (None: cannot be said)
     smallest: float  # the smallest difference this many pairs would find with a power of 80 %
     sentence: str  # "rotary is better than learned by 0.12 (95 % interval 0.08 to 0.16)" ...
@@ -92,7 +94,25 @@ def judge(values: Mapping[str, Mapping[int, float]], rule: VerdictRule) -> dict[
     if len(names) < 2:
         return {}
     margin = _Margin(values[names[0]], rule)
-    arms = [_Pairs(name, names[0], values[name], values[names[0]], margin, rule) for name in names[1:]]
+    return _judged([_Pairs(name, names[0], values[name], values[names[0]], margin, rule) for name in names[1:]])
+
+
+def judge_family(pairs: Mapping[str, tuple[BySeed, BySeed]], rule: VerdictRule) -> dict[str, Difference]:
+    """Question -> difference of the second from the first of its pair, each seed -> metric, corrected over all questions.
+
+    A side that diverged in every seed loses to one that did not.
+    """
+    return _judged(
+        [
+            _Pairs(name, "the first", second, first, _Margin(first, rule), rule, divergence_decides=True)
+            for name, (first, second) in pairs.items()
+        ]
+    )
+
+
+def _judged(arms: Sequence["_Pairs"]) -> dict[str, Difference]:
+    if not arms:
+        return {}
     # An arm without a p-value keeps its place in the correction: it may get one with the next seeds.
     raw = np.array([arm.p_over_looks() for arm in arms])
     different, equivalent = statistics.corrected(*np.where(np.isnan(raw), 1.0, raw).T)
@@ -117,13 +137,21 @@ class _Pairs:
     """One arm beside the first, by the seeds that came through in both."""
 
     def __init__(
-        self, name: str, first: str, own: Mapping[int, float], other: Mapping[int, float], margin: _Margin, rule: VerdictRule
+        self,
+        name: str,
+        first: str,
+        own: BySeed,
+        other: BySeed,
+        margin: _Margin,
+        rule: VerdictRule,
+        divergence_decides: bool = False,
     ) -> None:
         self.name, self.first, self.margin, self.rule = name, first, margin, rule
         common = sorted(own.keys() & other.keys())
         self.diverged = {
             arm: [seed for seed in common if not math.isfinite(table[seed])] for arm, table in ((name, own), (first, other))
         }
+        self.fate = _fate(own, other) if divergence_decides else ""
         self.seeds = [seed for seed in common if math.isfinite(own[seed]) and math.isfinite(other[seed])]
         # Seeds that diverged were looked at as well: the look goes by all that were trained.
         self.looks = sequential_tests.with_look(rule.looks, len(common)) if rule.looks else (len(common),)
@@ -152,6 +180,9 @@ class _Pairs:
     def difference(self, arms: int, adjusted_p: float, equivalence_p: float) -> Difference:
         """All that is said of this arm, given its corrected p-values."""
         rule, margin = self.rule, self.margin.value
+        if self.fate:
+            sentence = f"{self.name} is {self.fate} than {self.first}: one of them diverged in every seed"
+            return Difference(self.pairs, NAN, NAN, NAN, NAN, 0.0, NAN, margin, NAN, self.fate, None, NAN, sentence)
         if self.pairs < 2:
             sentence = self._too_few() + self._left_out()
             nothing = (NAN, NAN, NAN, NAN, NAN, margin, NAN, "undecided", None, NAN)
@@ -232,6 +263,14 @@ class _Pairs:
             if seeds
         ]
         return f"; left out because they diverged: {', '.join(lists)}" if lists else ""
+
+
+def _fate(own: BySeed, other: BySeed) -> str:
+    """Who wins because the other diverged in every seed; empty where both did, or neither."""
+    lives = [any(map(math.isfinite, side.values())) for side in (own, other)]
+    if not own or not other or lives[0] == lives[1]:
+        return ""
+    return "better" if lives[0] else "worse"
 
 
 def _exact(own: Sequence[float], other: Sequence[float]) -> np.ndarray:

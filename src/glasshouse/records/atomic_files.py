@@ -26,19 +26,27 @@ def check_output(path: Path, suffixes: tuple[str, ...] = ()) -> None:
         )
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file so that a reader, or a crash, sees the old content or the new and nothing between."""
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary file name that becomes `path` when the block ends well, and vanishes when it does not.
+
+    A reader, or a crash, sees the old content or the new and nothing between.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        yield temporary
+        sync(temporary)
         os.replace(temporary, path)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -4,6 +4,6 @@ Cheap to import: the classes, and the compiler behind the fast one, are imported
 """
 
 from glasshouse.tokenizers.base import Tokenizer
-from glasshouse.tokenizers.files import load
+from glasshouse.tokenizers.loader import load
 
 __all__ = ["Tokenizer", "load"]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from glasshouse.specs.errors import DataError, GlasshouseError
-from glasshouse.tokenizers.files import write_document
+from glasshouse.tokenizers.document import write_document
 
 END_OF_TEXT: Final = "<|endoftext|>"
 UNKNOWN: Final = "<unk>"

@@ -14,7 +14,7 @@ from glasshouse.tokenizers.byte_alphabet import BYTE_OF_LETTER, LETTERS, from_le
 from glasshouse.tokenizers.byte_pair_encoder import PieceEncoder
 from glasshouse.tokenizers.byte_pair_merging import merge_table
 from glasshouse.tokenizers.byte_pair_training import learn
-from glasshouse.tokenizers.files import Unsupported, check_document, check_settings, document_of, read_specials
+from glasshouse.tokenizers.document import UnsupportedTokenizer, check_document, check_settings, document_of, read_specials
 from glasshouse.tokenizers.piece_counts import count_stream
 from glasshouse.tokenizers.pretokenizer import PATTERNS
 
@@ -172,14 +172,11 @@ class BytePair(Tokenizer):
         pattern = _read_pattern(document.get("pre_tokenizer"))
         decoder = document.get("decoder") or {}
         if decoder.get("type") != "ByteLevel":
-            raise Unsupported(
-                "unsupported-tokenizer", f"decoder {decoder.get('type')!r} is not supported with model type 'BPE'"
-            )
+            raise UnsupportedTokenizer(f"decoder {decoder.get('type')!r} is not supported with model type 'BPE'")
         vocabulary: dict[str, int] = model["vocab"]
         # Where every byte is a token, nothing is unknown, and the name of an unknown token does nothing.
         if model.get("unk_token") is not None and not set(LETTERS) <= set(vocabulary):
-            raise Unsupported(
-                "unsupported-tokenizer",
+            raise UnsupportedTokenizer(
                 f"unk_token={json.dumps(model['unk_token'])} is not supported where a byte has no token",
             )
         specials = read_specials(document, vocabulary)
@@ -204,7 +201,7 @@ def _read_pattern(found: Any) -> str:
     parts = found.get("pretokenizers", []) if kind == "Sequence" else []
     if [part.get("type") for part in parts] != ["Split", "ByteLevel"]:
         within = f" of {[part.get('type') for part in parts]}" if parts else ""
-        raise Unsupported("unsupported-tokenizer", f"pre_tokenizer {kind!r}{within} is not supported with model type 'BPE'")
+        raise UnsupportedTokenizer(f"pre_tokenizer {kind!r}{within} is not supported with model type 'BPE'")
     split, level = parts
     _check_level(level, (False,))
     check_settings(
@@ -215,7 +212,7 @@ def _read_pattern(found: Any) -> str:
     for name, pattern in PATTERNS.items():
         if split["pattern"] == {"Regex": pattern}:
             return name
-    raise Unsupported("unsupported-tokenizer", f"the pattern {split['pattern']} of the pre_tokenizer Split is not supported")
+    raise UnsupportedTokenizer(f"the pattern {split['pattern']} of the pre_tokenizer Split is not supported")
 
 
 def _check_level(level: Mapping[str, Any], use_regex: tuple[bool, ...]) -> None:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final, Self, final
 import numpy as np
 
 from glasshouse.tokenizers.base import END_OF_TEXT, UNKNOWN, Progress, Tokenizer, encoded
-from glasshouse.tokenizers.files import Unsupported
+from glasshouse.tokenizers.document import UnsupportedTokenizer
 from glasshouse.tokenizers.unicode_classes import CODE_POINTS
 from glasshouse.tokenizers.word_level import (
     marks_for,
@@ -81,8 +81,7 @@ class Characters(Tokenizer):
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         if document["pre_tokenizer"] != _SPLIT or document.get("decoder") != _DECODER:
-            raise Unsupported(
-                "unsupported-tokenizer",
+            raise UnsupportedTokenizer(
                 f"a Split by {document['pre_tokenizer'].get('pattern')} with decoder {document.get('decoder')} is not "
                 "the split into single characters that is written here",
             )

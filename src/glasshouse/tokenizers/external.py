@@ -15,7 +15,7 @@ import numpy as np
 from glasshouse.specs.errors import DataError, GlasshouseError, MissingExtra
 from glasshouse.tokenizers.base import END_OF_TEXT, Progress, Tokenizer, encoded
 from glasshouse.tokenizers.byte_alphabet import from_letters
-from glasshouse.tokenizers.files import Unsupported
+from glasshouse.tokenizers.document import UnsupportedTokenizer
 
 ENDS: Final = (END_OF_TEXT, "<|end_of_text|>", "</s>", "<eos>", "[EOS]", "<|im_end|>", "<|eot_id|>", "[SEP]")
 """What the world's tokenizers call the end of a text, the surest names first."""
@@ -143,7 +143,7 @@ class ExternalTokenizer(Tokenizer):
         try:
             return tokenizers.Tokenizer.from_str(json.dumps(contents))
         except Exception as error:  # the package raises nothing more special
-            raise Unsupported("unsupported-tokenizer", f"the package tokenizers cannot follow it: {error}") from None
+            raise UnsupportedTokenizer(f"the package tokenizers cannot follow it: {error}") from None
 
     @staticmethod
     def _ids(runner: Any, text: str) -> list[int]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tokenizers.base import END_OF_TEXT, UNKNOWN, special_tokens
-from glasshouse.tokenizers.files import Unsupported, check_document, check_settings, document_of, read_specials
+from glasshouse.tokenizers.document import UnsupportedTokenizer, check_document, check_settings, document_of, read_specials
 from glasshouse.tokenizers.safe_cuts import blocks
 
 _MODEL_SETTINGS: Final = {"type": ("WordLevel",), "vocab": (), "unk_token": ()}
@@ -58,7 +58,7 @@ def read_word_level(document: Mapping[str, Any]) -> tuple[list[str], dict[str, i
     unknown = model["unk_token"]
     by_id = {id: text for text, id in {**vocabulary, **specials}.items()}
     if sorted(by_id) != list(range(len(by_id))):
-        raise Unsupported("unsupported-tokenizer", "the ids of the vocabulary are not 0, 1, 2, ... without a gap")
+        raise UnsupportedTokenizer("the ids of the vocabulary are not 0, 1, 2, ... without a gap")
     if unknown not in vocabulary:
-        raise Unsupported("unsupported-tokenizer", f"unk_token={json.dumps(unknown)} is not in the vocabulary")
+        raise UnsupportedTokenizer(f"unk_token={json.dumps(unknown)} is not in the vocabulary")
     return [by_id[id] for id in range(len(by_id))], specials, unknown

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Self, final
 import numpy as np
 
 from glasshouse.tokenizers.base import END_OF_TEXT, UNKNOWN, Progress, Tokenizer, encoded
-from glasshouse.tokenizers.files import Unsupported
+from glasshouse.tokenizers.document import UnsupportedTokenizer
 from glasshouse.tokenizers.unicode_classes import WHITESPACE, WORD, members
 from glasshouse.tokenizers.word_level import (
     marks_for,
@@ -95,7 +95,5 @@ class Words(Tokenizer):
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         if document.get("decoder") is not None:
-            raise Unsupported(
-                "unsupported-tokenizer", f"decoder {document['decoder'].get('type')!r} is not supported with Whitespace"
-            )
+            raise UnsupportedTokenizer(f"decoder {document['decoder'].get('type')!r} is not supported with Whitespace")
         return cls(*read_word_level(document))

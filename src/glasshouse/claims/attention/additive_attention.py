@@ -6,7 +6,7 @@ from typing import Any
 from glasshouse.claims import paired_questions, rules, split_scores
 from glasshouse.claims.claim import UPHELD, Bench, Claim, Evidence, Finding
 from glasshouse.formatting import size
-from glasshouse.metrics.verdicts import Difference, VerdictRule
+from glasshouse.metrics.verdicts import Difference, VerdictRule, judge_family
 from glasshouse.pages import line_figure
 from glasshouse.studies import arms
 from glasshouse.training import cost_plan as planning
@@ -54,9 +54,7 @@ class AdditiveAttention(Claim):
             kind: {width: bench.values(study, name_of(width, kind), "test.loss") for width in widths}
             for kind in (DOT, ADDITIVE)
         }
-        quality = paired_questions.judged(
-            {str(width): (losses[DOT][width], losses[ADDITIVE][width]) for width in widths}, RULE
-        )
+        quality = judge_family({str(width): (losses[DOT][width], losses[ADDITIVE][width]) for width in widths}, RULE)
         small = better_in_small(quality)
         timed = ("characters", "model.heads=2", *(SHORT if bench.quick else LONG), *grid)
         costs = measure_costs(bench, timed)
@@ -98,7 +96,7 @@ def cheaper(costs: Mapping[str, Cost], widths: Sequence[int]) -> tuple[str, str]
     pairs = {str(width): (seconds[name_of(width, ADDITIVE)], seconds[name_of(width, DOT)]) for width in widths}
     # A step that is faster by less than 2 % is not cheaper in any sense that matters.
     shortest = min(sum(first.values()) / len(first) for first, _ in pairs.values())
-    found = paired_questions.judged(pairs, VerdictRule(margin=0.02 * shortest))
+    found = judge_family(pairs, VerdictRule(margin=0.02 * shortest))
     time = rules.all_of(*(rules.direction(each) for each in found.values()))
     extra = {width: _extra(seconds, width) for width in (widths[0], widths[-1])}
     growth = [last - first for first, last in zip(extra[widths[0]], extra[widths[-1]], strict=True)]

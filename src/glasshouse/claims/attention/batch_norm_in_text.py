@@ -8,7 +8,7 @@ from torch import nn
 
 from glasshouse.claims import paired_questions, rules, split_scores
 from glasshouse.claims.claim import Bench, Claim, Evidence, Finding
-from glasshouse.metrics.verdicts import Difference, VerdictRule
+from glasshouse.metrics.verdicts import Difference, VerdictRule, judge_family
 from glasshouse.pages import line_figure
 from glasshouse.pages.study_content import StudyResults
 from glasshouse.runs.run import Run
@@ -90,9 +90,7 @@ def name_of(batch: int, norm: str) -> str:
 
 def compared(losses: Mapping[str, Mapping[int, paired_questions.BySeed]], norm: str) -> dict[str, Difference]:
     """Batch size -> a norm against layer norm, corrected over the sizes."""
-    return paired_questions.judged(
-        {str(batch): (losses[LAYER][batch], losses[norm][batch]) for batch in losses[LAYER]}, RULE
-    )
+    return judge_family({str(batch): (losses[LAYER][batch], losses[norm][batch]) for batch in losses[LAYER]}, RULE)
 
 
 def does_badly(found: Mapping[str, Difference]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from glasshouse.claims import paired_questions, rules, split_scores
 from glasshouse.claims.claim import Bench, Claim, Evidence, Finding
-from glasshouse.metrics.verdicts import Difference, VerdictRule
+from glasshouse.metrics.verdicts import Difference, VerdictRule, judge_family
 from glasshouse.pages import line_figure
 from glasshouse.pages.study_content import StudyResults
 from glasshouse.records import atomic_files
@@ -107,13 +107,13 @@ def against_usual(losses: Mapping[int, paired_questions.BySeed]) -> dict[str, Di
     usual = {
         seed: statistics.fmean(each[seed] for each in inside) for seed in inside[0] if all(seed in each for each in inside)
     }
-    return paired_questions.judged({str(ratio): (usual, losses[ratio]) for ratio in OUTSIDE}, RULE)
+    return judge_family({str(ratio): (usual, losses[ratio]) for ratio in OUTSIDE}, RULE)
 
 
 def against_wide(losses: Mapping[int, paired_questions.BySeed]) -> dict[str, Difference]:
     """`2 of 128` -> so many narrow inner layers against the one wide, seed by seed, corrected."""
     pairs = {f"{count} of {inner_size(count)}": (losses[1], losses[count]) for count in losses if count != 1}
-    return paired_questions.judged(pairs, RULE)
+    return judge_family(pairs, RULE)
 
 
 def all_worse(found: Mapping[str, Difference]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from glasshouse.claims import paired_questions, rules, split_scores
 from glasshouse.claims.claim import Bench, Claim, Evidence, Finding
 from glasshouse.claims.from_scratch.speech_lm import QUICK, REPORTED, TEXTS, TRAIN, WORDS
-from glasshouse.metrics.verdicts import Difference, VerdictRule
+from glasshouse.metrics.verdicts import Difference, VerdictRule, judge_family
 from glasshouse.pages.study_content import StudyResults
 
 WIDE, NARROW = "256", "100"
@@ -77,7 +77,7 @@ class FeedForwardSize(Claim):
 
 def compared(losses: Mapping[str, Mapping[str, paired_questions.BySeed]]) -> dict[str, Difference]:
     """Text -> 256 against 100, corrected over the texts."""
-    return paired_questions.judged({text: (losses[NARROW][text], losses[WIDE][text]) for text in losses[WIDE]}, RULE)
+    return judge_family({text: (losses[NARROW][text], losses[WIDE][text]) for text in losses[WIDE]}, RULE)
 
 
 def better_everywhere(found: Mapping[str, Difference]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from glasshouse.claims import paired_questions, rules, split_scores
 from glasshouse.claims.claim import Bench, Claim, Evidence, Finding
 from glasshouse.claims.from_scratch.speech_classifier import QUICK, known_texts, test_rows
-from glasshouse.metrics.verdicts import Difference, VerdictRule, judge
+from glasshouse.metrics.verdicts import Difference, VerdictRule, judge, judge_family
 from glasshouse.records import atomic_files
 from glasshouse.runs import resolve_spec
 from glasshouse.specs import spec_files
@@ -103,9 +103,7 @@ def compared(
 ) -> dict[str, Difference]:
     """The regularised against the plain: test accuracy, and the gap (with its sign turned, so that less is better)."""
     turned = {arm: {seed: test[arm][seed] - train[arm][seed] for seed in train[arm]} for arm in test}
-    return paired_questions.judged(
-        {"test": (test[PLAIN], test[REGULARISED]), "gap": (turned[PLAIN], turned[REGULARISED])}, RULE
-    )
+    return judge_family({"test": (test[PLAIN], test[REGULARISED]), "gap": (turned[PLAIN], turned[REGULARISED])}, RULE)
 
 
 def helps(found: Mapping[str, Difference]) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from glasshouse.records import atomic_files
 from glasshouse.specs.errors import DataError
 
 
@@ -50,37 +51,37 @@ class Remote:
         if target.is_file() and _sha256(target) == self.sha256:
             return target
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         url = self._address()
         try:
-            with urllib.request.urlopen(url, timeout=30) as answer, open(temporary, "wb") as file:
-                total = int(answer.headers.get("Content-Length") or 0)
-                done = 0
-                while block := answer.read(1 << 16):
-                    file.write(block)
-                    done += len(block)
-                    progress(done / total if total else 0.0)
-            found = _sha256(temporary)
-            if found != self.sha256:
-                raise DataError(
-                    "wrong-checksum",
-                    f"{url} gave a file with SHA-256 {found}, not {self.sha256}: it is damaged or has changed; "
-                    f"try again, or put the right file at {target}",
-                )
-            os.replace(temporary, target)
+            with atomic_files.replacing(target) as temporary:
+                _download(url, temporary, progress)
+                if (found := _sha256(temporary)) != self.sha256:
+                    raise DataError(
+                        "wrong-checksum",
+                        f"{url} gave a file with SHA-256 {found}, not {self.sha256}: it is damaged or has changed; "
+                        f"try again, or put the right file at {target}",
+                    )
         except (OSError, ValueError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", None) or error
             raise DataError(
                 "fetch-failed", f"cannot fetch {url}: {reason}; try again, or put the file at {target}"
             ) from None
-        finally:
-            temporary.unlink(missing_ok=True)
         return target
 
     def _address(self) -> str:
         """Where to fetch from; `GLASSHOUSE_MIRROR` names a server that holds the same files under the same paths."""
         mirror = os.environ.get("GLASSHOUSE_MIRROR")
         return f"{mirror.rstrip('/')}/{self.path}" if mirror else self.url
+
+
+def _download(url: str, path: Path, progress: Callable[[float], None]) -> None:
+    with urllib.request.urlopen(url, timeout=30) as answer, open(path, "wb") as file:
+        total = int(answer.headers.get("Content-Length") or 0)
+        done = 0
+        while block := answer.read(1 << 16):
+            file.write(block)
+            done += len(block)
+            progress(done / total if total else 0.0)
 
 
 def _sha256(path: Path) -> str:
