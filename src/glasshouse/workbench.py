@@ -30,6 +30,7 @@ from glasshouse.pages import claims_page, figures
 from glasshouse.pages import retrieval_page as prompting_page
 from glasshouse.pages.claim_content import Case
 from glasshouse.records import atomic_files, machine, progress_bar, run_folder
+from glasshouse.records.status import Status
 from glasshouse.runs import resolve_spec
 from glasshouse.runs.resolve_spec import spec_of
 from glasshouse.runs.run import Run, Translation
@@ -92,7 +93,7 @@ def train_replicas(
     except Interrupted:
         raise
     except (GlasshouseError, OSError):
-        if all(run.status() in ("new", "interrupted") for run in runs):
+        if all(run.status() in (Status.NEW, Status.INTERRUPTED) for run in runs):
             for run in runs:
                 run.discard_unbegun()
         raise
@@ -437,7 +438,7 @@ def _train_together(runs: Sequence[run_folder.RunFolder], device: str) -> list[R
     """Train replicas to their ends; those that came through."""
     began = time.perf_counter()
     failed = loop.train_group(runs, device)
-    trained = [Run(run, device) for run in runs if run.status() == "done"]
+    trained = [Run(run, device) for run in runs if run.status() == Status.DONE]
     if not trained:
         raise RunError(
             "training-failed",

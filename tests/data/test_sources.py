@@ -74,7 +74,7 @@ def test_generated_sources_have_their_digests():
 @pytest.mark.parametrize("name", sorted({*GENERATED, "presidents"}))
 def test_what_needs_no_file_is_here_and_cannot_be_got(name):
     generated = name in GENERATED
-    assert data_set_list.find(name).where == ("yes, generated" if generated else "yes, ships with Glasshouse")
+    assert data_set_list.find(name).where == ("generated" if generated else "ships with Glasshouse")
     with pytest.raises(DataError, match=("is generated" if generated else "ships with Glasshouse") + ".*nothing to get"):
         data_set_list.get(name, print)
 

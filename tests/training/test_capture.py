@@ -208,11 +208,10 @@ class Asked(torch.nn.Linear):
 
 def test_what_is_no_tensor_is_answered_plainly():
     model = Asked(3, 2).eval()
-    answers = cuda_graphs.Answers(model, torch.device("cpu"), workbench.spec_of("demo-lm").training)
-    answers.wanted = True
+    forward = cuda_graphs.RecordedForward(model, torch.device("cpu"), workbench.spec_of("demo-lm").training)
+    forward.wanted = True
     x = torch.randn(4, 3)
-    with torch.inference_mode(), answers.recorded():
+    with torch.inference_mode():
         for _ in range(2 * cuda_graphs.OFTEN):
-            torch.testing.assert_close(model(x, lengths=None), F.linear(x, model.weight))
-    assert not answers.replays
-    assert "forward" not in vars(model)
+            torch.testing.assert_close(forward(x, lengths=None), F.linear(x, model.weight))
+    assert not forward.replays

@@ -4,9 +4,7 @@ Whatever is done once is there the next time, so that a trial that was stopped g
 """
 
 import json
-import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from typing import Any
 from glasshouse.pages.study_content import StudyResults
 from glasshouse.records import atomic_files, progress_bar, run_folder
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.records.status import Status
 from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import Run
 from glasshouse.specs import spec_files
@@ -51,8 +50,8 @@ class Bench:
     ) -> StudyResults:
         """A study of this name in the claim's folder, from the words of `glasshouse compare`, continued where it stands."""
         question = Question("compare", self._words(words, quick), metric, match, tune, margin=margin)
-        with _studies_in(self.folder):
-            study = study_runner.conduct(question, self.seeds, name, self.device, "off" if self.quick else "auto")
+        replicas = "off" if self.quick else "auto"
+        study = study_runner.conduct(question, self.seeds, name, self.device, replicas, self.folder)
         return study_results.compare(study)
 
     def values(self, comparison: StudyResults | str, arm: str, metric: str) -> dict[int, float]:
@@ -67,7 +66,7 @@ class Bench:
         """The opened runs of an arm that came through, by seed; a run's own is `run.spec.training.seed`."""
         study = Study(self._study(comparison))
         opened = [study.run(arm, seed, self.device) for seed in study.design.seeds]
-        return [run for run in opened if run.facts.get("status") == "done"]
+        return [run for run in opened if run.folder.recorded_status() == Status.DONE]
 
     def train(self, name: str, recipe: str, *overrides: str, quick: Sequence[str] = ()) -> Run:
         """One run of this name in the claim's folder, done once."""
@@ -81,8 +80,8 @@ class Bench:
                 f"{run.path} has another spec than this claim asks for now; delete it to have it done again",
             )
         run_queue.do([QueuedRun(run, name, spec, resolve_spec.name_of(recipe), {"asked": asked})], self.device, name)
-        if (facts := run.facts()).get("status") == "failed":
-            raise RunError("claim-run-failed", f"{run.path} did not come through: {facts.get('wrong')}")
+        if run.recorded_status() == Status.FAILED:
+            raise RunError("claim-run-failed", f"{run.path} did not come through: {run.facts().get('wrong')}")
         return Run(run, self.device)
 
     def once(self, name: str, make: Callable[[], Any], of: StudyResults | str | None = None) -> Any:
@@ -137,17 +136,3 @@ def _as_planned(job: Job, plan: planning.Plan) -> Job:
     """The job at the precision and the threads that were found best for the first arm."""
     chosen = replace(job.spec.training, precision=plan.precision, threads=plan.threads)
     return replace(job, spec=replace(job.spec, training=chosen))
-
-
-@contextmanager
-def _studies_in(place: Path) -> Iterator[None]:
-    """Let a folder be the one that holds studies for a while."""
-    before = os.environ.get("GLASSHOUSE_STUDIES")
-    os.environ["GLASSHOUSE_STUDIES"] = str(place)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["GLASSHOUSE_STUDIES"]
-        else:
-            os.environ["GLASSHOUSE_STUDIES"] = before

@@ -75,20 +75,34 @@ def opposite(verdict: str) -> str:
     return {UPHELD: REFUTED, REFUTED: UPHELD}.get(verdict, verdict)
 
 
-def shown(values: Values, form: str = "", scale: float = 1.0) -> str:
-    """`302.6 ± 4.6 (16 seeds)`: the mean, half the 95 % interval of that mean, and how many seeds; `form` is for example
-    `.2f`, `scale` is 100 for per cent."""
+def mean(values: Values, form: str = ".4g", scale: float = 1.0) -> str:
+    """`302.6`: the mean over the seeds that did not diverge; `form` is for example `.2f`, `scale` is 100 for per cent."""
+    finite = _finite(values)
+    return f"{scale * sum(finite) / len(finite):{form}}" if finite else _nothing(values)
+
+
+def figure(values: Values, form: str = "", scale: float = 1.0) -> str:
+    """`302.6 ± 4.6`: the mean and half the 95 % interval of that mean."""
     finite = [value * scale for value in _finite(values)]
-    lost = len(values) - len(finite)
-    if not finite:
-        return f"diverged in each of {len(values)} seeds" if lost else "not measured"
+    if len(finite) < 2:
+        return mean(values, form or ".4g", scale)
     summary = summarise(finite, ALPHA)
     half = (summary.high - summary.low) / 2
-    counted = f"{summary.seeds} {'seed' if summary.seeds == 1 else 'seeds'}{f', {lost} more diverged' if lost else ''}"
-    if summary.seeds == 1:
-        return f"{summary.mean:{form or '.4g'}} ({counted})"
-    figures = (f"{each:{form}}" if form else written(each, half) for each in (summary.mean, half))
-    return f"{' ± '.join(figures)} ({counted})"
+    return " ± ".join(f"{each:{form}}" if form else written(each, half) for each in (summary.mean, half))
+
+
+def shown(values: Values, form: str = "", scale: float = 1.0) -> str:
+    """`302.6 ± 4.6 (16 seeds)`: the figure, and how many seeds it rests on."""
+    seeds = len(_finite(values))
+    lost = len(values) - seeds
+    if not seeds:
+        return _nothing(values)
+    counted = f"{seeds} {'seed' if seeds == 1 else 'seeds'}{f', {lost} more diverged' if lost else ''}"
+    return f"{figure(values, form, scale)} ({counted})"
+
+
+def _nothing(values: Values) -> str:
+    return f"diverged in each of {len(values)} seeds" if len(values) else "not measured"
 
 
 def interval(values: Values, form: str = "", scale: float = 1.0, alpha: float = ALPHA, unit: str = "") -> str:
@@ -108,11 +122,6 @@ def interval(values: Values, form: str = "", scale: float = 1.0, alpha: float = 
 def sentence(difference: Difference | None) -> str:
     """A difference in words, or that there is none to be had."""
     return difference.sentence if difference else "too few seeds came through to compare"
-
-
-def leaks(comparison: StudyResults) -> tuple[str, ...]:
-    """What a study was told of texts that are both trained and tested on."""
-    return tuple(note for note in comparison.notes if "word for word" in note)
 
 
 def scope(comparison: StudyResults) -> str:

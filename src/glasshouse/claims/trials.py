@@ -86,11 +86,11 @@ def _case(name: str, claim: type[Claim], trial: Trial | None, place: Path | None
 
 def _lacking(name: str, claim: Claim) -> Finding | None:
     """What is said of a claim whose data are not here; None where they are."""
-    entries = [entry for entry in map(data_set_list.find, claim.needs) if entry.where.startswith("no")]
+    entries = [entry for entry in map(data_set_list.find, claim.needs) if not entry.present]
     if not entries:
         return None
     names = " and ".join(entry.name for entry in entries)
-    fetched = [entry.where.removeprefix("no: ") for entry in entries if "data get" in entry.where]
+    fetched = [entry.command for entry in entries if entry.command]
     local = "GLASSHOUSE_DATA=FOLDER " if len(fetched) < len(entries) else ""
     command = " && ".join([*fetched, f"{local}glasshouse claim {name}"])
     origins = "; ".join(f"{entry.name}: {entry.origin}" for entry in entries)

@@ -19,7 +19,10 @@ def listing(context: typer.Context) -> None:
         from glasshouse.cli.tables import show as show_table
         from glasshouse.data.sources import data_set_list
 
-        rows = [(entry.name, entry.about, entry.where, entry.licence) for entry in data_set_list.every()]
+        rows = [
+            (entry.name, entry.about, f"{'yes' if entry.present else 'no'}: {entry.where}", entry.licence)
+            for entry in data_set_list.every()
+        ]
         show_table(("name", "what it is", "here?", "licence"), rows)
 
 

@@ -29,6 +29,19 @@ Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
+class Leak:
+    """Held-out texts that also stand, word for word, in the training data."""
+
+    split: str
+    shared: int
+    texts: int
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.shared} of {self.texts} {self.split} texts stand word for word in the training data too"
+
+
+@dataclass(frozen=True)
 class PreparedData:
     """What training and evaluation read."""
 
@@ -37,6 +50,7 @@ class PreparedData:
     fingerprint: str
     labels: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    leaks: tuple[Leak, ...] = ()
 
 
 def source_of(data: DataSpec, columns: tuple[str, ...] = ()) -> Source:
@@ -79,10 +93,10 @@ def prepare(
     splits = {split: shards.open_shard(folder, split) for split in source.splits}
     labels = tuple(json.loads((folder / "labels.json").read_text(encoding="utf-8"))) if "label" in columns else ()
     made = hashlib.blake2b(fingerprint.encode(), digest_size=16).hexdigest()
-    notes = source.notes()
-    if columns and "picture" not in columns:  # pictures are drawn or read anew each time, and their captions may repeat
-        notes = [*notes, *_shared(source)]
-    return PreparedData(tokenizer, splits, made, labels, tuple(notes))
+    # Pictures are drawn or read anew each time, and their captions may repeat.
+    leaks = _leaks(source) if columns and "picture" not in columns else []
+    notes = (*source.notes(), *(leak.sentence for leak in leaks))
+    return PreparedData(tokenizer, splits, made, labels, notes, tuple(leaks))
 
 
 def tokenizer_for(
@@ -162,15 +176,15 @@ def _shards(source: Source, fingerprint: str, tokenizer: Tokenizer, progress: Pr
     return folder
 
 
-def _shared(source: Source) -> list[str]:
-    """How many held-out texts stand word for word among those to learn from, which flatters whoever learns by heart."""
+def _leaks(source: Source) -> list[Leak]:
+    """The held-out texts that are trained on too: memorising them flatters a model."""
     learned = {document.text for document in source.documents("train")}
-    notes = []
+    found = []
     for split in source.splits[1:]:
         texts = [document.text for document in source.documents(split)]
         if known := sum(text in learned for text in texts):
-            notes.append(f"{known} of {len(texts)} {split} texts stand word for word in the training text too")
-    return notes
+            found.append(Leak(split, known, len(texts)))
+    return found
 
 
 def _write_labels(folder: Path, source: Source) -> None:

@@ -13,6 +13,7 @@ from glasshouse.models import parameter_counts
 from glasshouse.pages import report_page as page
 from glasshouse.records import atomic_files, metric_log
 from glasshouse.records.checkpoint import steps as checkpoint_steps
+from glasshouse.records.status import Status
 from glasshouse.runs import suggestions
 from glasshouse.runs.run import Run
 from glasshouse.specs import spec_files
@@ -45,7 +46,7 @@ def gather(run: Run) -> page.Report:
     classified, translated = sections.get("confusion"), sections.get("translations")
     for section in sections.values():
         notes += section.notes if section else ()
-    if (status := run.folder.status()) not in ("done", "imported"):
+    if (status := run.folder.status()) not in (Status.DONE, Status.IMPORTED):
         notes.append(f"this run is not finished: {status}")
     if why := refusal(run):
         notes.append(f"there is no attention map: {why}")

@@ -13,6 +13,7 @@ from glasshouse.interop.weight_tables import Tensors
 from glasshouse.records import atomic_files, checkpoint, run_folder
 from glasshouse.records.checkpoint import Checkpoint
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.records.status import Status
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import GlasshouseError, MissingExtra, SpecError
 from glasshouse.specs.spec import DataSpec, ModelSpec, Spec
@@ -91,7 +92,7 @@ def write(imported: Imported, name: str) -> RunFolder:
     if imported.tokenizer is not None:
         atomic_files.write_text(run.tokenizer_file, json.dumps(imported.tokenizer, ensure_ascii=False, indent=1) + "\n")
     run.record(
-        status="imported",
+        status=Status.IMPORTED,
         vocabulary=imported.vocabulary,
         origin=imported.origin,
         architecture=imported.architecture,

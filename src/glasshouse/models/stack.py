@@ -17,6 +17,14 @@ from glasshouse.parts.probe import Probe
 from glasshouse.specs.errors import GlasshouseError, SpecError
 
 
+class SequenceTooLong(GlasshouseError):
+    """A sequence that is longer than a part of the model can take; `reason` says which part and why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("too-long", f"{reason}; give fewer, or train with a longer data.context or other parts")
+        self.reason = reason
+
+
 class TransformerStack(nn.Module):
     """Tokens (or whatever `embedding` takes; without one, vectors) to features (B, T, D)."""
 
@@ -78,8 +86,6 @@ def check_length(parts: Iterable[Any], length: int) -> None:
     for part in parts:
         if (limit := part.limit()) is not None and length > limit:
             kind = type(part)
-            raise GlasshouseError(
-                "too-long",
-                f"{kind.__name__} ends at {limit} tokens and {length} were given: {kind.unsupported['longer']}; "
-                "give fewer, or train with a longer data.context or other parts",
+            raise SequenceTooLong(
+                f"{kind.__name__} ends at {limit} tokens and {length} were given: {kind.unsupported['longer']}"
             )

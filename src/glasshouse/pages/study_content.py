@@ -43,5 +43,6 @@ class StudyResults:
     rule: VerdictRule
     arms: tuple[Arm, ...]
     notes: tuple[str, ...] = ()  # tuning, matching, which splits, what the seeds share
+    leaks: tuple[str, ...] = ()  # held-out texts that were trained on too, a sentence for each split
     machine: dict[str, str] = field(default_factory=dict)
     command: str = ""  # the command line that makes it again

@@ -13,6 +13,7 @@ from typing import Any
 
 from glasshouse import __version__
 from glasshouse.records import atomic_files, lock
+from glasshouse.records.status import Status
 from glasshouse.specs import catalogue, spec_files
 from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import Spec
@@ -87,12 +88,16 @@ class RunFolder:
         """Add to what is known of the run."""
         atomic_files.write_json(self.path / "run.json", {**self.facts(), **facts})
 
-    def status(self) -> str:
-        """new, training, done or failed, as recorded; interrupted where it should be training and no process is."""
-        recorded = str(self.facts().get("status", "unknown"))
-        if recorded not in ("new", "training"):
+    def recorded_status(self) -> Status:
+        """The status that `run.json` holds."""
+        return Status.read(self.facts().get("status"))
+
+    def status(self) -> Status:
+        """The recorded status; INTERRUPTED where the run should be training and no process trains it."""
+        recorded = self.recorded_status()
+        if recorded not in (Status.NEW, Status.TRAINING):
             return recorded
-        return "training" if lock.held(self.path) else "interrupted"
+        return Status.TRAINING if lock.held(self.path) else Status.INTERRUPTED
 
     def family(self) -> list["RunFolder"]:
         """The runs that were asked for with this one, itself among them, but for those that are there no more."""
@@ -101,7 +106,7 @@ class RunFolder:
 
     def discard_unbegun(self) -> None:
         """Delete the folder of a run that has come to nothing: it was refused before its first step."""
-        if self.facts().get("status") == "new":
+        if self.recorded_status() == Status.NEW:
             shutil.rmtree(self.path)
 
     @contextmanager
@@ -113,7 +118,7 @@ class RunFolder:
 
 def make(path: Path, spec: Spec, recipe: str, **facts: Any) -> RunFolder:
     """A new run folder at a path; FileExistsError where something is there already."""
-    known = {"format": FORMAT, "glasshouse": __version__, "recipe": recipe, "created": time.time(), "status": "new"}
+    known = {"format": FORMAT, "glasshouse": __version__, "recipe": recipe, "created": time.time(), "status": Status.NEW}
     with atomic_files.folder(path) as temporary:
         atomic_files.write_text(temporary / "spec.toml", spec_files.to_toml(spec))
         atomic_files.write_json(temporary / "run.json", {**known, **facts})

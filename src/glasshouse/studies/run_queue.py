@@ -16,13 +16,14 @@ from typing import Any
 
 from glasshouse.records import checkpoint, progress_bar, run_folder
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.records.status import Status
 from glasshouse.specs.errors import Interrupted, RunError
 from glasshouse.specs.spec import Spec
 from glasshouse.training import loop
 from glasshouse.training.replicas import alike
 from glasshouse.training.signals import watching
 
-ENDED = ("done", "failed")
+ENDED = (Status.DONE, Status.FAILED)
 # Bytes that surely hold the last line of a metric log.
 TAIL = 4096
 

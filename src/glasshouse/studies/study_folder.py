@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse import __version__
+from glasshouse.data.prepared_data import Leak
 from glasshouse.metrics.verdicts import VerdictRule
 from glasshouse.records import atomic_files, lock, run_folder
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.records.status import Status
 from glasshouse.specs import catalogue, spec_files
 from glasshouse.specs.errors import GlasshouseError, RunError
 from glasshouse.specs.spec import Spec
@@ -111,6 +113,7 @@ class Design:
     step_seconds: dict[str, list[float]] = dataclasses.field(default_factory=dict)  # by arm, round by round
     judged: tuple[int, ...] = ()  # numbers of seeds that were judged before more were asked for
     notes: tuple[str, ...] = ()
+    leaks: tuple[Leak, ...] = ()  # of any arm's data
     finished: bool = False
     replicas: str = "auto"  # as asked for; how many of each arm were found is the arm's
 
@@ -132,7 +135,8 @@ class Design:
         tables = {"question": asdict(self.question), "rule": asdict(self.rule), "arms": arms}
         tuning = asdict(self.tuning) if self.tuning else None
         head = {"format": FORMAT, "glasshouse": __version__}
-        return {**head, **own, **tables, "tuning": tuning, "finished": self.finished}
+        leaks = [asdict(leak) for leak in self.leaks]
+        return {**head, **own, **tables, "tuning": tuning, "leaks": leaks, "finished": self.finished}
 
     @classmethod
     def from_json(cls, table: Mapping[str, Any], where: str) -> "Design":
@@ -155,6 +159,7 @@ class Design:
             seeds=tuple(table["seeds"]),
             judged=tuple(table["judged"]),
             notes=tuple(table["notes"]),
+            leaks=tuple(Leak(**leak) for leak in table.get("leaks", ())),
             question=Question(**question),
             rule=VerdictRule(**rule),
             arms=arms,
@@ -204,11 +209,11 @@ class StudyFolder:
         """Where the run of an arm with another value of the tuned field lies."""
         return RunFolder(self.path / arm.folder / TUNING / value / f"seed-{seed}")
 
-    def status(self, design: Design | None = None) -> str:
-        """done, training, or interrupted where there is more to do and no process does it."""
+    def status(self, design: Design | None = None) -> Status:
+        """DONE, TRAINING, or INTERRUPTED where runs are left and no process trains them."""
         if lock.held(self.path):
-            return "training"
-        return "done" if (design or self.design()).finished else "interrupted"
+            return Status.TRAINING
+        return Status.DONE if (design or self.design()).finished else Status.INTERRUPTED
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -217,9 +222,9 @@ class StudyFolder:
             yield
 
 
-def create(design: Design, name: str) -> StudyFolder:
-    """A new study folder; FileExistsError where something is there already."""
-    path = root() / run_folder.checked_name(name, "study")
+def create(design: Design, name: str, where: Path | None = None) -> StudyFolder:
+    """A new study folder in `where`, by default the studies folder; FileExistsError where something is there already."""
+    path = (where or root()) / run_folder.checked_name(name, "study")
     try:
         with atomic_files.folder(path) as temporary:
             atomic_files.write_json(temporary / FILE, design.to_json())

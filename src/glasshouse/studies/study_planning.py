@@ -81,6 +81,7 @@ def settle(
         rule=rule,
         tuning=tuning,
         step_seconds=dict(zip(names, map(list, matched.step_seconds), strict=True)) if matched.step_seconds else {},
+        leaks=tuple(dict.fromkeys(leak for job in matched.jobs for leak in job.prepared.leaks)),
         notes=tuple(_notes(question, metric, matched.jobs, [matched.about, *why])),
         replicas=replicas,
     )

@@ -16,6 +16,7 @@ from glasshouse.pages import study_tables
 from glasshouse.pages.study_content import Arm, StudyResults
 from glasshouse.records import atomic_files, metric_log
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.records.status import Status
 from glasshouse.runs import resolve_spec
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import run_queue
@@ -31,7 +32,7 @@ def value(run: RunFolder, metric: str) -> float | None:
     state = run_queue.status(run)
     if state not in run_queue.ENDED:
         return None
-    if state == "failed":
+    if state == Status.FAILED:
         return math.nan
     split, _, name = metric.partition(".")
     outcome = run.facts().get("outcome", {})
@@ -98,6 +99,7 @@ def compare(study: StudyFolder) -> StudyResults:
         rule=design.rule,
         arms=tuple(_sorted(arms, design)),
         notes=tuple(_notes(design, arms, machines)),
+        leaks=tuple(leak.sentence for leak in design.leaks),
         machine=machines[0] if machines else {},
         command=design.command(study.name),
     )

@@ -23,9 +23,15 @@ MOST = 32
 
 
 def conduct(
-    question: Question, seeds: str | int | Sequence[int] | None, name: str | None, device: str, replicas: str
+    question: Question,
+    seeds: str | int | Sequence[int] | None,
+    name: str | None,
+    device: str,
+    replicas: str,
+    root: Path | None = None,
 ) -> StudyFolder:
-    """Do a study, or what is left of it, to its verdicts."""
+    """Do a study, or what is left of it, to its verdicts. Its folder is made in `root`, by default the studies folder."""
+    root = studies.root() if root is None else root
     _check(question, seeds, replicas)
     devices.pick(device)
     if name is not None:
@@ -39,15 +45,15 @@ def conduct(
     variants = arms.variants(words)
     chosen = tuple(range(question.batch)) if question.batch else arms.seeds_of(8 if seeds is None else seeds)
     tuned = tuning.asked(question.tune, variants, chosen)
-    study, free = _existing(name, words.stem, question, variants)
+    study, free = _existing(root, name, words.stem, question, variants)
     if study is None:
         design = study_planning.settle(question, variants, chosen, device, replicas, tuned)
         while study is None:
             try:
-                begun = studies.create(design, free)
+                begun = studies.create(design, free, root)
             except FileExistsError:
                 # Another process has begun a study of that name meanwhile, and it may be this one.
-                study, free = _existing(name, words.stem, question, variants)
+                study, free = _existing(root, name, words.stem, question, variants)
             else:
                 _announce(begun, design)
                 return go_on(begun, device)
@@ -109,13 +115,13 @@ def _check(question: Question, seeds: object, replicas: str) -> None:
 
 
 def _existing(
-    name: str | None, stem: str, question: Question, variants: Sequence[Variant]
+    root: Path, name: str | None, stem: str, question: Question, variants: Sequence[Variant]
 ) -> tuple[StudyFolder | None, str]:
     """(the study that asks the same, if there is one, and the name for a new one)."""
     attempt = 1
     while True:
         chosen = name or (stem if attempt == 1 else f"{stem}-{attempt}")
-        path = studies.root() / chosen
+        path = root / chosen
         if not path.exists():
             return None, chosen
         found = studies.at(path)

@@ -131,8 +131,12 @@ class Task(ABC):
         settings: EvaluationSpec,
         final: bool,
         progress: Callable[[float], None] = lambda share: None,
+        forward: Forward | None = None,
     ) -> dict[str, float]:
-        """The metrics of a model on a split; without `final`, a cheaper estimate may do."""
+        """The metrics of a model on a split; without `final`, a cheaper estimate may do.
+
+        `forward`, where it is given, calls the model in a faster way: in training, from recorded CUDA graphs.
+        """
 
     @abstractmethod
     def batch_tokens(self, batch: int) -> int:

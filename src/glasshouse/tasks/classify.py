@@ -162,10 +162,11 @@ class Classify(Task):
         settings: EvaluationSpec,
         final: bool,
         progress: Callable[[float], None] = lambda share: None,
+        forward: Forward | None = None,
     ) -> dict[str, float]:
         table = np.zeros((len(self.labels), len(self.labels)), np.int64)
         nats = 0.0
-        for index, logits in self._read(model, shard, np.arange(shard.documents), settings.batch):
+        for index, logits in self._read(model, shard, np.arange(shard.documents), settings.batch, forward):
             truth = np.asarray(shard.labels[index], np.int64)
             nats += float(F.cross_entropy(logits, torch.from_numpy(truth).to(logits.device), reduction="sum"))
             table += confusion(truth, logits.argmax(-1).cpu().numpy(), len(self.labels))
@@ -180,9 +181,11 @@ class Classify(Task):
         found = [logits.softmax(-1).cpu().numpy() for _, logits in self._read(model, shard, examples, batch)]
         return np.concatenate(found) if found else np.zeros((0, len(self.labels)), np.float32)
 
-    def _read(self, model: nn.Module, shard: Shard, examples: np.ndarray, batch: int) -> Iterator[tuple[np.ndarray, Tensor]]:
+    def _read(
+        self, model: nn.Module, shard: Shard, examples: np.ndarray, batch: int, forward: Forward | None = None
+    ) -> Iterator[tuple[np.ndarray, Tensor]]:
         """(examples, their logits), some at a time, of the model as it is when it does not train."""
-        device, was_training = next(model.parameters()).device, model.training
+        device, was_training, forward = next(model.parameters()).device, model.training, forward or model
         model.eval()
         try:
             for begin in range(0, len(examples), batch):
@@ -190,7 +193,7 @@ class Classify(Task):
                 texts = self.batch(shard, 0, index * 0, index)
                 # Not around the yield, where it would still hold in whoever asks for the logits.
                 with torch.inference_mode():
-                    logits = model(texts["tokens"].to(device), lengths=texts["lengths"].to(device)).float()
+                    logits = forward(texts["tokens"].to(device), lengths=texts["lengths"].to(device)).float()
                 yield index, logits
         finally:
             model.train(was_training)

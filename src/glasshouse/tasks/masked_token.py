@@ -138,12 +138,13 @@ class MaskedToken(Task):
         settings: EvaluationSpec,
         final: bool,
         progress: Callable[[float], None] = lambda share: None,
+        forward: Forward | None = None,
     ) -> dict[str, float]:
         length = min(self.context, shard.tokens_count)
         limit = shard.tokens_count if final or not settings.tokens else min(settings.tokens, shard.tokens_count)
         starts = np.arange(0, max(limit - length, 0) + 1, length)
         draws = DRAWS if final else 1
-        device = next(model.parameters()).device
+        device, forward = next(model.parameters()).device, forward or model
         nats, right, asked, was_training = 0.0, 0, 0, model.training
         model.eval()
         try:
@@ -154,7 +155,7 @@ class MaskedToken(Task):
                         text = np.asarray(shard.tokens[rows[:, None] + np.arange(length)], np.int64)
                         batch = self._hidden(text, shard.marks, 0, np.full(len(rows), draw), rows)
                         targets = batch["targets"].to(device)
-                        logits = model(batch["inputs"].to(device)).float()[targets != IGNORED]
+                        logits = forward(batch["inputs"].to(device)).float()[targets != IGNORED]
                         truth = targets[targets != IGNORED]
                         nats += float(F.cross_entropy(logits, truth, reduction="sum"))
                         right += int((logits.argmax(-1) == truth).sum())

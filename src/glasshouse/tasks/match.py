@@ -142,6 +142,7 @@ class Match(Task):
         settings: EvaluationSpec,
         final: bool,
         progress: Callable[[float], None] = lambda share: None,
+        forward: Forward | None = None,
     ) -> dict[str, float]:
         """Retrieval both ways over the whole split; the loss among as many as a training batch has, to compare with it."""
         assert isinstance(model, DualEncoder)

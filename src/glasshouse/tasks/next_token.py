@@ -109,10 +109,13 @@ class NextToken(Task):
         settings: EvaluationSpec,
         final: bool,
         progress: Callable[[float], None] = lambda share: None,
+        forward: Forward | None = None,
     ) -> dict[str, float]:
         stride = (settings.stride or max(self.context // 2, 1)) if final else self.context
         limit = shard.tokens_count if final or not settings.tokens else min(settings.tokens, shard.tokens_count)
-        nats, count = self.score(model, np.asarray(shard.tokens[:limit]), shard.marks, stride, settings.batch, progress)
+        nats, count = self.score(
+            model, np.asarray(shard.tokens[:limit]), shard.marks, stride, settings.batch, progress, forward
+        )
         loss = nats / count
         metrics = {"loss": loss, "perplexity": perplexity(loss), "tokens": float(count)}
         if limit == shard.tokens_count:
@@ -134,6 +137,7 @@ class NextToken(Task):
         stride: int,
         batch: int,
         progress: Callable[[float], None] = lambda share: None,
+        forward: Forward | None = None,
     ) -> tuple[float, int]:
         """(nats, predictions) over a text by the rule above."""
         predictions = len(tokens) - 1
@@ -147,7 +151,7 @@ class NextToken(Task):
         fresh = np.diff(ends, prepend=0)
         windows = starts[fresh > 0]
         fresh = fresh[fresh > 0]
-        device = next(model.parameters()).device
+        device, forward = next(model.parameters()).device, forward or model
         nats, count = 0.0, 0
         was_training = model.training
         model.eval()
@@ -162,7 +166,7 @@ class NextToken(Task):
                     for mark in marks:
                         scored &= targets != mark
                     losses = F.cross_entropy(
-                        model(inputs).flatten(0, 1).float(), targets.flatten().to(device), reduction="none"
+                        forward(inputs).flatten(0, 1).float(), targets.flatten().to(device), reduction="none"
                     )
                     nats += float(losses.cpu().double()[scored.flatten()].sum())
                     count += int(scored.sum())

@@ -188,6 +188,7 @@ class Translate(Task):
         settings: EvaluationSpec,
         final: bool,
         progress: Callable[[float], None] = lambda share: None,
+        forward: Forward | None = None,
     ) -> dict[str, float]:
         device, was_training = next(model.parameters()).device, model.training
         # Long ones last and together, so that little is padding.
@@ -200,7 +201,7 @@ class Translate(Task):
                 for begin in range(0, len(order), settings.batch):
                     index = order[begin : begin + settings.batch]
                     batch = {name: value.to(device) for name, value in self.batch(shard, 0, index * 0, index).items()}
-                    nats += float(self._loss_sum(model, batch, 0.0))
+                    nats += float(self._loss_sum(forward or model, batch, 0.0))
                     count += self.prediction_count(batch)
             found = {"loss": nats / count, "perplexity": perplexity(nats / count)}
             if final:

@@ -7,8 +7,7 @@ On other devices, and where recording is not wanted, the function is simply call
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
 from itertools import count
 
 import torch
@@ -87,37 +86,26 @@ class Recorded:
         return replay
 
 
-class Answers:
-    """What a model answers while it is measured, recorded and replayed too. Its weights may change in place meanwhile."""
+class RecordedForward:
+    """A model's forward pass for evaluation, recorded and replayed too. The weights may change in place meanwhile."""
 
     def __init__(self, model: nn.Module, device: torch.device, training: TrainingSpec) -> None:
         self.model, self.wanted = model, device.type == "cuda" and training.cuda_graph and not training.compile
         self.met: Counter[Hashable] = Counter()
         self.replays: dict[Hashable, Callable[[list[Tensor]], Tensor]] = {}
 
-    @contextmanager
-    def recorded(self) -> Iterator[None]:
-        """Have the model answer from recordings, within."""
-        if not self.wanted:
-            yield
-            return
-        self.model.forward = self._answer
-        try:
-            yield
-        finally:
-            del self.model.forward
-
-    def _answer(self, *given: Tensor, **named: Tensor) -> Tensor:
+    def __call__(self, *given: Tensor, **named: Tensor) -> Tensor:
         asked = [*given, *named.values()]
         # Another package's task may give what is no tensor, which a recording would keep as it is now.
-        if torch.is_grad_enabled() or self.model.training or not all(isinstance(each, Tensor) for each in asked):
-            return type(self.model).forward(self.model, *given, **named)
+        plain = torch.is_grad_enabled() or self.model.training or not all(isinstance(each, Tensor) for each in asked)
+        if plain or not self.wanted:
+            return self.model(*given, **named)
         modes = torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cuda")
         key = (modes, *named, *((tensor.shape, tensor.dtype) for tensor in asked))
         self.met[key] += 1
         often = self.met[key] > OFTEN and (key in self.replays or len(self.replays) < SHAPES)
         if not often:
-            return type(self.model).forward(self.model, *given, **named)
+            return self.model(*given, **named)
         if key not in self.replays:
             self.replays[key] = self._record([tensor.clone() for tensor in asked], [*named])
         return self.replays[key](asked)
@@ -132,7 +120,7 @@ class Answers:
             "cuda", torch.get_autocast_dtype("cuda"), enabled=torch.is_autocast_enabled("cuda"), cache_enabled=False
         )
         with half, torch.cuda.graph(graph, capture_error_mode="thread_local"):
-            answer = type(self.model).forward(self.model, *fed[:places], **named)
+            answer = self.model(*fed[:places], **named)
 
         def replay(asked: list[Tensor]) -> Tensor:
             for own, tensor in zip(fed, asked, strict=True):

@@ -52,7 +52,7 @@ class Engine:
             self.optimiser.found_inf = torch.zeros((), device=device)
             self.optimiser.grad_scale = None
         self.recorded = cuda_graphs.Recorded(self._improve, device, spec.training)
-        self.answers = cuda_graphs.Answers(self.model, device, spec.training)
+        self.forward = cuda_graphs.RecordedForward(self.model, device, spec.training)
         # An optimiser of another package may hold its rate as a plain number, which a recording would keep for good.
         self.recorded.wanted &= all(isinstance(group["lr"], Tensor) for group in self.optimiser.param_groups)
 
@@ -148,8 +148,8 @@ class Engine:
         self, shard: Shard, final: bool = False, progress: Callable[[float], None] = lambda share: None
     ) -> dict[str, float]:
         """The task's metrics on a split."""
-        with self._averaged(), self.answers.recorded(), precision.context(self.spec.training.precision, self.device):
-            return self.task.evaluate(self.model, shard, self.spec.evaluation, final, progress)
+        with self._averaged(), precision.context(self.spec.training.precision, self.device):
+            return self.task.evaluate(self.model, shard, self.spec.evaluation, final, progress, self.forward)
 
     def groups(self) -> dict[str, Tensors]:
         """All tensors that a later process needs to go on."""

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from glasshouse.records import machine, metric_log
 from glasshouse.records.progress_bar import say
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.records.status import Status
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import Interrupted, RunError
 from glasshouse.training import devices, nonfinite, peak_memory, resume
@@ -19,7 +20,7 @@ from glasshouse.training.engine import Engine, StepResult
 from glasshouse.training.progress_display import Display, showing
 from glasshouse.training.replicas import Replicas
 from glasshouse.training.resume import RunGroup
-from glasshouse.training.run_progress import CheckpointState, RunProgress, TrainableModel
+from glasshouse.training.run_progress import CheckpointState, RunProgress, State, TrainableModel
 from glasshouse.training.signals import Watch, insisting, watching
 
 # Steps between looks at an accelerator's results: each look waits for it.
@@ -53,13 +54,13 @@ def _train(runs: Sequence[RunFolder], device_name: str, together: bool | None) -
     with ExitStack() as stack:
         for run in runs:
             stack.enter_context(run.locked())
-        ended = ("done", "failed") if len(runs) > 1 else ()
-        waiting = [run for run in runs if run.facts().get("status") not in ended]
+        ended = (Status.DONE, Status.FAILED) if len(runs) > 1 else ()
+        waiting = [run for run in runs if run.recorded_status() not in ended]
         for party in resume.parties(waiting):
             with insisting():
                 opened = resume.open_party(party, device)
                 sets = resume.divide(opened, together)
-            if len(runs) == 1 and opened.step >= opened.jobs[0].steps and runs[0].facts().get("status") == "done":
+            if len(runs) == 1 and opened.step >= opened.jobs[0].steps and runs[0].recorded_status() == Status.DONE:
                 say(f"{runs[0].name} has taken all its {opened.jobs[0].steps} steps already")
                 return False, []
             for each in sets:
@@ -89,7 +90,7 @@ class _Loop:
                 progress = CheckpointState.restored(saved, job.task.metrics[job.task.criterion])
             self.members.append(RunProgress(run, job, model, progress))
             if ended:
-                self.members[-1].ended = "before"
+                self.members[-1].state = State.ENDED_BEFORE
                 continue
             metric_log.rewind(run.metrics_file, progress.step)
             run.record(machine=machine.describe(str(self.engine.device)))
@@ -105,7 +106,7 @@ class _Loop:
     @property
     def going(self) -> list[RunProgress]:
         """The members that still take steps."""
-        return [member for member in self.members if not member.ended]
+        return [member for member in self.members if member.state is State.STEPPING]
 
     def go(self) -> list[str]:
         """Take the steps that are left, then measure; what became of runs that failed."""
@@ -116,7 +117,7 @@ class _Loop:
                     logger = catalogue.find("logger", name)(member.run.path, asdict(member.job.spec))
                     stack.callback(logger.close)
                     member.loggers.append(logger)
-                member.run.record(status="training")
+                member.run.record(status=Status.TRAINING)
             self.display = stack.enter_context(showing(self.title, self.step, self.job.steps, self.job.task.metrics))
             peak_memory.reset(self.engine.device)
             self.clock = time.perf_counter()
@@ -127,10 +128,10 @@ class _Loop:
                 self._step()
         memory = peak_memory.bytes_since_reset(self.engine.device)
         speed = self.steps_taken / self.stepped if self.stepped else 0.0
-        finishing = [member for member in self.members if member.ended in ("", "stopped")]
+        finishing = [member for member in self.members if member.state in (State.STEPPING, State.STOPPED)]
         for member in finishing:
             # From here on the clock is that of measuring, which is nobody's training time.
-            member.ended = member.ended or "trained"
+            member.state = State.TRAINED
         for member in finishing:
             member.finish(memory, speed, self._lap)
         return self.failed
@@ -183,7 +184,7 @@ class _Loop:
         self.steps_taken += len(self.pending)
         self.pending.clear()
         for number, (member, bad) in enumerate(zip(self.members, failures, strict=True)):
-            if member.ended:
+            if member.state is not State.STEPPING:
                 continue
             named = [
                 (
@@ -204,7 +205,8 @@ class _Loop:
             if bad >= 0:
                 self._fail(member, bad)
         if self.going:
-            alive = [loss for loss, member in zip(rows[-1][1], self.members, strict=True) if not member.ended]
+            rows_now = zip(rows[-1][1], self.members, strict=True)
+            alive = [loss for loss, member in rows_now if member.state is State.STEPPING]
             self.display.step(self.step, statistics.fmean(alive), tokens * len(alive) / lap)
 
     def _lap(self) -> float:
@@ -226,7 +228,7 @@ class _Loop:
 
     def _fail(self, member: RunProgress, step: int) -> None:
         """Give up a run whose loss or gradient is not finite, and say why."""
-        member.ended = "failed"
+        member.state = State.FAILED
         wrong = f"step {step + 1}: the loss or its gradient is not finite"
         cure = "a lower training.learning_rate, a warm-up or clipping is the usual cure"
         if isinstance(self.engine, Engine):
@@ -238,7 +240,7 @@ class _Loop:
             )
         else:
             wrong = f"{member.run.name}: {wrong}; the other replicas go on; train it alone to see where it begins"
-        member.run.record(status="failed", wrong=f"{wrong}; {cure}")
+        member.run.record(status=Status.FAILED, wrong=f"{wrong}; {cure}")
         self.failed.append(f"{wrong}; {cure}")
         if len(self.members) > 1:
             say(self.failed[-1])

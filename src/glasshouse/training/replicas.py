@@ -109,7 +109,7 @@ class Replicas:
         linear_cross_entropy.foreseen(self.scratch, self.spec.training.precision, self.device)
         self._gradients = self._carried()
         self.recorded = cuda_graphs.Recorded(self._improve, self.device, self.spec.training)
-        self.answers = cuda_graphs.Answers(self.scratch, self.device, self.spec.training)
+        self.forward = cuda_graphs.RecordedForward(self.scratch, self.device, self.spec.training)
 
     @property
     def members(self) -> list["Replica"]:
@@ -211,8 +211,8 @@ class Replica:
         else:
             model = together.scratch
             load_weights(model, self.chosen, "the best checkpoint")
-        with together.answers.recorded(), precision.context(self.spec.training.precision, self.device):
-            return self.task.evaluate(model, shard, self.spec.evaluation, final, progress)
+        with precision.context(self.spec.training.precision, self.device):
+            return self.task.evaluate(model, shard, self.spec.evaluation, final, progress, together.forward)
 
     def groups(self) -> dict[str, Tensors]:
         """All tensors that a later process needs to go on, together or alone."""

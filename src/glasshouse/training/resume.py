@@ -14,6 +14,7 @@ from glasshouse.records.atomic_files import write_text
 from glasshouse.records.checkpoint import Checkpoint
 from glasshouse.records.progress_bar import say
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.records.status import Status
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import RunError, SpecError
 from glasshouse.specs.spec import Spec
@@ -53,7 +54,7 @@ def parties(runs: Sequence[RunFolder]) -> list[list[RunFolder]]:
 def companions(run: RunFolder) -> list[RunFolder]:
     """The runs that take their steps with this one, itself among them. One that has stopped early takes none any more."""
     facts = run.facts()
-    others = facts.get("together", ["."]) if facts.get("status") != "stopped" else ["."]
+    others = facts.get("together", ["."]) if run.recorded_status() != Status.STOPPED else ["."]
     found = [RunFolder(Path(os.path.normpath(run.path.absolute() / other))) for other in others]
     # A person may have deleted some of them.
     return [each for each in found if each.spec_file.exists()]

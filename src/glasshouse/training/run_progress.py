@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any, Protocol
 
 from glasshouse.data.shards import Shard
@@ -10,9 +11,20 @@ from glasshouse.records import checkpoint, metric_log
 from glasshouse.records.checkpoint import Checkpoint, Tensors
 from glasshouse.records.progress_bar import bar, say
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.records.status import Status
 from glasshouse.specs.errors import RunError
 from glasshouse.training.job import Job
 from glasshouse.training.loggers import Logger
+
+
+class State(Enum):
+    """Where a run is in the loop. Only a run that is STEPPING takes steps."""
+
+    STEPPING = auto()
+    STOPPED = auto()  # early, for want of improvement: still to be measured
+    TRAINED = auto()  # all steps taken: being measured
+    FAILED = auto()  # its loss or gradient was not finite
+    ENDED_BEFORE = auto()  # it had ended when the loop began, and is there for the replicas beside it
 
 
 class TrainableModel(Protocol):
@@ -54,8 +66,7 @@ class RunProgress:
     def __init__(self, run: RunFolder, job: Job, model: TrainableModel, progress: CheckpointState) -> None:
         self.run, self.job, self.model, self.progress = run, job, model, progress
         self.loggers: list[Logger] = []
-        # Why it takes no more steps, where it does not: "failed", or "stopped" early.
-        self.ended = ""
+        self.state = State.STEPPING
 
     def log(self, rows: list[tuple[int, dict[str, float]]]) -> None:
         """Write what was measured at some steps."""
@@ -101,8 +112,8 @@ class RunProgress:
 
     def stop(self) -> None:
         """End early: the best checkpoint is what counts, and it is saved."""
-        self.ended = "stopped"
-        self.run.record(status="stopped", stopped=self.progress.step)
+        self.state = State.STOPPED
+        self.run.record(status=Status.STOPPED, stopped=self.progress.step)
         waited = self.job.spec.training.patience
         say(f"{self.run.name}: stopped after step {self.progress.step}: no better for {waited} evaluations")
 
@@ -127,4 +138,4 @@ class RunProgress:
             split: self.job.task.metrics.headlines(outcome[split]) for split in self.job.prepared.splits if split in outcome
         }
         outcome["evaluation_seconds"] = lap()
-        self.run.record(status="done", outcome=outcome, headline=headline, best=self.progress.best)
+        self.run.record(status=Status.DONE, outcome=outcome, headline=headline, best=self.progress.best)

@@ -147,7 +147,7 @@ def _rows(
     for width in losses[DOT]:
         for kind in (DOT, ADDITIVE):
             name = name_of(width, kind)
-            milliseconds = rules.shown(costs[name]["seconds"], scale=1000).partition(" (")[0]
+            milliseconds = rules.figure(costs[name]["seconds"], scale=1000)
             figures = f"{parameters[name]:,} parameters, {milliseconds} ms a step, {size(costs[name]['memory'])}"
             found.append(Evidence(f"test loss at {width}, {kind}", "", f"{rules.shown(losses[kind][width])}; {figures}"))
         found.append(Evidence(f"additive against dot-product at {width}", "", paired_questions.told(quality[str(width)])))

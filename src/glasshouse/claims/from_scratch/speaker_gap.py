@@ -59,7 +59,7 @@ class SpeakerGap(Claim):
         shares = ", ".join(f"{name} {counted[name]:,}" for name in REPORTED)
         rows = [Evidence(f"lines of the published training text, of {total:,}, that the labelled files know", "", shares)]
         for arm in losses:
-            figures = " / ".join(rules.shown(losses[arm][name]).partition(" (")[0] for name in REPORTED)
+            figures = " / ".join(rules.figure(losses[arm][name]) for name in REPORTED)
             words = sum(len(line.split()) for line in texts[arm])
             rows.append(Evidence(f"loss on {' / '.join(REPORTED)}, trained on {arm} ({words:,} words)", "", figures))
         named = {

@@ -65,7 +65,7 @@ class AlibiQuality(Claim):
             scope=f"the course's speeches; {rules.scope(model)}; {rules.scope(classifier)}; inputs of {CONTEXT} tokens",
             rows=tuple(rows),
             studies=(model.name, classifier.name),
-            notes=rules.leaks(classifier),
+            notes=classifier.leaks,
         )
 
 

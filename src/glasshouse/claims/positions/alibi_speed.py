@@ -37,7 +37,7 @@ class AlibiSpeed(Claim):
             savings = _savings(seconds[EMBEDDED], seconds[ALIBI])
             rounds = len(savings)
             verdicts.append(rules.beats(savings, LEAST, higher_is_better=True, parts=len(REPORTED)))
-            milliseconds = {arm: rules.shown(times, scale=1000).partition(" (")[0] for arm, times in seconds.items()}
+            milliseconds = {arm: rules.figure(times, scale=1000) for arm, times in seconds.items()}
             rows.append(Evidence(f"time saved by ALiBi, {recipe}", reported, _percent(savings)))
             rows += [Evidence(f"milliseconds a step, {recipe}, {arm}", "", shown) for arm, shown in milliseconds.items()]
             said.append(f"{recipe}: ALiBi saves {_percent(savings)} of a step")

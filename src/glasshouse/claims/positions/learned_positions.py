@@ -53,5 +53,5 @@ class LearnedPositions(Claim):
             scope=f"the course's speeches; {rules.scope(model)}; {rules.scope(classifier)}; inputs of 32 tokens",
             rows=tuple(rows),
             studies=(model.name, classifier.name),
-            notes=rules.leaks(classifier),
+            notes=classifier.leaks,
         )

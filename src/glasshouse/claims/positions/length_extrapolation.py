@@ -19,11 +19,11 @@ from glasshouse.claims.bench import Bench
 from glasshouse.data import prepared_data
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.verdicts import summarise
+from glasshouse.models.stack import SequenceTooLong
 from glasshouse.pages import line_figure
 from glasshouse.pages.study_content import StudyResults
 from glasshouse.records import progress_bar
 from glasshouse.runs.run import Run
-from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tasks.next_token import NextToken
 from glasshouse.training import warm_start
 
@@ -42,6 +42,7 @@ QUICK = (
 QUICK_TOKENS = 1000
 # Perplexity that rises by no more than this share with the length is called flat.
 FLAT = 0.05
+NO_ANSWER = "no answer"
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,17 @@ class Reading:
 
     @property
     def shown(self) -> str:
-        """The perplexity in words."""
-        return rules.shown({seed: math.exp(loss) for seed, loss in self.losses.items()}) if self.losses else "no answer"
+        """The perplexity with its interval and the number of seeds."""
+        return rules.shown(self._perplexities) if self.losses else NO_ANSWER
+
+    @property
+    def figure(self) -> str:
+        """The perplexity with its interval."""
+        return rules.figure(self._perplexities) if self.losses else NO_ANSWER
+
+    @property
+    def _perplexities(self) -> dict[int, float]:
+        return {seed: math.exp(loss) for seed, loss in self.losses.items()}
 
     @property
     def perplexity(self) -> float:
@@ -150,8 +160,8 @@ def _of_arm(
         for length in lengths:
             try:
                 model, how = _model(run, length, lengthen)
-            except GlasshouseError as refusal:
-                found[length] = Reading({}, str(refusal).partition(";")[0])
+            except SequenceTooLong as refusal:
+                found[length] = Reading({}, refusal.reason)
                 continue
             loss = _loss(model, data.splits[split], length, tokens)
             found[length] = Reading({**found[length].losses, run.spec.training.seed: loss}, how)
@@ -159,12 +169,12 @@ def _of_arm(
 
 
 def _model(run: Run, length: int, lengthen: bool) -> tuple[nn.Module, str]:
-    """The model that is asked at a length, and how it came to be; GlasshouseError where there is none."""
+    """The model that is asked at a length, and how it came to be; SequenceTooLong where there is none."""
     try:
         with torch.inference_mode():
             run.model(torch.zeros(1, length, dtype=torch.int64, device=run.device))
         return run.model, "as trained"
-    except GlasshouseError as error:
+    except SequenceTooLong as error:
         refusal = error
     built = models.build(run.spec.model, run.vocabulary, length, run.spec.training.seed)
     loaded = warm_start.load(built, dict(run.model.state_dict()))

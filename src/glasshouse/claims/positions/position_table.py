@@ -71,7 +71,7 @@ def _trained(bench: Bench, name: str, positions: Sequence[str]) -> StudyResults:
 
 
 def _row(readings: Readings, arm: str) -> str:
-    return " / ".join(readings[arm][length].shown.partition(" (")[0] for length in LENGTHS)
+    return " / ".join(readings[arm][length].figure for length in LENGTHS)
 
 
 def _because(readings: Readings, sentence: str) -> str:

@@ -66,7 +66,7 @@ def rows(bench: Bench, comparison: StudyResults, arms: Mapping[str, tuple[str, s
     ]
     for arm, (name, reported) in arms.items():
         recalls = (bench.values(comparison, arm, f"test.recall.{each}") for each in CLASSES)
-        told = " / ".join(rules.shown(values, ".0f", 100).partition(" ")[0] for values in recalls)
+        told = " / ".join(rules.mean(values, ".0f", 100) for values in recalls)
         found += [
             Evidence(f"test accuracy, %, {name}", reported, rules.shown(bench.values(comparison, arm, METRIC), ".1f", 100)),
             Evidence(f"test recall of {' / '.join(CLASSES)}, %, {name}", "", told),

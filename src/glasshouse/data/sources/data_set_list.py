@@ -22,7 +22,9 @@ class DataSet:
     about: str
     origin: str
     licence: str
-    where: str
+    present: bool
+    where: str  # for people: whence it comes, or how to get it
+    command: str = ""  # what fetches it, where that can be done
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,18 @@ def every() -> list[DataSet]:
 def find(name: str) -> DataSet:
     """One data set by name."""
     cls = _class(name)
-    return DataSet(name, cls.about, cls.origin, cls.licence, _where(name, cls))
+    files = getattr(cls, "files", ())
+    if not files:
+        return DataSet(
+            name, cls.about, cls.origin, cls.licence, True, "generated" if _is_generated(cls) else "ships with Glasshouse"
+        )
+    try:
+        for file in files:
+            file.locate(name)
+        return DataSet(name, cls.about, cls.origin, cls.licence, True, "on this machine")
+    except DataError:
+        command = f"glasshouse data get {name}" if all(file.url for file in files) else ""
+        return DataSet(name, cls.about, cls.origin, cls.licence, False, command or "put it in GLASSHOUSE_DATA", command)
 
 
 def get(name: str, progress: Callable[[float], None]) -> list[Path]:
@@ -104,15 +117,3 @@ def _class(name: str) -> Any:
 
 def _is_generated(cls: Any) -> bool:
     return getattr(cls, "generated", False)
-
-
-def _where(name: str, cls: Any) -> str:
-    files = getattr(cls, "files", ())
-    if not files:
-        return "yes, generated" if _is_generated(cls) else "yes, ships with Glasshouse"
-    try:
-        for file in files:
-            file.locate(name)
-    except DataError:
-        return f"no: glasshouse data get {name}" if all(file.url for file in files) else "no: put it in GLASSHOUSE_DATA"
-    return "yes"
