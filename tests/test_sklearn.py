@@ -16,7 +16,8 @@ from sklearn.utils import estimator_checks
 
 import glasshouse
 from glasshouse.sklearn import TextClassifier, TextFeatures
-from glasshouse.specs.errors import DataError, GlasshouseError, RunError, SpecError
+from glasshouse.specs.errors import DataError
+from tests.refusals import refused
 
 WORDS = {"fruit": ["apple", "pear", "plum"], "tool": ["saw", "drill", "rasp"]}
 OVERRIDES = ("model.heads=2", "model.head.hidden=8", "training.threads=1")
@@ -120,7 +121,7 @@ def test_a_temporary_folder_goes_with_its_classifier_unless_it_was_pickled(tmp_p
     assert len(other.predict(texts)) == 12
     shutil.rmtree(path.parent)
     third = pickle.loads(pickle.dumps(other))
-    with pytest.raises(RunError, match=r"is gone, and its weights with it; fit it again"):
+    with refused("unknown-run"):
         third.predict(texts)
 
 
@@ -128,21 +129,21 @@ def test_what_was_not_fitted_or_cannot_be_is_refused(fitted):
     texts, classes = rows(12)
     with pytest.raises(NotFittedError):
         TextClassifier().predict(texts)
-    with pytest.raises(DataError, match="X is one text"):
+    with refused("one-text"):
         fitted.predict("saw")
-    with pytest.raises(DataError, match=r"X\[1\] is of type int"):
+    with refused("wrong-type", "X[1]"):
         fitted.predict(["saw", 3])
     with pytest.raises(ValueError, match="inconsistent numbers"):
         TextClassifier(**TINY).fit(texts, classes[:-1])
     with pytest.raises(ValueError, match="Unknown label type"):
         TextClassifier(**TINY).fit(texts, np.linspace(0.1, 0.9, 12))
-    with pytest.raises(DataError, match="only one class"):
+    with refused("one-class"):
         TextClassifier(**TINY).fit(texts, ["fruit"] * 12)
-    with pytest.raises(SpecError, match="needs one of task='classify'"):
+    with refused("wrong-task", "task='classify'"):
         TextClassifier("masked-model").fit(texts, classes)
-    with pytest.raises(SpecError, match="is not None, 'balanced'"):
+    with refused("bad-option", "'balanced'"):
         TextClassifier(class_weight="even").fit(texts, classes)
-    with pytest.raises(DataError, match="names 'bird'"):
+    with refused("unknown-label", "'bird'"):
         TextClassifier(class_weight={"bird": 2}).fit(texts, classes)
     failed = TextClassifier(**TINY)
     with pytest.raises(DataError):
@@ -182,7 +183,7 @@ def test_features_of_a_frozen_run(fitted):
     assert features.get_feature_names_out().shape == (16,)
     pipeline = make_pipeline(features, LogisticRegression())
     assert cross_val_score(pipeline, texts, classes, cv=2).min() > 0.9
-    with pytest.raises(GlasshouseError, match="there is no run"):
+    with refused("unknown-run"):
         TextFeatures("nothing-of-the-kind").fit(texts)
-    with pytest.raises(SpecError, match="is not one of: mean"):
+    with refused("unknown-word"):
         TextFeatures(fitted.run_folder_, pooling="middle").fit(texts)

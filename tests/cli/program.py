@@ -95,15 +95,16 @@ def worked(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def refused(outcome: Outcome, *words: str) -> str:
-    """The one message of a command that would not do it, which must contain these words."""
+def refused(outcome: Outcome, code: str, *values: str) -> str:
+    """The one message of a command that would not do it: of this code, and naming each of these values."""
     assert "Traceback" not in outcome.err, outcome.err
     assert outcome.code == 2, outcome
     messages = [line for line in outcome.err.splitlines() if line.startswith("glasshouse: ")]
     assert len(messages) == 1, outcome.err
     assert outcome.err.splitlines()[-1] == messages[0], "the message is the last thing printed, on one line"
-    for word in words:
-        assert word in messages[0], f"{word!r} is not in: {messages[0]}"
+    assert messages[0].endswith(f" [{code}]"), messages[0]
+    for value in values:
+        assert value in messages[0], f"{value!r} is not in: {messages[0]}"
     return messages[0]
 
 

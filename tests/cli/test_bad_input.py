@@ -64,18 +64,18 @@ def no_longer_than(seconds: int) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("empty.txt", b"", ["empty.txt is empty", "give a file with text"]),
-        ("mark.txt", b"\xef\xbb\xbf", ["mark.txt is empty"]),
-        ("empty.gz", gzip.compress(b""), ["empty.gz is empty"]),
-        ("binary.txt", bytes(range(256)) * 40, ["binary.txt is a binary file", "zero byte at 0"]),
-        ("latin.txt", ("caf\u00e9 " * 2000).encode("latin-1"), ["latin.txt is not UTF-8", "byte 3", "iconv"]),
-        ("cut.txt", (some_text() + "\u00e9").encode()[:-1], ["cut.txt is not UTF-8"]),
-        ("wide.txt", some_text().encode("utf-16"), ["wide.txt is UTF-16", "iconv -f utf-16"]),
-        ("wide-be.txt", b"\xfe\xff" + some_text().encode("utf-16-be"), ["wide-be.txt is UTF-16", "iconv"]),
-        ("short.gz", gzip.compress(some_text().encode())[:-2000], ["short.gz is not a whole gzip file", "again"]),
-        ("wrong.gz", gzip.compress(some_text().encode())[:-8] + b"wrong---", ["wrong.gz is not a whole gzip file"]),
-        ("magic.gz", b"\x1f\x8b", ["magic.gz is not a whole gzip file"]),
-        ("noise.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + b"\xff" * 200, ["noise.gz is not a whole gzip"]),
+        ("empty.txt", b"", ["empty-file", "empty.txt"]),
+        ("mark.txt", b"\xef\xbb\xbf", ["empty-file", "mark.txt"]),
+        ("empty.gz", gzip.compress(b""), ["empty-file", "empty.gz"]),
+        ("binary.txt", bytes(range(256)) * 40, ["binary-file", "binary.txt"]),
+        ("latin.txt", ("caf\u00e9 " * 2000).encode("latin-1"), ["not-utf-8", "latin.txt", "UTF-8"]),
+        ("cut.txt", (some_text() + "\u00e9").encode()[:-1], ["not-utf-8", "cut.txt", "UTF-8"]),
+        ("wide.txt", some_text().encode("utf-16"), ["not-utf-8", "wide.txt", "UTF-16", "utf-16"]),
+        ("wide-be.txt", b"\xfe\xff" + some_text().encode("utf-16-be"), ["not-utf-8", "wide-be.txt", "UTF-16"]),
+        ("short.gz", gzip.compress(some_text().encode())[:-2000], ["damaged-gzip", "short.gz"]),
+        ("wrong.gz", gzip.compress(some_text().encode())[:-8] + b"wrong---", ["damaged-gzip", "wrong.gz"]),
+        ("magic.gz", b"\x1f\x8b", ["damaged-gzip", "magic.gz"]),
+        ("noise.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + b"\xff" * 200, ["damaged-gzip", "noise.gz"]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -89,29 +89,29 @@ def test_files_that_are_no_text(runs: Path, name: str, content: bytes, words: li
 
 
 def test_a_missing_file(runs: Path) -> None:
-    refused(train_on("nowhere.txt"), "nowhere.txt", "No such file", "check the path")
+    refused(train_on("nowhere.txt"), "unreadable-file", "nowhere.txt")
     assert folders(runs) == []
 
 
 def test_one_missing_file_of_two(runs: Path, text: Path) -> None:
-    refused(train_on(f"[{text},nowhere.txt]"), "nowhere.txt", "No such file")
+    refused(train_on(f"[{text},nowhere.txt]"), "unreadable-file", "nowhere.txt")
     assert folders(runs) == []
 
 
 def test_a_folder_as_a_file(runs: Path) -> None:
     os.mkdir("texts")
-    refused(train_on("texts"), "texts is a folder", "name the files in it")
+    refused(train_on("texts"), "folder-not-file")
     assert folders(runs) == []
 
 
 def test_no_text_at_all(runs: Path) -> None:
-    refused(train(*TWO_STEPS), "no data are given", "data.files=mine.txt")
-    refused(train(*TWO_STEPS, "data.files=[]"), "no data are given")
+    refused(train(*TWO_STEPS), "no-data", "data.files=mine.txt")
+    refused(train(*TWO_STEPS, "data.files=[]"), "no-data")
     assert folders(runs) == []
 
 
 def test_a_name_that_is_refused_can_be_used_again(runs: Path, text: Path) -> None:
-    refused(train_on("nowhere.txt"))
+    refused(train_on("nowhere.txt"), "unreadable-file")
     shutil.copy(text, "nowhere.txt")
     worked(train_on("nowhere.txt"))
     assert folders(runs) == ["tiny"]
@@ -129,12 +129,12 @@ def test_one_long_word_works() -> None:
 
 def test_one_short_line(runs: Path) -> None:
     Path("line.txt").write_text("to be or not to be")
-    refused(train_on("line.txt"), "data.vocabulary=300 is more than this text can give", "or give it more text")
+    refused(train_on("line.txt"), "vocabulary-too-large", "data.vocabulary=300")
     assert folders(runs) == []
 
 
 def test_a_vocabulary_larger_than_the_text_can_give(runs: Path, text: Path) -> None:
-    message = refused(train_on(str(text), "data.vocabulary=100000"), "data.vocabulary=100000", "choose")
+    message = refused(train_on(str(text), "data.vocabulary=100000"), "vocabulary-too-large", "data.vocabulary=100000")
     possible = message.split("choose data.vocabulary=")[1].split()[0]
     worked(train(*TWO_STEPS, f"data.files={text}", f"data.vocabulary={possible}", name="fits"))
     assert folders(runs) == ["fits"]
@@ -143,63 +143,63 @@ def test_a_vocabulary_larger_than_the_text_can_give(runs: Path, text: Path) -> N
 @pytest.mark.parametrize(("tokenizer", "size"), [("byte-pair", "100"), ("words", "2"), ("characters", "2")])
 def test_a_vocabulary_too_small(runs: Path, text: Path, tokenizer: str, size: str) -> None:
     outcome = train_on(str(text), f"data.vocabulary={size}", f"data.tokenizer={tokenizer}")
-    refused(outcome, f"vocabulary={size} is too small", "or more")
+    refused(outcome, "vocabulary-too-small", "vocabulary=", f"{size}")
     assert folders(runs) == []
 
 
 def test_a_text_shorter_than_the_context(runs: Path) -> None:
     Path("short.txt").write_text("to be or not to be\n")
     overrides = ("data.tokenizer=characters", "data.context=64")
-    refused(train_on("short.txt", *overrides), "data.context=64", "too few", "shorter context")
+    refused(train_on("short.txt", *overrides), "too-little-text", "data.context=64")
     assert folders(runs) == []
 
 
 def test_json_lines_with_a_bad_line(runs: Path) -> None:
     Path("bad.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n{"text": \n{"text": "four"}\n')
-    refused(train_on("bad.jsonl"), "bad.jsonl, line 3, is not JSON")
+    refused(train_on("bad.jsonl"), "not-json", "bad.jsonl")
     assert folders(runs) == []
 
 
 def test_json_lines_without_the_field(runs: Path) -> None:
     Path("bodies.jsonl").write_text('{"id": 1, "body": "one"}\n')
-    refused(train_on("bodies.jsonl"), "bodies.jsonl, line 1", "'text'", "id, body", "data.field=NAME")
-    refused(call("tokenizer", "train", "bodies.jsonl", "--vocabulary", "300"), "line 1", "'text'")
+    refused(train_on("bodies.jsonl"), "missing-column", "bodies.jsonl", "'text'", "data.field=NAME")
+    refused(call("tokenizer", "train", "bodies.jsonl", "--vocabulary", "300"), "missing-column", "'text'")
     assert folders(runs) == []
 
 
 def test_json_lines_that_are_no_objects(runs: Path) -> None:
     Path("numbers.jsonl").write_text("1\n2\n")
-    refused(train_on("numbers.jsonl"), "numbers.jsonl, line 1", "'text'")
+    refused(train_on("numbers.jsonl"), "missing-column", "numbers.jsonl", "'text'")
     assert folders(runs) == []
 
 
 def test_json_lines_with_empty_texts_only(runs: Path) -> None:
     Path("blank.jsonl").write_text('{"text": ""}\n' * 9)
-    refused(train_on("blank.jsonl"), "blank.jsonl", "no line has any text", "'text'")
+    refused(train_on("blank.jsonl"), "no-rows", "blank.jsonl", "'text'")
     assert folders(runs) == []
 
 
 def test_json_lines_with_too_few_documents(runs: Path) -> None:
     rows = [json.dumps({"text": some_text(seed=seed)}) for seed in range(2)]
     Path("few.jsonl").write_text("\n".join([*rows, *rows]))
-    refused(train_on("few.jsonl"), "2 different documents are too few", "data.validation=0 data.test=0")
+    refused(train_on("few.jsonl"), "too-few-to-hold-out", "data.validation=0", "data.test=0")
     assert folders(runs) == []
     worked(train_on("few.jsonl", "data.validation=0", "data.test=0"))
 
 
 def test_half_a_surrogate_pair(runs: Path) -> None:
     Path("half.jsonl").write_text('{"text": "\\ud800"}\n' + json.dumps({"text": some_text()}) + "\n")
-    refused(train_on("half.jsonl", "data.validation=0", "data.test=0"), "surrogate", "U+D800")
+    refused(train_on("half.jsonl", "data.validation=0", "data.test=0"), "lone-surrogate", "U+D800")
     assert folders(runs) == []
 
 
 def test_evaluate_on_a_file_that_cannot_be(run: Path) -> None:
     Path("empty.txt").write_text("")
     Path("binary.txt").write_bytes(bytes(1000))
-    refused(call("evaluate", "tiny", "--data", "empty.txt"), "empty.txt")
-    refused(call("evaluate", "tiny", "--data", "binary.txt"), "binary.txt is a binary file")
-    refused(call("evaluate", "tiny", "--data", "nowhere.txt"), "nowhere.txt", "No such file")
-    refused(call("evaluate", "tiny", "--data", "."), "folder")
+    refused(call("evaluate", "tiny", "--data", "empty.txt"), "empty-file", "empty.txt")
+    refused(call("evaluate", "tiny", "--data", "binary.txt"), "binary-file", "binary.txt")
+    refused(call("evaluate", "tiny", "--data", "nowhere.txt"), "unreadable-file", "nowhere.txt")
+    refused(call("evaluate", "tiny", "--data", "."), "folder-not-file")
 
 
 # Specs.
@@ -208,46 +208,46 @@ def test_evaluate_on_a_file_that_cannot_be(run: Path) -> None:
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
-        (["model.heads=3", "model.width=64"], ["model.heads=3 does not divide model.width=64", "1, 2, 4, 8"]),
-        (["model.width=18", "model.heads=6"], ["rotary", "even head width", "3", "model.heads"]),
-        (["model.widht=64"], ["no field 'model.widht'", "did you mean 'model.width'"]),
-        (["width=64"], ["no field 'width'", "did you mean 'model.width'"]),
-        (["training.width=64"], ["no field 'training.width'", "did you mean 'model.width'"]),
-        (["modle.width=64"], ["no field 'modle.width'", "model.width"]),
-        (["nonsense"], ["'nonsense' is not field=value", "model.width=64"]),
-        (["model.width"], ["'model.width' is not field=value"]),
-        (["model.width="], ["model.width='' is not a whole number"]),
-        (["model.width=1.5"], ["model.width='1.5' is not a whole number"]),
-        (["model.width=0"], ["model.width=0 is below 1"]),
-        (["model.tied=maybe"], ["model.tied='maybe'", "true or false"]),
-        (["model.position=rotery"], ["model.position='rotery'", "did you mean 'rotary'"]),
-        (["model.kind=encoder"], ["model.kind='encoder'", "decoder"]),
-        (["task=nothing"], ["task='nothing'", "next-token"]),
-        (["data.tokenizer=bytes-pair"], ["data.tokenizer='bytes-pair'", "did you mean 'byte-pair'"]),
-        (["data.source=shakespear"], ["data.source='shakespear'", "did you mean 'shakespeare'"]),
-        (["data.pattern=gpt-3"], ["data.pattern='gpt-3'", "gpt-2, gpt-4"]),
-        (["data.context=1"], ["data.context=1 is below 2"]),
-        (["data.validation=0.9"], ["data.validation=0.9 is above 0.5"]),
-        (["data.tokenizer_file=nowhere.json"], ["nowhere.json", "No such file"]),
-        (["data.source=state-of-the-union", "data.files=a.txt"], ["data.source", "data.files", "give one of them"]),
-        (["training.optimiser=adam"], ["training.optimiser='adam'", "did you mean 'adamw'"]),
-        (["training.loggers=[paper]"], ["training.loggers='paper'", "tensorboard"]),
-        (["training.steps=-1"], ["training.steps=-1 is below 0"]),
-        (["training.steps=abc"], ["training.steps='abc' is not a whole number"]),
-        (["training.steps=inf"], ["training.steps='inf' is not a whole number"]),
-        (["training.steps=0"], ["training.steps=0", "training.epochs=0", "exactly one"]),
-        (["training.steps=5", "training.epochs=1"], ["training.steps=5", "training.epochs=1", "exactly one"]),
-        (["training.epochs=inf"], ["training.epochs", "finite"]),
-        (["training.learning_rate=nan"], ["training.learning_rate", "NaN", "finite"]),
-        (["training.learning_rate=inf"], ["training.learning_rate", "finite"]),
-        (["training.learning_rate=fast"], ["training.learning_rate='fast' is not a number"]),
-        (["training.learning_rate=-1"], ["training.learning_rate=-1 is below 0"]),
+        (["model.heads=3", "model.width=64"], ["heads-divide-width", "model.heads=3", "model.width=64"]),
+        (["model.width=18", "model.heads=6"], ["odd-width", "model.heads"]),
+        (["model.widht=64"], ["unknown-field", "'model.widht'", "'model.width'"]),
+        (["width=64"], ["unknown-field", "'width'", "'model.width'"]),
+        (["training.width=64"], ["unknown-field", "'training.width'", "'model.width'"]),
+        (["modle.width=64"], ["unknown-field", "'modle.width'", "model.width"]),
+        (["nonsense"], ["not-an-override", "'nonsense'", "field=value", "model.width=64"]),
+        (["model.width"], ["not-an-override", "'model.width'", "field=value"]),
+        (["model.width="], ["wrong-type", "model.width=''"]),
+        (["model.width=1.5"], ["wrong-type", "model.width='1.5'"]),
+        (["model.width=0"], ["out-of-range", "model.width=0"]),
+        (["model.tied=maybe"], ["wrong-type", "model.tied='maybe'"]),
+        (["model.position=rotery"], ["unknown-word", "model.position='rotery'", "'rotary'"]),
+        (["model.kind=encoder"], ["model-does-not-fit-task", "model.kind='encoder'"]),
+        (["task=nothing"], ["unknown-word", "task='nothing'"]),
+        (["data.tokenizer=bytes-pair"], ["unknown-word", "data.tokenizer='bytes-pair'", "'byte-pair'"]),
+        (["data.source=shakespear"], ["unknown-word", "data.source='shakespear'", "'shakespeare'"]),
+        (["data.pattern=gpt-3"], ["unknown-word", "data.pattern='gpt-3'", "gpt-2", "gpt-4"]),
+        (["data.context=1"], ["out-of-range", "data.context=1"]),
+        (["data.validation=0.9"], ["out-of-range", "data.validation=0.9", "0.5"]),
+        (["data.tokenizer_file=nowhere.json"], ["unreadable-tokenizer", "nowhere.json"]),
+        (["data.source=state-of-the-union", "data.files=a.txt"], ["source-and-files", "data.source", "data.files"]),
+        (["training.optimiser=adam"], ["unknown-word", "training.optimiser='adam'", "'adamw'"]),
+        (["training.loggers=[paper]"], ["unknown-word", "training.loggers='paper'"]),
+        (["training.steps=-1"], ["out-of-range", "training.steps=-1"]),
+        (["training.steps=abc"], ["wrong-type", "training.steps='abc'"]),
+        (["training.steps=inf"], ["wrong-type", "training.steps='inf'"]),
+        (["training.steps=0"], ["steps-or-epochs", "training.steps=0", "training.epochs=0"]),
+        (["training.steps=5", "training.epochs=1"], ["steps-or-epochs", "training.steps=5", "training.epochs=1"]),
+        (["training.epochs=inf"], ["not-finite", "training.epochs"]),
+        (["training.learning_rate=nan"], ["not-finite", "training.learning_rate"]),
+        (["training.learning_rate=inf"], ["not-finite", "training.learning_rate"]),
+        (["training.learning_rate=fast"], ["wrong-type", "training.learning_rate='fast'"]),
+        (["training.learning_rate=-1"], ["out-of-range", "training.learning_rate=-1"]),
         (
             ["training.batch=4", "training.gradient_accumulation=3"],
-            ["training.gradient_accumulation=3 does not divide training.batch=4"],
+            ["accumulation-divides-batch", "training.gradient_accumulation=3", "training.batch=4"],
         ),
-        (["training.schedule=cosin"], ["training.schedule='cosin'", "did you mean 'cosine'"]),
-        (["evaluation.stride=1000"], ["evaluation.stride=1000", "data.context=16"]),
+        (["training.schedule=cosin"], ["unknown-word", "training.schedule='cosin'", "'cosine'"]),
+        (["evaluation.stride=1000"], ["stride-within-context", "evaluation.stride=1000", "data.context=16"]),
     ],
     ids=lambda value: " ".join(value),
 )
@@ -261,26 +261,26 @@ def test_specs_that_cannot_be(runs: Path, text: Path, overrides: list[str], word
 def test_a_logger_that_is_not_installed(runs: Path, text: Path) -> None:
     if importlib.util.find_spec("wandb"):
         pytest.skip("wandb is installed")
-    refused(train_on(str(text), "training.loggers=[wandb]"), "wandb", "pip install wandb")
+    refused(train_on(str(text), "training.loggers=[wandb]"), "missing-package")
     assert folders(runs) == []
 
 
 def test_an_unknown_recipe(runs: Path) -> None:
     for outcome in (call("train", "demo"), call("recipes", "demo"), call("doctor", "demo")):
-        refused(outcome, "no recipe 'demo'", "demo-lm", "language-model")
-    refused(call("train", "demo-ml"), "did you mean 'demo-lm'")
+        refused(outcome, "unknown-recipe", "'demo'")
+    refused(call("train", "demo-ml"), "unknown-recipe", "'demo-lm'")
     assert folders(runs) == []
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"[model\nwidth = 1", ["mine.toml is not TOML"]),
-        (b"\xff\xfe", ["mine.toml is not TOML"]),
-        (b"[model]\nwidht = 1", ["model.widht", "model.width"]),
-        (b"model = 1", ["model is a section"]),
-        (b"[model]\nwidth = 'wide'", ["model.width='wide'", "whole number"]),
-        (b"task = 1", ["task=1"]),
+        (b"[model\nwidth = 1", ["not-toml", "mine.toml"]),
+        (b"\xff\xfe", ["not-toml", "mine.toml"]),
+        (b"[model]\nwidht = 1", ["unknown-field", "model.widht", "model.width"]),
+        (b"model = 1", ["section-not-field"]),
+        (b"[model]\nwidth = 'wide'", ["wrong-type", "model.width='wide'"]),
+        (b"task = 1", ["wrong-type", "task=1"]),
     ],
 )
 def test_a_spec_file_that_cannot_be(runs: Path, content: bytes, words: list[str]) -> None:
@@ -290,7 +290,7 @@ def test_a_spec_file_that_cannot_be(runs: Path, content: bytes, words: list[str]
 
 
 def test_a_missing_spec_file(runs: Path) -> None:
-    refused(call("train", "mine.toml"), "no spec file mine.toml")
+    refused(call("train", "mine.toml"), "unknown-recipe", "mine.toml")
     assert folders(runs) == []
 
 
@@ -301,10 +301,11 @@ def test_a_device_that_is_not_there(run: Path, runs: Path, text: Path, device: s
     if (device.startswith("cuda") and torch.cuda.is_available()) or (device == "mps" and torch.backends.mps.is_available()):
         pytest.skip(f"this machine has {device}")
     name = device.split(":")[0] if device.startswith("cuda") else device
-    refused(call("train", "language-model", *SMALL, *TWO_STEPS, f"data.files={text}", "--device", device), name)
-    refused(call("sample", "tiny", "--device", device), name)
-    refused(call("resume", "tiny", "--device", device), name)
-    refused(call("doctor", "--device", device), name)
+    code = "no-such-device" if name in ("cuda", "mps") else "unknown-device"
+    refused(call("train", "language-model", *SMALL, *TWO_STEPS, f"data.files={text}", "--device", device), code, name)
+    refused(call("sample", "tiny", "--device", device), code, name)
+    refused(call("resume", "tiny", "--device", device), code, name)
+    refused(call("doctor", "--device", device), code, name)
     assert folders(runs) == ["tiny"]
 
 
@@ -314,17 +315,17 @@ def test_a_device_that_is_not_there(run: Path, runs: Path, text: Path, device: s
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--temperature -1", ["temperature=-1", "0 (greedy) or more"]),
-        ("--temperature nan", ["temperature=nan"]),
-        ("--temperature inf", ["temperature=inf"]),
-        ("--top-p 0", ["top_p=0", "above 0 and at most 1"]),
-        ("--top-p 1.5", ["top_p=1.5"]),
-        ("--top-k -1", ["top_k=-1"]),
-        ("--min-p 2", ["min_p=2", "between 0 and 1"]),
-        ("--repetition-penalty 0", ["repetition_penalty=0", "above 0"]),
-        ("--repetition-penalty inf", ["repetition_penalty=inf"]),
-        ("--tokens 0", ["tokens=0", "1 or more"]),
-        ("--seed -1", ["seed=-1", "0 or more"]),
+        ("--temperature -1", ["bad-option", "temperature=-1"]),
+        ("--temperature nan", ["bad-option", "temperature=nan"]),
+        ("--temperature inf", ["bad-option", "temperature=inf"]),
+        ("--top-p 0", ["bad-option", "top_p=0"]),
+        ("--top-p 1.5", ["bad-option", "top_p=1.5"]),
+        ("--top-k -1", ["bad-option", "top_k=-1"]),
+        ("--min-p 2", ["bad-option", "min_p=2"]),
+        ("--repetition-penalty 0", ["bad-option", "repetition_penalty=0"]),
+        ("--repetition-penalty inf", ["bad-option", "repetition_penalty=inf"]),
+        ("--tokens 0", ["bad-option", "tokens=0"]),
+        ("--seed -1", ["bad-option", "seed=-1"]),
     ],
 )
 def test_sampling_that_cannot_be(run: Path, options: str, words: list[str]) -> None:
@@ -343,26 +344,32 @@ def test_options_that_are_none(run: Path, options: str) -> None:
 
 def test_a_prompt_that_is_not_text(run: Path) -> None:
     # What Python makes of a byte on the command line that is not UTF-8.
-    refused(call("sample", "tiny", "--prompt", "ba\udcff"), "surrogate")
+    refused(call("sample", "tiny", "--prompt", "ba\udcff"), "lone-surrogate")
 
 
 def test_tokenizers_that_cannot_be(runs: Path, text: Path, run: Path) -> None:
-    refused(call("tokenizer", "train", str(text), "--kind", "morse"), "morse", "byte-pair, characters, words")
-    refused(call("tokenizer", "train", str(text), "--vocabulary", "10"), "vocabulary=10 is too small")
-    refused(call("tokenizer", "train", str(text), "--pattern", "gpt-3", "--vocabulary", "300"), "gpt-3", "gpt-4")
-    refused(call("tokenizer", "train", str(text), "--vocabulary", "300", "--output", "no/where.json"), "no/where.json")
-    refused(call("tokenizer", "show", "nowhere.json", "--text", "a"), "nowhere.json", "No such file")
+    refused(call("tokenizer", "train", str(text), "--kind", "morse"), "unknown-word")
+    refused(call("tokenizer", "train", str(text), "--vocabulary", "10"), "vocabulary-too-small", "vocabulary=10")
+    refused(
+        call("tokenizer", "train", str(text), "--pattern", "gpt-3", "--vocabulary", "300"), "unknown-word", "gpt-3", "gpt-4"
+    )
+    refused(
+        call("tokenizer", "train", str(text), "--vocabulary", "300", "--output", "no/where.json"),
+        "cannot-write",
+        "no/where.json",
+    )
+    refused(call("tokenizer", "show", "nowhere.json", "--text", "a"), "unreadable-tokenizer", "nowhere.json")
     os.mkdir("empty")
-    refused(call("tokenizer", "show", "empty", "--text", "a"), "empty is not a run folder", "spec.toml")
+    refused(call("tokenizer", "show", "empty", "--text", "a"), "not-a-run", "spec.toml")
     Path("wrong.json").write_text('{"model": {"type": "Unigram"}}')
-    refused(call("tokenizer", "show", "wrong.json", "--text", "a"), "wrong.json", "Unigram", "supported are")
+    refused(call("tokenizer", "show", "wrong.json", "--text", "a"), "unsupported-tokenizer", "wrong.json")
     Path("broken.json").write_text('{"model": ')
-    refused(call("tokenizer", "show", "broken.json", "--text", "a"), "broken.json", "not JSON")
+    refused(call("tokenizer", "show", "broken.json", "--text", "a"), "not-a-tokenizer", "broken.json")
 
 
 def test_an_unknown_data_set() -> None:
     for command in ("get", "show"):
-        refused(call("data", command, "shakespear"), "shakespear", "did you mean 'shakespeare'")
+        refused(call("data", command, "shakespear"), "unknown-word", "'shakespeare'")
 
 
 # Runs.
@@ -370,31 +377,31 @@ def test_an_unknown_data_set() -> None:
 
 @pytest.mark.parametrize("command", ["resume", "evaluate", "sample", "report", "replay"])
 def test_an_unknown_run(run: Path, command: str) -> None:
-    refused(call(command, "tinny"), "no run 'tinny'", "did you mean 'tiny'", "the runs in")
-    refused(call(command, "no/where"), "no run 'no/where'")
-    refused(call(command, "."), "is not a run folder", "spec.toml")
+    refused(call(command, "tinny"), "unknown-run", "'tinny'", "'tiny'")
+    refused(call(command, "no/where"), "unknown-run", "'no/where'")
+    refused(call(command, "."), "not-a-run", "spec.toml")
 
 
 def test_an_unknown_run_where_there_is_none(runs: Path) -> None:
-    refused(call("sample", "tiny"), "no run 'tiny'", "there are no runs in")
+    refused(call("sample", "tiny"), "unknown-run", "'tiny'")
 
 
 @pytest.mark.parametrize("command", ["resume", "evaluate", "sample", "report", "replay"])
 def test_a_run_from_a_newer_version(run: Path, command: str) -> None:
     change_facts(run, format=99)
-    refused(call(command, "tiny"), "newer Glasshouse", "99", "pip install --upgrade")
+    refused(call(command, "tiny"), "newer-format", "99", "--upgrade")
     worked(call("runs"))
 
 
 def test_an_existing_name(run: Path, text: Path, finished: Path) -> None:
-    refused(train_on(str(text)), "a run 'tiny' already", "another --name", "glasshouse resume tiny")
+    refused(train_on(str(text)), "run-exists", "'tiny'", "--name")
     assert weights(run) == weights(finished)
 
 
 @pytest.mark.parametrize("name", ["../x", ".hidden", "a b", "a/b", "-x", "x" * 200, "é"])
 def test_a_bad_name(runs: Path, text: Path, name: str) -> None:
     outcome = call("train", "language-model", *SMALL, *TWO_STEPS, f"data.files={text}", f"--name={name}")
-    refused(outcome, repr(name), "letters, digits")
+    refused(outcome, "bad-name", repr(name))
     assert folders(runs) == []
     assert not Path("x").exists()
 
@@ -402,7 +409,7 @@ def test_a_bad_name(runs: Path, text: Path, name: str) -> None:
 def test_a_run_in_use(run: Path, finished: Path) -> None:
     shutil.rmtree(checkpoints(run)[-1])
     with RunFolder(run).locked():
-        refused(resume(), "tiny is in use", str(os.getpid()), "--name")
+        refused(resume(), "in-use", str(os.getpid()), "--name")
         worked(call("sample", "tiny", "--tokens", "2"))
     worked(resume())
     assert weights(run) == weights(finished)
@@ -412,15 +419,15 @@ def test_a_file_where_the_runs_folder_should_be(text: Path, monkeypatch: pytest.
     Path("occupied").write_text("")
     monkeypatch.setenv("GLASSHOUSE_RUNS", "occupied")
     with no_longer_than(seconds=20):
-        refused(call("train", "language-model", *SMALL, *TWO_STEPS, f"data.files={text}"), "occupied")
-        refused(train_on(str(text)), "occupied", "GLASSHOUSE_RUNS")
+        refused(call("train", "language-model", *SMALL, *TWO_STEPS, f"data.files={text}"), "cannot-write")
+        refused(train_on(str(text)), "cannot-write", "GLASSHOUSE_RUNS")
     assert Path("occupied").read_text() == ""
 
 
 def test_a_file_where_the_cache_should_be(runs: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("occupied").write_text("")
     monkeypatch.setenv("GLASSHOUSE_CACHE", "occupied")
-    refused(train_on(str(text)), "occupied", "GLASSHOUSE_CACHE")
+    refused(train_on(str(text)), "cannot-write-cache", "GLASSHOUSE_CACHE")
     assert folders(runs) == []
 
 
@@ -429,9 +436,9 @@ def test_a_text_that_has_changed_since(run: Path, runs: Path) -> None:
     worked(train("training.steps=2", "data.files=mine.txt", name="mine"))
     shutil.rmtree(checkpoints(runs / "mine")[-1])
     Path("mine.txt").write_text(some_text(seed=6))
-    refused(resume("mine"), "mine has changed since the run began", "put the old text back")
+    refused(resume("mine"), "data-changed")
     Path("mine.txt").unlink()
-    refused(resume("mine"), "mine.txt", "No such file")
+    refused(resume("mine"), "unreadable-file", "mine.txt")
 
 
 # Damage. A damaged file costs the steps since the last good checkpoint and no more.
@@ -485,7 +492,7 @@ def test_a_damaged_checkpoint(run: Path, finished: Path, name: str, damage: Call
 def test_every_checkpoint_damaged(run: Path, finished: Path) -> None:
     for checkpoint in checkpoints(run):
         cut_in_half(checkpoint / "model.safetensors")
-    refused(call("sample", "tiny"), "glasshouse resume tiny")
+    refused(call("sample", "tiny"), "no-checkpoint")
     worked(resume())
     assert weights(run) == weights(finished)
     assert losses(run) == losses(finished)
@@ -509,8 +516,8 @@ def test_a_checkpoint_of_another_model(run: Path, runs: Path, text: Path) -> Non
     shutil.copytree(checkpoints(runs / "wider")[-1], run / "checkpoints" / "step-00000008")
     # It is whole, so nothing is deleted; the message says which folder does not fit, and how.
     change_facts(run, status="training")
-    refused(resume(), "step-00000008", "shape")
-    refused(call("sample", "tiny"), "step 8", "shape")
+    refused(resume(), "wrong-tensor-shape", "step-00000008")
+    refused(call("sample", "tiny"), "wrong-tensor-shape")
 
 
 def test_a_foreign_folder_among_the_checkpoints(run: Path, finished: Path) -> None:
@@ -537,11 +544,21 @@ def test_the_best_checkpoint_damaged_before_the_end(run: Path) -> None:
     assert "validation" in outcome.out
 
 
-@pytest.mark.parametrize("content", [b"", b"[model", b"\xff\xff", b"[model]\nwidth = -5", b"[model]\nunheard = 1"], ids=repr)
-def test_a_damaged_spec(run: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"", "empty-spec"),
+        (b"[model", "not-toml"),
+        (b"\xff\xff", "unreadable-spec"),
+        (b"[model]\nwidth = -5", "out-of-range"),
+        (b"[model]\nunheard = 1", "unknown-field"),
+    ],
+    ids=repr,
+)
+def test_a_damaged_spec(run: Path, content: bytes, code: str) -> None:
     (run / "spec.toml").write_bytes(content)
     for command in ("resume", "sample", "evaluate", "report"):
-        refused(call(command, "tiny"), "spec.toml")
+        refused(call(command, "tiny"), code, "spec.toml")
     # The list reads the file and builds no model: it finds what is no TOML, and leaves the rest to who opens the run.
     listed = worked(call("runs")).out
     assert "tiny" in listed
@@ -552,7 +569,7 @@ def test_a_damaged_spec(run: Path, content: bytes) -> None:
 def test_a_damaged_record(run: Path, content: bytes) -> None:
     (run / "run.json").write_bytes(content)
     for command in ("resume", "sample", "evaluate", "report"):
-        refused(call(command, "tiny"), "run.json")
+        refused(call(command, "tiny"), "not-a-run", "run.json")
     assert "damaged" in worked(call("runs")).out
 
 
@@ -560,7 +577,7 @@ def test_a_damaged_record(run: Path, content: bytes) -> None:
 def test_a_damaged_tokenizer(run: Path, content: bytes) -> None:
     (run / "tokenizer.json").write_bytes(content)
     for command in ("resume", "sample", "evaluate", "report"):
-        refused(call(command, "tiny"), "tokenizer.json")
+        refused(call(command, "tiny"), "not-a-tokenizer", "tokenizer.json")
 
 
 def test_a_metric_log_with_a_cut_last_line(run: Path, finished: Path) -> None:
@@ -607,7 +624,7 @@ def make_room(disk: Path) -> None:
 
 
 def test_the_disk_is_full_while_training(small_disk: Path, text: Path, finished: Path) -> None:
-    refused(train(*STEPS, f"data.files={text}"), "No space left", "stands", "glasshouse resume")
+    refused(train(*STEPS, f"data.files={text}"), "cannot-save-checkpoint")
     run = small_disk / "tiny"
     stands = [path.name for path in checkpoints(run)]
     assert 0 < len(stands) < 4
@@ -626,7 +643,7 @@ def test_the_disk_is_full_from_the_start(small_disk: Path, finished: Path, left:
     before = weights(run)
     free = os.statvfs(small_disk)
     (small_disk / "ballast").write_bytes(bytes(free.f_bavail * free.f_frsize - left))
-    refused(resume(), "No space left", "tiny")
+    refused(resume(), "cannot-save-checkpoint" if left else "cannot-use-file", "No space left", "tiny")
     assert weights(run) == before
     (small_disk / "ballast").unlink()
     make_room(small_disk)
@@ -638,7 +655,7 @@ def test_the_disk_is_full_from_the_start(small_disk: Path, finished: Path, left:
 def test_no_room_for_a_new_run(small_disk: Path, text: Path) -> None:
     free = os.statvfs(small_disk)
     (small_disk / "ballast").write_bytes(bytes(free.f_bavail * free.f_frsize))
-    refused(train_on(str(text)), "No space left", "tiny")
+    refused(train_on(str(text)), "cannot-write")
     assert folders(small_disk) == ["ballast"]
 
 
@@ -653,7 +670,7 @@ def test_a_disk_that_is_read_only(small_disk: Path, finished: Path, status: str)
     worked(call("sample", "tiny", "--tokens", "2"))
     worked(call("evaluate", "tiny"))
     for command in ("report", "resume"):
-        refused(call(command, "tiny"), "tiny", "Read-only")
+        refused(call(command, "tiny"), "cannot-use-file")
 
 
 @pytest.fixture
@@ -670,7 +687,7 @@ def test_a_checkpoint_that_cannot_be_written(run: Path, finished: Path, short_fi
     short_files(30000)
     outcome = resume()
     short_files(resource.RLIM_INFINITY)
-    refused(outcome, "cannot save the checkpoint", "step 6 stands", "glasshouse resume")
+    refused(outcome, "cannot-save-checkpoint")
     assert weights(run) == before
     assert list((run / "checkpoints").glob(".*")) == []
     worked(resume())
@@ -684,7 +701,7 @@ EXPLODING = ("training.learning_rate=1e30", "training.clip=0", "training.warmup=
 
 def test_a_loss_that_is_not_finite(runs: Path, text: Path) -> None:
     outcome = train(*EXPLODING, f"data.files={text}", "training.steps=20", "evaluation.every=20")
-    message = refused(outcome, "not finite", "first in the", "glasshouse replay tiny", "training.learning_rate")
+    message = refused(outcome, "training-failed", "training.learning_rate")
     place = message.split("first in the ")[1].split(";")[0]
     failure = runs / "tiny" / "failure"
     assert sorted(path.name for path in failure.iterdir()) == ["batch.safetensors", "failure.json", "model.safetensors"]
@@ -695,20 +712,20 @@ def test_a_loss_that_is_not_finite(runs: Path, text: Path) -> None:
     assert "failed" in worked(call("runs")).out
     worked(call("report", "tiny"))
     # Continuing repeats the same step, and fails in the same way.
-    refused(resume(), "not finite", place)
+    refused(resume(), "training-failed", place)
 
 
 def test_replay_of_a_run_that_never_failed(run: Path) -> None:
-    refused(call("replay", "tiny"), "tiny has no failed step")
+    refused(call("replay", "tiny"), "no-failure")
 
 
 def test_replay_of_a_damaged_failure(runs: Path, text: Path) -> None:
     train(*EXPLODING, f"data.files={text}", "training.steps=20", "evaluation.every=20")
     failure = runs / "tiny" / "failure"
     (failure / "failure.json").write_text("{")
-    refused(call("replay", "tiny"), "failure.json")
+    refused(call("replay", "tiny"), "unreadable-failure", "failure.json")
     (failure / "failure.json").write_text('{"step": 1}')
     cut_in_half(failure / "batch.safetensors")
-    refused(call("replay", "tiny"), "batch.safetensors")
+    refused(call("replay", "tiny"), "damaged-checkpoint", "batch.safetensors")
     (failure / "batch.safetensors").unlink()
-    refused(call("replay", "tiny"), "batch.safetensors")
+    refused(call("replay", "tiny"), "damaged-checkpoint", "batch.safetensors")

@@ -174,7 +174,7 @@ def test_a_study_is_listed_and_reported(study: Path) -> None:
 
 def test_a_name_of_both_a_run_and_a_study_must_be_told_apart(study: Path, runs: Path) -> None:
     shutil.copytree(study / "none/seed-0", runs / "positions")
-    refused(call("report", "positions"), "both a run and a study", str(runs / "positions"), "studies/positions")
+    refused(call("report", "positions"), "run-and-study", str(runs / "positions"), "studies/positions")
     worked(call("report", "studies/positions"))
     worked(call("resume", str(runs / "positions"), "--device", "cpu"))
 
@@ -251,7 +251,7 @@ def test_until_decided(text: Path) -> None:
     word = comparison["arms"][1]["difference"]["word"]
     assert word == "better" if len(seeds) < 7 else word in ("better", "undecided")
     assert "done" in worked(call("studies")).out
-    refused(compare(text, *words[:-2], "--seeds", "9", "--name", "growing"), "--seeds and --until-decided")
+    refused(compare(text, *words[:-2], "--seeds", "9", "--name", "growing"), "bad-seeds", "--seeds", "--until-decided")
 
 
 @pytest.mark.parametrize("currency", ["tokens", "flops", "parameters", "time"])
@@ -400,8 +400,8 @@ def test_two_at_once(study: Path, text: Path) -> None:
     from glasshouse.studies.study_folder import StudyFolder
 
     with StudyFolder(study).locked():
-        refused(compare(text, POSITIONS, "--seeds", "4", "--name", "positions"), "in use by another process", "--name")
-        refused(call("resume", "positions", "--device", "cpu"), "in use by another process")
+        refused(compare(text, POSITIONS, "--seeds", "4", "--name", "positions"), "in-use", "--name")
+        refused(call("resume", "positions", "--device", "cpu"), "in-use")
         assert "training" in worked(call("studies")).out
         worked(call("report", "positions"))
 
@@ -426,40 +426,40 @@ def test_the_same_begun_twice_at_once(study: Path, text: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("words", "messages"),
     [
-        ((POSITIONS, "--seeds", "1"), ["at least two seeds, better eight"]),
-        ((), ["nothing to compare"]),
-        (("model.position=learned",), ["has one value"]),
-        (("model.position=learned,rotari",), ["did you mean 'rotary'"]),
-        (("model.positon=learned,none",), ["no field 'model.positon'"]),
-        (("model.heads=2,3",), ["does not divide"]),
-        (("model.attention=dot-product,linformer",), ["arm 'linformer'"]),
-        ((POSITIONS, "--metric", "validation.los"), ["did you mean 'validation.loss'", "test.bits_per_byte"]),
-        ((POSITIONS, "--metric", "loss"), ["--metric=loss is not a metric"]),
-        ((POSITIONS, "--metric", "validation.accuracy"), ["--metric=validation.accuracy is not a metric"]),
-        ((POSITIONS, "--metric", "validation.tokens"), ["is not a metric of these runs"]),
-        ((POSITIONS, "--metric", "train.loss"), ["is not a metric"]),
-        ((POSITIONS, "data.validation=0", "--metric", "validation.loss"), ["the metrics are: test.loss"]),
-        ((POSITIONS, "data.validation=0", "data.test=0"), ["nothing is held out"]),
-        ((POSITIONS, "data.validation=0", "--tune", "training.learning_rate"), ["--tune chooses by the validation text"]),
-        ((POSITIONS, "--tune", "model.width"), ["can be tuned are"]),
-        ((POSITIONS, "--match", "beauty"), ["--match=beauty is not one of"]),
-        (("model.width=16,32", "--match", "parameters"), ["model.width is what varies"]),
-        ((POSITIONS, "--alpha", "0"), ["--alpha=0 must lie between"]),
-        ((POSITIONS, "--margin", "-1"), ["--margin=-1 must be above 0"]),
-        ((POSITIONS, "--margin", "nan"), ["--margin=nan must be above 0"]),
-        ((POSITIONS, "--until-decided", "--batch", "1"), ["--batch=1 must be at least 2"]),
-        ((POSITIONS, "--until-decided", "--batch", "0"), ["--batch=0 must be at least 2"]),
-        ((POSITIONS, "--until-decided", "--batch", "0", "--max-seeds", "0"), ["--batch=0 must be at least 2"]),
-        ((POSITIONS, "--batch", "4"), ["--batch=4 is for --until-decided"]),
-        ((POSITIONS, "--max-seeds", "9"), ["--max-seeds=9 is for --until-decided"]),
-        (("training.steps=4,8", "--match", "tokens"), ["--match=tokens would undo what is compared"]),
-        (("masked-model",), ["task cannot vary between arms", "masked-model has masked-token"]),
-        ((POSITIONS, "--until-decided", "--max-seeds", "3"), ["at most --max-seeds=3"]),
-        ((POSITIONS, "--until-decided", "--seeds", "3"), ["--seeds and --until-decided"]),
-        ((POSITIONS, "--name", "../up"), ["cannot be a study's name"]),
-        ((POSITIONS, "--name", ""), ["cannot be a study's name"]),
-        ((POSITIONS, "data.files=nowhere.txt"), ["nowhere.txt", "No such file"]),
-        ((POSITIONS, "training.seed=3"), ["--seeds"]),
+        ((POSITIONS, "--seeds", "1"), ["bad-seeds"]),
+        ((), ["nothing-to-compare"]),
+        (("model.position=learned",), ["nothing-to-compare"]),
+        (("model.position=learned,rotari",), ["unknown-word", "'rotary'"]),
+        (("model.positon=learned,none",), ["unknown-field", "'model.positon'"]),
+        (("model.heads=2,3",), ["heads-divide-width"]),
+        (("model.attention=dot-product,linformer",), ["lacks-capability", "'linformer'"]),
+        ((POSITIONS, "--metric", "validation.los"), ["unknown-metric", "'validation.loss'", "test.bits_per_byte"]),
+        ((POSITIONS, "--metric", "loss"), ["unknown-metric", "--metric=loss"]),
+        ((POSITIONS, "--metric", "validation.accuracy"), ["unknown-metric", "--metric=validation.accuracy"]),
+        ((POSITIONS, "--metric", "validation.tokens"), ["unknown-metric"]),
+        ((POSITIONS, "--metric", "train.loss"), ["unknown-metric"]),
+        ((POSITIONS, "data.validation=0", "--metric", "validation.loss"), ["unknown-metric", "test.loss"]),
+        ((POSITIONS, "data.validation=0", "data.test=0"), ["nothing-held-out"]),
+        ((POSITIONS, "data.validation=0", "--tune", "training.learning_rate"), ["nothing-held-out", "--tune"]),
+        ((POSITIONS, "--tune", "model.width"), ["cannot-tune"]),
+        ((POSITIONS, "--match", "beauty"), ["unknown-word", "--match=beauty"]),
+        (("model.width=16,32", "--match", "parameters"), ["match-undoes-arms", "model.width"]),
+        ((POSITIONS, "--alpha", "0"), ["bad-alpha", "--alpha=0"]),
+        ((POSITIONS, "--margin", "-1"), ["bad-margin", "--margin=-1"]),
+        ((POSITIONS, "--margin", "nan"), ["bad-margin", "--margin=nan"]),
+        ((POSITIONS, "--until-decided", "--batch", "1"), ["bad-looks", "--batch=1"]),
+        ((POSITIONS, "--until-decided", "--batch", "0"), ["bad-looks", "--batch=0"]),
+        ((POSITIONS, "--until-decided", "--batch", "0", "--max-seeds", "0"), ["bad-looks", "--batch=0"]),
+        ((POSITIONS, "--batch", "4"), ["bad-option", "--batch=4", "--until-decided"]),
+        ((POSITIONS, "--max-seeds", "9"), ["bad-option", "--max-seeds=9", "--until-decided"]),
+        (("training.steps=4,8", "--match", "tokens"), ["match-undoes-arms", "--match=tokens"]),
+        (("masked-model",), ["one-task"]),
+        ((POSITIONS, "--until-decided", "--max-seeds", "3"), ["bad-looks", "--max-seeds=3"]),
+        ((POSITIONS, "--until-decided", "--seeds", "3"), ["bad-seeds", "--seeds", "--until-decided"]),
+        ((POSITIONS, "--name", "../up"), ["bad-name", "study's"]),
+        ((POSITIONS, "--name", ""), ["bad-name", "study's"]),
+        ((POSITIONS, "data.files=nowhere.txt"), ["unreadable-file", "nowhere.txt"]),
+        ((POSITIONS, "training.seed=3"), ["pairs-the-arms", "--seeds"]),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_trained(
@@ -472,17 +472,19 @@ def test_what_cannot_be_is_refused_before_anything_is_trained(
 @pytest.mark.parametrize("replicas", ["0", "-1", "many", "²"])
 def test_replicas_that_cannot_be(text: Path, replicas: str) -> None:
     words = (*TINY, f"data.files={text}", POSITIONS, "--replicas", replicas, "--device", "cpu")
-    refused(call("compare", "language-model", *words), f"--replicas={replicas} is not auto, off, or a number")
+    refused(call("compare", "language-model", *words), "bad-option", "--replicas=", f"{replicas}")
 
 
 def test_a_device_that_is_not_there(text: Path) -> None:
-    refused(call("compare", "language-model", *TINY, f"data.files={text}", POSITIONS, "--device", "abacus"), "abacus")
+    refused(
+        call("compare", "language-model", *TINY, f"data.files={text}", POSITIONS, "--device", "abacus"), "unknown-device"
+    )
 
 
 def test_a_sweep_needs_values(text: Path) -> None:
     Path("a.toml").write_text("[model]\nwidth = 8\n")
-    refused(compare(text, "a.toml", kind="sweep"), "a sweep needs a field with several values")
-    refused(compare(text, "training.learning_rate=1e-4..1e-2", kind="sweep"), "does not say how many values")
+    refused(compare(text, "a.toml", kind="sweep"), "nothing-to-compare")
+    refused(compare(text, "training.learning_rate=1e-4..1e-2", kind="sweep"), "bad-range")
 
 
 @pytest.mark.parametrize(
@@ -499,17 +501,17 @@ def test_a_sweep_needs_values(text: Path) -> None:
     ],
 )
 def test_a_name_that_another_study_has(study: Path, text: Path, words: tuple[str, ...], messages: list[str]) -> None:
-    refused(compare(text, *words, "--name", "positions"), "studies/positions is there already", "--name", *messages)
+    refused(compare(text, *words, "--name", "positions"), "study-exists", "studies/positions", "--name", *messages)
 
 
 def test_a_folder_that_is_no_study(text: Path) -> None:
     Path("studies/mine").mkdir(parents=True)
-    refused(compare(text, POSITIONS, "--name", "mine"), "studies/mine is there already", "it is not a study")
+    refused(compare(text, POSITIONS, "--name", "mine"), "study-exists", "studies/mine")
 
 
 def test_a_study_or_run_that_is_not_there(study: Path) -> None:
-    refused(call("report", "position"), "there is no run 'position'")
-    refused(call("resume", "nothing"), "there is no run 'nothing'")
+    refused(call("report", "position"), "unknown-run", "'position'")
+    refused(call("resume", "nothing"), "unknown-run", "'nothing'")
 
 
 def test_text_that_changed_meanwhile(study: Path, text: Path) -> None:
@@ -518,7 +520,7 @@ def test_text_that_changed_meanwhile(study: Path, text: Path) -> None:
     words = ("language-model", *TINY, f"data.files={mine}", POSITIONS, "--name", "changed", *ALONE)
     worked(call("compare", *words, "--seeds", "2"))
     mine.write_text(text.read_text()[::-1])
-    refused(call("compare", *words, "--seeds", "3"), "the text of seed-2 has changed")
+    refused(call("compare", *words, "--seeds", "3"), "data-changed", "seed-2")
 
 
 def test_from_python(study: Path, text: Path) -> None:

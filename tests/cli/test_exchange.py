@@ -62,8 +62,8 @@ def test_an_imported_run_is_opened_by_every_command(exported: Path, tmp_path: Pa
     found = json.loads(worked(call("evaluate", "again", "--data", str(tmp_path / "other.txt"), "--json")).out)
     assert found[str(tmp_path / "other.txt")]["loss"] > 0
     worked(call("report", "again"))
-    refused(call("resume", "again"), "imported")
-    refused(call("evaluate", "again"), "--data")
+    refused(call("resume", "again"), "no-data")
+    refused(call("evaluate", "again"), "no-data", "--data")
 
 
 def test_certify(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,34 +88,34 @@ def test_parts() -> None:
     out = worked(call("parts", "attention")).out
     assert "softmax" in out
     assert "not causal (under a causal mask" in out
-    refused(call("parts", "atention"), "attention")
+    refused(call("parts", "atention"), "unknown-word")
 
 
 def test_mistakes_of_import(run: str, exported: Path, gguf: Path, tmp_path: Path) -> None:
-    def mistaken(source: Path | str, *words: str) -> None:
-        refused(call("import", str(source), "--name", "new"), *words)
+    def mistaken(source: Path | str, code: str, *values: str) -> None:
+        refused(call("import", str(source), "--name", "new"), code, *values)
 
     (tmp_path / "empty").mkdir()
-    mistaken(tmp_path / "empty", "config.json")
+    mistaken(tmp_path / "empty", "not-a-model-folder", "config.json")
     torch.save({"a": torch.zeros(2)}, tmp_path / "model.pt")
-    mistaken(tmp_path / "model.pt", "pickle", "safetensors")
+    mistaken(tmp_path / "model.pt", "pickle-refused", "safetensors")
     shutil.copytree(exported, tmp_path / "pickled")
     (tmp_path / "pickled" / "model.safetensors").unlink()
     torch.save({"a": torch.zeros(2)}, tmp_path / "pickled" / "pytorch_model.bin")
-    mistaken(tmp_path / "pickled", "unpickled")
+    mistaken(tmp_path / "pickled", "pickle-refused")
     shutil.copytree(exported, tmp_path / "unknown")
     config = json.loads((exported / "config.json").read_text())
     (tmp_path / "unknown" / "config.json").write_text(json.dumps({**config, "architectures": ["MambaForCausalLM"]}))
-    mistaken(tmp_path / "unknown", "MambaForCausalLM", "GPT2LMHeadModel")
+    mistaken(tmp_path / "unknown", "unsupported-architecture", "MambaForCausalLM", "GPT2LMHeadModel")
     (tmp_path / "cut.gguf").write_bytes(gguf.read_bytes()[:-1000])
-    mistaken(tmp_path / "cut.gguf", "cut.gguf")
+    mistaken(tmp_path / "cut.gguf", "damaged-gguf", "cut.gguf")
     (tmp_path / "text.gguf").write_text("no model at all")
-    mistaken(tmp_path / "text.gguf", "GGUF")
+    mistaken(tmp_path / "text.gguf", "not-gguf")
     (tmp_path / "mine.csv").write_text("1,2\n")
-    mistaken(tmp_path / "mine.csv", "Hugging Face directory")
-    mistaken(exported / "model.safetensors", "config.json")
-    refused(call("import", str(exported), "--name", run), "already")
-    refused(call("import", str(exported), "--name", "../out"), "letters")
+    mistaken(tmp_path / "mine.csv", "unknown-model-format")
+    mistaken(exported / "model.safetensors", "unknown-model-format", "config.json")
+    refused(call("import", str(exported), "--name", run), "run-exists")
+    refused(call("import", str(exported), "--name", "../out"), "bad-name")
 
 
 def test_a_tokenizer_that_does_not_belong_to_the_model_is_refused(exported: Path) -> None:
@@ -124,9 +124,9 @@ def test_a_tokenizer_that_does_not_belong_to_the_model_is_refused(exported: Path
     small.update({f"new{number}": len(small) + number for number in range(5)})
     document["model"]["vocab"] = small
     (exported / "tokenizer.json").write_text(json.dumps(document))
-    refused(call("import", str(exported), "--name", "new"), "do not belong together")
+    refused(call("import", str(exported), "--name", "new"), "tokenizer-does-not-fit")
     (exported / "tokenizer.json").write_text("{}")
-    refused(call("import", str(exported), "--name", "new"), "tokenizer")
+    refused(call("import", str(exported), "--name", "new"), "not-a-tokenizer")
 
 
 def test_a_model_with_more_rows_than_tokens_and_an_end_of_its_own(exported: Path) -> None:
@@ -145,12 +145,12 @@ def test_a_model_with_more_rows_than_tokens_and_an_end_of_its_own(exported: Path
 
 
 def test_mistakes_of_export(run: str, exported: Path, tmp_path: Path) -> None:
-    refused(call("export", run, "--to", "huggingface", "--output", str(exported)), str(exported))
+    refused(call("export", run, "--to", "huggingface", "--output", str(exported)), "output-exists", str(exported))
     worked(call("export", run, "--to", "gguf", "--output", str(tmp_path / "one.gguf")))
-    refused(call("export", run, "--to", "gguf", "--output", str(tmp_path / "one.gguf")), "exists already")
-    refused(call("export", run, "--to", "gguf", "--output", "."), "exists already")
-    refused(call("export", run, "--to", "gguf", "--output", str(tmp_path / "nowhere" / "one.gguf")), "no folder")
-    refused(call("export", "nobody", "--to", "gguf", "--output", "a.gguf"), "nobody")
+    refused(call("export", run, "--to", "gguf", "--output", str(tmp_path / "one.gguf")), "output-exists")
+    refused(call("export", run, "--to", "gguf", "--output", "."), "output-exists")
+    refused(call("export", run, "--to", "gguf", "--output", str(tmp_path / "nowhere" / "one.gguf")), "missing-folder")
+    refused(call("export", "nobody", "--to", "gguf", "--output", "a.gguf"), "unknown-run")
     assert call("export", run, "--to", "onnx", "--output", "a").code == 2
     worked(
         train(
@@ -162,7 +162,7 @@ def test_mistakes_of_export(run: str, exported: Path, tmp_path: Path) -> None:
         )
     )
     for form in ("huggingface", "gguf"):
-        refused(call("export", "alibi", "--to", form, "--output", str(tmp_path / form)), "alibi")
+        refused(call("export", "alibi", "--to", form, "--output", str(tmp_path / form)), "no-fitting-architecture")
         assert not (tmp_path / form).exists()
 
 

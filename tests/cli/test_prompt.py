@@ -78,10 +78,10 @@ def test_a_file_of_ones_own_and_no_prompts(run: Path, tmp_path: Path) -> None:
 
 def test_what_cannot_be_is_refused(run: Path, tmp_path: Path) -> None:
     (tmp_path / "text.png").write_text("no picture")
-    refused(call("prompt", "clip", "--target", "16"), "no held-out picture 16", "has 16, numbered from 0")
-    refused(call("prompt", "clip", "--target", "-1"), "no held-out picture -1")
-    refused(call("prompt", "clip", "--target", "gone.png"), "cannot read the picture gone.png")
-    refused(call("prompt", "clip", "--target", "text.png"), "is not a picture")
-    refused(call("prompt", "clip", "--output", "page.pdf"), "page.pdf", ".html or .png or .svg")
-    refused(call("prompt", "clip", "--output", "no/page.html"), "there is no folder")
-    refused(call("prompt", "clap"), "clap")
+    refused(call("prompt", "clip", "--target", "16"), "unknown-picture", "16")
+    refused(call("prompt", "clip", "--target", "-1"), "unknown-picture", "-1")
+    refused(call("prompt", "clip", "--target", "gone.png"), "unreadable-file", "gone.png")
+    refused(call("prompt", "clip", "--target", "text.png"), "not-a-picture")
+    refused(call("prompt", "clip", "--output", "page.pdf"), "wrong-suffix", "page.pdf")
+    refused(call("prompt", "clip", "--output", "no/page.html"), "missing-folder")
+    refused(call("prompt", "clap"), "unknown-run")

@@ -11,11 +11,11 @@ import pytest
 from glasshouse.data import prepared_data, shards
 from glasshouse.data.documents import Document
 from glasshouse.data.sources.state_of_the_union import HELD_OUT, StateOfTheUnion
-from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec, ModelSpec
 from glasshouse.tasks.next_token import NextToken
 from glasshouse.tokenizers.byte_pair import BytePair
 from glasshouse.tokenizers.safe_cuts import blocks
+from tests.refusals import refused
 
 TEXT = "It is a truth universally acknowledged, that a single man must be in want of a wife.\n" * 40
 
@@ -87,7 +87,7 @@ def test_preparing_is_done_once(tmp_path):
 def test_a_text_shorter_than_the_context_is_refused(tmp_path):
     (tmp_path / "a.txt").write_text("A short text.")
     prepared = prepared_data.prepare(DataSpec(files=(str(tmp_path / "a.txt"),), tokenizer="characters", context=64))
-    with pytest.raises(DataError, match="too few for one window"):
+    with refused("too-little-text"):
         NextToken(64).complete_model(ModelSpec(), prepared)
 
 

@@ -10,8 +10,8 @@ from glasshouse import models
 from glasshouse.generation.beam_search import Beams, search
 from glasshouse.generation.rollout import Rollout
 from glasshouse.generation.sampling import Sampling
-from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.spec import ModelSpec
+from tests.refusals import refused
 
 VOCABULARY, END = 5, 0
 
@@ -92,5 +92,5 @@ def test_beams_of_an_encoder_decoder_look_at_their_own_source():
 
 @pytest.mark.parametrize(("beams", "penalty"), [(0, 1.0), (2, -1.0), (2, math.inf)])
 def test_beams_that_cannot_be(beams, penalty):
-    with pytest.raises(GlasshouseError, match="choose"):
+    with refused("bad-option"):
         Beams(beams, penalty)

@@ -13,9 +13,9 @@ from glasshouse.generation.rollout import Rollout
 from glasshouse.generation.sampling import Sampling, distribution, draw
 from glasshouse.generation.text_stream import Completion, encode_prompt, stream
 from glasshouse.specs import catalogue
-from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.spec import ModelSpec
 from glasshouse.tokenizers.byte_pair import BytePair
+from tests.refusals import refused
 
 TEXT = "My fellow Americans, the state of our union is strong — naïve café 🌱. " * 20
 CONTEXT = 16
@@ -185,5 +185,5 @@ def test_probabilities_and_alternatives(tokenizer):
     "how", [{"temperature": -1}, {"top_p": 0}, {"top_p": 1.1}, {"top_k": -1}, {"min_p": 2}, {"repetition_penalty": 0}]
 )
 def test_impossible_settings_are_refused(how):
-    with pytest.raises(GlasshouseError, match=f"{next(iter(how))}="):
+    with refused("bad-option", f"{next(iter(how))}="):
         Sampling(**how)

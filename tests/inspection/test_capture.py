@@ -5,8 +5,8 @@ import torch
 
 from glasshouse import models
 from glasshouse.inspection.capture import capture, probes
-from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.spec import ModelSpec
+from tests.refusals import refused
 
 NAMES = [
     "embedded",
@@ -56,7 +56,7 @@ def test_hooks_are_gone_afterwards(model):
 
 def test_unknown_names_are_refused(model):
     with (
-        pytest.raises(GlasshouseError, match="did you mean 'blocks.1.attention.weights'"),
+        refused("unknown-probe", "'blocks.1.attention.weights'"),
         capture(model, "blocks.1.atention.weights"),
     ):
         pass

@@ -8,7 +8,7 @@ import glasshouse
 from glasshouse.inspection import few_shot
 from glasshouse.inspection.few_shot import TEMPLATE, Template
 from glasshouse.inspection.labelled_texts import Labelled
-from glasshouse.specs.errors import DataError, GlasshouseError
+from tests.refusals import refused
 
 WORDS = {"fruit": ["apple", "pear", "plum"], "big tool": ["saw", "drill", "rasp"]}
 TINY = {
@@ -45,8 +45,8 @@ def test_a_template_is_written_so_that_its_parts_are_the_whole():
     assert whole == "Text: a {label} b\nLabel: yes\n\n"
     assert form.query("a {label} b") + form.answer("yes") == whole.rstrip("\n")
     assert form.query("x").endswith("Label:")
-    for text, match in (("{text}", "once"), ("{label} {text}", "before"), ("{text} {label} {label}", "once")):
-        with pytest.raises(GlasshouseError, match=match):
+    for text in ("{text}", "{label} {text}", "{text} {label} {label}"):
+        with refused("bad-template", text):
             Template(text)
 
 
@@ -124,13 +124,13 @@ def test_calibration_takes_away_what_a_label_has_without_the_text(monkeypatch):
 def test_what_cannot_be_asked_is_refused():
     run = model()
     for shots, draws in (((-1,), 1), ((99,), 1), ((), 1), ((1,), 0)):
-        with pytest.raises(GlasshouseError, match="choose shots from 0 to 40"):
+        with refused("bad-shots", "40"):
             few_shot.measure(run, SPLITS, shots=shots, draws=draws)
-    with pytest.raises(DataError, match="no rows are held out"):
+    with refused("nothing-held-out"):
         few_shot.measure(run, {**SPLITS, "test": texts(0, 0)})
     long = Labelled(("a", "b"), ("x " * 60, "y"))
-    with pytest.raises(DataError, match="leaves no room in the context"):
+    with refused("label-too-long"):
         few_shot.measure(run, {**SPLITS, "test": long})
     words = model("words", data={"tokenizer": "words", "vocabulary": 60})
-    with pytest.raises(DataError, match="are the same tokens to words"):
+    with refused("labels-alike"):
         few_shot.measure(words, {**SPLITS, "test": Labelled(("a", "b"), ("never", "ever"))})

@@ -22,9 +22,9 @@ from glasshouse.interop.architectures.config_fields import field_of, values_of, 
 from glasshouse.interop.imported_model import Imported
 from glasshouse.parts.masks import Causal, Everything
 from glasshouse.runs.run import Run
-from glasshouse.specs.errors import GlasshouseError, MissingExtra
 from glasshouse.specs.spec import HeadSpec, ModelSpec
 from glasshouse.tokenizers.byte_pair import BytePair
+from tests.refusals import refused
 
 transformers = pytest.importorskip("transformers")
 transformers.logging.set_verbosity_error()
@@ -389,34 +389,70 @@ LLAMA_SCALING = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "
 @pytest.mark.parametrize(
     ("name", "change", "said"),
     [
-        ("GPT2LMHeadModel", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx=True"),
-        ("GPT2LMHeadModel", {"scale_attn_weights": False}, "scale_attn_weights=False.*must be True"),
-        ("GPT2LMHeadModel", {"add_cross_attention": True}, "add_cross_attention=True"),
-        ("GPT2LMHeadModel", {"activation_function": "silu"}, "activation_function='silu'.*supported: gelu_new"),
-        ("GPT2LMHeadModel", {"n_embd": "wide"}, "n_embd='wide' is not a whole number"),
-        ("GPT2LMHeadModel", {"n_layer": 0}, "model.layers=0 leaves a model of kind 'decoder' nothing"),
-        ("GPT2LMHeadModel", {"n_layer": 10**9}, "has 1000000000 layers by its config.json, and only 50 tensors"),
-        ("GPT2LMHeadModel", {"n_embd": 10**30}, "has .* numbers in its embedding by its config.json, and only"),
-        ("GPT2LMHeadModel", {"n_inner": 10**30}, "cannot be built in the sizes of its config.json"),
-        ("GPT2LMHeadModel", {"n_head": 5}, "model.heads=5 does not divide model.width=768"),
-        ("GPT2LMHeadModel", {"quantization_config": {"bits": 4}}, "quantization_config=.*must be absent"),
-        ("LlamaForCausalLM", {"rope_scaling": {"type": "linear", "factor": 2.0}}, "rope_scaling=.*'linear'"),
-        ("LlamaForCausalLM", {"rope_parameters": LLAMA_SCALING}, "rope_parameters.rope_type='llama3'.*must be 'default'"),
-        ("LlamaForCausalLM", {"sliding_window": 8}, "sliding_window=8.*must be absent"),
-        ("LlamaForCausalLM", {"attention_bias": True}, "attention_bias=True and mlp_bias=False differ"),
-        ("LlamaForCausalLM", {"hidden_act": "gelu"}, "hidden_act='gelu'.*supported: silu"),
-        ("LlamaForCausalLM", {"head_dim": 5}, "even head width"),
-        ("BertForMaskedLM", {"hidden_act": "relu"}, "hidden_act='relu'"),
-        ("BertModel", {"position_embedding_type": "relative_key"}, "position_embedding_type='relative_key'.*'absolute'"),
-        ("BertModel", {"is_decoder": True}, "is_decoder=True"),
-        ("RobertaModel", {"pad_token_id": 0}, "pad_token_id=0.*must be 1"),
-        ("BartForConditionalGeneration", {"scale_embedding": True}, "scale_embedding=True"),
-        ("BartForConditionalGeneration", {"encoder_ffn_dim": 8}, "encoder_ffn_dim=8 and decoder_ffn_dim=4096 differ"),
-        ("BartForConditionalGeneration", {"decoder_attention_heads": 8}, "encoder_attention_heads=16 and decoder_attention"),
-        ("BartForConditionalGeneration", {"normalize_before": True}, "normalize_before=True"),
-        ("CLIPModel", {"text_config": {"hidden_act": "gelu"}}, "text_config.hidden_act='gelu' and vision_config.hidden_act"),
-        ("CLIPModel", {"vision_config": {"image_size": [8, 8]}}, "vision_config.image_size=.* is not a whole number"),
-        ("CLIPModel", {"vision_config": {"image_size": 50}}, "model.patch_size=32 does not divide model.image_size=50"),
+        (
+            "GPT2LMHeadModel",
+            {"scale_attn_by_inverse_layer_idx": True},
+            ("unsupported-config", "scale_attn_by_inverse_layer_idx=True"),
+        ),
+        ("GPT2LMHeadModel", {"scale_attn_weights": False}, ("unsupported-config", "scale_attn_weights=False")),
+        ("GPT2LMHeadModel", {"add_cross_attention": True}, ("unsupported-config", "add_cross_attention=True")),
+        (
+            "GPT2LMHeadModel",
+            {"activation_function": "silu"},
+            ("unsupported-config", "activation_function='silu'", "gelu_new"),
+        ),
+        ("GPT2LMHeadModel", {"n_embd": "wide"}, ("wrong-type", "n_embd='wide'")),
+        ("GPT2LMHeadModel", {"n_layer": 0}, ("no-layers", "model.layers=0", "'decoder'")),
+        ("GPT2LMHeadModel", {"n_layer": 10**9}, ("sizes-do-not-fit", "1000000000", "config.json", "50")),
+        ("GPT2LMHeadModel", {"n_embd": 10**30}, ("sizes-do-not-fit", "config.json")),
+        ("GPT2LMHeadModel", {"n_inner": 10**30}, ("sizes-do-not-fit", "config.json")),
+        ("GPT2LMHeadModel", {"n_head": 5}, ("heads-divide-width", "model.heads=5", "model.width=768")),
+        ("GPT2LMHeadModel", {"quantization_config": {"bits": 4}}, ("unsupported-config", "quantization_config=")),
+        (
+            "LlamaForCausalLM",
+            {"rope_scaling": {"type": "linear", "factor": 2.0}},
+            ("unsupported-config", "rope_scaling=", "'linear'"),
+        ),
+        (
+            "LlamaForCausalLM",
+            {"rope_parameters": LLAMA_SCALING},
+            ("unsupported-config", "rope_parameters.rope_type='llama3'", "'default'"),
+        ),
+        ("LlamaForCausalLM", {"sliding_window": 8}, ("unsupported-config", "sliding_window=8")),
+        ("LlamaForCausalLM", {"attention_bias": True}, ("unsupported-config", "attention_bias=True", "mlp_bias=False")),
+        ("LlamaForCausalLM", {"hidden_act": "gelu"}, ("unsupported-config", "hidden_act='gelu'")),
+        ("LlamaForCausalLM", {"head_dim": 5}, ("odd-width",)),
+        ("BertForMaskedLM", {"hidden_act": "relu"}, ("unsupported-config", "hidden_act='relu'")),
+        (
+            "BertModel",
+            {"position_embedding_type": "relative_key"},
+            ("unsupported-config", "position_embedding_type='relative_key'", "'absolute'"),
+        ),
+        ("BertModel", {"is_decoder": True}, ("unsupported-config", "is_decoder=True")),
+        ("RobertaModel", {"pad_token_id": 0}, ("unsupported-config", "pad_token_id=0")),
+        ("BartForConditionalGeneration", {"scale_embedding": True}, ("unsupported-config", "scale_embedding=True")),
+        (
+            "BartForConditionalGeneration",
+            {"encoder_ffn_dim": 8},
+            ("unsupported-config", "encoder_ffn_dim=8", "decoder_ffn_dim=4096"),
+        ),
+        (
+            "BartForConditionalGeneration",
+            {"decoder_attention_heads": 8},
+            ("unsupported-config", "encoder_attention_heads=16", "decoder_attention"),
+        ),
+        ("BartForConditionalGeneration", {"normalize_before": True}, ("unsupported-config", "normalize_before=True")),
+        (
+            "CLIPModel",
+            {"text_config": {"hidden_act": "gelu"}},
+            ("unsupported-config", "text_config.hidden_act='gelu'", "vision_config.hidden_act"),
+        ),
+        ("CLIPModel", {"vision_config": {"image_size": [8, 8]}}, ("wrong-type", "vision_config.image_size=")),
+        (
+            "CLIPModel",
+            {"vision_config": {"image_size": 50}},
+            ("patch-divides-image", "model.patch_size=32", "model.image_size=50"),
+        ),
     ],
 )
 def test_what_would_change_the_mathematics_is_refused(name, change, said, tmp_path, monkeypatch):
@@ -424,7 +460,7 @@ def test_what_would_change_the_mathematics_is_refused(name, change, said, tmp_pa
     # Tensors and numbers enough for a model of the usual sizes, which costs nothing to hold.
     tensors = {str(number): torch.empty(2**24, device="meta") for number in range(50)}
     monkeypatch.setattr(huggingface, "_read_tensors", lambda _: tensors)
-    with pytest.raises(GlasshouseError, match=said):
+    with refused(*said):
         huggingface.read(tmp_path)
 
 
@@ -497,7 +533,7 @@ def test_tables_that_can_be_computed_and_tied_copies_are_passed_over(tmp_path):
 def test_a_tied_output_that_differs_is_refused(tmp_path):
     small(tmp_path)
     rewrite(tmp_path, lambda tensors: {**tensors, "lm_head.weight": tensors["transformer.wte.weight"] + 1})
-    with pytest.raises(GlasshouseError, match="'transformer.wte.weight' and 'lm_head.weight' differ.*tie_word_embeddings"):
+    with refused("tensors-differ", "'transformer.wte.weight'", "'lm_head.weight'", "tie_word_embeddings"):
         huggingface.read(tmp_path)
 
 
@@ -505,7 +541,7 @@ def test_one_embedding_for_each_side_of_bart_is_refused(tmp_path):
     saved("BartForConditionalGeneration", seed_of("BartForConditionalGeneration", tied=False), tmp_path)
     name = "model.decoder.embed_tokens.weight"
     rewrite(tmp_path, lambda tensors: {**tensors, name: tensors[name] + 1})
-    with pytest.raises(GlasshouseError, match="one embedding for source and target"):
+    with refused("tensors-differ"):
         huggingface.read(tmp_path)
     # Files of releases before 5 have the shared one alone.
     rewrite(tmp_path, lambda tensors: {n: t for n, t in tensors.items() if "embed_tokens" not in n})
@@ -532,31 +568,24 @@ def test_the_first_names_of_norms_in_bert(tmp_path):
 
 
 def test_what_is_not_a_folder_with_a_config(tmp_path):
-    with pytest.raises(GlasshouseError, match="nowhere does not exist; give the folder"):
+    with refused("not-a-model-folder"):
         huggingface.read(tmp_path / "nowhere")
     (tmp_path / "file").write_text("")
-    with pytest.raises(GlasshouseError, match="file is a file"):
+    with refused("not-a-model-folder"):
         huggingface.read(tmp_path / "file")
-    with pytest.raises(GlasshouseError, match="has no config.json"):
+    with refused("not-a-model-folder", "config.json"):
         huggingface.read(tmp_path)
-    for text, said in (("{", "is not JSON"), ("[1]", "holds list"), ("\ud800", "is not JSON"), ("[" * 10**5, "is not JSON")):
+    for text in ("{", "[1]", "\ud800", "[" * 10**5):
         (tmp_path / "config.json").write_bytes(text.encode("utf-8", "surrogatepass"))
-        with pytest.raises(GlasshouseError, match=said):
+        with refused("not-json"):
             huggingface.read(tmp_path)
 
 
 def test_an_unsupported_architecture_is_named_with_the_supported_ones(tmp_path):
     small(tmp_path)
-    for named, said in (
-        (
-            ["MambaForCausalLM"],
-            "'MambaForCausalLM' is not supported; supported: BartForConditionalGeneration, .*RobertaModel",
-        ),
-        (None, "architectures=None names no architecture"),
-        ("GPT2LMHeadModel", "architectures='GPT2LMHeadModel' names no architecture"),
-    ):
+    for named in (["MambaForCausalLM"], [], None, "GPT2LMHeadModel"):
         (tmp_path / "config.json").write_text(json.dumps({"architectures": named}))
-        with pytest.raises(GlasshouseError, match=said):
+        with refused("unsupported-architecture"):
             huggingface.read(tmp_path)
 
 
@@ -564,11 +593,11 @@ def test_an_unsupported_architecture_is_named_with_the_supported_ones(tmp_path):
 def test_pickles_are_refused_and_never_opened(name, tmp_path, monkeypatch):
     small(tmp_path)
     (tmp_path / "model.safetensors").unlink()
-    with pytest.raises(GlasshouseError, match="has no weights"):
+    with refused("no-weights"):
         huggingface.read(tmp_path)
     (tmp_path / name).write_bytes(b"\x80\x04.")
     monkeypatch.setattr(torch, "load", lambda *_, **__: pytest.fail("it was opened"))
-    with pytest.raises(GlasshouseError, match=f"{name}, which can run any code .*nothing is unpickled.*save_file"):
+    with refused("pickle-refused", name):
         huggingface.read(tmp_path)
 
 
@@ -579,31 +608,37 @@ def test_a_missing_shard(tmp_path):
     places = json.loads(written)["weight_map"]
     name, file = next(iter(places.items()))
     (tmp_path / "many" / file).rename(tmp_path / "elsewhere")
-    with pytest.raises(GlasshouseError, match=f"lacks '{file}'"):
+    with refused("missing-file", f"{file}"):
         huggingface.read(tmp_path / "many")
-    for wrong, said in (
-        ({"weight_map": {**places, name: "../elsewhere"}}, "'../elsewhere', which is not in its own folder"),
-        ({"weight_map": {"a tensor": next(f for f in places.values() if f != file)}}, "lacks the tensor 'a tensor'"),
-        ({"weight_map": [1]}, "has no weight_map"),
+    for wrong, code in (
+        ({"weight_map": {**places, name: "../elsewhere"}}, "bad-index"),
+        ({"weight_map": {"a tensor": next(f for f in places.values() if f != file)}}, "missing-tensor"),
+        ({"weight_map": [1]}, "bad-index"),
     ):
         index.write_text(json.dumps(wrong))
-        with pytest.raises(GlasshouseError, match=said):
+        with refused(code):
             huggingface.read(tmp_path / "many")
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda t: {**t, "transformer.h.2.ln_1.bias": torch.zeros(8)}, "has a tensor 'transformer.h.2.ln_1.bias'"),
-        (lambda t: {n: v for n, v in t.items() if n != "transformer.h.1.ln_2.bias"}, "lacks .*'transformer.h.1.ln_2.bias'"),
-        (lambda t: {**t, "transformer.wpe.weight": torch.zeros(9, 8)}, "'transformer.wpe.weight' \\(9, 8\\)"),
-        (lambda t: {**t, "transformer.h.0.mlp.c_fc.weight": torch.zeros(32)}, "'transformer.h.0.mlp.c_fc.weight'"),
+        (lambda t: {**t, "transformer.h.2.ln_1.bias": torch.zeros(8)}, ("unknown-tensor", "'transformer.h.2.ln_1.bias'")),
+        (
+            lambda t: {n: v for n, v in t.items() if n != "transformer.h.1.ln_2.bias"},
+            ("missing-tensor", "'transformer.h.1.ln_2.bias'"),
+        ),
+        (lambda t: {**t, "transformer.wpe.weight": torch.zeros(9, 8)}, ("wrong-tensor-shape", "'transformer.wpe.weight'")),
+        (
+            lambda t: {**t, "transformer.h.0.mlp.c_fc.weight": torch.zeros(32)},
+            ("wrong-tensor-shape", "'transformer.h.0.mlp.c_fc.weight'"),
+        ),
     ],
 )
 def test_tensors_that_do_not_fit_are_named(change, said, tmp_path):
     small(tmp_path)
     rewrite(tmp_path, change)
-    with pytest.raises(GlasshouseError, match=said):
+    with refused(*said):
         huggingface.read(tmp_path)
 
 
@@ -612,7 +647,7 @@ def test_a_projection_of_a_wrong_size_is_named(part, tmp_path):
     saved("BertModel", 0, tmp_path)
     name = "encoder.layer.0.attention.self.key.weight"
     rewrite(tmp_path, lambda tensors: {**tensors, name: part(tensors[name])})
-    with pytest.raises(GlasshouseError, match=f"'{name}'"):
+    with refused("wrong-tensor-shape", f"{name}"):
         huggingface.read(tmp_path)
 
 
@@ -622,14 +657,14 @@ def test_damaged_safetensors(tmp_path):
     whole = path.read_bytes()
     for damaged in (b"", whole[:5], whole[:100], whole[:-3], b"\xff" * 8 + whole[8:], whole[:8] + b"x" * 50 + whole[58:]):
         path.write_bytes(damaged)
-        with pytest.raises(GlasshouseError, match="model.safetensors is not a safetensors file"):
+        with refused("damaged-checkpoint", "model.safetensors"):
             huggingface.read(tmp_path)
 
 
 def test_a_damaged_tokenizer(tmp_path):
     small(tmp_path)
     (tmp_path / "tokenizer.json").write_text("{")
-    with pytest.raises(GlasshouseError, match="tokenizer.json is not JSON"):
+    with refused("not-json", "tokenizer.json"):
         huggingface.read(tmp_path)
 
 
@@ -668,12 +703,17 @@ OURS: dict[str, tuple[str, ModelSpec]] = {
     "clip": (
         "CLIPModel",
         ModelSpec(
-            kind="dual-encoder", width=12, heads=2, layers=1, position="learned", activation="gelu-sigmoid",
+            kind="dual-encoder",
+            width=12,
+            heads=2,
+            layers=1,
+            position="learned",
+            activation="gelu-sigmoid",
             own={"causal": True, "image_size": 8, "patch_size": 4, "image_width": 18, "image_heads": 3, "image_norm": True},
             head=HeadSpec(own={"pooling": "last"}),
         ),
     ),
-}  # fmt: skip
+}
 
 
 def run_of(model: ModelSpec, name: str = "run", context: int = 16, tokenizer: BytePair | None = None) -> Run:
@@ -708,27 +748,45 @@ def test_runs_of_our_own_are_written_as_what_they_are(case, tmp_path):
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        (replace(GPT2_SHAPED, position="alibi"), "is GPT2LMHeadModel.*model.position='alibi' where it needs 'learned'"),
-        (replace(GPT2_SHAPED, position="rotary"), "GPT2LMHeadModel.*model.position='rotary' where it needs 'learned'"),
-        (replace(GPT2_SHAPED, norm="rms", position="rotary"), "LlamaForCausalLM.*model.activation='gelu'.*'swiglu'"),
-        (replace(GPT2_SHAPED, attention="grouped-query"), "model.attention='grouped-query' where it needs 'dot-product'"),
-        (replace(GPT2_SHAPED, head_width=6), "model.head_width=6 where it needs 0"),
-        (with_values(GPT2_SHAPED, TWO_LAYERS), "GPT2LMHeadModel.*model.feed_forward_layers=2 where it needs 1"),
-        (with_values(OURS["bart"][1], TWO_LAYERS), "BartForCond.*model.feed_forward_layers=2 where it needs 1"),
-        (with_values(OURS["clip"][1], TWO_LAYERS), "CLIPModel.*model.feed_forward_layers=2 where it needs 1"),
-        (with_values(ENCODER_SHAPED, TWO_LAYERS), "BertForMaskedLM.*model.feed_forward_layers=2 where it needs 1"),
-        (replace(GPT2_SHAPED, head=HeadSpec(own={"bias": True})), "model.head.bias=True where it needs False"),
-        (replace(GPT2_SHAPED, head=HeadSpec("classifier", {"classes": 3})), "model.head.kind='classifier'"),
-        (replace(OURS["llama"][1], width=18, heads=4, head_width=4), "model.heads=4 where it needs a divisor of"),
-        (replace(ENCODER_SHAPED, connection="pre-norm"), "BertForMaskedLM.*model.connection='pre-norm'"),
-        (replace(ENCODER_SHAPED, activation="relu"), "BertForMaskedLM.*model.activation='relu' where it needs 'gelu-exact'"),
-        (replace(OURS["bart"][1], epsilon=1e-6), "BartForConditionalGeneration.*model.epsilon=1e-06 where it needs 1e-05"),
-        (with_values(OURS["clip"][1], {"causal": False}), "CLIPModel.*model.causal=False where it needs True"),
-        (ModelSpec(kind="recurrent", width=8, layers=1), "model.kind='recurrent' where it needs"),
+        (
+            replace(GPT2_SHAPED, position="alibi"),
+            ("no-fitting-architecture", "GPT2LMHeadModel", "model.position='alibi'", "'learned'"),
+        ),
+        (
+            replace(GPT2_SHAPED, position="rotary"),
+            ("no-fitting-architecture", "GPT2LMHeadModel", "model.position='rotary'", "'learned'"),
+        ),
+        (
+            replace(GPT2_SHAPED, norm="rms", position="rotary"),
+            ("no-fitting-architecture", "model.activation='gelu'", "'swiglu'"),
+        ),
+        (
+            replace(GPT2_SHAPED, attention="grouped-query"),
+            ("no-fitting-architecture", "model.attention='grouped-query'", "'dot-product'"),
+        ),
+        (replace(GPT2_SHAPED, head_width=6), ("no-fitting-architecture", "model.head_width=6")),
+        (
+            with_values(GPT2_SHAPED, TWO_LAYERS),
+            ("no-fitting-architecture", "GPT2LMHeadModel", "model.feed_forward_layers=2"),
+        ),
+        (with_values(OURS["bart"][1], TWO_LAYERS), ("no-fitting-architecture", "model.feed_forward_layers=2")),
+        (with_values(OURS["clip"][1], TWO_LAYERS), ("no-fitting-architecture", "model.feed_forward_layers=2")),
+        (with_values(ENCODER_SHAPED, TWO_LAYERS), ("no-fitting-architecture", "model.feed_forward_layers=2")),
+        (replace(GPT2_SHAPED, head=HeadSpec(own={"bias": True})), ("no-fitting-architecture", "model.head.bias=True")),
+        (
+            replace(GPT2_SHAPED, head=HeadSpec("classifier", {"classes": 3})),
+            ("no-fitting-architecture", "model.head.kind='classifier'"),
+        ),
+        (replace(OURS["llama"][1], width=18, heads=4, head_width=4), ("no-fitting-architecture", "model.heads=4")),
+        (replace(ENCODER_SHAPED, connection="pre-norm"), ("no-fitting-architecture", "model.connection='pre-norm'")),
+        (replace(ENCODER_SHAPED, activation="relu"), ("no-fitting-architecture", "model.activation='relu'", "'gelu-exact'")),
+        (replace(OURS["bart"][1], epsilon=1e-6), ("no-fitting-architecture", "model.epsilon=1e-06", "1e-05")),
+        (with_values(OURS["clip"][1], {"causal": False}), ("no-fitting-architecture", "model.causal=False")),
+        (ModelSpec(kind="recurrent", width=8, layers=1), ("no-fitting-architecture", "model.kind='recurrent'")),
     ],
-)  # fmt: skip
+)
 def test_a_run_that_no_architecture_can_say_is_refused(model, said, tmp_path):
-    with pytest.raises(GlasshouseError, match=f"run cannot be exported: .*{said}"):
+    with refused(*said):
         huggingface.export(run_of(model), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -738,7 +796,7 @@ def test_an_output_that_holds_something_is_left_alone(tmp_path, monkeypatch):
     (tmp_path / "full").mkdir()
     (tmp_path / "full/mine").write_text("")
     for taken in (tmp_path / "full", tmp_path / "full/mine"):
-        with pytest.raises(GlasshouseError, match="exists already"):
+        with refused("output-exists"):
             huggingface.export(run, taken)
     (tmp_path / "empty").mkdir()
     huggingface.export(run, tmp_path / "empty")
@@ -748,7 +806,7 @@ def test_an_output_that_holds_something_is_left_alone(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(huggingface, "_save_tensors", full_disk)
-    with pytest.raises(GlasshouseError, match="cannot write .*out: No space left on device"):
+    with refused("cannot-write"):
         huggingface.export(run, tmp_path / "out")
     assert not [path for path in tmp_path.iterdir() if "out" in path.name]
 
@@ -780,7 +838,7 @@ def test_a_path_that_exists_is_never_looked_for_elsewhere(tmp_path, monkeypatch)
     assert huggingface.resolve(tmp_path) == tmp_path
     for wrong in ("no/such/folder", "/no/such", "../gpt-2", "", "a b"):
         if wrong:
-            with pytest.raises(GlasshouseError, match="there is no folder"):
+            with refused("unknown-model"):
                 huggingface.resolve(wrong)
 
 
@@ -795,11 +853,11 @@ def test_a_name_is_fetched_from_the_hub(tmp_path, monkeypatch):
         raise ConnectionError("no route to host\nand much more")
 
     monkeypatch.setattr(hub, "snapshot_download", unreachable)
-    with pytest.raises(GlasshouseError, match="no folder 'gpt2' here, and .*hub \\(no route to host\\)") as caught:
+    with refused("fetch-failed", "'gpt2'") as caught:
         huggingface.resolve("gpt2")
     assert caught.value.__cause__ is None
     monkeypatch.setitem(__import__("sys").modules, "huggingface_hub", None)
-    with pytest.raises(MissingExtra, match="pip install huggingface_hub"):
+    with refused("missing-package", "huggingface_hub"):
         huggingface.resolve("gpt2")
 
 

@@ -1,7 +1,6 @@
 """A llama2.c model is read whole, continues as it is known to, and gives the ids of llama2.c's own merging."""
 
 import os
-import re
 import struct
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from glasshouse.generation.text_stream import encode_prompt
 from glasshouse.interop import imported_model, llama2c
 from glasshouse.interop.sentencepiece import from_document, to_document
 from glasshouse.runs.run import Run
-from glasshouse.specs.errors import GlasshouseError
+from tests.refusals import refused
 
 KNOWN = (
     "Once upon a time, there was a little girl named Lily. She loved to play outside in the park. One day, she saw a big, "
@@ -189,18 +188,18 @@ def test_merges_that_scores_cannot_say(small):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda content: content[:20], "it has 20 bytes, less than a header"),
-        (lambda content: content[:-4], "is cut short: its header (dim=8, hidden_dim=12"),
-        (lambda content: content + b"\0\0\0\0", "is too long"),
-        (lambda content: struct.pack("<i", -8) + content[4:], "its header gives dim=-8"),
-        (lambda content: struct.pack("<i", 9) + content[4:], "which do not divide"),
-        (lambda content: b"GGUF" + content[4:], "its header gives dim="),
-        (lambda content: struct.pack("<Ii", 0x616B3432, 1) + content[8:], "of version 1"),
+        (lambda content: content[:20], ("not-llama2c", "20")),
+        (lambda content: content[:-4], ("damaged-llama2c", "dim=8", "hidden_dim=12")),
+        (lambda content: content + b"\0\0\0\0", ("damaged-llama2c",)),
+        (lambda content: struct.pack("<i", -8) + content[4:], ("not-llama2c", "dim=-8")),
+        (lambda content: struct.pack("<i", 9) + content[4:], ("not-llama2c",)),
+        (lambda content: b"GGUF" + content[4:], ("not-llama2c", "dim=")),
+        (lambda content: struct.pack("<Ii", 0x616B3432, 1) + content[8:], ("unsupported-llama2c",)),
     ],
 )
 def test_a_damaged_model(small, change, reason):
     small.write_bytes(change(small.read_bytes()))
-    with pytest.raises(GlasshouseError, match=re.escape(reason)) as caught:
+    with refused(*reason) as caught:
         llama2c.read(small)
     assert str(small) in str(caught.value)
 
@@ -208,35 +207,35 @@ def test_a_damaged_model(small, change, reason):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda content: content[:-3], "it breaks off at piece 299"),
-        (lambda content: content[:5], "it breaks off at piece 0"),
-        (lambda content: content + b"\0", "it has 1 bytes after its last piece"),
-        (lambda content: content[:8] + struct.pack("<i", -5) + content[12:], "piece 0 has length -5"),
-        (lambda content: content.replace(b"<0x0A>", b"<0x0b>"), "are not the 256 bytes"),
-        (lambda content: content[:-1] + b"\xff", "breaks off at piece 299"),
+        (lambda content: content[:-3], ("tokenizer-does-not-fit", "299")),
+        (lambda content: content[:5], ("tokenizer-does-not-fit",)),
+        (lambda content: content + b"\0", ("tokenizer-does-not-fit",)),
+        (lambda content: content[:8] + struct.pack("<i", -5) + content[12:], ("tokenizer-does-not-fit", "-5")),
+        (lambda content: content.replace(b"<0x0A>", b"<0x0b>"), ("not-llama2c", "256")),
+        (lambda content: content[:-1] + b"\xff", ("tokenizer-does-not-fit", "299")),
     ],
 )
 def test_a_damaged_tokenizer(small, change, reason):
     path = small.with_name("tok300.bin")
     path.write_bytes(change(path.read_bytes()))
-    with pytest.raises(GlasshouseError, match=re.escape(reason)) as caught:
+    with refused(*reason) as caught:
         llama2c.read(small)
     assert str(path) in str(caught.value)
 
 
 def test_no_tokenizer(small):
     small.with_name("tok300.bin").unlink()
-    with pytest.raises(GlasshouseError, match="neither tok300.bin nor tokenizer.bin"):
+    with refused("missing-file", "tok300.bin", "tokenizer.bin"):
         llama2c.read(small)
 
 
 def test_a_piece_twice(small):
     pieces = some_pieces(300)
     write_pieces(small.with_name("tok300.bin"), [*pieces[:-1], (b"he", -99.0)])
-    with pytest.raises(GlasshouseError, match="the piece 'he' twice"):
+    with refused("piece-twice", "'he'"):
         llama2c.read(small)
 
 
 def test_no_file(tmp_path):
-    with pytest.raises(GlasshouseError, match="No such file"):
+    with refused("unreadable-file"):
         llama2c.read(tmp_path / "nowhere.bin")

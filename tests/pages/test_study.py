@@ -14,7 +14,7 @@ from glasshouse.metrics.verdicts import VerdictRule
 from glasshouse.pages import study_curves, study_differences, study_sweep, study_tables, study_text
 from glasshouse.pages.study_content import StudyResults
 from glasshouse.pages.study_page import draw, render
-from glasshouse.specs.errors import GlasshouseError
+from tests.refusals import refused
 
 from . import study_example as example
 from .test_browser import browser  # noqa: F401
@@ -262,7 +262,7 @@ def test_the_picture_is_written_by_suffix_and_the_same_each_time(tmp_path: Path)
     for words in ("rotary", "← better", "validation.loss, difference from learned"):
         assert words in written
     assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(GlasshouseError, match=r"not \.pdf"):
+    with refused("wrong-suffix"):
         draw(example.study(), tmp_path / "study.pdf")
 
 

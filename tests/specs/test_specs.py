@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glasshouse.specs import catalogue, declared, recipes, spec_fields, spec_files
-from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import SECTIONS, DataSpec, Spec, TrainingSpec
+from tests.refusals import refused
 
 BASE = Spec(data=DataSpec(source="state-of-the-union"), training=TrainingSpec(steps=10))
 
@@ -80,51 +80,49 @@ def test_epochs_instead_of_steps():
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "refusal"),
     [
-        ("model.widht=64", "did you mean 'model.width'"),
-        ("width=64", "did you mean 'model.width'"),
-        ("modle.width=64", "did you mean 'model.width'"),
-        ("model.heads=3", "does not divide model.width=128; choose 1, 2, 4, 8"),
-        ("training.steps=-1", "below 0"),
-        ("training.steps=1.5", "whole number"),
-        ("training.steps=many", "whole number"),
-        ("training.learning_rate=fast", "not a number"),
-        ("training.learning_rate=nan", "NaN"),
-        ("model.tied=maybe", "true or false"),
-        ("model.position=rotry", "did you mean 'rotary'"),
-        ("training.schedule=cosin", "did you mean 'cosine'"),
-        ("training.gradient_accumulation=3", "does not divide training.batch"),
-        ("evaluation.stride=1000", "more than data.context"),
-        ("model.dropout=2", "above 0.95"),
-        ("model.width", "not field=value"),
-        ("task=fly", "not one of"),
-        ("training.loggers=[tensorbord]", "did you mean 'tensorboard'"),
+        ("model.widht=64", ("unknown-field", "'model.width'")),
+        ("width=64", ("unknown-field", "'model.width'")),
+        ("modle.width=64", ("unknown-field", "'model.width'")),
+        ("model.heads=3", ("heads-divide-width", "model.width=128", "1, 2, 4, 8")),
+        ("training.steps=-1", ("out-of-range", "0")),
+        ("training.steps=1.5", ("wrong-type",)),
+        ("training.steps=many", ("wrong-type", "many")),
+        ("training.learning_rate=fast", ("wrong-type", "fast")),
+        ("training.learning_rate=nan", ("not-finite",)),
+        ("model.tied=maybe", ("wrong-type", "maybe")),
+        ("model.position=rotry", ("unknown-word", "'rotary'")),
+        ("training.schedule=cosin", ("unknown-word", "'cosine'")),
+        ("training.gradient_accumulation=3", ("accumulation-divides-batch", "training.batch")),
+        ("evaluation.stride=1000", ("stride-within-context", "data.context")),
+        ("model.dropout=2", ("out-of-range", "0.95")),
+        ("model.width", ("not-an-override",)),
+        ("task=fly", ("unknown-word",)),
+        ("training.loggers=[tensorbord]", ("unknown-word", "'tensorboard'")),
     ],
 )
-def test_refusals_say_the_rule_and_the_remedy(change, says):
-    with pytest.raises(SpecError, match=".*") as error:
+def test_refusals_say_the_rule_and_the_remedy(change, refusal):
+    with refused(*refusal):
         spec_files.override(BASE, [change])
-    assert says in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("tables", "says"),
+    ("tables", "code"),
     [
-        ({"training": {"steps": 5, "epochs": 2.0}}, "exactly one"),
-        ({"training": {"steps": 0}}, "exactly one"),
-        ({"data": {"source": "state-of-the-union", "files": ["a"]}}, "both given"),
-        ({"data": {"source": ""}}, "no data are given"),
-        ({"model": {"width": "wide"}}, "not a whole number"),
-        ({"model": {"width": True}}, "not a whole number"),
-        ({"model": 3}, "section of fields"),
-        ({"data": {"files": [1, 2]}}, "list of text"),
+        ({"training": {"steps": 5, "epochs": 2.0}}, "steps-or-epochs"),
+        ({"training": {"steps": 0}}, "steps-or-epochs"),
+        ({"data": {"source": "state-of-the-union", "files": ["a"]}}, "source-and-files"),
+        ({"data": {"source": ""}}, "no-data"),
+        ({"model": {"width": "wide"}}, "wrong-type"),
+        ({"model": {"width": True}}, "wrong-type"),
+        ({"model": 3}, "section-not-field"),
+        ({"data": {"files": [1, 2]}}, "wrong-type"),
     ],
 )
-def test_impossible_combinations(tables, says):
-    with pytest.raises(SpecError) as error:
+def test_impossible_combinations(tables, code):
+    with refused(code):
         spec_files.checked(spec_files.unchecked(reading_tables(BASE), tables))
-    assert says in str(error.value)
 
 
 def reading_tables(spec):
@@ -132,7 +130,7 @@ def reading_tables(spec):
 
 
 def test_unknown_recipe_names_the_nearest():
-    with pytest.raises(SpecError, match="did you mean 'demo-lm'"):
+    with refused("unknown-recipe", "'demo-lm'"):
         recipes.spec("demo-ml")
 
 
@@ -147,5 +145,5 @@ def test_text_of_an_older_version_is_read_with_the_fields_that_have_come_since()
 
 @pytest.mark.parametrize("change", ["evaluation.stride=8", "evaluation.tokens=100", "training.label_smoothing=0.1"])
 def test_what_a_task_does_not_heed_is_refused(change):
-    with pytest.raises(SpecError, match="does nothing in task='classify'"):
+    with refused("not-of-this-task", "task='classify'"):
         recipes.spec("classifier", ["data.files=x.tsv", change])

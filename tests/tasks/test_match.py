@@ -12,9 +12,9 @@ from PIL import Image
 import glasshouse
 from glasshouse.data import prepared_data
 from glasshouse.data.user_files.pictures import UserPictures, read_picture
-from glasshouse.specs.errors import DataError, GlasshouseError, SpecError
 from glasshouse.specs.spec import DataSpec, Spec
 from glasshouse.tasks.match import Match, normal, ranked, symmetric_loss
+from tests.refusals import refused
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (30, 60, 220), "black": (10, 10, 10)}
 TINY = {
@@ -105,33 +105,36 @@ def test_a_dual_encoder_learns_from_own_pictures_and_is_measured_on_others(file)
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"training": {"gradient_accumulation": 2}}, "training.gradient_accumulation=2 does not go with task='match'"),
-        ({"model": {"image_size": 24}}, "16 pixels along each side, and model.image_size=24"),
-        ({"model": {"image_size": 16, "image_channels": 1}}, "model.image_channels=1"),
-        ({"model": {"image_size": 16, "patch_size": 5}}, "model.patch_size=5 does not divide"),
+        (
+            {"training": {"gradient_accumulation": 2}},
+            ("batch-not-additive", "training.gradient_accumulation=2", "task='match'"),
+        ),
+        ({"model": {"image_size": 24}}, ("picture-size-differs", "16", "model.image_size=24")),
+        ({"model": {"image_size": 16, "image_channels": 1}}, ("picture-size-differs", "model.image_channels=1")),
+        ({"model": {"image_size": 16, "patch_size": 5}}, ("patch-divides-image", "model.patch_size=5")),
     ],
 )
 def test_what_cannot_be_is_refused(file, changes, words):
     tables = {name: {**TINY.get(name, {}), **changes.get(name, {})} for name in ("model", "training", "evaluation")}
-    with pytest.raises(SpecError, match=words):
+    with refused(*words):
         glasshouse.train("scene-clip", device="cpu", data=data(file), **tables)
 
 
 def test_another_kind_of_model_is_refused():
-    with pytest.raises(SpecError, match="model.kind=dual-encoder"):
+    with refused("model-does-not-fit-task", "model.kind=dual-encoder"):
         Match(4, 16, 8).check_model(torch.nn.Linear(1, 1), "encoder")
-    with pytest.raises(DataError, match="has no picture for each text.*scenes"):
+    with refused("source-lacks-column"):
         glasshouse.train("scene-clip", device="cpu", data={"source": "presidents"})
 
 
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ("pictures/0.png\n", "line 1, has no tab; write picture, tab, caption"),
-        ("gone.png\ta thing\n" * 3, "cannot read the picture .*gone.png"),
-        ("mine.tsv\ta thing\n" * 3, "is not a picture"),
-        ("broken.png\ta thing\n" * 3, "is a broken picture"),
-        ("\ta thing\n", "no line has both"),
+        ("pictures/0.png\n", ("no-tab",)),
+        ("gone.png\ta thing\n" * 3, ("unreadable-file", "gone.png")),
+        ("mine.tsv\ta thing\n" * 3, ("not-a-picture",)),
+        ("broken.png\ta thing\n" * 3, ("not-a-picture",)),
+        ("\ta thing\n", ("no-rows",)),
     ],
 )
 def test_faults_of_own_pictures_are_named(file, lines, words):
@@ -139,10 +142,10 @@ def test_faults_of_own_pictures_are_named(file, lines, words):
     (file.parent / "broken.png").write_bytes(whole[: len(whole) // 2])
     bad = file.with_name("bad.tsv")
     bad.write_text(lines)
-    with pytest.raises(DataError, match=words):
+    with refused(*words):
         list(UserPictures((str(bad),), 16, 0.0, 0.0).documents("train"))
     bad.rename(bad.with_suffix(".csv"))
-    with pytest.raises(DataError, match=".tsv files"):
+    with refused("not-a-table"):
         UserPictures((str(bad.with_suffix(".csv")),), 16, 0.0, 0.0).fingerprint()
 
 
@@ -164,5 +167,5 @@ def test_prompting_needs_a_dual_encoder(file):
     small = {"model": {"width": 16, "layers": 1, "heads": 2}, "training": {"steps": 2, "threads": 1, "precision": "fp32"}}
     text = {"files": [str(file.with_suffix(".txt"))], "vocabulary": 264, "context": 16}
     glasshouse.train("language-model", name="lm", device="cpu", data=text, **small)
-    with pytest.raises(GlasshouseError, match="does not hold texts against pictures"):
+    with refused("not-a-dual-encoder"):
         glasshouse.prompt("lm", ["red"])

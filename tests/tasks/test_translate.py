@@ -13,7 +13,6 @@ import glasshouse
 from glasshouse.data import batches, prepared_data
 from glasshouse.metrics import translation
 from glasshouse.specs import recipes
-from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.tasks.base import IGNORED
 from glasshouse.tasks.translate import Translate
 from glasshouse.training.job import Job
@@ -151,9 +150,9 @@ def test_it_learns_to_translate(pairs, kind):
 
 
 def test_what_does_not_go_together(pairs):
-    with pytest.raises(SpecError, match="decoder alone"):
+    with refused("loss-on-decoder-only"):
         Translate.from_spec(spec(pairs, "training.loss_on=all"))
-    with pytest.raises(SpecError, match="does not write"):
+    with refused("model-does-not-fit-task"):
         Job.of(spec(pairs, "model.kind=encoder"), torch.device("cpu"))
     with refused("not-of-this-task", "training.loss_on='all'", "'next-token'"):
         recipes.spec("demo-lm", ["training.loss_on=all"])
@@ -168,24 +167,24 @@ def test_two_files_line_by_line(tmp_path):
     shard = ready.splits["train"]
     assert dict(zip(shard.originals, shard.target.originals, strict=True))["three"] == "drei"
     (tmp_path / "b.txt").write_text("eins\nzwei\n")
-    with pytest.raises(DataError, match="4 lines and .* has 2"):
+    with refused("unequal-line-counts"):
         prepared(made)
 
 
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("a.tsv", "one two\n", "no tab"),
-        ("a.csv", "x,y\n1,2\n", "data.target=NAME"),
-        ("a.jsonl", '{"text": "a"}\n', "data.target=NAME"),
-        ("a.txt", "one\n", "two plain files"),
-        ("a.tsv", "one\t\n\ttwo\n", "both a source and a target"),
+        ("a.tsv", "one two\n", ("no-tab",)),
+        ("a.csv", "x,y\n1,2\n", ("missing-column", "data.target=NAME")),
+        ("a.jsonl", '{"text": "a"}\n', ("missing-column", "data.target=NAME")),
+        ("a.txt", "one\n", ("not-a-table",)),
+        ("a.tsv", "one\t\n\ttwo\n", ("no-rows",)),
     ],
 )
 def test_faults_of_a_file_are_named(tmp_path, name, content, words):
     path = tmp_path / name
     path.write_text(content)
-    with pytest.raises(DataError, match=words):
+    with refused(*words):
         prepared(spec(path))
 
 
@@ -225,7 +224,7 @@ def test_one_sequence_fits_into_the_context(tmp_path, context):
     task, made = prepared(spec(path, *more))
     batch = task.batch(made.splits["train"], 0, np.zeros(12, int), np.arange(12))
     assert batch["inputs"].shape == (12, context)
-    with pytest.raises(SpecError, match="choose 4 or more"):
+    with refused("context-too-short"):
         Translate.from_spec(spec(path, *more[:-1], "data.context=3"))
 
 
@@ -236,5 +235,5 @@ def test_fields_of_rows_are_what_they_were(tmp_path):
         _, made = prepared(spec(tmp_path / name, "data.validation=0", "data.test=0"))
         assert sorted(made.splits["train"].originals) == sorted(expected)
     (tmp_path / "c.csv").write_text("text,target\n" + "a" * 200_000 + ",x\n")
-    with pytest.raises(DataError, match="no CSV row"):
+    with refused("bad-csv-row"):
         prepared(spec(tmp_path / "c.csv"))

@@ -9,9 +9,9 @@ from hypothesis import given, settings, strategies
 from odd_texts import MARK, PROSE, texts, wikitext
 from plain_byte_pairs import encode as encode_plainly
 from test_splitting import split
+from tests.refusals import refused
 
 import tokenizers
-from glasshouse.specs.errors import DataError, GlasshouseError
 from glasshouse.tokenizers import Tokenizer, byte_pair_encoder, load
 from glasshouse.tokenizers.byte_pair import BytePair
 from glasshouse.tokenizers.pretokenizer import PATTERNS
@@ -110,33 +110,33 @@ def test_the_vocabulary_in_order():
 
 
 def test_too_large_a_vocabulary():
-    with pytest.raises(DataError, match=r"data\.vocabulary=300 .* 259 .*choose data\.vocabulary=259 or less"):
+    with refused("vocabulary-too-large", "data.vocabulary=300", "259", "data.vocabulary=259"):
         BytePair.train(["ab ab ab"], 300)
     assert BytePair.train(["ab ab ab"], 259).vocabulary == 259
     assert BytePair.train([], 257).vocabulary == 257
 
 
 def test_too_small_a_vocabulary():
-    with pytest.raises(GlasshouseError, match="vocabulary=257 is too small.*choose 258 or more"):
+    with refused("vocabulary-too-small", "vocabulary=257", "258"):
         BytePair.train([PROSE], 257, specials=[MARK, "<pad>"])
     assert BytePair.train([PROSE], 258, specials=["<pad>"]).specials == {MARK: 0, "<pad>": 1}
 
 
 def test_bad_arguments(trained):
-    with pytest.raises(GlasshouseError, match="pattern='gpt-3' is not known; choose one of gpt-2, gpt-4"):
+    with refused("unknown-word", "pattern='gpt-3'", "gpt-2", "gpt-4"):
         BytePair.train([PROSE], 300, pattern="gpt-3")
-    with pytest.raises(GlasshouseError, match="special token '#' is also how an ordinary token is written"):
+    with refused("ambiguous-special-token", "'#'"):
         BytePair.train([PROSE], 300, specials=["#"])
-    with pytest.raises(GlasshouseError, match="at least one character"):
+    with refused("empty-special-token"):
         BytePair.train([PROSE], 300, specials=[""])
     for wrong in (-1, 390, 10**12):
-        with pytest.raises(GlasshouseError, match=f"id {wrong} is not in the vocabulary; its ids are 0 to 389"):
+        with refused("unknown-token-id", f"{wrong}"):
             trained.decode([1, wrong])
-        with pytest.raises(GlasshouseError, match=f"id {wrong} "):
+        with refused("unknown-token-id", f"{wrong}"):
             trained.token_bytes(wrong)
-    with pytest.raises(DataError, match=r"U\+D800, at index 1"):
+    with refused("lone-surrogate", "U+D800"):
         trained.encode("a\ud800")
-    with pytest.raises(DataError, match="surrogate"):
+    with refused("lone-surrogate"):
         BytePair.train(["a\udfff"], 300)
 
 

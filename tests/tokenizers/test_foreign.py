@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from odd_texts import PROSE, texts
+from tests.refusals import refused
 
 import tokenizers
 from glasshouse.generation.text_stream import encode_prompt
-from glasshouse.specs.errors import DataError, GlasshouseError, MissingExtra
+from glasshouse.specs.errors import GlasshouseError, MissingExtra
 from glasshouse.tokenizers import load
 from glasshouse.tokenizers.byte_pair import BytePair
 from glasshouse.tokenizers.external import ExternalTokenizer
@@ -226,15 +227,15 @@ def test_our_own_tokenizers_have_no_frame():
 def test_an_id_that_is_not_there(pair):
     _, ours = pair
     for id in (-1, ours.vocabulary):
-        with pytest.raises(GlasshouseError, match="is not in the vocabulary"):
+        with refused("unknown-token-id"):
             ours.decode([id])
 
 
 def test_half_a_character(pair):
     _, ours = pair
-    with pytest.raises(DataError, match="half of a surrogate pair"):
+    with refused("lone-surrogate"):
         ours.encode("a\ud800")
-    with pytest.raises(DataError, match="half of a surrogate pair"):
+    with refused("lone-surrogate"):
         ours.encode_batch(["a\ud800"])
 
 
@@ -247,7 +248,7 @@ def test_dropout_is_for_training_others(tmp_path):
 
 
 def test_no_training():
-    with pytest.raises(GlasshouseError, match="cannot be trained here"):
+    with refused("cannot-train-tokenizer"):
         ExternalTokenizer.train(["a"], 300)
 
 
@@ -286,7 +287,7 @@ def test_a_damaged_file(tmp_path, change, reason):
 def test_a_file_cut_short(tmp_path):
     path = tmp_path / "tokenizer.json"
     path.write_text(word_piece().to_str()[:-100])
-    with pytest.raises(GlasshouseError, match="is not JSON"):
+    with refused("not-a-tokenizer"):
         load(path)
 
 
@@ -300,5 +301,5 @@ def test_an_unknown_word_that_no_token_stands_for(tmp_path):
     assert ours.encode("z z").tolist() == [0, 0]
     assert ours.frame == ([], [])
     for encode in (ours.encode, lambda text: ours.encode_batch([text])):
-        with pytest.raises(DataError, match="cannot encode"):
+        with refused("cannot-encode"):
             encode("c")

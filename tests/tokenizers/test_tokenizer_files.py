@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from odd_texts import MARK, PROSE, texts
 from test_learning_merges import trained_elsewhere
+from tests.refusals import refused
 
 import tokenizers
 from glasshouse.specs.errors import GlasshouseError
@@ -147,7 +148,7 @@ def test_an_unknown_token_that_may_be_used(document, tmp_path, monkeypatch):
     document["model"]["unk_token"] = MARK
     del document["model"]["vocab"]["Z"]
     (tmp_path / "unknown.json").write_text(json.dumps(document))
-    with pytest.raises(GlasshouseError, match="is not supported where a byte has no token"):
+    with refused("missing-package"):
         load(tmp_path / "unknown.json")
 
 
@@ -157,7 +158,7 @@ def test_another_split_pattern(document, tmp_path, monkeypatch):
     document["pre_tokenizer"]["use_regex"] = False
     document["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [split, document["pre_tokenizer"]]}
     (tmp_path / "foreign.json").write_text(json.dumps(document))
-    with pytest.raises(GlasshouseError, match=r"the pattern .*w\+.* is not supported"):
+    with refused("missing-package"):
         load(tmp_path / "foreign.json")
 
 
@@ -198,7 +199,7 @@ def test_not_a_tokenizer(tmp_path, content, reason, monkeypatch):
 
 
 def test_missing_file(tmp_path):
-    with pytest.raises(GlasshouseError, match=r"nowhere\.json: No such file"):
+    with refused("unreadable-tokenizer", "nowhere.json"):
         load(tmp_path / "nowhere.json")
 
 

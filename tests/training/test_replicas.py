@@ -11,11 +11,12 @@ from glasshouse import workbench
 from glasshouse.records import checkpoint, metric_log
 from glasshouse.records.run_folder import RunFolder, create
 from glasshouse.specs import catalogue
-from glasshouse.specs.errors import Interrupted, SpecError
+from glasshouse.specs.errors import Interrupted
 from glasshouse.specs.spec import Spec
 from glasshouse.training import loop, replica_count
 from glasshouse.training.job import Job
 from glasshouse.training.replicas import Replicas, alike
+from tests.refusals import refused
 
 CPU = torch.device("cpu")
 TINY = (
@@ -180,7 +181,7 @@ def test_a_replica_can_go_on_alone(text, monkeypatch):
     loop.train_group(whole, "cpu", together=True)
     cut = runs_of(text, stem="cut", seeds=(0, 1))
     stop_at(monkeypatch, 17)
-    with pytest.raises(Interrupted, match="stopped after step 18 of 30, saved"):
+    with refused("interrupted", "18", "30"):
         loop.train_group(cut, "cpu", together=True)
     monkeypatch.undo()
     cut[1].record(together=["."])
@@ -290,7 +291,7 @@ def test_patience_ends_each_run_by_itself(text):
 
 def test_runs_of_different_shapes_are_no_replicas(text):
     runs = [*runs_of(text, seeds=(0,)), *runs_of(text, "model.width=32", seeds=(1,))]
-    with pytest.raises(SpecError, match="r-0 and r-1 cannot train side by side: they differ in more than seed"):
+    with refused("cannot-be-replicas", "r-0", "r-1"):
         loop.train_group(runs, "cpu", together=True)
 
 
@@ -298,7 +299,7 @@ def test_what_cannot_be_carried_is_trained_one_after_another(text):
     spec = spec_of(text, "training.gradient_accumulation=2")
     count, why = replica_count.size(jobs_of(spec), None)
     assert (count, why) == (1, "one after another: training.gradient_accumulation=2 cuts batches into parts")
-    with pytest.raises(SpecError, match="cannot be replicas: training.gradient_accumulation=2"):
+    with refused("cannot-be-replicas", "training.gradient_accumulation=2"):
         replica_count.size(jobs_of(spec), True)
     assert replica_count.size(jobs_of(spec_of(text)), False) == (1, "")
     count, why = replica_count.size(jobs_of(spec_of(text)), None)

@@ -25,5 +25,5 @@ def main() -> None:
     except OSError as error:
         if error.errno not in REFUSALS:
             raise
-        print(f"glasshouse: cannot use {error.filename or 'a file'}: {error.strerror}", file=sys.stderr)
+        print(f"glasshouse: cannot use {error.filename or 'a file'}: {error.strerror} [cannot-use-file]", file=sys.stderr)
         sys.exit(2)

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,8 @@ def replacing(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # on a disk that is read-only there is nothing to delete
+            temporary.unlink()
 
 
 def write_text(path: Path, text: str) -> None:
