@@ -42,8 +42,7 @@ bench: $(DEV)
 	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
 
 docs: $(DEV)
-	$(BIN)/python -m glasshouse.cli.pages > docs/commands.md
-	$(BIN)/python -m glasshouse.cli.parts_page > docs/parts.md
+	$(BIN)/python -m docs.generate
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -76,7 +76,7 @@ def table(name: str, about: str) -> str:
     """One run's certificate in Markdown."""
     lines = [f"## {name}", "", about[0].upper() + about[1:] + ".", "", "| check | difference | tolerance | verdict | how |"]
     lines.append("|---|---:|---:|---|---|")
-    for check in glasshouse.certify(name, device="cpu"):
+    for check in glasshouse.certificates(name, device="cpu"):
         figures = ("", "") if check.difference is None else (f"{check.difference:.2g}", f"{check.tolerance:.2g}")
         lines.append(f"| {check.name} | {figures[0]} | {figures[1]} | {check.verdict} | {check.note} |")
     return "\n".join(lines)

@@ -19,7 +19,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from glasshouse import workbench
+import glasshouse
 from glasshouse.training import devices, replica_count
 from glasshouse.training.engine import Engine
 from glasshouse.training.job import Job
@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("overrides", nargs="*", help="changes to the recipe")
     options = parser.parse_args()
     console = Console(width=110)
-    job = Job.of(workbench.spec_of("speech-lm", "training.steps=100000", *options.overrides), devices.pick(options.device))
+    job = Job.of(glasshouse.spec_of("speech-lm", "training.steps=100000", *options.overrides), devices.pick(options.device))
     needed = {name: replica_count.needed(jobs_of(job, 1, precision=name)[0]) for name in options.precision.split(",")}
     if options.fill:
         for name in needed:

@@ -12,9 +12,9 @@ ROOT = Path(glasshouse.__file__).parent
 LAYERS = [
     "cli",
     "sklearn",
-    "workbench",
+    "api",
     "claims",
-    "certify",
+    "certificates",
     "studies",
     "inspection",
     "interop",
@@ -31,6 +31,7 @@ LAYERS = [
     "records",
     "specs",
     "formatting",
+    "version",
 ]
 MODULES = sorted(ROOT.rglob("*.py"))
 
@@ -55,7 +56,8 @@ def imports_of(path: Path, late: bool) -> set[str]:
 
 
 def test_every_package_has_its_layer():
-    assert {path.name.removesuffix(".py") for path in ROOT.iterdir() if path.name[0] != "_"} == set(LAYERS)
+    named = {path.name.removesuffix(".py") for path in ROOT.iterdir() if path.name[0] != "_"}
+    assert named - {"py.typed"} == set(LAYERS)
 
 
 @pytest.mark.parametrize("path", [m for m in MODULES if m.parent != ROOT or m.name[0] != "_"], ids=name_of)
@@ -79,3 +81,14 @@ def test_no_circles():
 
     for name in graph:
         visit(name, ())
+
+
+# What a command may use besides the public interface: its own package, and functions that format.
+PRINTING = ("cli", "formatting", "pages", "metrics", "records.progress_bar", "specs.errors")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "cli").glob("*.py")), ids=name_of)
+def test_commands_call_the_public_interface_alone(path):
+    allowed = tuple(f"glasshouse.{name}" for name in PRINTING)
+    others = [name for name in imports_of(path, late=True) if not name.startswith(allowed)]
+    assert not others, f"{name_of(path)} reaches past `import glasshouse`: {others}"

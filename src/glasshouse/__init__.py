@@ -1,20 +1,120 @@
 """Glasshouse grows Transformers where you can see them.
 
-The names below are the workbench's functions; torch is imported when the first of them is used.
+Everything the commands do is a function here: `glasshouse.train("demo-lm")`, `glasshouse.compare(...)`, `run.sample(...)`.
+torch is imported when the first function that needs it is used, so `import glasshouse` is instant.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from glasshouse.version import __version__
 
-_FUNCTIONS = (
+if TYPE_CHECKING:
+    # What an editor and a type checker see. `_HOMES` below gives the same names at run time.
+    from glasshouse.api.data import data_set, data_sets, get_data, load_tokenizer, train_tokenizer
+    from glasshouse.api.exchange import certify, export, import_model
+    from glasshouse.api.experiments import augment, features, few_shot
+    from glasshouse.api.listings import recipe_fields, recipes, runs_folder, runs_overview
+    from glasshouse.api.machine import doctor
+    from glasshouse.api.parts import capabilities, part_families, parts_of
+    from glasshouse.api.runs import (
+        check_output,
+        classify,
+        evaluate,
+        list_runs,
+        metrics_of,
+        open_run,
+        prompt,
+        report,
+        sample,
+        suggestions,
+        translate,
+        translate_file,
+        write_lines,
+    )
+    from glasshouse.api.studies import (
+        claims_report,
+        compare,
+        list_claims,
+        list_studies,
+        open_study,
+        studies_folder,
+        sweep,
+        try_claim,
+    )
+    from glasshouse.api.training import DEMO, plan, replay, resume, spec_of, train, train_replicas
+    from glasshouse.certificates.checks import Check
+    from glasshouse.generation.text_stream import Completion
+    from glasshouse.pages.claim_content import Case
+    from glasshouse.runs.run import Run, Translation
+    from glasshouse.specs.errors import GlasshouseError
+    from glasshouse.studies.study import Study
+    from glasshouse.training.cost_plan import Plan
+
+_HOMES = {
+    "api.data": ("data_set", "data_sets", "get_data", "load_tokenizer", "train_tokenizer"),
+    "api.exchange": ("certify", "export", "import_model"),
+    "api.experiments": ("augment", "features", "few_shot"),
+    "api.listings": ("recipe_fields", "recipes", "runs_folder", "runs_overview"),
+    "api.machine": ("doctor",),
+    "api.parts": ("capabilities", "part_families", "parts_of"),
+    "api.runs": (
+        "check_output",
+        "classify",
+        "evaluate",
+        "list_runs",
+        "metrics_of",
+        "open_run",
+        "prompt",
+        "report",
+        "sample",
+        "suggestions",
+        "translate",
+        "translate_file",
+        "write_lines",
+    ),
+    "api.studies": (
+        "claims_report",
+        "compare",
+        "list_claims",
+        "list_studies",
+        "open_study",
+        "studies_folder",
+        "sweep",
+        "try_claim",
+    ),
+    "api.training": ("DEMO", "plan", "replay", "resume", "spec_of", "train", "train_replicas"),
+    "certificates.checks": ("Check",),
+    "generation.text_stream": ("Completion",),
+    "pages.claim_content": ("Case",),
+    "runs.run": ("Run", "Translation"),
+    "specs.errors": ("GlasshouseError",),
+    "studies.study": ("Study",),
+    "training.cost_plan": ("Plan",),
+}
+_NAMES = {name: home for home, names in _HOMES.items() for name in names}
+# Packages that a notebook uses as they are: `glasshouse.parts.MultiHeadAttention`.
+_PACKAGES = ("data", "inspection", "models", "parts", "runs", "tokenizers")
+
+__all__ = [
+    "DEMO",
+    "Case",
+    "Check",
+    "Completion",
+    "GlasshouseError",
+    "Plan",
+    "Run",
+    "Study",
+    "Translation",
+    "__version__",
     "augment",
+    "capabilities",
     "certify",
-    "claims",
+    "check_output",
     "claims_report",
     "classify",
     "compare",
+    "data_set",
     "data_sets",
     "doctor",
     "evaluate",
@@ -23,34 +123,46 @@ _FUNCTIONS = (
     "few_shot",
     "get_data",
     "import_model",
+    "list_claims",
     "list_runs",
     "list_studies",
+    "load_tokenizer",
+    "metrics_of",
     "open_run",
     "open_study",
+    "part_families",
+    "parts_of",
     "plan",
     "prompt",
+    "recipe_fields",
     "recipes",
     "replay",
     "report",
     "resume",
+    "runs_folder",
+    "runs_overview",
     "sample",
+    "spec_of",
+    "studies_folder",
+    "suggestions",
     "sweep",
     "train",
     "train_replicas",
     "train_tokenizer",
     "translate",
+    "translate_file",
     "try_claim",
-)
-_PACKAGES = ("data", "inspection", "models", "parts", "runs", "tokenizers")
+    "write_lines",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _FUNCTIONS:
-        return getattr(import_module("glasshouse.workbench"), name)
+    if name in _NAMES:
+        return getattr(import_module(f"glasshouse.{_NAMES[name]}"), name)
     if name in _PACKAGES:
         return import_module(f"glasshouse.{name}")
     raise AttributeError(f"module 'glasshouse' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_FUNCTIONS, *_PACKAGES])
+    return sorted([*globals(), *_NAMES, *_PACKAGES])

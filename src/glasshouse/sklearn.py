@@ -21,15 +21,16 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from glasshouse import __version__, workbench
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.records import run_folder as folders
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import Run
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import DataError, GlasshouseError, Interrupted, RunError, SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.training import loop
+from glasshouse.version import __version__
 
 ROWS = "rows.jsonl"
 # Larger than any number of steps: there is nothing held out to measure on the way, and nothing to resume.
@@ -155,7 +156,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         fixed = {"precision": "fp32", "threads": 1} if self.device == "cpu" else {}
         training = {"seed": int(self.seed), "checkpoint_every": NEVER, "class_weights": self._weights(names), **fixed}
         data = {"files": [ROWS], "field": "text", "label": "label", "validation": 0.0, "test": 0.0}
-        spec = workbench.spec_of(self.recipe, *self.overrides, *changes, data=data, training=training)
+        spec = resolve_spec.spec_of(self.recipe, *self.overrides, *changes, data=data, training=training)
         if spec.task != "classify":
             raise SpecError(
                 "wrong-task", f"recipe={self.recipe!r} is of task={spec.task!r}; TextClassifier needs one of task='classify'"

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from glasshouse import workbench
+import glasshouse
 from glasshouse.claims import rules, trials
 from glasshouse.claims.claim import Bench, Claim, Evidence, Finding
 from glasshouse.metrics.verdicts import VerdictRule, judge
@@ -137,7 +137,7 @@ def test_figures_are_written_with_their_interval():
 
 
 def test_a_claim_is_tried_once_and_kept(made, monkeypatch):
-    case = workbench.try_claim("made-up", device="cpu")
+    case = glasshouse.try_claim("made-up", device="cpu")
     place = Path("studies/claims/made-up")
     assert case.verdict == "upheld"
     assert "3 runs of 4 steps" in case.trial.finding.because
@@ -152,33 +152,33 @@ def test_a_claim_is_tried_once_and_kept(made, monkeypatch):
 
     # All of it is there, so nothing is trained again, and the report needs no more than what was kept.
     monkeypatch.setattr("glasshouse.training.loop.train_group", None)
-    assert workbench.try_claim("made-up", device="cpu").trial.finding == case.trial.finding
-    [read] = [each for each in workbench.claims() if each.name == "made-up"]
+    assert glasshouse.try_claim("made-up", device="cpu").trial.finding == case.trial.finding
+    [read] = [each for each in glasshouse.list_claims() if each.name == "made-up"]
     assert read.trial.finding == case.trial.finding
 
     # A claim that asks for something else of the same run says what to delete.
     monkeypatch.setattr(Made, "text", str(Path(Made.text).rename("other.txt")))
     with refused("study-exists"):
-        workbench.try_claim("made-up", device="cpu")
+        glasshouse.try_claim("made-up", device="cpu")
 
 
 def test_a_quick_look_decides_nothing_and_hides_no_trial(made):
-    case = workbench.try_claim("made-up", quick=True, device="cpu")
+    case = glasshouse.try_claim("made-up", quick=True, device="cpu")
     assert case.verdict == "undecided"
     assert "2 runs of 2 steps" in case.trial.finding.because
     assert "quick look" in case.trial.finding.scope
     assert case.trial.finding.notes[-1].endswith("would have said: upheld")
     assert not Path("studies/claims/made-up/finding.json").exists()
-    [listed] = [each for each in workbench.claims() if each.name == "made-up"]
+    [listed] = [each for each in glasshouse.list_claims() if each.name == "made-up"]
     assert listed.standing == "a quick look"
     trials._write(Path("studies/claims/made-up"), Trial(Finding("refuted", "so", "all"), 3, False, 1.7e9))
-    [listed] = [each for each in workbench.claims() if each.name == "made-up"]
+    [listed] = [each for each in glasshouse.list_claims() if each.name == "made-up"]
     assert (listed.verdict, listed.standing) == ("refuted", "")
 
 
 def test_seeds_that_came_late_are_told(made):
-    workbench.try_claim("made-up", seeds=2, device="cpu")
-    more = workbench.try_claim("made-up", seeds=3, device="cpu").trial.finding
+    glasshouse.try_claim("made-up", seeds=2, device="cpu")
+    more = glasshouse.try_claim("made-up", seeds=3, device="cpu").trial.finding
     assert "3 runs" not in more.because, "what is kept under a name stays"
     assert "(3 seeds)" in more.rows[0].measured
     assert "added after 2 had been judged" in more.notes[-1]
@@ -190,7 +190,7 @@ def test_a_stopped_trial_says_how_to_go_on(made, monkeypatch):
 
     monkeypatch.setattr(Made, "try_it", stop)
     with refused("interrupted", "--seeds", "--quick") as stopped:
-        workbench.try_claim("made-up", seeds=4, quick=True)
+        glasshouse.try_claim("made-up", seeds=4, quick=True)
     assert stopped.value.exit_status == 143
     assert "resume" not in str(stopped.value)
 
@@ -207,18 +207,18 @@ def test_steps_are_timed_in_turn(made, tmp_path, monkeypatch):
 
 def test_bad_input_is_answered(made, monkeypatch):
     with refused("unknown-word", "'alibi-speed'"):
-        workbench.try_claim("alibi-sped")
+        glasshouse.try_claim("alibi-sped")
     for seeds in (1, 0):
         with refused("bad-seeds", f"{seeds}"):
-            workbench.try_claim("made-up", seeds=seeds)
+            glasshouse.try_claim("made-up", seeds=seeds)
     place = Path("studies/claims/made-up")
     place.mkdir(parents=True)
     (place / "finding.json").write_text("{")
     with refused("unreadable-finding"):
-        workbench.claims()
+        glasshouse.list_claims()
     (place / "finding.json").write_text('{"format": 99}')
     with refused("newer-format"):
-        workbench.claims()
+        glasshouse.list_claims()
     with pytest.raises(ValueError, match="'maybe' is not one of"):
         Finding("maybe", "", "")
 
@@ -226,16 +226,16 @@ def test_bad_input_is_answered(made, monkeypatch):
 def test_without_its_data_a_claim_is_undecided_and_says_what_would_decide_it(made, monkeypatch):
     monkeypatch.delenv("GLASSHOUSE_DATA", raising=False)
     monkeypatch.setattr(Made, "needs", ("speeches", "state-of-the-union"))
-    case = workbench.try_claim("made-up")
+    case = glasshouse.try_claim("made-up")
     assert case.verdict == "undecided"
     assert "GLASSHOUSE_DATA=FOLDER glasshouse claim made-up" in case.trial.finding.because
     assert "state-of-the-union" not in case.trial.finding.because
-    [listed] = [each for each in workbench.claims() if each.name == "made-up"]
+    [listed] = [each for each in glasshouse.list_claims() if each.name == "made-up"]
     assert (listed.verdict, listed.standing) == ("undecided", "no data")
     # A trial that was done elsewhere stays.
     trials._write(Path("studies/claims/made-up"), Trial(Finding("refuted", "so", "all"), 3, False, 1.7e9))
-    workbench.try_claim("made-up")
-    [listed] = [each for each in workbench.claims() if each.name == "made-up"]
+    glasshouse.try_claim("made-up")
+    [listed] = [each for each in glasshouse.list_claims() if each.name == "made-up"]
     assert listed.verdict == "refuted"
 
 
@@ -292,7 +292,7 @@ def test_markdown_says_the_same():
 
 def test_a_page_that_cannot_be_written_is_refused_before_any_work(tmp_path):
     with refused("wrong-suffix"):
-        workbench.claims_report(tmp_path / "claims.pdf")
+        glasshouse.claims_report(tmp_path / "claims.pdf")
 
 
 @pytest.fixture
@@ -311,7 +311,7 @@ def speeches(tmp_path, monkeypatch):
 def test_positions_beyond_their_length(speeches, monkeypatch):
     monkeypatch.setattr(cost_plan, "TRIAL_SECONDS", 0.01)
     with progress_bar.quiet():
-        finding = workbench.try_claim("learned-for-length", quick=True, device="cpu").trial.finding
+        finding = glasshouse.try_claim("learned-for-length", quick=True, device="cpu").trial.finding
     measured = {row.what: row.measured for row in finding.rows}
     assert measured["test perplexity at 64 tokens, learned"] == "no answer"
     assert measured["test perplexity at 64 tokens, learned, table lengthened"].endswith("(2 seeds)")

@@ -67,7 +67,7 @@ def test_an_imported_run_is_opened_by_every_command(exported: Path, tmp_path: Pa
 
 
 def test_certify(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from glasshouse.certify import checks
+    from glasshouse.certificates import checks
 
     quick = {name: checks.CHECKS[name] for name in ("cache against full", "batch size")}
     monkeypatch.setattr(checks, "CHECKS", quick)
@@ -87,7 +87,7 @@ def test_parts() -> None:
     assert "performer" in worked(call("parts")).out
     out = worked(call("parts", "attention")).out
     assert "softmax" in out
-    assert "not causal (under a causal mask" in out
+    assert "lacks causal (under a causal mask" in out
     refused(call("parts", "atention"), "unknown-word")
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from glasshouse import workbench
+import glasshouse
 from glasshouse.cli.application import application
 from glasshouse.specs import recipes
 
@@ -129,7 +129,7 @@ def test_a_closed_pipe_is_no_fault() -> None:
 
 def test_recipes() -> None:
     shown = worked(call("recipes")).out
-    for recipe in workbench.recipes():
+    for recipe in glasshouse.recipes():
         assert recipe.name in shown
         assert recipe.about[:30] in shown
 
@@ -143,7 +143,7 @@ def test_recipes_with_a_name() -> None:
 
 
 def test_every_recipe_can_be_shown() -> None:
-    for recipe in workbench.recipes():
+    for recipe in glasshouse.recipes():
         worked(call("recipes", recipe.name))
 
 
@@ -234,7 +234,7 @@ def test_train_writes_event_files_for_tensorboard(runs: Path, text: Path) -> Non
 
 def test_what_the_demo_does() -> None:
     evaluation = ("data.context=128", "evaluation.tokens=500", "evaluation.stride=128", "evaluation.batch=128")
-    run = workbench.train("demo-lm", *SMALL, *TWO_STEPS, *evaluation, device="cpu")
+    run = glasshouse.train("demo-lm", *SMALL, *TWO_STEPS, *evaluation, device="cpu")
     assert run.facts["status"] == "done"
     assert run.facts["recipe"] == "demo-lm"
     assert run.folder.report_file.exists()

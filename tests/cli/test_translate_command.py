@@ -32,7 +32,7 @@ def test_translate(translator: str, tmp_path: Path) -> None:
     assert several[0][0]["score"] >= several[0][1]["score"]
     file, output = tmp_path / "lines.txt", tmp_path / "out.txt"
     file.write_text("abc\nde fg\n")
-    worked(call("translate", translator, "--file", str(file), "--output", str(output), "--each-word"))
+    worked(call("translate", translator, "--file", str(file), "--output", str(output), "--word-by-word"))
     assert len(output.read_text().splitlines()) == 2
     cut = worked(call("translate", translator, "a" * 50))
     assert "1 of 1 sources are longer" in cut.err

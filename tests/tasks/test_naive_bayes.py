@@ -5,7 +5,8 @@ import pytest
 import torch
 from sklearn.naive_bayes import MultinomialNB
 
-from glasshouse import models, workbench
+import glasshouse
+from glasshouse import models
 from glasshouse.runs.run import Run
 from glasshouse.specs.spec_files import model_spec
 from glasshouse.training.job import Job
@@ -41,7 +42,7 @@ def spec_of(rows, *changes):
         "training.steps=3",
         *TINY,
     )
-    return workbench.spec_of("classifier", *words, "model.head.naive_bayes=0.7", *changes)
+    return glasshouse.spec_of("classifier", *words, "model.head.naive_bayes=0.7", *changes)
 
 
 def answers(model, tokens_BT, lengths_B):
@@ -77,7 +78,7 @@ def test_training_does_without_it(rows):
 
 
 def test_a_run_keeps_what_was_counted(rows):
-    run = workbench.train(
+    run = glasshouse.train(
         "classifier",
         f"data.files={rows}",
         "data.tokenizer=words",

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch.func import grad_and_value, vmap
 
-from glasshouse import workbench
+import glasshouse
 from glasshouse.tasks import linear_cross_entropy
 from glasshouse.tasks.base import IGNORED
 from glasshouse.training import precision
@@ -67,7 +67,7 @@ def test_a_target_that_is_no_token_and_a_logit_that_is_no_number_are_noticed():
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_kernels)])
 @pytest.mark.parametrize("changes", [(), ("model.tied=false", "model.head.bias=true"), ("model.kind=recurrent",)])
 def test_a_model_loses_the_same_with_its_logits_and_without(changes, device, text, monkeypatch):  # noqa: F811
-    spec = workbench.spec_of("language-model", f"data.files={text}", *TEXT, *changes)
+    spec = glasshouse.spec_of("language-model", f"data.files={text}", *TEXT, *changes)
     job = Job.of(replace(spec, training=replace(spec.training, precision="bf16")), torch.device(device))
     engine = job.engine()
     with precision.context("bf16", torch.device(device)):

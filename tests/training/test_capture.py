@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from glasshouse import workbench
+import glasshouse
 from glasshouse.records.run_folder import create
 from glasshouse.tasks.base import IGNORED
 from glasshouse.training import cuda_graphs, loop
@@ -23,7 +23,7 @@ STEPS = 7
 
 def jobs_of(recipe: str, *changes: str, device: str = "cuda") -> dict[bool, Job]:
     """The job recorded (True) and launched kernel by kernel (False)."""
-    spec = workbench.spec_of(recipe, *changes)
+    spec = glasshouse.spec_of(recipe, *changes)
     job = Job.of(spec, torch.device(device))
     return {
         wanted: replace(job, spec=replace(job.spec, training=replace(job.spec.training, cuda_graph=wanted)))
@@ -138,7 +138,7 @@ def test_a_recorded_step_that_is_not_finite_moves_nothing(text):  # noqa: F811
 
 @needs_cuda
 def test_a_recorded_run_that_was_stopped_goes_on_as_if_it_had_not(text):  # noqa: F811
-    spec = workbench.spec_of(
+    spec = glasshouse.spec_of(
         "language-model", f"data.files={text}", *TEXT, "training.steps=30", "evaluation.every=10", "model.dropout=0.1"
     )
     whole, parted = create(spec, "whole", "r"), create(spec, "parted", "r")
@@ -208,7 +208,7 @@ class Asked(torch.nn.Linear):
 
 def test_what_is_no_tensor_is_answered_plainly():
     model = Asked(3, 2).eval()
-    forward = cuda_graphs.RecordedForward(model, torch.device("cpu"), workbench.spec_of("demo-lm").training)
+    forward = cuda_graphs.RecordedForward(model, torch.device("cpu"), glasshouse.spec_of("demo-lm").training)
     forward.wanted = True
     x = torch.randn(4, 3)
     with torch.inference_mode():

@@ -75,9 +75,7 @@ def test_a_run_takes_over_shape_tokenizer_and_weights(pretrained, rows):
 def test_an_override_wins_over_the_run_to_start_from(pretrained, rows):
     with refused("nothing-to-start-from"):
         fine_tuned(rows, "model.width=32", "model.heads=2")
-    spec = glasshouse.workbench.spec_of(
-        "classifier", f"data.files={rows}", "training.start_from=pretrained", "model.layers=2"
-    )
+    spec = glasshouse.spec_of("classifier", f"data.files={rows}", "training.start_from=pretrained", "model.layers=2")
     job = Job.of(spec, CPU)
     assert any(name.startswith("blocks.2.") for name in job.loaded.left)
 
@@ -211,7 +209,7 @@ def test_the_average_is_what_is_measured_and_opened(rows):
 def test_a_run_s_own_spec_reproduces_it(pretrained, rows):
     """What was changed against the run to start from stays changed."""
     run = fine_tuned(rows, "model.layers=2", "data.tokenizer=characters", "data.vocabulary=64")
-    again = glasshouse.workbench.spec_of(str(run.folder.spec_file), "training.seed=1")
+    again = glasshouse.spec_of(str(run.folder.spec_file), "training.seed=1")
     assert again.model == run.spec.model
     assert (again.data.tokenizer, again.data.tokenizer_file) == ("characters", "")
     assert any("another tokenizer" in note for note in run.facts["plan"]["notes"])

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from glasshouse import workbench
+import glasshouse
 from glasshouse.records import checkpoint, metric_log
 from glasshouse.records.run_folder import RunFolder, create
 from glasshouse.specs import catalogue
@@ -39,7 +39,7 @@ def text(tmp_path):
 
 
 def spec_of(text, *changes: str) -> Spec:
-    return workbench.spec_of("language-model", f"data.files={text}", *TEXT, *changes)
+    return glasshouse.spec_of("language-model", f"data.files={text}", *TEXT, *changes)
 
 
 def varied(spec: Spec, seed: int, **training: float) -> Spec:
@@ -116,7 +116,7 @@ EVERY = [
 @pytest.mark.parametrize("choice", EVERY, ids=lambda choice: " ".join(choice[-2:]))
 def test_every_part_can_be_a_replica(choice, text):
     recipe, *changes = choice
-    jobs = jobs_of(workbench.spec_of(recipe, f"data.files={text}", *TEXT, *changes), 2)
+    jobs = jobs_of(glasshouse.spec_of(recipe, f"data.files={text}", *TEXT, *changes), 2)
     together = stepped(jobs, 3)
     # The first step moves by the sign of a gradient, and a gradient of rounding alone has any sign.
     assert apart(jobs[1], together, 1, 3)[0] < 2e-5
@@ -133,7 +133,7 @@ TASKS = [
 @pytest.mark.parametrize("choice", TASKS, ids=lambda choice: choice[0])
 def test_every_task_can_be_asked_of_replicas(choice):
     recipe, *changes = choice
-    jobs = jobs_of(workbench.spec_of(recipe, *changes, *TINY), 2)
+    jobs = jobs_of(glasshouse.spec_of(recipe, *changes, *TINY), 2)
     together = stepped(jobs, 3)
     assert apart(jobs[1], together, 1, 3)[0] < 2e-5
 
@@ -170,7 +170,7 @@ def test_replicas_become_ordinary_runs(text):
         assert one.facts()["outcome"]["test"]["loss"] == pytest.approx(other.facts()["outcome"]["test"]["loss"], abs=1e-4)
         for group, tensors in last(other).groups.items():
             assert tensors.keys() == last(one).groups[group].keys()
-    run = workbench.open_run("r-1")
+    run = glasshouse.open_run("r-1")
     assert run.spec.training.seed == 1
     assert run.sample("The state", tokens=5, temperature=0)[0].text
     assert run.evaluate()["test"]["loss"] == pytest.approx(run.facts["outcome"]["test"]["loss"], abs=1e-5)
@@ -327,7 +327,7 @@ def test_as_many_replicas_as_are_said_to_fit_do(text, precision, monkeypatch):
 
 
 def test_the_optimiser_forgets_nothing_of_a_frozen_encoder(text):
-    jobs = jobs_of(workbench.spec_of("arithmetic-finetune", "training.start_from=", "training.freeze=backbone", *TINY), 2)
+    jobs = jobs_of(glasshouse.spec_of("arithmetic-finetune", "training.start_from=", "training.freeze=backbone", *TINY), 2)
     together = stepped(jobs, 3)
     assert set(together.moving) == {name for name in together.weights if name.startswith("head.")}
     start = jobs[1].model().state_dict()

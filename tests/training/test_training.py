@@ -178,7 +178,7 @@ def test_a_loss_that_is_not_finite_stops_and_can_be_replayed(text):
     run = glasshouse.open_run("broken")
     assert run.facts["status"] == "failed"
     replay = glasshouse.replay("broken")
-    first = next(finding for finding in replay.findings if finding.bad)
+    first = next(finding for finding in replay.outputs if finding.bad)
     assert f"first in the {first.kind} of {first.module};" in str(e.value)
     assert not math.isfinite(replay.loss) or first.kind == "gradient"
 

@@ -33,10 +33,10 @@ def augment(
     The copies keep the row's label, which the run knows nothing of. Hold out rows for testing before this, not after: copies
     of one row are different texts, and would be held out apart from it.
     """
-    from glasshouse import workbench
+    import glasshouse
     from glasshouse.cli.tables import console
 
-    made = workbench.augment(run, file, output, copies, share, temperature, seed, field, label, device)
+    made = glasshouse.augment(run, file, output, copies, share, temperature, seed, field, label, device)
     if as_json:
         print(json.dumps({**asdict(made), "path": str(made.path)}))
         return

@@ -20,10 +20,10 @@ def certify(
     With a cache and without, alone and in a batch, in parts and whole, compiled and eager, in bfloat16 and float32, resumed
     and uninterrupted, exported and imported again. What does not apply says why. The exit code is 1 if anything fails.
     """
-    from glasshouse import workbench
+    import glasshouse
     from glasshouse.cli.tables import console, show
 
-    checks = workbench.certify(run, device)
+    checks = glasshouse.certify(run, device)
     if as_json:
         rows = [{**vars(check), "passed": check.passed} for check in checks]
         print(json.dumps(rows))

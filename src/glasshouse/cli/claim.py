@@ -20,11 +20,11 @@ def claim(
     The verdict is upheld, refuted or undecided, with the figures reported beside those measured, and its scope. The same
     command again goes on with a trial that was stopped.
     """
-    from glasshouse import workbench
+    import glasshouse
     from glasshouse.cli.tables import console, show
     from glasshouse.pages.claims_page import MARKS
 
-    case = workbench.try_claim(name, seeds=seeds, quick=quick, device=device)
+    case = glasshouse.try_claim(name, seeds=seeds, quick=quick, device=device)
     assert case.trial
     finding = case.trial.finding
     console.print(f"{case.name}: {case.statement}", markup=False, soft_wrap=True)

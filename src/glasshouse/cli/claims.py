@@ -15,11 +15,11 @@ app = typer.Typer(
 def listing(context: typer.Context) -> None:
     """List the claims: name, what is asserted, the verdict so far. `glasshouse claim NAME` tries one."""
     if context.invoked_subcommand is None:
-        from glasshouse import workbench
+        import glasshouse
         from glasshouse.cli.tables import show
         from glasshouse.pages.claims_page import verdict
 
-        rows = [(case.name, case.statement, verdict(case)) for case in workbench.claims()]
+        rows = [(case.name, case.statement, verdict(case)) for case in glasshouse.list_claims()]
         show(("claim", "what is asserted", "verdict"), rows)
 
 
@@ -28,6 +28,6 @@ def report(
     output: Annotated[str, typer.Option(help="An .html page that works offline, or the same as .md.")] = "claims.html",
 ) -> None:
     """Write every claim with its verdict, reported beside measured, from what the trials left behind; runs nothing."""
-    from glasshouse import workbench
+    import glasshouse
 
-    print(workbench.claims_report(output))
+    print(glasshouse.claims_report(output))

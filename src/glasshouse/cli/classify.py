@@ -20,10 +20,10 @@ def classify(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say which class each text belongs to, and how sure the model is."""
-    from glasshouse import workbench
+    import glasshouse
     from glasshouse.cli.tables import show
 
-    found = workbench.classify(run, texts, device)
+    found = glasshouse.classify(run, texts, device)
     if as_json:
         print(json.dumps(found))
         return

@@ -48,10 +48,10 @@ def compare(
     by seed. Each gets one verdict: better, worse, no difference larger than the margin, or undecided. The same command again
     goes on with a study that was stopped, and adds seeds to one that is done.
     """
-    from glasshouse import workbench
+    import glasshouse
     from glasshouse.cli.verdicts import print_study
 
-    study = workbench.compare(
+    study = glasshouse.compare(
         *words,
         seeds=seeds,
         metric=metric,

@@ -1,8 +1,8 @@
 """How a cost plan is printed."""
 
+from glasshouse import Plan
 from glasshouse.cli.tables import console, show
 from glasshouse.formatting import count, duration, flops, size
-from glasshouse.training.cost_plan import Plan
 
 
 def print_plan(plan: Plan) -> None:

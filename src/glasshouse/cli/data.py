@@ -16,12 +16,12 @@ Name = Annotated[str, typer.Argument(help="A data set's name.")]
 def listing(context: typer.Context) -> None:
     """List the data sets; get one, show one."""
     if context.invoked_subcommand is None:
+        import glasshouse
         from glasshouse.cli.tables import show as show_table
-        from glasshouse.data.sources import data_set_list
 
         rows = [
             (entry.name, entry.about, f"{'yes' if entry.present else 'no'}: {entry.where}", entry.licence)
-            for entry in data_set_list.every()
+            for entry in glasshouse.data_sets()
         ]
         show_table(("name", "what it is", "here?", "licence"), rows)
 
@@ -29,23 +29,22 @@ def listing(context: typer.Context) -> None:
 @app.command(epilog="Example: glasshouse data get shakespeare")
 def get(name: Name) -> None:
     """Fetch a data set into the cache; it must match its checksum."""
-    from glasshouse import workbench
+    import glasshouse
 
-    for path in workbench.get_data(name):
+    for path in glasshouse.get_data(name):
         print(path)
 
 
 @app.command(epilog="Example: glasshouse data show state-of-the-union")
 def show(name: Name) -> None:
     """Show a data set: its origin, licence, splits and the beginning of its text."""
+    import glasshouse
     from glasshouse.cli.tables import console
     from glasshouse.cli.tables import show as show_table
-    from glasshouse.data.sources import data_set_list
     from glasshouse.formatting import size
 
-    entry = data_set_list.find(name)
+    entry, splits = glasshouse.data_set(name)
     show_table((name, ""), [("what it is", entry.about), ("origin", entry.origin), ("licence", entry.licence)])
-    splits = data_set_list.splits(name)
     rows = [(split.name, f"{split.documents:,}", size(split.bytes)) for split in splits]
     show_table(("split", "documents", "text"), rows, right=(1, 2))
     console.print(splits[0].beginning, markup=False)

@@ -7,9 +7,9 @@ EXAMPLES = "Example: glasshouse demo"
 
 def demo(device: Device = "auto") -> None:
     """Train a small GPT on the State of the Union addresses, sample from it, write a report. About two minutes."""
-    from glasshouse import workbench
+    import glasshouse
     from glasshouse.cli.outcome import print_run, print_samples
 
-    run = workbench.train(workbench.DEMO, name=None, device=device)
+    run = glasshouse.train(glasshouse.DEMO, name=None, device=device)
     print_samples(run)
     print_run(run)

@@ -15,13 +15,13 @@ def doctor(
     device: Device = "auto",
 ) -> None:
     """Look at this machine and measure its matrix rate; for a recipe, predict memory, time and FLOPs."""
-    from glasshouse import workbench
+    import glasshouse
     from glasshouse.cli.cost import print_plan
     from glasshouse.cli.tables import show
     from glasshouse.formatting import flops
 
-    diagnosis = workbench.doctor(device)
+    diagnosis = glasshouse.doctor(device)
     rates = [(f"matrix products, {name}", f"{flops(rate)}/s") for name, rate in diagnosis.rates.items()]
     show(("this machine", ""), [*diagnosis.facts.items(), *rates])
     if recipe:
-        print_plan(workbench.plan(recipe, *(overrides or ()), device=device))
+        print_plan(glasshouse.plan(recipe, *(overrides or ()), device=device))

@@ -1,11 +1,14 @@
 """`glasshouse evaluate`: how well a run predicts text."""
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from glasshouse.cli.arguments import Device, Run
+
+if TYPE_CHECKING:
+    from glasshouse.metrics.metric import Metrics
 
 EXAMPLES = (
     "Examples: glasshouse evaluate demo-lm · glasshouse evaluate demo-lm --data other.txt --json · "
@@ -43,22 +46,21 @@ def evaluate(
     beam search, and samples at temperatures that make it err), references with 0 to 3 facts swapped, and the same said in
     other words. Intervals (95 %) are over sources.
     """
-    from glasshouse import workbench
+    import glasshouse
     from glasshouse.cli.outcome import print_metrics
-    from glasshouse.inspection.entailment_metric import METRICS
 
-    metrics = workbench.evaluate(run, data, device, metric, judge, examples)
+    metrics = glasshouse.evaluate(run, data, device, metric, judge, examples)
     if as_json:
         print(json.dumps(metrics))
         return
-    print_metrics(metrics, METRICS if metric else workbench.open_run(run, device="cpu").task.metrics)
-    print_agreement(metrics)
+    declared = glasshouse.metrics_of(run, metric)
+    print_metrics(metrics, declared)
+    print_agreement(metrics, declared)
 
 
-def print_agreement(metrics: dict[str, dict[str, float]]) -> None:
+def print_agreement(metrics: dict[str, dict[str, float]], declared: "Metrics") -> None:
     """How scores of single outputs go with their known adequacy, where that was measured: a row for each kind of output."""
     from glasshouse.cli.tables import console, show
-    from glasshouse.inspection.entailment_metric import METRICS
 
     rows = []
     for split, values in metrics.items():
@@ -70,7 +72,7 @@ def print_agreement(metrics: dict[str, dict[str, float]]) -> None:
                 rows.append((split, statistic.capitalize(), kind, *found, f"{count:,.0f}", f"{right:.1%}"))
     if rows:
         console.print("How the scores of single outputs follow their known adequacy:")
-        columns = ("text", "statistic", "outputs", *(METRICS[score].title for score in SCORES), "number", "judge is right")
+        columns = ("text", "statistic", "outputs", *(declared[score].title for score in SCORES), "number", "judge is right")
         show(columns, rows, right=range(3, len(columns)))
 
 

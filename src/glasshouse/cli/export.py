@@ -28,8 +28,8 @@ def export(
 
     A run whose parts the other side does not have is refused, with the part that does not fit.
     """
-    from glasshouse import workbench
+    import glasshouse
     from glasshouse.cli.tables import console
 
-    path = workbench.export(run, to.value, output)
+    path = glasshouse.export(run, to.value, output)
     console.print(f"wrote {path}", markup=False, soft_wrap=True)

@@ -29,12 +29,11 @@ def features(
     A vector for each text, standardised; the strength of regularisation is chosen by cross-validation on the training rows.
     Accuracy stands beside that of always giving the commonest class, and the recall of each class follows.
     """
-    from glasshouse import workbench
+    import glasshouse
     from glasshouse.cli.outcome import print_metrics
     from glasshouse.cli.tables import console, show
-    from glasshouse.tasks.classify import Classify
 
-    found = workbench.features(run, task, pooling, limit, field, label, device)
+    found = glasshouse.features(run, task, pooling, limit, field, label, device)
     if as_json:
         print(json.dumps(asdict(found)))
         return
@@ -45,7 +44,7 @@ def features(
     measured = {
         f"{verdict.classifier}, {split}": metrics for verdict in found.verdicts for split, metrics in verdict.metrics.items()
     }
-    print_metrics(measured, Classify.metrics)
+    print_metrics(measured, found.metrics)
     strengths = ", ".join(f"{verdict.strength:g} ({verdict.classifier})" for verdict in found.verdicts)
     console.print(f"C, chosen by cross-validation on the training rows: {strengths}")
     classes = dict.fromkeys(name for metrics in measured.values() for name in metrics if name.startswith("recall."))

@@ -40,7 +40,7 @@ def few_shot(
     answer. Examples that do not fit into the run's context are left out, the earliest first, and the prompts that lost some
     are counted.
     """
-    from glasshouse import workbench
+    import glasshouse
     from glasshouse.cli.tables import console, show
     from glasshouse.specs.errors import GlasshouseError
 
@@ -53,7 +53,7 @@ def few_shot(
     # A shell gives \n as two characters.
     written = template.replace("\\n", "\n").replace("\\t", "\t") if template else None
     how = (counts, examples, draws, written, calibrate, output, seed, field, label, device)
-    found = workbench.few_shot(run, task, *how)
+    found = glasshouse.few_shot(run, task, *how)
     if as_json:
         print(json.dumps(asdict(found)))
         return

@@ -25,14 +25,13 @@ def import_(
 
     Only safetensors, GGUF and llama2.c files are read; nothing is ever unpickled.
     """
-    from glasshouse import workbench
+    import glasshouse
     from glasshouse.cli.tables import console
-    from glasshouse.runs import suggestions
 
-    run = workbench.import_model(source, name, tokenizer)
+    run = glasshouse.import_model(source, name, tokenizer)
     model = run.spec.model
     sizes = f"width {model.width}, {model.layers} layers, {model.heads} heads, vocabulary {run.vocabulary:,}"
     console.print(f"run     {run.folder.path}: {model.kind}, {sizes}, context {run.spec.data.context}", soft_wrap=True)
     console.print("\nTry next:")
-    for command in suggestions.commands(run):
+    for command in glasshouse.suggestions(run):
         console.print(f"  {command}", markup=False)

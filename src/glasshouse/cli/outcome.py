@@ -4,12 +4,10 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
+from glasshouse import Completion, Run, suggestions
 from glasshouse.cli.tables import console, show
-from glasshouse.generation.text_stream import Completion
 from glasshouse.metrics.metric import Metrics
 from glasshouse.metrics.verdicts import summarise
-from glasshouse.runs import suggestions
-from glasshouse.runs.run import Run
 
 
 def print_samples(run: Run) -> None:
@@ -66,5 +64,5 @@ def print_run(run: Run) -> None:
     console.print(f"run     {run.folder.path}", soft_wrap=True)
     console.print(f"report  {run.folder.report_file}", soft_wrap=True)
     console.print("\nTry next:")
-    for command in suggestions.commands(run):
+    for command in suggestions(run):
         console.print(f"  {command}", markup=False, soft_wrap=True)

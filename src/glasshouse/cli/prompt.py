@@ -32,11 +32,11 @@ def prompt(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Rank prompts by how well they go with a picture, and write a page with the pictures that each of them finds."""
-    from glasshouse import workbench
+    import glasshouse
     from glasshouse.cli.tables import console, show
     from glasshouse.pages.retrieval_page import ordinal
 
-    found, written = workbench.prompt(run, prompts or (), target, pictures, output, device)
+    found, written = glasshouse.prompt(run, prompts or (), target, pictures, output, device)
     if as_json:
         rows = [
             {

@@ -15,14 +15,13 @@ def replay(
     everything: Annotated[bool, typer.Option("--all", help="Show every module and gradient.")] = False,
 ) -> None:
     """Repeat the step whose loss or gradient was not finite, and show where that began."""
-    from glasshouse import workbench
+    import glasshouse
     from glasshouse.cli.tables import console, show
-    from glasshouse.training.nonfinite import first_bad
 
-    replayed = workbench.replay(run, device)
-    culprit = first_bad(replayed.findings)
-    position = replayed.findings.index(culprit) if culprit else len(replayed.findings)
-    chosen = replayed.findings if everything else replayed.findings[max(0, position - 6) : position + 3]
+    replayed = glasshouse.replay(run, device)
+    culprit, outputs = replayed.culprit, replayed.outputs
+    position = outputs.index(culprit) if culprit else len(outputs)
+    chosen = outputs if everything else outputs[max(0, position - 6) : position + 3]
     rows = [
         (
             f.module,

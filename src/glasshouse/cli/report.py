@@ -11,6 +11,6 @@ def report(name: RunOrStudy, device: Device = "auto") -> None:
     A run's has curves, samples, an attention map, the spec, the machine, the cost. A study's has its arms with their
     verdicts, every seed's curve and the differences; table.md, table.tex and comparison.json are written beside it.
     """
-    from glasshouse import workbench
+    import glasshouse
 
-    print(workbench.report(name, device))
+    print(glasshouse.report(name, device))

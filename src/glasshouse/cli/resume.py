@@ -10,13 +10,12 @@ def resume(name: RunOrStudy, device: Device = "auto") -> None:
 
     On the CPU the result is as if it had never stopped.
     """
-    from glasshouse import workbench
+    import glasshouse
     from glasshouse.cli.outcome import print_run
     from glasshouse.cli.verdicts import print_study
-    from glasshouse.runs.run import Run
 
-    resumed = workbench.resume(name, device)
-    if isinstance(resumed, Run):
+    resumed = glasshouse.resume(name, device)
+    if isinstance(resumed, glasshouse.Run):
         print_run(resumed)
     else:
         print_study(resumed)

@@ -5,24 +5,15 @@ EXAMPLES = "Example: glasshouse runs"
 
 def runs() -> None:
     """List the runs in the runs folder, oldest first."""
+    import glasshouse
     from glasshouse.cli.tables import console, show
-    from glasshouse.records import metric_log, run_folder
-    from glasshouse.specs.errors import GlasshouseError
 
-    found = run_folder.every()
+    found = glasshouse.runs_overview()
     if not found:
-        console.print(f"There are no runs in {run_folder.root()} yet. Begin with: glasshouse demo", soft_wrap=True)
+        console.print(f"There are no runs in {glasshouse.runs_folder()} yet. Begin with: glasshouse demo", soft_wrap=True)
         return
     rows = []
     for run in found:
-        try:
-            facts, data = run.facts(), run.tables().get("data", {})
-        except GlasshouseError as error:
-            rows.append((run.name, "damaged", "", "", str(error)))
-            continue
-        logged = metric_log.read(run.metrics_file)
-        steps = f"{int(logged[-1]['step']):,}" if logged else "0"
-        text = data.get("source") or ", ".join(name.rsplit("/", 1)[-1] for name in data.get("files", ()))
-        figures = ", ".join(f"{title} {figure}" for title, figure in facts.get("headline", {}).get("validation", ()))
-        rows.append((run.name, run.status(), steps, figures, text or str(facts.get("origin", ""))))
+        figures = ", ".join(f"{title} {figure}" for title, figure in run.headline)
+        rows.append((run.name, run.status, "" if run.error else f"{run.steps:,}", figures, run.error or run.data))
     show(("run", "status", "steps", "validation", "text"), rows, right=(2,))

@@ -29,10 +29,10 @@ def sample(
     device: Device = "auto",
 ) -> None:
     """Continue a prompt, the text appearing as it is made."""
-    from glasshouse import workbench
+    import glasshouse
     from glasshouse.cli.outcome import print_completion
 
-    opened = workbench.open_run(run, device)
+    opened = glasshouse.open_run(run, device)
     completions = [opened.begin(prompt) for _ in range(count)]
     pieces = opened.stream(
         completions,

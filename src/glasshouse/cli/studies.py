@@ -5,17 +5,16 @@ EXAMPLES = "Example: glasshouse studies"
 
 def studies() -> None:
     """List the studies in the studies folder, oldest first."""
-    from glasshouse import workbench
+    import glasshouse
     from glasshouse.cli.tables import console, show
     from glasshouse.cli.verdicts import shortest
     from glasshouse.pages import study_text
     from glasshouse.specs.errors import GlasshouseError
-    from glasshouse.studies import study_folder
 
-    found = workbench.list_studies()
+    found = glasshouse.list_studies()
     if not found:
         begin = "glasshouse compare demo-lm model.position=learned,rotary"
-        console.print(f"There are no studies in {study_folder.root()} yet. Begin with: {begin}", soft_wrap=True)
+        console.print(f"There are no studies in {glasshouse.studies_folder()} yet. Begin with: {begin}", soft_wrap=True)
         return
     rows = []
     for each in found:

@@ -28,10 +28,10 @@ def sweep(
     Values are written 1e-4..1e-2:log:8, 0..0.5:lin:6, 1..8 (whole numbers) or 1,2,4; several fields make a grid. The arms
     are compared with the first and listed best first.
     """
-    from glasshouse import workbench
+    import glasshouse
     from glasshouse.cli.verdicts import print_study
 
-    study = workbench.sweep(
+    study = glasshouse.sweep(
         *words,
         seeds=seeds,
         metric=metric,

@@ -20,9 +20,9 @@ def train(
     field: Annotated[str, typer.Option(help="The field of a JSON line that holds the text.")] = "text",
 ) -> None:
     """Train a tokenizer and write it as tokenizer.json, which the `tokenizers` package reads too."""
-    from glasshouse import workbench
+    import glasshouse
 
-    trained = workbench.train_tokenizer(files, vocabulary, output, kind, pattern, field)
+    trained = glasshouse.train_tokenizer(files, vocabulary, output, kind, pattern, field)
     print(f"{output}: {trained.vocabulary:,} tokens")
 
 
@@ -32,17 +32,13 @@ def show(
     text: Annotated[str, typer.Option(help="The text to cut.")],
 ) -> None:
     """Show the pieces a text is cut into, coloured, and their ids."""
-    from pathlib import Path
-
     from rich.text import Text
 
-    from glasshouse import tokenizers
+    import glasshouse
     from glasshouse.cli.tables import console
     from glasshouse.formatting import visible
-    from glasshouse.records import run_folder
 
-    path = Path(file)
-    tokenizer = tokenizers.load(path if path.is_file() or path.suffix else run_folder.find(file).tokenizer_file)
+    tokenizer = glasshouse.load_tokenizer(file)
     ids = [int(token) for token in tokenizer.encode(text)]
     line = Text()
     for index, token in enumerate(ids):

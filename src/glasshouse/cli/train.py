@@ -22,13 +22,13 @@ def train(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it would cost, and train nothing.")] = False,
 ) -> None:
     """Train a recipe, with any field of its spec changed by field=value."""
-    from glasshouse import workbench
+    import glasshouse
     from glasshouse.cli.cost import print_plan
     from glasshouse.cli.outcome import print_replicas, print_run
 
     if dry_run:
-        print_plan(workbench.plan(recipe, *(overrides or ()), device=device))
-    elif workbench.spec_of(recipe, *(overrides or ())).training.replicas > 1:
-        print_replicas(workbench.train_replicas(recipe, *(overrides or ()), name=name, device=device))
+        print_plan(glasshouse.plan(recipe, *(overrides or ()), device=device))
+    elif glasshouse.spec_of(recipe, *(overrides or ())).training.replicas > 1:
+        print_replicas(glasshouse.train_replicas(recipe, *(overrides or ()), name=name, device=device))
     else:
-        print_run(workbench.train(recipe, *(overrides or ()), name=name, device=device))
+        print_run(glasshouse.train(recipe, *(overrides or ()), name=name, device=device))

@@ -26,42 +26,37 @@ def translate(
     ] = None,
     n_best: Annotated[int, typer.Option(min=1, help="How many translations of each text to give.")] = 1,
     word_by_word: Annotated[
-        bool | None, typer.Option("--each-word/--whole", help="Translate word by word, or whole; by default as trained.")
+        bool | None, typer.Option("--word-by-word/--whole", help="Translate word by word, or whole; by default as trained.")
     ] = None,
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with scores.")] = False,
 ) -> None:
     """Translate texts, or the lines of a file, greedily or by beam search."""
-    from glasshouse import workbench
+    import glasshouse
     from glasshouse.cli.tables import console
-    from glasshouse.data import text_files
-    from glasshouse.records import atomic_files
     from glasshouse.records.progress_bar import say
-    from glasshouse.specs.errors import GlasshouseError
 
     if (file is None) == (not texts):
-        raise GlasshouseError(
+        raise glasshouse.GlasshouseError(
             "texts-or-file", 'give either texts in quotes or --file FILE, as in: glasshouse translate RUN "a text"'
         )
     if output:
-        atomic_files.check_output(output)
-    lines = [line.strip() for line in text_files.lines(file)] if file else list(texts or ())
-    if not lines:
-        raise GlasshouseError("empty-file", f"{file} has no line to translate; give a file with text in it")
+        glasshouse.check_output(output)
     how = {"beams": beams, "length_penalty": length_penalty, "n_best": n_best, "word_by_word": word_by_word}
-    # A blank line stays one: there is nothing in it to translate.
-    written = iter(workbench.translate(run, [line for line in lines if line], device, **how))
-    found = [next(written) if line else [] for line in lines]
+    if file:
+        found = glasshouse.translate_file(run, file, device, **how)
+    else:
+        found = glasshouse.translate(run, texts or (), device, **how)
     if cut := sum(best[0].cut for best in found if best):
-        say(f"{cut} of {len(lines)} sources are longer than the run's context has room for and were cut")
+        say(f"{cut} of {len(found)} sources are longer than the run's context has room for and were cut")
     if as_json:
         shown = [json.dumps([[{"text": each.text, "score": each.score} for each in best] for best in found])]
     else:
         several = [[f"{each.score:.3f}  {each.text}" if n_best > 1 else each.text for each in best] for best in found]
         shown = [line for lines_of_text in several for line in lines_of_text or [""]]
     if output:
-        atomic_files.write_text(output, "\n".join(shown) + "\n")
-        console.print(f"wrote {len(lines)} translations to {output}", soft_wrap=True)
+        glasshouse.write_lines(output, shown)
+        console.print(f"wrote {len(found)} translations to {output}", soft_wrap=True)
         return
     for line in shown:
         print(line)

@@ -2,11 +2,10 @@
 
 from collections import Counter
 
+from glasshouse import Study
 from glasshouse.cli.tables import console, show
 from glasshouse.pages import study_tables, study_text
 from glasshouse.pages.study_content import StudyResults
-from glasshouse.studies import study_results
-from glasshouse.studies.study import Study
 
 
 def print_study(study: Study) -> None:
@@ -14,7 +13,7 @@ def print_study(study: Study) -> None:
     comparison = study.comparison
     _print_arms(comparison)
     _print_costs(comparison)
-    for sentence in study_results.sentences(comparison).values():
+    for sentence in study.verdicts.values():
         console.print(sentence, markup=False, soft_wrap=True)
     console.print()
     for note in (*study_tables.table(comparison).notes, *comparison.notes):

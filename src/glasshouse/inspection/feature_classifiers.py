@@ -14,8 +14,10 @@ import numpy as np
 
 from glasshouse.inspection.labelled_texts import Labelled
 from glasshouse.metrics.classification import confusion, scores
+from glasshouse.metrics.metric import Metrics
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import DataError
+from glasshouse.tasks.classify import Classify
 
 # Inverse strengths of regularisation to choose from, and folds to choose by.
 STRENGTHS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -42,6 +44,11 @@ class Features:
     rows: dict[str, int]
     cut: int
     verdicts: tuple[ClassifierScores, ...]
+
+    @property
+    def metrics(self) -> Metrics:
+        """The declarations of the classifiers' metrics, which are those of the task."""
+        return Classify.metrics
 
 
 def examine(

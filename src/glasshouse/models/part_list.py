@@ -1,10 +1,10 @@
-"""The inventory of parts: every word a spec may use for one, what it is, and what it refuses. Knows no terminal."""
+"""Every part that a spec can name: its word, its docstring, its settings, and what it cannot do. Knows no terminal."""
 
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import cleandoc
 
-from glasshouse.specs import catalogue
+from glasshouse.specs import catalogue, declared, spec_fields
 from glasshouse.specs.errors import SpecError
 
 # The families of parts, and where a spec names one of each.
@@ -22,14 +22,24 @@ FAMILIES = {
 
 
 @dataclass(frozen=True)
+class PartSetting:
+    """A setting that a part declares: its dotted name in a spec, its default, and what it means."""
+
+    name: str
+    default: object
+    about: str
+
+
+@dataclass(frozen=True)
 class PartEntry:
-    """A part: its word, its class, what that says of itself, and the laws it refuses with the reasons."""
+    """A part: its word, its class, its docstring, its own settings, and the capabilities it lacks with the reasons."""
 
     word: str
     field: str
     name: str
     about: str
     source: str
+    settings: tuple[PartSetting, ...]
     unsupported: dict[str, str]
 
 
@@ -55,5 +65,9 @@ def _entry(name: str, word: str) -> PartEntry:
         about=cleandoc(part.__doc__ or ""),
         # A module of several parts speaks of none of them in particular.
         source="" if shared else cleandoc(module.__doc__ or "").split("\n\n")[0],
+        settings=tuple(
+            PartSetting(f"{FAMILIES[name].rpartition('.')[0]}.{field}", each.default, each.rule.about)
+            for field, each in spec_fields.fields(declared.settings_class(part)).items()
+        ),
         unsupported=dict(getattr(part, "unsupported", {})),
     )

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from glasshouse import __version__
 from glasshouse.records import atomic_files, lock
 from glasshouse.records.status import Status
 from glasshouse.specs import catalogue, spec_files
 from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import Spec
+from glasshouse.version import __version__
 
 # Raised whenever a folder written now could not be read by the release before.
 FORMAT = 2

@@ -11,6 +11,9 @@ from glasshouse.specs import catalogue, migrations, spec_files
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 
+# The recipe of `glasshouse demo`, and of training without a recipe's name.
+DEMO = "demo-lm"
+
 
 @dataclass(frozen=True)
 class Recipe:

@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from glasshouse import __version__
 from glasshouse.data.prepared_data import Leak
 from glasshouse.metrics.verdicts import VerdictRule
 from glasshouse.records import atomic_files, lock, run_folder
@@ -23,6 +22,7 @@ from glasshouse.records.status import Status
 from glasshouse.specs import catalogue, spec_files
 from glasshouse.specs.errors import GlasshouseError, RunError
 from glasshouse.specs.spec import Spec
+from glasshouse.version import __version__
 
 # Raised whenever a folder written now could not be read by the release before.
 FORMAT = 2
@@ -244,6 +244,14 @@ def at(name: str | os.PathLike[str]) -> StudyFolder | None:
         if (path / FILE).is_file():
             return StudyFolder(path)
     return None
+
+
+def named(name: str | os.PathLike[str]) -> StudyFolder | None:
+    """The study of a name, if there is one. Refuses a name that is a run's too."""
+    study = at(name)
+    if study and (run := run_folder.root() / name) != study.path and (run / "spec.toml").is_file():
+        raise RunError("run-and-study", f"{str(name)!r} is both a run and a study; say which: {run} or {study.path}")
+    return study
 
 
 def find(name: str | os.PathLike[str]) -> StudyFolder:

@@ -1,4 +1,4 @@
-"""Every part as one page, `docs/parts.md`: `python -m glasshouse.cli.parts_page` prints it, from the parts themselves."""
+"""Every part as one page, `docs/parts.md`, from the docstrings of the parts."""
 
 from glasshouse.models import part_list
 from glasshouse.parts.capabilities import CAPABILITIES
@@ -37,7 +37,3 @@ def page() -> str:
             if entry.unsupported:
                 lines += ["", *(f"- does not obey *{law}*: {reason}" for law, reason in entry.unsupported.items())]
     return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    print(page(), end="")

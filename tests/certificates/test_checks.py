@@ -4,8 +4,8 @@ import pytest
 import torch
 
 import glasshouse
-from glasshouse.certify import checks
-from glasshouse.certify.checks import CHECKS, Check, certify
+from glasshouse.certificates import checks
+from glasshouse.certificates.checks import CHECKS, Check, certify
 from glasshouse.parts.cache import LayerCache
 from glasshouse.runs.run import Run
 from glasshouse.training.engine import Engine

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from glasshouse.certify.random_task import RandomTask
+from glasshouse.certificates.random_task import RandomTask
 from glasshouse.interop import round_trips
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.models.encoder_decoder import EncoderDecoder

@@ -1,4 +1,4 @@
-"""The help of every command as one page, `docs/commands.md`: `python -m glasshouse.cli.pages` prints it.
+"""The help of every command as one page, `docs/commands.md`.
 
 Made from the commands themselves and not from their printed help, whose boxes change with the library that draws them.
 """
@@ -48,7 +48,3 @@ def _row(parameter: Any) -> str:
     silent = parameter.required or parameter.default is None or parameter.default is False or parameter.default == ""
     default = "" if silent else f"`{parameter.default}`"
     return f"| {name} | {parameter.help or ''} | {default} |"
-
-
-if __name__ == "__main__":
-    print(page(), end="")

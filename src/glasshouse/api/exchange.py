@@ -1,0 +1,47 @@
+"""Models in and out: imports from Hugging Face, GGUF and llama2.c, exports, and certificates that nothing was lost."""
+
+import os
+from os import PathLike
+from pathlib import Path
+
+from glasshouse.certificates import checks
+from glasshouse.certificates.checks import Check
+from glasshouse.interop import formats, imported_model
+from glasshouse.records import progress_bar, run_folder
+from glasshouse.runs.run import Run
+from glasshouse.specs.errors import GlasshouseError
+
+
+def import_model(source: str | PathLike[str], name: str, tokenizer: str | PathLike[str] | None = None) -> Run:
+    """A model from elsewhere as a run: a Hugging Face directory or hub name, a GGUF file, or a llama2.c file."""
+    run_folder.check_free(name)
+    with progress_bar.bar("importing"):
+        understood = formats.read(source, Path(tokenizer) if tokenizer else None)
+        run = imported_model.write(understood, name)
+    if understood.tokenizer is None:
+        progress_bar.say(
+            f"{name} has no tokenizer: it came with no tokenizer.json; import it with --tokenizer FILE to have one"
+        )
+    return Run(run, device="cpu")
+
+
+def export(run: str | PathLike[str], to: str, output: str | PathLike[str]) -> Path:
+    """Write a run for other programs: `to` is "huggingface" (a directory) or "gguf" (a file)."""
+    if to not in formats.EXPORTS:
+        raise GlasshouseError("unknown-word", f"to={to!r} is not one of: {', '.join(formats.EXPORTS)}")
+    opened, path = Run(run, device="cpu"), Path(output)
+    if os.path.lexists(path):
+        raise GlasshouseError("output-exists", f"{path} exists already; give a path that does not, or delete it")
+    if not path.absolute().parent.is_dir():
+        raise GlasshouseError(
+            "missing-folder", f"there is no folder {path.absolute().parent} to write {path.name} into; make it first"
+        )
+    with progress_bar.bar(f"exporting to {to}"):
+        formats.EXPORTS[to](opened, path)
+    return path
+
+
+def certify(run: str | PathLike[str], device: str = "auto") -> list[Check]:
+    """Check that all ways to compute the same result agree: the largest difference of each pair, and its tolerance."""
+    with progress_bar.bar(f"certifying {run}") as bar:
+        return list(checks.certify(Run(run, device), bar))

@@ -1,0 +1,136 @@
+"""Use a run: open it, sample, classify, translate, evaluate it, and write its report."""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from glasshouse.data import text_files
+from glasshouse.generation.text_stream import Completion
+from glasshouse.inspection import entailment_metric, image_retrieval, run_report
+from glasshouse.metrics.metric import Metrics
+from glasshouse.pages import retrieval_page
+from glasshouse.pages.retrieval_page import Retrieval
+from glasshouse.records import atomic_files, progress_bar, run_folder
+from glasshouse.runs import suggestions as suggested
+from glasshouse.runs.run import Run, Translation
+from glasshouse.specs.errors import GlasshouseError
+from glasshouse.studies import study_folder, study_results
+
+
+def open_run(name: str | PathLike[str], device: str = "auto") -> Run:
+    """A run by its name or path."""
+    return Run(name, device)
+
+
+def list_runs() -> list[Run]:
+    """Every run in the runs folder, oldest first."""
+    return [Run(found, device="cpu") for found in run_folder.every()]
+
+
+def suggestions(run: Run) -> tuple[str, ...]:
+    """Commands to try next with a run; each works as it stands."""
+    return suggested.commands(run)
+
+
+def evaluate(
+    run: str | PathLike[str],
+    data: str | PathLike[str] | None = None,
+    device: str = "auto",
+    metric: str | None = None,
+    judge: str | PathLike[str] | None = None,
+    examples: int = 500,
+) -> dict[str, dict[str, float]]:
+    """The task's metrics of a run on each of its held-out splits, or on a file.
+
+    With `metric="entailment"`, a second run, the `judge`, says which translations its references entail; at most `examples`
+    texts of a split are judged.
+    """
+    entailment_metric.check(metric, judge)
+    with progress_bar.bar("evaluating") as bar:
+        if judge is None:
+            return Run(run, device).evaluate(data, bar)
+        return entailment_metric.measure(Run(run, device), Run(judge, device), data, examples, bar)
+
+
+def metrics_of(run: str | PathLike[str], metric: str | None = None) -> Metrics:
+    """The declarations of the metrics that `evaluate` reports of a run: titles, formats, which way is better."""
+    return entailment_metric.METRICS if metric else Run(run, device="cpu").task.metrics
+
+
+def sample(
+    run: str | PathLike[str], prompt: str | Sequence[str] = "", count: int = 1, device: str = "auto", **how: Any
+) -> list[Completion]:
+    """Continue a prompt, or several, `count` times each.
+
+    `how` may give tokens, temperature, top_k, top_p, min_p, repetition_penalty, stop and seed.
+    """
+    return Run(run, device).sample(prompt, count, **how)
+
+
+def classify(run: str | PathLike[str], texts: Sequence[str], device: str = "auto") -> list[dict[str, float]]:
+    """The probability of each class for each text, likeliest first."""
+    return Run(run, device).classify(texts)
+
+
+def translate(run: str | PathLike[str], texts: Sequence[str], device: str = "auto", **how: Any) -> list[list[Translation]]:
+    """The best translations of each text, best first. An empty text has none.
+
+    `how` may give beams, length_penalty, n_best and word_by_word; by default the run's own evaluation settings hold.
+    """
+    with progress_bar.bar("translating") as bar:
+        found = iter(Run(run, device).translate([text for text in texts if text.strip()], progress=bar, **how))
+    return [next(found) if text.strip() else [] for text in texts]
+
+
+def translate_file(
+    run: str | PathLike[str], file: str | PathLike[str], device: str = "auto", **how: Any
+) -> list[list[Translation]]:
+    """The best translations of each line of a text file."""
+    lines = [line.strip() for line in text_files.lines(Path(file))]
+    if not lines:
+        raise GlasshouseError("empty-file", f"{file} has no line to translate; give a file with text in it")
+    return translate(run, lines, device, **how)
+
+
+def write_lines(path: str | PathLike[str], lines: Sequence[str]) -> Path:
+    """Write lines of text to a file, whole or not at all."""
+    atomic_files.write_text(Path(path), "\n".join(lines) + "\n")
+    return Path(path)
+
+
+def check_output(path: str | PathLike[str]) -> None:
+    """Refuse, before any work, a file that could not be written."""
+    atomic_files.check_output(Path(path))
+
+
+def prompt(
+    run: str | PathLike[str],
+    prompts: Sequence[str] = (),
+    target: image_retrieval.Target = None,
+    pictures: int = 6,
+    output: str | PathLike[str] | None = None,
+    device: str = "auto",
+) -> tuple[Retrieval, Path]:
+    """Rank prompts by their similarity to a picture, with the pictures that each prompt retrieves; and the page of it.
+
+    The target is a picture file, or a held-out picture by its number.
+    """
+    opened = Run(run, device)
+    path = Path(output) if output else opened.folder.path / "prompting.html"
+    retrieval_page.check_path(path)
+    with progress_bar.bar("looking"):
+        found = image_retrieval.examine(opened, target, prompts, pictures)
+    if path.suffix == ".html":
+        atomic_files.write_text(path, retrieval_page.render(found))
+    else:
+        retrieval_page.draw(found, path)
+    return found, path
+
+
+def report(name: str | PathLike[str], device: str = "auto") -> Path:
+    """Write the report of a run or a study anew and give its path."""
+    if study := study_folder.named(name):
+        study_results.write(study)
+        return study.report_file
+    return run_report.write(Run(name, device))

@@ -1,0 +1,46 @@
+"""`import glasshouse` offers the same names to people, to editors and at run time."""
+
+import ast
+import subprocess
+import sys
+from inspect import getdoc, isfunction
+from pathlib import Path
+
+import glasshouse
+
+SOURCE = Path(glasshouse.__file__)
+
+
+def typed_imports() -> dict[str, str]:
+    """Name -> module of the imports that only an editor follows."""
+    [block] = [node for node in ast.parse(SOURCE.read_text()).body if isinstance(node, ast.If)]
+    return {
+        alias.name: node.module.removeprefix("glasshouse.")
+        for node in block.body
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
+
+
+def test_an_editor_sees_what_there_is_at_run_time():
+    assert typed_imports() == glasshouse._NAMES
+    assert set(glasshouse.__all__) == {*glasshouse._NAMES, "__version__"}
+    assert (SOURCE.parent / "py.typed").exists()
+
+
+def test_every_name_is_there_and_every_function_is_described():
+    for name in glasshouse._NAMES:
+        found = getattr(glasshouse, name)
+        if isfunction(found):
+            assert getdoc(found), name
+            assert "return" in found.__annotations__, name
+
+
+def test_the_import_is_light():
+    script = "import sys, glasshouse; assert not {'torch', 'numpy', 'rich'} & set(sys.modules), sorted(sys.modules)"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_an_unknown_name_is_no_attribute():
+    assert not hasattr(glasshouse, "workbench")
+    assert "train" in dir(glasshouse)
