@@ -172,17 +172,21 @@ def test_the_newer_way_to_write_a_leading_space(small):
     document["pre_tokenizer"] = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": False}
     assert from_document(document, ([], []), 2) == expected
     document["pre_tokenizer"]["split"] = True
-    assert "is prepared by more than" in from_document(document, ([], []), 2)
+    with refused("tokenizer-does-not-fit"):
+        from_document(document, ([], []), 2)
 
 
 def test_merges_that_scores_cannot_say(small):
     document = to_document(llama2c.read_pieces(small.with_name("tok300.bin"), 300))
     merges = document["model"]["merges"]
     document["model"]["merges"] = [pair for pair in merges if pair != ["he", "re"]]
-    assert "'he' and 're' are not joined" in from_document(document, ([1], []), 2)
+    with refused("tokenizer-does-not-fit"):
+        from_document(document, ([1], []), 2)
     document["model"]["merges"] = [*[pair for pair in merges if pair != ["▁", "the"]], ["▁", "the"]]
-    assert "come before and some after" in from_document(document, ([1], []), 2)
-    assert "after it" in from_document(document, ([1], [2]), 2)
+    with refused("tokenizer-does-not-fit"):
+        from_document(document, ([1], []), 2)
+    with refused("tokenizer-does-not-fit"):
+        from_document(document, ([1], [2]), 2)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from glasshouse.parts.positions.rotary import Rotary
 from glasshouse.records import atomic_files
 from glasshouse.runs.run import Run
 from glasshouse.specs.declared import settings_of
-from glasshouse.specs.errors import CannotExport, GlasshouseError
+from glasshouse.specs.errors import CannotExport
 from glasshouse.specs.spec import ModelSpec
 
 _ALL_F32: Final = 0
@@ -43,7 +43,7 @@ def export(run: Run, output: Path) -> None:
             writer.write_tensors_to_file()
             writer.close()
     except OSError as error:
-        raise GlasshouseError(
+        raise CannotExport(
             "cannot-write", f"cannot write {output}: {error.strerror or error}; check the path and the space there"
         ) from None
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glasshouse.specs.errors import GlasshouseError, MissingExtra
+from glasshouse.specs.errors import CannotImport, MissingExtra
 
 MAGIC: Final = b"GGUF"
 VERSIONS: Final = (2, 3)
@@ -39,10 +39,6 @@ _PLAIN: Final = {F32: 4, F16: 2, BF16: 2}
 """Bytes of a number, for the kinds that are plain numbers."""
 
 
-class Damaged(GlasshouseError):
-    """A file that begins like a GGUF and cannot be followed to its end."""
-
-
 @dataclass(frozen=True)
 class Stored:
     """Where a tensor lies, and of which kind its numbers are."""
@@ -60,18 +56,18 @@ class GGUF:
         self.path = path
         try:
             if path.stat().st_size == 0:
-                raise GlasshouseError("not-gguf", f"{path} is not a GGUF file: it is empty")
+                raise CannotImport("not-gguf", f"{path} is not a GGUF file: it is empty")
             self._bytes = np.memmap(path, np.uint8, mode="r")
         except OSError as error:
-            raise GlasshouseError("unreadable-file", f"cannot read {path}: {error.strerror}") from None
+            raise CannotImport("unreadable-file", f"cannot read {path}: {error.strerror}") from None
         if bytes(self._bytes[:4]) != MAGIC:
-            raise GlasshouseError(
+            raise CannotImport(
                 "not-gguf", f"{path} is not a GGUF file: it begins with {bytes(self._bytes[:4])!r}, not with {MAGIC!r}"
             )
         self._place = 4
         version = self._number("<u4")
         if version not in VERSIONS:
-            raise GlasshouseError(
+            raise CannotImport(
                 "unsupported-gguf", f"{path} is a GGUF file of version {version}; only {VERSIONS} are read, little endian"
             )
         tensors, facts = self._count("tensors"), self._count("facts")
@@ -99,7 +95,7 @@ class GGUF:
                 rows = np.asarray(raw).reshape(gguf.quant_shape_to_byte_shape(stored.shape, kind))
                 numbers = np.array(gguf.dequantize(rows, kind), np.float32)
             except NotImplementedError:
-                raise GlasshouseError(
+                raise CannotImport(
                     "unsupported-gguf", f"{self.path}: the tensor {name!r} is of kind {kind.name}, which is not read"
                 ) from None
         return torch.from_numpy(numbers.reshape(stored.shape))
@@ -172,8 +168,10 @@ class GGUF:
         self._place += size
         return np.frombuffer(taken.tobytes(), kind)
 
-    def _damaged(self, what: str) -> Damaged:
-        return Damaged("damaged-gguf", f"{self.path} is a damaged or incomplete GGUF file: {what}; fetch or export it again")
+    def _damaged(self, what: str) -> CannotImport:
+        return CannotImport(
+            "damaged-gguf", f"{self.path} is a damaged or incomplete GGUF file: {what}; fetch or export it again"
+        )
 
 
 def gguf_package(purpose: str) -> Any:

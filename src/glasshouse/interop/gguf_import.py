@@ -9,7 +9,7 @@ from glasshouse.interop.gguf_file import GGUF
 from glasshouse.interop.imported_model import Imported
 from glasshouse.interop.weight_tables import Tensors
 from glasshouse.records.progress_bar import say
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import CannotImport
 from glasshouse.specs.spec import ModelSpec
 
 
@@ -18,21 +18,21 @@ def read(path: Path) -> Imported:
     file = GGUF(path)
     name = _fact(file, "general.architecture", str)
     if name not in ARCHITECTURES:
-        raise GlasshouseError(
+        raise CannotImport(
             "unsupported-architecture",
             f"{path} holds a model of the architecture {name!r}; those that can be read are {', '.join(ARCHITECTURES)}",
         )
     architecture = ARCHITECTURES[name]
     if "rope_freqs.weight" in file.tensors:
-        raise GlasshouseError(
+        raise CannotImport(
             "unsupported-config", f"{path} scales its rotary frequencies by 'rope_freqs.weight', which is not supported here"
         )
     theirs = {tensor: file.tensor(tensor) for tensor in file.tensors}
     if "token_embd.weight" not in theirs or theirs["token_embd.weight"].dim() != 2:
-        raise GlasshouseError("missing-tensor", f"{path} lacks the tensor 'token_embd.weight', a row for each token")
+        raise CannotImport("missing-tensor", f"{path} lacks the tensor 'token_embd.weight', a row for each token")
     model, groups = _model(file, architecture, theirs)
     if model.layers > len(theirs):
-        raise GlasshouseError(
+        raise CannotImport(
             "sizes-do-not-fit", f"{path} has {model.layers} blocks by its facts, and only {len(theirs)} tensors"
         )
     context, vocabulary = _size(file, f"{name}.context_length"), theirs["token_embd.weight"].shape[0]
@@ -40,8 +40,10 @@ def read(path: Path) -> Imported:
     shapes = imported_model.shapes(model, vocabulary, context)
     rows = [row for row in architecture.rows(model, groups) if row.ours in shapes]
     ignored = () if model.bias or architecture is not GPT2 else ("*.bias",)
-    document, reason = gguf_tokenizers.read(file.facts, str(path))
-    if document is None:
+    document = None
+    try:
+        document = gguf_tokenizers.read(file.facts, str(path))
+    except gguf_tokenizers.NoTokenizer as reason:
         say(f"{path} is read without a tokenizer: {reason}")
     return Imported(
         model=model,
@@ -78,7 +80,7 @@ def _model(file: GGUF, architecture: GGUFArchitecture, theirs: Tensors) -> tuple
         if groups < heads:
             settings |= {"attention": "grouped-query", "own": {"rotary_base": base, "key_value_heads": groups}}
     elif width % heads or groups != heads:
-        raise GlasshouseError(
+        raise CannotImport(
             "unsupported-config",
             f"{file.path}: 'gpt2' with a width of {width}, {heads} heads and {groups} of keys is not read",
         )
@@ -90,20 +92,20 @@ def _rotary(file: GGUF, width: int, heads: int) -> tuple[float, int]:
     scaling = file.facts.get("llama.rope.scaling.type", "none")
     factor = file.facts.get("llama.rope.scaling.factor", file.facts.get("llama.rope.scale_linear", 1.0))
     if scaling not in ("none", "linear") or factor not in (0, 1):
-        raise GlasshouseError(
+        raise CannotImport(
             "unsupported-config",
             f"{file.path} scales its rotary positions (llama.rope.scaling.type={scaling!r}, factor {factor}), which is not "
             "supported here",
         )
     if experts := file.facts.get("llama.expert_count", 0):
-        raise GlasshouseError(
+        raise CannotImport(
             "unsupported-config", f"{file.path} is a mixture of {experts} experts, which is not supported here"
         )
     plain = width // heads
     head_width = _size(file, "llama.attention.key_length", plain)
     for what in ("attention.value_length", "rope.dimension_count"):
         if (size := _size(file, f"llama.{what}", head_width)) != head_width:
-            raise GlasshouseError(
+            raise CannotImport(
                 "unsupported-config",
                 f"{file.path} has llama.{what}={size} beside heads of {head_width}, which is not supported here",
             )
@@ -117,20 +119,16 @@ def _size(file: GGUF, name: str, otherwise: int | None = None) -> int:
     if isinstance(value, list) and value and len(set(value)) == 1:
         value = value[0]
     if value is None:
-        raise GlasshouseError(
-            "missing-fact", f"{file.path} lacks the fact {name!r}, without which its model cannot be built"
-        )
+        raise CannotImport("missing-fact", f"{file.path} lacks the fact {name!r}, without which its model cannot be built")
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise GlasshouseError("bad-fact", f"{file.path} has {name}={value!r}, where one number above 0 is expected")
+        raise CannotImport("bad-fact", f"{file.path} has {name}={value!r}, where one number above 0 is expected")
     return value
 
 
 def _fact(file: GGUF, name: str, kind: type, otherwise: Any = None) -> Any:
     value = file.facts.get(name, otherwise)
     if value is None:
-        raise GlasshouseError(
-            "missing-fact", f"{file.path} lacks the fact {name!r}, without which its model cannot be built"
-        )
+        raise CannotImport("missing-fact", f"{file.path} lacks the fact {name!r}, without which its model cannot be built")
     if not isinstance(value, (kind, int) if kind is float else kind):
-        raise GlasshouseError("bad-fact", f"{file.path} has {name}={value!r}, where {kind.__name__} is expected")
+        raise CannotImport("bad-fact", f"{file.path} has {name}={value!r}, where {kind.__name__} is expected")
     return value

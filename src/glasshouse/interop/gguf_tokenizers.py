@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from glasshouse.interop import sentencepiece
 from glasshouse.interop.sentencepiece import CONTROL, NORMAL, UNKNOWN, UNUSED, USER, ScoredPieces
-from glasshouse.specs.errors import CannotExport, GlasshouseError
+from glasshouse.specs.errors import CannotExport, CannotImport
 from glasshouse.tokenizers.base import Tokenizer
 from glasshouse.tokenizers.byte_pair import BytePair
 from glasshouse.tokenizers.document import UnsupportedTokenizer
@@ -59,10 +59,7 @@ def write(tokenizer: Tokenizer, document: Mapping[str, Any], vocabulary: int) ->
     if byte_pairs is not None:
         facts = _byte_pairs(byte_pairs, tokenizer, document)
     else:
-        pieces = sentencepiece.from_document(document, tokenizer.frame, tokenizer.end_of_text)
-        if isinstance(pieces, str):
-            raise CannotExport("tokenizer-does-not-fit", f"llama.cpp has no tokenizer that gives this one's ids: {pieces}")
-        facts = _pieces(pieces)
+        facts = _pieces(sentencepiece.from_document(document, tokenizer.frame, tokenizer.end_of_text))
     missing = range(len(facts["tokens"]), vocabulary)
     facts["tokens"] += [_unused(id) for id in missing]
     facts["token_type"] += [UNUSED] * len(missing)
@@ -71,33 +68,40 @@ def write(tokenizer: Tokenizer, document: Mapping[str, Any], vocabulary: int) ->
     return facts
 
 
-def read(facts: Mapping[str, Any], where: str) -> tuple[dict[str, Any] | None, str]:
-    """The tokenizer.json that gives the same ids, from the facts of a file; or None and the reason."""
+class NoTokenizer(CannotImport):
+    """A GGUF file without a tokenizer that we read: its model can still be used."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("unsupported-tokenizer", reason)
+
+
+def read(facts: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The tokenizer.json that gives the same ids, from the facts of a file."""
     begin = "tokenizer.ggml."
     own = {name.removeprefix(begin): value for name, value in facts.items() if name.startswith(begin)}
     kind, texts = own.get("model"), own.get("tokens")
     if kind not in ("gpt2", "llama") or not texts:
         named = "it has no tokenizer" if kind is None or not texts else f"its tokenizer is of the kind {kind!r}"
-        return None, f"{named}; those of the kinds 'gpt2' and 'llama' are read"
+        raise NoTokenizer(f"{named}; those of the kinds 'gpt2' and 'llama' are read")
     for name in ("tokens", "merges"):
         if not all(isinstance(text, str) for text in own.get(name, [])):
-            raise GlasshouseError("bad-fact", f"{where}: {begin}{name} is not a list of texts")
+            raise CannotImport("bad-fact", f"{where}: {begin}{name} is not a list of texts")
     pre = own.get("pre", "default")
     if kind == "gpt2" and pre not in PATTERNS_OF:
-        return None, f"its text is split by the rule {pre!r}; those read are {', '.join(PATTERNS_OF)}"
+        raise NoTokenizer(f"its text is split by the rule {pre!r}; those read are {', '.join(PATTERNS_OF)}")
     for name, usual in (("token_type", NORMAL), ("scores", 0.0)):
         own.setdefault(name, [usual] * len(texts))
         if not isinstance(own[name], list) or len(own[name]) != len(texts):
-            raise GlasshouseError(
+            raise CannotImport(
                 "bad-fact", f"{where}: {begin}{name} does not have an entry for each of the {len(texts)} tokens"
             )
     for name in ("bos_token_id", "eos_token_id"):
         if name in own and not (isinstance(own[name], int) and 0 <= own[name] < len(texts)):
-            raise GlasshouseError(
+            raise CannotImport(
                 "bad-fact", f"{where} has {begin}{name}={own[name]}, and its tokens are 0 to {len(texts) - 1}"
             )
     if kind == "gpt2":
-        return _byte_pair_document(own, pre, where), ""
+        return _byte_pair_document(own, pre, where)
     pieces = ScoredPieces(
         tuple(texts),
         tuple(own["scores"]),
@@ -107,7 +111,7 @@ def read(facts: Mapping[str, Any], where: str) -> tuple[dict[str, Any] | None, s
         starts=bool(own.get("add_bos_token", True)),
         prefix=bool(own.get("add_space_prefix", True)),
     )
-    return sentencepiece.to_document(pieces), ""
+    return sentencepiece.to_document(pieces)
 
 
 def roles(facts: Mapping[str, Any]) -> dict[str, int]:
@@ -186,7 +190,7 @@ def _byte_pair_document(own: Mapping[str, Any], pre: str, where: str) -> dict[st
     merges = [merge.split(" ", 1) for merge in own.get("merges", [])]
     for merge in merges:
         if len(merge) != 2 or not {*merge, "".join(merge)} <= vocabulary.keys():
-            raise GlasshouseError(
+            raise CannotImport(
                 "bad-fact", f"{where} has a merge {' '.join(merge)!r} of tokens that its vocabulary does not have"
             )
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}

@@ -21,7 +21,7 @@ from glasshouse.interop.imported_model import Imported
 from glasshouse.interop.weight_tables import Tensors
 from glasshouse.records import atomic_files, checkpoint
 from glasshouse.runs.run import Run
-from glasshouse.specs.errors import CannotExport, GlasshouseError, MissingExtra
+from glasshouse.specs.errors import CannotExport, CannotImport, GlasshouseError, MissingExtra
 from glasshouse.specs.spec import ModelSpec
 
 CONFIG, WEIGHTS, INDEX, TOKENIZER = "config.json", "model.safetensors", "model.safetensors.index.json", "tokenizer.json"
@@ -44,7 +44,7 @@ def resolve(name_or_path: str | PathLike[str]) -> Path:
     if path.exists():
         return path
     if not re.fullmatch(r"([A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*", name):
-        raise GlasshouseError(
+        raise CannotImport(
             "unknown-model", f"there is no folder {name!r}, and it is not a name on the Hugging Face hub (owner/name)"
         )
     try:
@@ -57,7 +57,7 @@ def resolve(name_or_path: str | PathLike[str]) -> Path:
         return Path(snapshot_download(name, allow_patterns=["*.json", "*.safetensors"]))
     except Exception as error:  # whatever the hub, the network or the disk had to say
         first = str(error).strip().split("\n")[0] or type(error).__name__
-        raise GlasshouseError(
+        raise CannotImport(
             "fetch-failed",
             f"there is no folder {name!r} here, and a model of that name could not be fetched from the Hugging Face hub "
             f"({first}); check the name and the network",
@@ -68,9 +68,9 @@ def read(directory: Path) -> Imported:
     """The model in a folder."""
     if not directory.is_dir():
         what = "is a file" if directory.exists() else "does not exist"
-        raise GlasshouseError("not-a-model-folder", f"{directory} {what}; give the folder that holds {CONFIG} and {WEIGHTS}")
+        raise CannotImport("not-a-model-folder", f"{directory} {what}; give the folder that holds {CONFIG} and {WEIGHTS}")
     if not (directory / CONFIG).is_file():
-        raise GlasshouseError("not-a-model-folder", f"{directory} has no {CONFIG}; give the folder of a Hugging Face model")
+        raise CannotImport("not-a-model-folder", f"{directory} has no {CONFIG}; give the folder of a Hugging Face model")
     architecture, values, tokens = _understood(directory / CONFIG)
     theirs = _read_tensors(directory)
     for name, ours in architecture.optional.items():
@@ -83,7 +83,7 @@ def read(directory: Path) -> Imported:
         model = canonical(model, context)
         shapes = imported_model.shapes(model, vocabulary, context)
     except (RuntimeError, TypeError, OverflowError) as error:
-        raise GlasshouseError("sizes-do-not-fit", f"{where} cannot be built in the sizes of its {CONFIG}: {error}") from None
+        raise CannotImport("sizes-do-not-fit", f"{where} cannot be built in the sizes of its {CONFIG}: {error}") from None
     return Imported(
         model=model,
         context=context,
@@ -102,12 +102,12 @@ def _check_sizes(values: Values, theirs: Tensors, where: str) -> None:
     """Refuse sizes that are not of these files at all before a model of such sizes is so much as named."""
     layers = values["layers"] + values.get("encoder_layers", 0) + values.get("image_layers", 0)
     if layers > len(theirs):
-        raise GlasshouseError(
+        raise CannotImport(
             "sizes-do-not-fit", f"{where} has {layers} layers by its {CONFIG}, and only {len(theirs)} tensors"
         )
     embedding, numbers = values["vocabulary"] * values["width"], sum(tensor.numel() for tensor in theirs.values())
     if embedding > numbers:
-        raise GlasshouseError(
+        raise CannotImport(
             "sizes-do-not-fit",
             f"{where} has {embedding} numbers in its embedding by its {CONFIG}, and only {numbers} in all",
         )
@@ -120,22 +120,22 @@ def _understood(path: Path) -> tuple[Architecture, Values, dict[str, Any]]:
     try:
         if not isinstance(named, list) or not named or not isinstance(named[0], str):
             known = ", ".join(sorted(registry.BY_NAME))
-            raise GlasshouseError(
+            raise CannotImport(
                 "unsupported-architecture", f"architectures={named!r} names no architecture; give a list of one of: {known}"
             )
         architecture = registry.find(named[0])
         return architecture, architecture.read_config(config), architecture.read_tokens(config)
     except GlasshouseError as error:
-        raise GlasshouseError(error.code, f"{path}: {error}") from None
+        raise CannotImport(error.code, f"{path}: {error}") from None
 
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise GlasshouseError("not-json", f"{path} is not JSON: {error}") from None
+        raise CannotImport("not-json", f"{path} is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise GlasshouseError("not-json", f"{path} holds {type(found).__name__} where an object of named fields is needed")
+        raise CannotImport("not-json", f"{path} holds {type(found).__name__} where an object of named fields is needed")
     return found
 
 
@@ -146,42 +146,40 @@ def _read_tensors(directory: Path) -> Tensors:
     if (directory / INDEX).is_file():
         return _read_shards(directory)
     if pickles := sorted(path.name for pattern in PICKLES for path in directory.glob(pattern)):
-        raise GlasshouseError(
+        raise CannotImport(
             "pickle-refused",
             f"{directory} holds its weights as {', '.join(pickles)}, which can run any code when it is opened; nothing is "
             f'unpickled here. If you trust it, convert it with: python -c "import torch; from safetensors.torch import '
             f"save_file; weights = torch.load('{pickles[0]}', weights_only=True); save_file({{name: tensor.clone("
             f"memory_format=torch.contiguous_format) for name, tensor in weights.items()}}, '{WEIGHTS}')\"",
         )
-    raise GlasshouseError("no-weights", f"{directory} has no weights: neither {WEIGHTS} nor {INDEX} is there")
+    raise CannotImport("no-weights", f"{directory} has no weights: neither {WEIGHTS} nor {INDEX} is there")
 
 
 def _read_shards(directory: Path) -> Tensors:
     index = directory / INDEX
     places = _read_json(index).get("weight_map")
     if not isinstance(places, dict) or not all(isinstance(file, str) for file in places.values()):
-        raise GlasshouseError("bad-index", f"{index} has no weight_map that says in which file each tensor is")
+        raise CannotImport("bad-index", f"{index} has no weight_map that says in which file each tensor is")
     found: Tensors = {}
     for file in sorted(set(places.values())):
         if Path(file).name != file:
-            raise GlasshouseError("bad-index", f"{index} names the file {file!r}, which is not in its own folder")
+            raise CannotImport("bad-index", f"{index} names the file {file!r}, which is not in its own folder")
         if not (directory / file).is_file():
-            raise GlasshouseError(
+            raise CannotImport(
                 "missing-file", f"{directory} lacks {file!r}, one of the files that {INDEX} names; fetch it again"
             )
         found |= checkpoint.load_tensors(directory / file)
     for name, file in places.items():
         if name not in found:
-            raise GlasshouseError(
-                "missing-tensor", f"{directory} lacks the tensor {name!r}, which {INDEX} says is in {file}"
-            )
+            raise CannotImport("missing-tensor", f"{directory} lacks the tensor {name!r}, which {INDEX} says is in {file}")
     return found
 
 
 def export(run: Run, output: Path) -> None:
     """Write a run as a folder that `transformers` loads; which architecture it is follows from the run's spec."""
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise GlasshouseError("output-exists", f"{output} exists already; give a folder that does not, or delete it")
+        raise CannotExport("output-exists", f"{output} exists already; give a folder that does not, or delete it")
     context, vocabulary, facts = run.spec.data.context, run.vocabulary, run.facts
     try:
         architecture, model = registry.fitting(run.spec.model, context, vocabulary, facts.get("architecture", ""))
@@ -212,9 +210,9 @@ def export(run: Run, output: Path) -> None:
                     temporary / "tokenizer_config.json", _tokenizer_config(tokenizer, tokens, ids, context)
                 )
     except FileExistsError:
-        raise GlasshouseError("output-exists", f"{output} came into being meanwhile; give another folder") from None
+        raise CannotExport("output-exists", f"{output} came into being meanwhile; give another folder") from None
     except OSError as error:
-        raise GlasshouseError("cannot-write", f"cannot write {output}: {error.strerror or error}") from None
+        raise CannotExport("cannot-write", f"cannot write {output}: {error.strerror or error}") from None
 
 
 def _save_tensors(path: Path, tensors: Tensors) -> None:

@@ -15,7 +15,7 @@ from glasshouse.records.checkpoint import Checkpoint
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.specs import spec_files
-from glasshouse.specs.errors import GlasshouseError, MissingExtra, SpecError
+from glasshouse.specs.errors import CannotImport, GlasshouseError, MissingExtra, SpecError
 from glasshouse.specs.spec import DataSpec, ModelSpec, Spec
 
 
@@ -50,7 +50,7 @@ def check(model: ModelSpec, context: int, origin: str) -> None:
         spec_files.checked(Spec(data=DataSpec(context=context), model=model))
         models.check(model, context)
     except SpecError as error:
-        raise GlasshouseError(error.code, f"{origin} cannot be expressed here: {error}") from None
+        raise CannotImport(error.code, f"{origin} cannot be expressed here: {error}") from None
 
 
 def _check_tokenizer(imported: Imported) -> None:
@@ -63,11 +63,9 @@ def _check_tokenizer(imported: Imported) -> None:
         except MissingExtra:
             return  # the model may be imported where its tokenizer cannot be used
         except GlasshouseError as error:
-            raise GlasshouseError(
-                error.code, f"{imported.origin}: {str(error).replace(str(path), 'its tokenizer')}"
-            ) from None
+            raise CannotImport(error.code, f"{imported.origin}: {str(error).replace(str(path), 'its tokenizer')}") from None
     if tokenizer.vocabulary > imported.vocabulary:
-        raise GlasshouseError(
+        raise CannotImport(
             "tokenizer-does-not-fit",
             f"{imported.origin} has a tokenizer of {tokenizer.vocabulary} tokens and a model that knows only "
             f"{imported.vocabulary}: they do not belong together",

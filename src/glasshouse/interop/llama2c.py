@@ -15,7 +15,7 @@ from glasshouse.interop import imported_model, sentencepiece, weight_tables
 from glasshouse.interop.imported_model import Imported
 from glasshouse.interop.sentencepiece import BYTE, CONTROL, NORMAL, SPACE, UNKNOWN, ScoredPieces
 from glasshouse.interop.weight_tables import Tensors, for_each, halved, joined, row
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import CannotImport
 from glasshouse.specs.spec import ModelSpec
 
 EPSILON: Final = 1e-5
@@ -105,11 +105,9 @@ def read(path: Path, tokenizer: Path | None = None) -> Imported:
 def read_header(content: bytes, path: Path) -> Header:
     """The sizes, once they are possible and the file is exactly as long as they ask for."""
     if len(content) < HEADER.size:
-        raise GlasshouseError(
-            "not-llama2c", f"{path} is not a llama2.c model: it has {len(content)} bytes, less than a header"
-        )
+        raise CannotImport("not-llama2c", f"{path} is not a llama2.c model: it has {len(content)} bytes, less than a header")
     if struct.unpack_from("<I", content)[0] == _NEWER:
-        raise GlasshouseError(
+        raise CannotImport(
             "unsupported-llama2c",
             f"{path} is a llama2.c model of version {struct.unpack_from('<i', content, 4)[0]}; only the first form, "
             "version 0, is read here; export it again with: python export.py --version 0",
@@ -121,9 +119,9 @@ def read_header(content: bytes, path: Path) -> Header:
     sizes |= {"vocab_size": abs(vocabulary), "seq_len": context}
     for name, size in sizes.items():
         if not 0 < size < _MOST:
-            raise GlasshouseError("not-llama2c", f"{path} is not a llama2.c model: its header gives {name}={size}")
+            raise CannotImport("not-llama2c", f"{path} is not a llama2.c model: its header gives {name}={size}")
     if width % heads or heads % key_value_heads or found.head_width % 2:
-        raise GlasshouseError(
+        raise CannotImport(
             "not-llama2c",
             f"{path} is not a llama2.c model: its header gives dim={width}, n_heads={heads}, n_kv_heads={key_value_heads}, "
             "which do not divide",
@@ -132,7 +130,7 @@ def read_header(content: bytes, path: Path) -> Header:
     if len(content) != expected:
         listing = ", ".join(f"{name}={size}" for name, size in sizes.items())
         state = "cut short" if len(content) < expected else "too long"
-        raise GlasshouseError(
+        raise CannotImport(
             "damaged-llama2c",
             f"{path} is {state}: its header ({listing}) asks for {expected} bytes, and it has {len(content)}",
         )
@@ -151,7 +149,7 @@ def read_pieces(path: Path, vocabulary: int) -> ScoredPieces:
                 raise ValueError(f"piece {id} has length {length}")
             texts.append(piece.decode("utf-8"))
         except (struct.error, ValueError) as error:
-            raise GlasshouseError(
+            raise CannotImport(
                 "tokenizer-does-not-fit",
                 f"{path} is not the llama2.c tokenizer of a model of {vocabulary} tokens: it breaks off at "
                 f"piece {id} ({error}); give the right one, usually tok{vocabulary}.bin or tokenizer.bin",
@@ -159,15 +157,13 @@ def read_pieces(path: Path, vocabulary: int) -> ScoredPieces:
         scores.append(score)
         place += _RECORD.size + length
     if place != len(content):
-        raise GlasshouseError(
+        raise CannotImport(
             "tokenizer-does-not-fit",
             f"{path} is not the llama2.c tokenizer of a model of {vocabulary} tokens: it has {len(content) - place} bytes "
             f"after its last piece; give the right one, usually tok{vocabulary}.bin or tokenizer.bin",
         )
     if vocabulary < FIRST_BYTE + 256 or texts[FIRST_BYTE : FIRST_BYTE + 256] != [f"<0x{byte:02X}>" for byte in range(256)]:
-        raise GlasshouseError(
-            "not-llama2c", f"{path} is not a llama2.c tokenizer: its pieces 3 to 258 are not the 256 bytes"
-        )
+        raise CannotImport("not-llama2c", f"{path} is not a llama2.c tokenizer: its pieces 3 to 258 are not the 256 bytes")
     kinds = [UNKNOWN, CONTROL, CONTROL, *[BYTE] * 256, *[NORMAL] * (vocabulary - FIRST_BYTE - 256)]
     # The file has the marks with newlines around them, and pieces with plain spaces, to be printed as they are.
     texts[:FIRST_BYTE] = ["<unk>", "<s>", "</s>"]
@@ -219,13 +215,11 @@ def _tokenizer_beside(path: Path, vocabulary: int) -> Path:
         if candidate.is_file():
             return candidate
     names = " nor ".join(candidate.name for candidate in candidates)
-    raise GlasshouseError(
-        "missing-file", f"beside {path} there is neither {names}; put its tokenizer there, or name the file"
-    )
+    raise CannotImport("missing-file", f"beside {path} there is neither {names}; put its tokenizer there, or name the file")
 
 
 def _bytes_of(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise GlasshouseError("unreadable-file", f"cannot read {path}: {error.strerror}") from None
+        raise CannotImport("unreadable-file", f"cannot read {path}: {error.strerror}") from None

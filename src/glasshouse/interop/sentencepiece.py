@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import CannotExport, CannotImport
 
 NORMAL, UNKNOWN, CONTROL, USER, UNUSED, BYTE = range(1, 7)
 """The kinds of piece, by the numbers that SentencePiece and GGUF give them."""
@@ -41,7 +41,7 @@ def to_document(pieces: ScoredPieces) -> dict[str, Any]:
     texts, kinds = pieces.texts, pieces.kinds
     if len(set(texts)) < len(texts):
         twice = next(text for id, text in enumerate(texts) if text in texts[:id])
-        raise GlasshouseError(
+        raise CannotImport(
             "piece-twice", f"the vocabulary has the piece {twice!r} twice, and a tokenizer.json can hold it once"
         )
     unknown = next((text for text, kind in zip(texts, kinds, strict=True) if kind == UNKNOWN), None)
@@ -80,8 +80,8 @@ def to_document(pieces: ScoredPieces) -> dict[str, Any]:
     }
 
 
-def from_document(document: Mapping[str, Any], frame: tuple[list[int], list[int]], end: int | None) -> ScoredPieces | str:
-    """The scored pieces that give the ids of a tokenizer.json, or the reason why there are none.
+def from_document(document: Mapping[str, Any], frame: tuple[list[int], list[int]], end: int | None) -> ScoredPieces:
+    """The scored pieces that give the ids of a tokenizer.json. Refuses one whose ids no scores can give.
 
     A piece's score is the place of its first pair, counted down; pieces that nothing is joined into come after. `frame` are
     the ids that it puts around a text.
@@ -89,12 +89,12 @@ def from_document(document: Mapping[str, Any], frame: tuple[list[int], list[int]
     model = document["model"]
     before, after = frame
     if len(before) > 1 or after:
-        return f"it puts the ids {before} before a text and {after} after it, not just one start token"
+        raise _cannot(f"it puts the ids {before} before a text and {after} after it, not just one start token")
     if model.get("type") != "BPE" or not model.get("byte_fallback"):
-        return "it is not byte-pair encoding with byte fallback"
+        raise _cannot("it is not byte-pair encoding with byte fallback")
     prefix = _prefix(document)
     if prefix is None:
-        return f"its text is prepared by more than writing spaces as {SPACE}"
+        raise _cannot(f"its text is prepared by more than writing spaces as {SPACE}")
     added = {token["id"]: token for token in document.get("added_tokens") or []}
     texts_by_id = {id: text for text, id in model["vocab"].items()} | {id: token["content"] for id, token in added.items()}
     texts = [texts_by_id.get(id, f"[UNUSED{id}]") for id in range(max(texts_by_id) + 1)]
@@ -109,11 +109,11 @@ def from_document(document: Mapping[str, Any], frame: tuple[list[int], list[int]
     missing = {pair for text in ordinary for pair in _cuts(text, ordinary)} - set(pairs)
     if missing:
         left, right = min(missing)
-        return f"{left + right!r} is a piece but {left!r} and {right!r} are not joined into it, which scores cannot say"
+        raise _cannot(f"{left + right!r} is a piece but {left!r} and {right!r} are not joined into it")
     joined = list(firsts)  # in the order of their first pairs
     for earlier, later in zip(joined, joined[1:], strict=False):
         if lasts[earlier] > firsts[later]:
-            return f"some pairs that give {earlier!r} come before and some after those of {later!r}, which scores cannot say"
+            raise _cannot(f"some pairs that give {earlier!r} come before and some after those of {later!r}")
     places = iter(range(len(pairs), len(pairs) + len(texts)))
     scores = [
         0.0 if kind != NORMAL else -float(firsts[text] if text in firsts else next(places))
@@ -121,6 +121,10 @@ def from_document(document: Mapping[str, Any], frame: tuple[list[int], list[int]
     ]
     start = before[0] if before else model["vocab"].get("<s>")
     return ScoredPieces(tuple(texts), tuple(scores), tuple(kinds), start, end, bool(before), prefix)
+
+
+def _cannot(reason: str) -> CannotExport:
+    return CannotExport("tokenizer-does-not-fit", f"llama.cpp has no tokenizer that gives this one's ids: {reason}")
 
 
 def _merges(pieces: ScoredPieces) -> list[list[str]]:

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 import torch
 from torch import Tensor
 
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import CannotImport
 
 Tensors = dict[str, Tensor]
 
@@ -103,33 +103,33 @@ def load(
     known = {part.name for each in rows for part in each.parts}
     for name in theirs:
         if name not in known and not any(fnmatchcase(name, pattern) for pattern in ignored):
-            raise GlasshouseError("unknown-tensor", f"{where} has a tensor {name!r} that this architecture does not have")
+            raise CannotImport("unknown-tensor", f"{where} has a tensor {name!r} that this architecture does not have")
     found: Tensors = {}
     for each in rows:
         pieces = []
         for part in each.parts:
             if part.name not in theirs:
-                raise GlasshouseError("missing-tensor", f"{where} lacks the tensor {part.name!r}")
+                raise CannotImport("missing-tensor", f"{where} lacks the tensor {part.name!r}")
             try:
                 pieces.append(part.change.load(theirs[part.name]))
             except (RuntimeError, IndexError) as error:
                 shape = tuple(theirs[part.name].shape)
-                raise GlasshouseError(
+                raise CannotImport(
                     "wrong-tensor-shape", f"{where}: {part.name!r} has shape {shape}, which does not fit: {error}"
                 ) from None
             if part.rows is not None and tuple(pieces[-1].shape[:1]) != (part.rows,):
                 shape = tuple(theirs[part.name].shape)
-                raise GlasshouseError(
+                raise CannotImport(
                     "wrong-tensor-shape", f"{where}: {part.name!r} has shape {shape}, but should give {part.rows} rows"
                 )
         names = ", ".join(f"{part.name!r} {tuple(theirs[part.name].shape)}" for part in each.parts)
         if len({tuple(piece.shape[1:]) for piece in pieces}) > 1:
-            raise GlasshouseError(
+            raise CannotImport(
                 "wrong-tensor-shape", f"{where}: {names} have rows of different lengths, and must be put one below the other"
             )
         whole = torch.cat(pieces) if len(pieces) > 1 else pieces[0]
         if tuple(whole.shape) != tuple(shapes[each.ours]):
-            raise GlasshouseError(
+            raise CannotImport(
                 "wrong-tensor-shape", f"{where}: {names} gives shape {tuple(whole.shape)}, not {tuple(shapes[each.ours])}"
             )
         found[each.ours] = whole.to(torch.float32).contiguous()

@@ -36,6 +36,10 @@ class RunError(GlasshouseError):
     """A run folder that is missing, foreign, in use, damaged or from a newer version."""
 
 
+class CannotImport(GlasshouseError):
+    """A file from elsewhere that is damaged, unknown, or holds what a model of ours cannot express."""
+
+
 class CannotExport(GlasshouseError):
     """A run that another program's file format cannot express."""
 

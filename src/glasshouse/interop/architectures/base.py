@@ -13,7 +13,7 @@ import torch
 
 from glasshouse.interop.architectures.config_fields import Config, Demand, Setting, Values, field_of, look_up, put, said
 from glasshouse.interop.weight_tables import Tensors, WeightRow
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import CannotImport
 from glasshouse.specs.spec import ModelSpec
 
 # Token ids that a config names, each as `NAME_token_id`.
@@ -156,7 +156,7 @@ def _unite(theirs: Tensors, same: Same, where: str) -> None:
     kept = theirs[present[0]]
     for name in present[1:]:
         if not torch.equal(theirs[name], kept):
-            raise GlasshouseError("tensors-differ", f"{where}: {present[0]!r} and {name!r} differ, and {same.why}")
+            raise CannotImport("tensors-differ", f"{where}: {present[0]!r} and {name!r} differ, and {same.why}")
     for name in same.names + same.spare:
         theirs.pop(name, None)
     theirs[same.names[0]] = kept

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from glasshouse.specs import declared, spec_fields
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import CannotImport
 from glasshouse.specs.spec import SECTIONS, DataSpec, ModelSpec, Spec
 from glasshouse.specs.spec_fields import SpecField
 
@@ -52,13 +52,13 @@ class Setting:
             if self.unequal is not None:
                 return self.unequal
             said = " and ".join(f"{name}={value!r}" for name, value in zip(self.theirs, found, strict=True))
-            raise GlasshouseError(
+            raise CannotImport(
                 "unsupported-config", f"{said} differ; they are one setting here, model.{self.ours}, and must be equal"
             )
         where, value = self.theirs[0], found[0]
         if self.words is not None:
             if not isinstance(value, str) or value not in self.words:
-                raise GlasshouseError(
+                raise CannotImport(
                     "unsupported-config", f"{where}={value!r} is not supported; supported: {', '.join(self.words)}"
                 )
             return self.words[value]
@@ -120,7 +120,7 @@ class Demand:
         if value is None or any(value == allowed and type(value) is type(allowed) for allowed in self.allowed):
             return
         follows = " or ".join("absent" if allowed is None else repr(allowed) for allowed in self.allowed)
-        raise GlasshouseError(
+        raise CannotImport(
             "unsupported-config",
             f"{self.theirs}={value!r} is not supported, because it changes what the model computes; it must be {follows}",
         )

@@ -9,7 +9,7 @@ from glasshouse.interop.architectures.config_fields import values_of, with_value
 from glasshouse.interop.architectures.gpt2 import GPT2
 from glasshouse.interop.architectures.llama import LLAMA
 from glasshouse.interop.architectures.roberta import ROBERTA, ROBERTA_FOR_MASKED_TOKENS
-from glasshouse.specs.errors import CannotExport, GlasshouseError
+from glasshouse.specs.errors import CannotExport, CannotImport
 from glasshouse.specs.spec import ModelSpec
 
 # Of several that can say a spec the first is written.
@@ -29,7 +29,7 @@ BY_NAME = {name: architecture for architecture in ARCHITECTURES for name in arch
 def find(name: str) -> Architecture:
     """The architecture of that name."""
     if name not in BY_NAME:
-        raise GlasshouseError(
+        raise CannotImport(
             "unsupported-architecture",
             f"the architecture {name!r} is not supported; supported: {', '.join(sorted(BY_NAME))}",
         )
