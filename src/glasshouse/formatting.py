@@ -1,12 +1,19 @@
-"""Numbers and tokens as people read them: counts, durations, sizes, FLOPs, and whitespace made visible.
+"""Numbers and tokens as people read them: counts, durations, sizes, FLOPs, intervals, p-values, visible whitespace.
 
 Knows nothing of models or pages; the command line, the reports and the logs all write their figures with it.
 """
 
 import math
+import statistics
 import unicodedata
+from collections.abc import Iterable
 
 NOT_FINITE = "unknown"
+NOTHING = "–"
+# Beyond this many decimals powers of ten read better.
+MOST_DECIMALS = 6
+LARGEST_PLAIN = 1e7
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 # Control characters that have a sign of their own; every other invisible one is spelt as its code point.
 VISIBLE = {" ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"}
@@ -47,6 +54,92 @@ def duration(seconds: float) -> str:
 def visible(token: str) -> str:
     """The token with its whitespace and other invisible characters shown: " jobs\\n" -> "·jobs⏎"."""
     return "".join(_visible_character(character) for character in token) or "∅"
+
+
+def decimals(intervals: list[tuple[float, float]]) -> int | None:
+    """How many decimals show an interval's half width to two digits; None where there is none to go by."""
+    widths = [(high - low) / 2 for low, high in intervals if math.isfinite(high - low) and high > low]
+    if not widths:
+        return None
+    places = 1 - math.floor(math.log10(statistics.median(widths)))
+    return max(0, places) if places <= MOST_DECIMALS else None
+
+
+def number(value: float, places: int | None = None, signed: bool = False) -> str:
+    """A figure with so many decimals, or to four digits where `places` is None or the figure is very large."""
+    if not math.isfinite(value):
+        return NOTHING
+    if abs(value) >= LARGEST_PLAIN or (places is None and 0 < abs(value) < 1e-4):
+        digits, exponent = f"{abs(value):.3e}".split("e")
+        written = f"{digits}×10{str(int(exponent)).translate(SUPERSCRIPTS)}"
+    elif places is None:
+        written = f"{abs(value):,.4g}" if abs(value) < 10_000 else f"{abs(value):,.0f}"
+    else:
+        written = f"{abs(value):,.{places}f}"
+    if not any(digit in written for digit in "123456789"):
+        return written
+    return ("−" if value < 0 else "+" if signed else "") + written
+
+
+def interval(low: float, high: float, places: int | None, signed: bool = False) -> str:
+    """ "2.12 to 2.15", or nothing where one seed alone gives none."""
+    if not math.isfinite(low) or not math.isfinite(high):
+        return ""
+    return f"{number(low, places, signed)} to {number(high, places, signed)}"
+
+
+def p_value(value: float) -> str:
+    """A p-value to two digits."""
+    if not math.isfinite(value):
+        return NOTHING
+    if value < 0.0001:
+        return "< 0.0001"
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.4g} %"
+
+
+def listed(items: Iterable[object]) -> str:
+    """ "a, b and c"."""
+    words = [str(item) for item in items]
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def short_number(value: float) -> str:
+    """A tick or a figure as short as it stays exact to four digits: 0.25, 1500, "20 K", "3×10⁻⁵"."""
+    if value == 0:
+        return "0"
+    magnitude = abs(value)
+    if 10_000 <= magnitude < 1e15:
+        return count(value).replace(".0 ", " ")
+    if 1e-4 <= magnitude < 10_000:
+        return f"{value:.4g}".replace("-", "−")
+    digits, exponent = f"{value:.2e}".split("e")
+    digits = digits.rstrip("0").rstrip(".").replace("-", "−")
+    return f"{digits}×10{str(int(exponent)).translate(SUPERSCRIPTS)}"
+
+
+def rounded(value: float, uncertainty: float) -> str:
+    """A figure with as many decimals as its uncertainty deserves: two digits of that."""
+    scale = uncertainty if 0 < uncertainty < math.inf else abs(value) / 10
+    decimals = 1 - math.floor(math.log10(scale)) if 0 < scale < math.inf else 0
+    if not -6 < decimals < 8:
+        return f"{value:.3g}"
+    return f"{round(value, max(decimals, 0)) + 0.0:.{max(decimals, 0)}f}"
+
+
+def percentage(probability: float) -> str:
+    """A probability in percent to three digits at most: 0.312 -> "31.2 %", 0.00004 -> "0.004 %"."""
+    hundredfold = probability * 100
+    if hundredfold >= 99.95:
+        return "100 %" if probability == 1 else "over 99.9 %"
+    if hundredfold >= 1:
+        return f"{hundredfold:.1f} %"
+    if hundredfold >= 0.001:
+        return f"{float(f'{hundredfold:.2g}'):.6f}".rstrip("0").rstrip(".") + " %"
+    return "0 %" if probability == 0 else "under 0.001 %"
 
 
 def _visible_character(character: str) -> str:

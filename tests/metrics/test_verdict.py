@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from glasshouse.formatting import rounded
 from glasshouse.metrics import sequential_tests
-from glasshouse.metrics.verdicts import Summary, VerdictRule, judge, summarise, written
+from glasshouse.metrics.verdicts import Summary, VerdictRule, judge, summarise
 from tests.refusals import refused
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -310,4 +311,4 @@ def test_one_arm_has_nothing_to_be_judged_against():
     ],
 )
 def test_figures_have_the_decimals_that_their_uncertainty_deserves(value, uncertainty, text):
-    assert written(value, uncertainty) == text
+    assert rounded(value, uncertainty) == text

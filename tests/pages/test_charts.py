@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from glasshouse import formatting
 from glasshouse.pages import axes, charts
 from glasshouse.pages.curve_thinning import MOST_POINTS, thin
 from glasshouse.pages.report_content import Curve
@@ -93,7 +94,7 @@ def test_ticks_are_round_and_written_short() -> None:
     assert axes.linear(0, 1).ticks == (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
     assert axes.logarithmic(45, 2000).ticks == (50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0)
     assert axes.steps(1, 3).ticks == (1.0, 2.0, 3.0)
-    assert [axes.written(value) for value in (0, 0.25, 1500, 20_000, 3e-5, -2)] == [
+    assert [formatting.short_number(value) for value in (0, 0.25, 1500, 20_000, 3e-5, -2)] == [
         "0",
         "0.25",
         "1500",

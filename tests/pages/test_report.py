@@ -8,8 +8,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from glasshouse.formatting import percentage
 from glasshouse.pages.report_page import AttentionMap, Curve, Report, Sample, Token, render
-from glasshouse.pages.token_shading import percentage, shade, shaded
+from glasshouse.pages.token_shading import shade, shaded
 
 from . import example
 

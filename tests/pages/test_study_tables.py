@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from glasshouse import formatting
 from glasshouse.pages import latex_text, study_tables, study_text
 from glasshouse.pages.study_content import StudyResults
 
@@ -30,16 +31,16 @@ def test_short_names_stay_different() -> None:
 
 
 def test_figures_are_written_as_exactly_as_they_are_known() -> None:
-    assert study_text.decimals([(2.41, 2.45), (2.40, 2.46)]) == 3
-    assert [study_text.number(value, 3) for value in (2.4317, -0.0001, -1.5, math.nan, 1.5e12)] == [
+    assert formatting.decimals([(2.41, 2.45), (2.40, 2.46)]) == 3
+    assert [formatting.number(value, 3) for value in (2.4317, -0.0001, -1.5, math.nan, 1.5e12)] == [
         "2.432",
         "0.000",
         "−1.500",
         "–",
         "1.500×10¹²",
     ]
-    assert [study_text.number(value, signed=True) for value in (0.0, 0.25, -3.2e-9)] == ["0", "+0.25", "−3.200×10⁻⁹"]
-    assert [study_text.probability(p) for p in (1.0, 0.034, 0.00123, 1e-9, math.nan)] == [
+    assert [formatting.number(value, signed=True) for value in (0.0, 0.25, -3.2e-9)] == ["0", "+0.25", "−3.200×10⁻⁹"]
+    assert [formatting.p_value(p) for p in (1.0, 0.034, 0.00123, 1e-9, math.nan)] == [
         "1.00",
         "0.034",
         "0.0012",

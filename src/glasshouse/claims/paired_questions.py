@@ -7,7 +7,8 @@ better than that? `judge_family` judges them with one correction over all.
 import math
 from collections.abc import Mapping
 
-from glasshouse.metrics.verdicts import BySeed, Difference, summarise, written
+from glasshouse.formatting import rounded
+from glasshouse.metrics.verdicts import BySeed, Difference, summarise
 
 __all__ = ["LETTER_MARGIN", "TOKEN_MARGIN", "BySeed", "spans", "told"]
 # Losses that differ by less than this are alike: 2 % of perplexity; for letters, of which a word has about five, less.
@@ -25,7 +26,7 @@ def told(difference: Difference, scale: float = 1.0) -> str:
     half = (ends[2] - ends[1]) / 2
     if difference.word in ("better", "worse") and ends[0] < 0:
         ends = [-ends[0], -ends[2], -ends[1]]
-    mean, low, high = (written(end, half) for end in ends)
+    mean, low, high = (rounded(end, half) for end in ends)
     interval = f"95 % interval {low} to {high}"
     if difference.word in ("better", "worse"):
         return f"{difference.word} by {mean} ({interval})"

@@ -7,7 +7,8 @@ refuted where any part is, and for that the level is shared among the `parts`.
 import math
 from collections.abc import Mapping, Sequence
 
-from glasshouse.metrics.verdicts import Difference, summarise, written
+from glasshouse.formatting import rounded
+from glasshouse.metrics.verdicts import Difference, summarise
 from glasshouse.pages.claim_content import REFUTED, UNDECIDED, UPHELD
 from glasshouse.pages.study_content import StudyResults
 
@@ -88,7 +89,7 @@ def figure(values: Values, form: str = "", scale: float = 1.0) -> str:
         return mean(values, form or ".4g", scale)
     summary = summarise(finite, ALPHA)
     half = (summary.high - summary.low) / 2
-    return " ± ".join(f"{each:{form}}" if form else written(each, half) for each in (summary.mean, half))
+    return " ± ".join(f"{each:{form}}" if form else rounded(each, half) for each in (summary.mean, half))
 
 
 def shown(values: Values, form: str = "", scale: float = 1.0) -> str:
@@ -114,7 +115,7 @@ def interval(values: Values, form: str = "", scale: float = 1.0, alpha: float = 
     summary = summarise(finite, alpha)
     half = (summary.high - summary.low) / 2
     mean, low, high = (
-        f"{each:{form}}" if form else written(each, half) for each in (summary.mean, summary.low, summary.high)
+        f"{each:{form}}" if form else rounded(each, half) for each in (summary.mean, summary.low, summary.high)
     )
     return f"{mean}{unit} ({100 * (1 - alpha):.4g} % interval {low} to {high}{unit})"
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from glasshouse.formatting import rounded
 from glasshouse.metrics import sequential_tests, statistics
 from glasshouse.specs.errors import DataError, SpecError
 
@@ -233,10 +234,10 @@ class _Pairs:
         self, word: str, half: float, adjusted_p: float, equivalence_p: float, more: int | None, corrected: bool
     ) -> str:
         sign = -1 if word in ("better", "worse") and self.mean < 0 else 1
-        low, size, high = (written(sign * self.mean + step, half) for step in (-half, 0.0, half))
+        low, size, high = (rounded(sign * self.mean + step, half) for step in (-half, 0.0, half))
         interval = f"{100 * (1 - self.rule.alpha):.4g} % interval {low} to {high}"
         chance = _chance(equivalence_p if word == "no difference" else adjusted_p, corrected)
-        margin = written(self.margin.value, self.margin.value) if self.rule.margin is None else f"{self.rule.margin:.3g}"
+        margin = rounded(self.margin.value, self.margin.value) if self.rule.margin is None else f"{self.rule.margin:.3g}"
         if word == "undecided":
             seeds = f"about {more:,} more {'seed' if more == 1 else 'seeds'}" if more else f"{statistics.MOST_SEEDS:,} seeds"
             settle = "would settle it" if more else "would not settle it"
@@ -279,15 +280,6 @@ def _exact(own: Sequence[float], other: Sequence[float]) -> np.ndarray:
     rounding = 4 * np.finfo(float).eps * max(np.abs(left).max(initial=0.0), np.abs(right).max(initial=0.0))
     differences = np.where(np.abs(left - right) <= rounding, 0.0, left - right)
     return np.full_like(differences, differences[0]) if len(left) and np.ptp(differences) <= rounding else differences
-
-
-def written(value: float, uncertainty: float) -> str:
-    """A figure with as many decimals as its uncertainty deserves: two digits of that."""
-    scale = uncertainty if 0 < uncertainty < math.inf else abs(value) / 10
-    decimals = 1 - math.floor(math.log10(scale)) if 0 < scale < math.inf else 0
-    if not -6 < decimals < 8:
-        return f"{value:.3g}"
-    return f"{round(value, max(decimals, 0)) + 0.0:.{max(decimals, 0)}f}"
 
 
 def _chance(p: float, corrected: bool) -> str:

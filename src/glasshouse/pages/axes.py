@@ -3,10 +3,6 @@
 import math
 from dataclasses import dataclass
 
-from glasshouse import formatting
-
-SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
 
 @dataclass(frozen=True)
 class Axis:
@@ -62,20 +58,6 @@ def logarithmic(low: float, high: float, margin: float = 0.05) -> Axis:
     stride = max(1, math.ceil(decades / 6))
     ticks = (multiple * 10.0**power for power in range(first, last + 1, stride) for multiple in multiples)
     return Axis(low, high, tuple(tick for tick in ticks if low <= tick <= high), log=True)
-
-
-def written(value: float) -> str:
-    """A tick or a figure as short as it stays exact to four digits: 0.25, 1500, "20 K", "3×10⁻⁵"."""
-    if value == 0:
-        return "0"
-    magnitude = abs(value)
-    if 10_000 <= magnitude < 1e15:
-        return formatting.count(value).replace(".0 ", " ")
-    if 1e-4 <= magnitude < 10_000:
-        return f"{value:.4g}".replace("-", "−")
-    digits, exponent = f"{value:.2e}".split("e")
-    digits = digits.rstrip("0").rstrip(".").replace("-", "−")
-    return f"{digits}×10{str(int(exponent)).translate(SUPERSCRIPTS)}"
 
 
 def _round_ticks(low: float, high: float, about: int) -> tuple[float, ...]:

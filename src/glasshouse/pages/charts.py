@@ -69,7 +69,7 @@ def lines(curves: tuple[Curve, ...], width: int = 460, height: int = 270, log: b
         scales["log"] = axes.logarithmic(values.min(), values.max())
     shown = "log" if log and "log" in scales else "linear"
 
-    labels = [axes.written(tick) for axis in scales.values() for tick in axis.ticks]
+    labels = [formatting.short_number(tick) for axis in scales.values() for tick in axis.ticks]
     frame = Frame(left=max(30, 7.2 * max(map(len, labels)) + 12), top=10, right=width - 8, bottom=height - 30)
     across = axes.steps(steps.min(), steps.max(), about=5 if width > 400 else 3)
     body = step_axis(across, frame)
@@ -111,7 +111,7 @@ def legend(curves: tuple[Curve, ...]) -> list[LegendEntry]:
     entries = []
     for curve, tone in zip(curves, tones(len(curves)), strict=True):
         values = finite([drawable(curve)[1]])
-        entries.append(LegendEntry(curve.name, tone, axes.written(values[-1]) if len(values) else "–"))
+        entries.append(LegendEntry(curve.name, tone, formatting.short_number(values[-1]) if len(values) else "–"))
     return entries
 
 
@@ -184,7 +184,7 @@ def step_axis(axis: axes.Axis, frame: Frame) -> str:
         body += (
             f'<path class="axis" stroke="#b9c4bd" d="M{x:.1f} {frame.bottom:.1f}v4"/>'
             f'<text x="{x:.1f}" y="{frame.bottom + 18:.1f}" text-anchor="{anchor}">'
-            f"{'step ' if index == 0 else ''}{axes.written(tick)}</text>"
+            f"{'step ' if index == 0 else ''}{formatting.short_number(tick)}</text>"
         )
     return body
 
@@ -195,7 +195,7 @@ def value_axis(axis: axes.Axis, frame: Frame) -> str:
         y = frame.y(axis.fraction(tick))
         body += (
             f'<path class="grid" stroke="#e3e9e5" d="M{frame.left:.1f} {y:.1f}H{frame.right:.1f}"/>'
-            f'<text x="{frame.left - 8:.1f}" y="{y + 4:.1f}" text-anchor="end">{axes.written(tick)}</text>'
+            f'<text x="{frame.left - 8:.1f}" y="{y + 4:.1f}" text-anchor="end">{formatting.short_number(tick)}</text>'
         )
     return body
 

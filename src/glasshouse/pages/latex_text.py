@@ -4,7 +4,7 @@ import re
 import unicodedata
 from typing import Final
 
-from glasshouse.pages import axes
+from glasshouse import formatting
 
 # Characters that LaTeX would take for something else. A bracket or a star after the end of a row is an option of it.
 ESCAPES: Final = {
@@ -48,7 +48,7 @@ ESCAPES: Final = {
 LETTERS: Final = "ßæøœłıÆØŒŁ"
 MARKS: Final = "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327"
 POWER = re.compile("×10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
-SUPERSCRIPT = {chr(written): chr(plain) for plain, written in axes.SUPERSCRIPTS.items()}
+SUPERSCRIPT = {chr(written): chr(plain) for plain, written in formatting.SUPERSCRIPTS.items()}
 # A hyphen before a number that nothing stands before: "(-1.8 %)", but not "3e-4" or "2024-05".
 NEGATIVE = re.compile(r"(?<![^\s(=\[])-(?=\.?\d)")
 # A path or a setting has no place where a line may end: in words that are longer than this, one is offered at each of these.

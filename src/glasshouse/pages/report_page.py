@@ -47,7 +47,7 @@ def render(report: Report) -> str:
         samples=[token_shading.shaded(sample) for sample in report.samples],
         shade_names=token_shading.SHADE_NAMES,
         confusion=confusion_table.table(report.confusion) if report.confusion else None,
-        percentage=token_shading.percentage,
+        percentage=formatting.percentage,
         attention=_attention(report.attention),
         total_parameters=sum(parameters for _, parameters in report.parameters),
         parameter_bars=charts.bars(report.parameters),

@@ -7,6 +7,7 @@ from html import escape
 
 import numpy as np
 
+from glasshouse import formatting
 from glasshouse.pages import axes, charts, study_text
 from glasshouse.pages.curve_thinning import drawable, thin
 from glasshouse.pages.report_content import Curve
@@ -97,7 +98,7 @@ def curves(comparison: StudyResults, width: int = 460, height: int = 300) -> Pan
         return Panel(drawing, heading, legend, [], [], "")
     shown = first_shown(scales)
     steps = charts.finite([steps for fan in drawn for steps, _ in [*fan.seeds.values(), fan.mean]])
-    labels = [axes.written(tick) for axis in scales.values() for tick in axis.ticks]
+    labels = [formatting.short_number(tick) for axis in scales.values() for tick in axis.ticks]
     frame = charts.Frame(left=max(30, 7.2 * max(map(len, labels)) + 12), top=10, right=width - 8, bottom=height - 30)
     across = axes.steps(steps.min(), steps.max())
     body = charts.step_axis(across, frame)
@@ -184,12 +185,12 @@ def remarks(comparison: StudyResults, drawn: list[Fan]) -> list[str]:
     if left_out:
         most = max(len(fan.seeds) for fan in left_out)
         found.append(f"Of each arm at most {most} seeds are drawn, those that diverged first; the means are of all.")
-    diverged = [f"{fan.arm.name} ({study_text.listed(fan.arm.diverged)})" for fan in drawn if fan.arm.diverged]
+    diverged = [f"{fan.arm.name} ({formatting.listed(fan.arm.diverged)})" for fan in drawn if fan.arm.diverged]
     if diverged:
         found.append(f"Seeds that diverged end with a cross where they ended: {'; '.join(diverged)}.")
     outside = [drawn[index].arm.name for index in sorted(far(drawn))]
     if outside:
-        found.append(f"Beyond the edge, so that the others can be told apart: {study_text.listed(outside)}.")
+        found.append(f"Beyond the edge, so that the others can be told apart: {formatting.listed(outside)}.")
     if len({fan.arm.steps for fan in drawn if fan.arm.steps}) > 1:
         found.append(f"The arms take different numbers of steps, because they are matched by {comparison.match}.")
     return found
@@ -244,7 +245,7 @@ def _mean(index: int, fan: Fan, across: axes.Axis, up: axes.Axis, frame: charts.
 
 
 def _last(fan: Fan) -> str:
-    return axes.written(float(fan.mean[1][-1])) if len(fan.mean[1]) else study_text.NOTHING
+    return formatting.short_number(float(fan.mean[1][-1])) if len(fan.mean[1]) else formatting.NOTHING
 
 
 def _curve(arm: Arm, seed: int) -> Curve:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from html import escape
 
+from glasshouse import formatting
 from glasshouse.pages import axes, charts, study_text
 from glasshouse.pages.curve_thinning import LARGEST_DRAWABLE
 from glasshouse.pages.study_content import Arm, StudyResults
@@ -197,7 +198,7 @@ def _bar(arm: Arm, axis: axes.Axis, frame: charts.Frame, middle: float, colour: 
         return (
             f'<path class="interval" fill="none" stroke="{colour}" transform="translate({x:.1f} {middle:.1f})" d="{tip}"/>'
             f'<text class="name" x="{x + (-12 if right else 12):.1f}" y="{middle + 4:.1f}" '
-            f'text-anchor="{"end" if right else "start"}">{study_text.number(found[0], signed=True)}</text>'
+            f'text-anchor="{"end" if right else "start"}">{formatting.number(found[0], signed=True)}</text>'
         )
     body = ""
     if len(found) == 3:
@@ -212,7 +213,7 @@ def _bar(arm: Arm, axis: axes.Axis, frame: charts.Frame, middle: float, colour: 
 
 
 def _signed(tick: float) -> str:
-    written = axes.written(tick)
+    written = formatting.short_number(tick)
     return f"+{written}" if tick > 0 else written
 
 

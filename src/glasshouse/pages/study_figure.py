@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from glasshouse import formatting
 from glasshouse.pages import axes, charts, figures, study_curves, study_differences, study_text
 from glasshouse.pages.study_content import StudyResults
 
@@ -53,9 +54,9 @@ def _differences(comparison: StudyResults, panel: Axes) -> None:
         elif found:
             at_right = found[0] > axis.high
             panel.annotate(
-                f"{study_text.number(found[0], signed=True)} →"
+                f"{formatting.number(found[0], signed=True)} →"
                 if at_right
-                else f"← {study_text.number(found[0], signed=True)}",
+                else f"← {formatting.number(found[0], signed=True)}",
                 (1 if at_right else 0, row),
                 xycoords=("axes fraction", "data"),
                 ha="right" if at_right else "left",
@@ -83,7 +84,8 @@ def _differences(comparison: StudyResults, panel: Axes) -> None:
     panel.set_yticks(range(len(arms)), [_plain_text(name) for name in names])
     panel.set_ylim(len(arms) - 0.5, -0.5)
     panel.set_xlim(axis.low, axis.high)
-    panel.set_xticks(axis.ticks, [f"+{axes.written(tick)}" if tick > 0 else axes.written(tick) for tick in axis.ticks])
+    signed = [f"{'+' if tick > 0 else ''}{formatting.short_number(tick)}" for tick in axis.ticks]
+    panel.set_xticks(axis.ticks, signed)
     first = study_text.short_names(named[:1], NAME_CHARACTERS)[0]
     told = f"{comparison.metric}, difference from {first}"
     panel.set_xlabel(_plain_text(told if len(told) <= 48 else told.replace(", ", ",\n", 1)), color=figures.SOFT)
@@ -135,7 +137,7 @@ def _curves(comparison: StudyResults, panel: Axes) -> None:
             marker="o" if len(steps) == 1 else None,
         )
     panel.set_ylim(axis.low, axis.high)
-    panel.set_yticks(axis.ticks, [axes.written(tick) for tick in axis.ticks])
+    panel.set_yticks(axis.ticks, [formatting.short_number(tick) for tick in axis.ticks])
     panel.set_xlabel("step", color=figures.SOFT)
     panel.set_title(_plain_text(study_text.curve(comparison)), loc="left", fontsize=10, color=figures.SOFT)
     figures.plain(panel)

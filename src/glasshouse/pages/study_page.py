@@ -32,7 +32,7 @@ def render(comparison: StudyResults) -> str:
         progress=progress(comparison),
         headline=headline(comparison),
         verdicts=[_verdict(arm, style, comparison.arms[0]) for arm, style in _styled(comparison)],
-        level=study_text.percent(1 - comparison.rule.alpha),
+        level=formatting.percent(1 - comparison.rule.alpha),
         differences=study_differences.differences(comparison),
         difference_remarks=study_differences.remarks(comparison),
         curve=study_text.curve(comparison),
@@ -99,7 +99,7 @@ def _verdict(arm: Arm, style: study_differences.Style, first: Arm) -> dict[str, 
         word, sentence = difference.word, difference.sentence
         if math.isfinite(difference.smallest) and word in ("no difference", "undecided"):
             pairs = f"{difference.pairs} pair{'' if difference.pairs == 1 else 's'} of seeds"
-            more = f"{pairs} would find a difference of {study_text.number(difference.smallest)} four times in five."
+            more = f"{pairs} would find a difference of {formatting.number(difference.smallest)} four times in five."
     elif arm.diverged and set(arm.diverged) >= set(arm.seeds):
         sentence = f"{arm.name}: every seed diverged"
     elif arm.summary is None:

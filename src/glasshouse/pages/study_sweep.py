@@ -6,6 +6,7 @@ from html import escape
 
 import numpy as np
 
+from glasshouse import formatting
 from glasshouse.pages import axes, charts, study_text
 from glasshouse.pages.curve_thinning import LARGEST_DRAWABLE
 from glasshouse.pages.study_content import Arm, StudyResults
@@ -102,7 +103,7 @@ def line(comparison: StudyResults, field: Field, width: int = 460, height: int =
     up = (axes.logarithmic if log else axes.linear)(known.min(), known.max())
     numbers = field.numbers
     across = axes.logarithmic(numbers[0], numbers[-1]) if logarithmic(numbers) else _plain_axis(numbers[0], numbers[-1])
-    left = max(30, 7.2 * max(len(axes.written(tick)) for tick in up.ticks) + 12) if up.ticks else 40
+    left = max(30, 7.2 * max(len(formatting.short_number(tick)) for tick in up.ticks) + 12) if up.ticks else 40
     frame = charts.Frame(left=left, top=24, right=width - 10, bottom=height - 48)
     body = charts.value_axis(up, frame) + _field_axis(field, across, frame)
     accent = charts.FALLBACK_COLOURS["accent"]
@@ -176,7 +177,7 @@ def _grid(comparison: StudyResults, first: Field, second: Field) -> Grid | None:
             return Cell("", "not tried", 0, False)
         row = written[arm.name]
         if arm.summary is None:
-            return Cell("✗" if arm.diverged else study_text.NOTHING, "; ".join([arm.name, *row.notes]), 0, False)
+            return Cell("✗" if arm.diverged else formatting.NOTHING, "; ".join([arm.name, *row.notes]), 0, False)
         seeds = f"{row.mean} ({row.interval}), seeds: {row.seeds}" if row.interval else f"{row.mean}, seeds: {row.seeds}"
         shade = _shade(arm.summary.mean, means, comparison.higher_is_better)
         shown = row.mean + (f" ✗{len(arm.diverged)}" if arm.diverged else "")
@@ -223,7 +224,7 @@ def _field_axis(field: Field, axis: axes.Axis, frame: charts.Frame) -> str:
     body = f'<path class="axis" stroke="#b9c4bd" fill="none" d="M{frame.left:.1f} {frame.bottom:.1f}H{frame.right:.1f}"/>'
     free = -math.inf
     for number in field.numbers:
-        x, label = frame.x(axis.fraction(number)), axes.written(number)
+        x, label = frame.x(axis.fraction(number)), formatting.short_number(number)
         body += f'<path class="axis" stroke="#b9c4bd" d="M{x:.1f} {frame.bottom:.1f}v4"/>'
         half = 3.4 * len(label) + 4
         if x - half >= free:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from glasshouse import formatting
 from glasshouse.pages import latex_text, study_text
 from glasshouse.pages.study_content import StudyResults
 
@@ -39,7 +40,7 @@ def table(comparison: StudyResults) -> Table:
     rows = study_text.rows(comparison)
     kept, same = costs(rows)
     first = comparison.arms[0].name if comparison.arms else "the first arm"
-    level = study_text.percent(1 - comparison.rule.alpha)
+    level = formatting.percent(1 - comparison.rule.alpha)
     heading = study_text.labels(comparison)[0] or "arm"
     header = (heading, "seeds", f"mean ({level} interval)", f"difference ({level} interval)", "p", "effect", "verdict")
     cells = tuple(
@@ -50,7 +51,7 @@ def table(comparison: StudyResults) -> Table:
             _with_interval(row.difference, row.difference_interval),
             row.p,
             row.effect,
-            row.word or study_text.NOTHING,
+            row.word or formatting.NOTHING,
             *(row.costs[name] for name in kept),
         )
         for row in rows
@@ -65,7 +66,7 @@ def table(comparison: StudyResults) -> Table:
         f"alpha is {comparison.rule.alpha:g}.",
     ]
     if comparison.rule.looks:
-        caption.append(f"Judged after {study_text.listed(comparison.rule.looks)} seeds, alpha held over all looks together.")
+        caption.append(f"Judged after {formatting.listed(comparison.rule.looks)} seeds, alpha held over all looks together.")
     done, wanted = study_text.runs(comparison)
     if comparison.status != "done":
         caption.append(f"Not final: {done} of {wanted} runs are done.")
@@ -79,14 +80,14 @@ def table(comparison: StudyResults) -> Table:
 def costs(rows: list[study_text.ArmRow]) -> tuple[list[str], dict[str, str]]:
     """The costs that differ between arms, and the figures of those that are the same for all; unknown ones are left out."""
     columns = {name: {row.costs[name] for row in rows} for name in COSTS}
-    known = {name: figures for name, figures in columns.items() if figures - {study_text.NOTHING}}
+    known = {name: figures for name, figures in columns.items() if figures - {formatting.NOTHING}}
     same = {name: next(iter(figures)) for name, figures in known.items() if len(figures) == 1}
     return [name for name in known if name not in same], same
 
 
 def shared_costs(same: dict[str, str]) -> str:
     """ "3,000 steps, 12.3 M tokens and 412 MB of memory"."""
-    return study_text.listed(f"{figure} {OF.get(name, COSTS[name])}" for name, figure in same.items())
+    return formatting.listed(f"{figure} {OF.get(name, COSTS[name])}" for name, figure in same.items())
 
 
 def markdown(comparison: StudyResults) -> str:
@@ -114,7 +115,7 @@ def latex(comparison: StudyResults) -> str:
         for row, (mean, difference) in zip(content.rows, study_text.halved(comparison), strict=True)
     ]
     header = (content.header[0], "seeds", "mean", "difference", *content.header[4:RESULTS])
-    level = study_text.percent(1 - comparison.rule.alpha)
+    level = formatting.percent(1 - comparison.rule.alpha)
     halved = [f"± is half the {level} interval."] if any("±" in cell for row in results for cell in row[2:4]) else []
     caption = latex_text.escape(" ".join([content.caption, *halved, *map(_sentence, content.notes)]))
     label = re.sub("[^A-Za-z0-9]+", "-", comparison.name).strip("-") or "study"

@@ -1,22 +1,17 @@
 """A study in words and written figures: what was compared, how it was judged, each arm as a row. Knows no HTML or LaTeX."""
 
 import math
-import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from glasshouse import formatting
+from glasshouse.formatting import NOTHING, decimals, interval, listed, number, p_value
 from glasshouse.metrics.verdicts import Difference, Summary
-from glasshouse.pages import axes
 from glasshouse.pages.study_content import Arm, StudyResults
 
-NOTHING = "–"
 # A sign for each verdict, so that colour is never needed to tell them apart.
 MARKS = {"better": "✓", "worse": "✗", "no difference": "=", "undecided": "?"}
-# Beyond this many decimals powers of ten read better.
-MOST_DECIMALS = 6
-LARGEST_PLAIN = 1e7
 
 
 @dataclass(frozen=True)
@@ -56,7 +51,7 @@ def _row(arm: Arm, label: str, places: int | None, finer: int | None) -> ArmRow:
         interval=interval(summary.low, summary.high, places) if summary else "",
         difference=number(difference.mean, finer, signed=True) if difference else NOTHING,
         difference_interval=interval(difference.low, difference.high, finer, signed=True) if difference else "",
-        p=probability(difference.adjusted_p) if difference else NOTHING,
+        p=p_value(difference.adjusted_p) if difference else NOTHING,
         effect=number(difference.effect, 2, signed=True) if difference else NOTHING,
         word=difference.word if difference else "",
         costs={
@@ -84,57 +79,6 @@ def _diverged(arm: Arm) -> tuple[str, ...]:
     if set(arm.diverged) == set(arm.seeds):
         return (f"every seed diverged ({listed(arm.diverged)})",)
     return (f"seeds {listed(arm.diverged)} diverged",)
-
-
-def decimals(intervals: list[tuple[float, float]]) -> int | None:
-    """How many decimals show an interval's half width to two digits; None where there is none to go by."""
-    widths = [(high - low) / 2 for low, high in intervals if math.isfinite(high - low) and high > low]
-    if not widths:
-        return None
-    places = 1 - math.floor(math.log10(statistics.median(widths)))
-    return max(0, places) if places <= MOST_DECIMALS else None
-
-
-def number(value: float, places: int | None = None, signed: bool = False) -> str:
-    """A figure with so many decimals, or to four digits where `places` is None or the figure is very large."""
-    if not math.isfinite(value):
-        return NOTHING
-    if abs(value) >= LARGEST_PLAIN or (places is None and 0 < abs(value) < 1e-4):
-        digits, exponent = f"{abs(value):.3e}".split("e")
-        written = f"{digits}×10{str(int(exponent)).translate(axes.SUPERSCRIPTS)}"
-    elif places is None:
-        written = f"{abs(value):,.4g}" if abs(value) < 10_000 else f"{abs(value):,.0f}"
-    else:
-        written = f"{abs(value):,.{places}f}"
-    if not any(digit in written for digit in "123456789"):
-        return written
-    return ("−" if value < 0 else "+" if signed else "") + written
-
-
-def interval(low: float, high: float, places: int | None, signed: bool = False) -> str:
-    """ "2.12 to 2.15", or nothing where one seed alone gives none."""
-    if not math.isfinite(low) or not math.isfinite(high):
-        return ""
-    return f"{number(low, places, signed)} to {number(high, places, signed)}"
-
-
-def probability(value: float) -> str:
-    """A p-value to two digits."""
-    if not math.isfinite(value):
-        return NOTHING
-    if value < 0.0001:
-        return "< 0.0001"
-    return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
-
-
-def percent(share: float) -> str:
-    return f"{100 * share:.4g} %"
-
-
-def listed(items: Iterable[object]) -> str:
-    """ "a, b and c"."""
-    words = [str(item) for item in items]
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def changed(comparison: StudyResults) -> dict[str, list[str]]:

@@ -36,24 +36,12 @@ def shaded(sample: Sample) -> ShadedSample:
     if certain:
         # The geometric mean is the per-token probability that would have made the same text as likely.
         mean = math.exp(sum(math.log(max(likelihood, 1e-12)) for likelihood in certain) / len(certain))
-        caption += f", each with {percentage(mean)} on average (geometric mean)"
+        caption += f", each with {formatting.percentage(mean)} on average (geometric mean)"
     return ShadedSample(tuple(map(_shaded_token, tokens)), caption, list(map(_detail, tokens)))
 
 
 def shade(probability: float) -> int:
     return bisect.bisect_right(EDGES, probability)
-
-
-def percentage(probability: float) -> str:
-    """A probability in percent to three digits at most: 0.312 -> "31.2 %", 0.00004 -> "0.004 %"."""
-    hundredfold = probability * 100
-    if hundredfold >= 99.95:
-        return "100 %" if probability == 1 else "over 99.9 %"
-    if hundredfold >= 1:
-        return f"{hundredfold:.1f} %"
-    if hundredfold >= 0.001:
-        return f"{float(f'{hundredfold:.2g}'):.6f}".rstrip("0").rstrip(".") + " %"
-    return "0 %" if probability == 0 else "under 0.001 %"
 
 
 def _shaded_token(token: Token) -> ShadedToken:
@@ -62,7 +50,7 @@ def _shaded_token(token: Token) -> ShadedToken:
         return ShadedToken(None, _pieces(token.text), "given by the prompt")
     if likelihood is None:
         return ShadedToken(None, _pieces(token.text), "probability unknown")
-    return ShadedToken(shade(likelihood), _pieces(token.text), f"probability {percentage(likelihood)}")
+    return ShadedToken(shade(likelihood), _pieces(token.text), f"probability {formatting.percentage(likelihood)}")
 
 
 def _likelihood(token: Token) -> float | None:
@@ -77,10 +65,10 @@ def _detail(token: Token) -> dict[str, object]:
     return {
         "text": formatting.visible(token.text),
         "given": token.probability is None,
-        "probability": None if likelihood is None else percentage(likelihood),
+        "probability": None if likelihood is None else formatting.percentage(likelihood),
         "rank": texts.index(token.text) + 1 if token.text in texts else None,
         "alternatives": [
-            [formatting.visible(alternative), percentage(share), round(min(1.0, max(0.0, share)), 4)]
+            [formatting.visible(alternative), formatting.percentage(share), round(min(1.0, max(0.0, share)), 4)]
             for alternative, share in token.alternatives
             if math.isfinite(share)
         ],
