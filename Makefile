@@ -7,9 +7,11 @@ JOBS ?= 2
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 CORE := $(VENV)/core-$(VERSION)
 DEV := $(VENV)/dev-$(VERSION)
+DOCS := $(VENV)/docs-$(VERSION)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+CODE := src tests benchmarks docs/generate examples
 
-.PHONY: install demo test test-slow lint bench docs clean
+.PHONY: install demo lint format test test-slow test-gpu test-wheel bench pages docs clean
 
 install: $(CORE)
 
@@ -27,10 +29,18 @@ $(DEV): pyproject.toml
 	$(PIP) -e '.[dev]'
 	@touch $(CORE) $@
 
+$(DOCS): $(DEV)
+	$(PIP) -e '.[docs]'
+	@touch $@
+
 lint: $(DEV)
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
+
+format: $(DEV)
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
 
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
@@ -38,11 +48,31 @@ test: lint
 test-slow: lint
 	$(BIN)/python -m pytest -n $(JOBS)
 
+# On a machine with a GPU, with the Python and the packages that are there: nothing is installed. Entry points come from the
+# metadata that setuptools writes beside the source.
+test-gpu:
+	$(PYTHON) tests/gpu.py
+
+# The wheel, built, installed into an environment of its own, and used once.
+test-wheel: $(DEV)
+	rm -rf build dist && $(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
+	$(PYTHON) -m venv --clear build/wheel
+	build/wheel/bin/pip install --quiet --disable-pip-version-check dist/*.whl
+	cd build && GLASSHOUSE_RUNS=runs wheel/bin/glasshouse train demo-lm training.steps=2 model.layers=1 model.width=32 \
+	    data.vocabulary=300 evaluation.tokens=500 evaluation.sample_tokens=4 --name wheel --device cpu
+	cd build && GLASSHOUSE_RUNS=runs wheel/bin/glasshouse sample wheel --tokens 5 --device cpu
+
 bench: $(DEV)
 	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
 
-docs: $(DEV)
+# Pages that are made from the program; a test checks that they are current.
+pages: $(DEV)
 	$(BIN)/python -m docs.generate
 
+# The site, in site/; open site/index.html. Warnings are errors.
+docs: $(DOCS)
+	$(BIN)/python -m docs.generate
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis

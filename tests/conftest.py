@@ -1,10 +1,18 @@
 """What every test gets: runs and a current folder of its own, and a cache that the whole session shares."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+from tests import needs
+
+# A busy machine is slow, and that is not a failure.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -14,6 +22,14 @@ def pytest_configure(config: pytest.Config) -> None:
         import torch
 
         torch.set_num_threads(1)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`-m cuda` selects the tests that need a CUDA device, whichever mark says so."""
+    for item in items:
+        if any(mark.kwargs.get("reason") in needs.CUDA for mark in item.iter_markers("skipif")):
+            item.add_marker("cuda")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -37,3 +53,32 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared_cache: Path) ->
     monkeypatch.setenv("GLASSHOUSE_RUNS", str(folder))
     monkeypatch.chdir(tmp_path)
     return folder
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Count the skips by reason, and name the needs that were required and not met."""
+    reasons = skip_reasons(terminalreporter)
+    if reasons:
+        terminalreporter.section("skips by reason")
+        for reason, count in reasons.most_common():
+            terminalreporter.line(f"{count:5}  {reason}")
+    for need in unmet(reasons):
+        terminalreporter.line(f"required and not met: {need} ({needs.REASONS[need]})", red=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run of the tests in which a required kind of test was skipped."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter and unmet(skip_reasons(reporter)) and session.exitstatus == 0:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def skip_reasons(reporter: pytest.TerminalReporter) -> Counter[str]:
+    reasons = (report.longrepr[2] for report in reporter.stats.get("skipped", ()) if isinstance(report.longrepr, tuple))
+    return Counter(reason.removeprefix("Skipped: ") for reason in reasons)
+
+
+def unmet(reasons: Counter[str]) -> list[str]:
+    required = [need for need in os.environ.get("GLASSHOUSE_TESTS_REQUIRE", "").split(",") if need]
+    return [need for need in required if needs.REASONS[need] in reasons]

@@ -15,6 +15,7 @@ import torch
 
 from glasshouse import parts
 from glasshouse.inspection.capture import capture
+from tests import needs
 
 from .cli.program import SMALL, environment, finish, refused, some_text, start, worked
 
@@ -27,7 +28,7 @@ TRAIN = ("train", "demo-lm", "model.attention=cosine", *SMALL, *TWO_STEPS, "--na
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder where pip put the cosine example. What pip builds on the way stays out of the tree."""
     if importlib.util.find_spec("pip") is None:
-        pytest.skip("needs pip")
+        needs.skip("packages")
     folder = tmp_path_factory.mktemp("examples")
     source = shutil.copytree(ROOT / "examples" / "cosine_attention", folder / "source")
     # Without setuptools here, pip fetches one.

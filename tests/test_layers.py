@@ -6,33 +6,9 @@ from pathlib import Path
 import pytest
 
 import glasshouse
+from tests.layers import LAYERS
 
 ROOT = Path(glasshouse.__file__).parent
-# From the top down; the README's tree shows the same order.
-LAYERS = [
-    "cli",
-    "sklearn",
-    "api",
-    "claims",
-    "certificates",
-    "studies",
-    "inspection",
-    "interop",
-    "runs",
-    "training",
-    "tasks",
-    "generation",
-    "models",
-    "parts",
-    "data",
-    "tokenizers",
-    "pages",
-    "metrics",
-    "records",
-    "specs",
-    "formatting",
-    "version",
-]
 MODULES = sorted(ROOT.rglob("*.py"))
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import pytest
+from tests import needs
 
-nbformat = pytest.importorskip("nbformat", reason="the notebook needs nbformat")
-nbclient = pytest.importorskip("nbclient", reason="running the notebook needs nbclient")
-pytest.importorskip("ipykernel", reason="running the notebook needs ipykernel")
+nbformat = needs.package("nbformat")
+nbclient = needs.package("nbclient")
+needs.package("ipykernel")
 
 NOTEBOOK = Path(__file__).parent.parent / "docs" / "from_an_empty_cell.ipynb"
 

@@ -1,1 +1,1 @@
-"""Pages of the documentation that are made from the program: `make docs` writes them, and a test holds them current."""
+"""Generates pages of the documentation from the program. `make pages` writes them; a test checks that they are current."""

@@ -1,10 +1,17 @@
-"""Write the generated pages: `python -m docs.generate`, which `make docs` calls."""
+"""Write the generated pages: `python -m docs.generate`, which `make pages` and `make docs` call."""
 
 from pathlib import Path
 
-from docs.generate import commands, parts
+from docs.generate import commands, diagrams, errors, parts, spec_fields
 
-PAGES = {"commands.md": commands.page, "parts.md": parts.page}
+PAGES = {
+    "pictures/compare.svg": diagrams.compare,
+    "pictures/train.svg": diagrams.train,
+    "reference/commands.md": commands.page,
+    "reference/errors.md": errors.page,
+    "reference/parts.md": parts.page,
+    "reference/spec.md": spec_fields.page,
+}
 
 
 def main() -> None:

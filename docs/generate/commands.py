@@ -1,6 +1,6 @@
-"""The help of every command as one page, `docs/commands.md`.
+"""Generates `docs/reference/commands.md`, the help of every command.
 
-Made from the commands themselves and not from their printed help, whose boxes change with the library that draws them.
+The page is made from the definitions of the commands, not from the printed help: its layout depends on the version of typer.
 """
 
 from typing import Any
@@ -11,8 +11,8 @@ from glasshouse.cli.application import application
 
 HEAD = """# Commands
 
-This page is generated from the program (`make docs`); a test checks that it is current. `glasshouse COMMAND --help` says the
-same. Each command is also a Python function: `import glasshouse; help(glasshouse.train)`.
+This page is generated from the program (`make pages`); a test checks that it is current. `glasshouse COMMAND --help` prints
+the same text. Each command is also a Python function: `import glasshouse; help(glasshouse.train)`.
 """
 
 
@@ -23,9 +23,10 @@ def page() -> str:
 
 
 def _sections(command: Any, words: list[str]) -> list[str]:
-    inner = getattr(command, "commands", {})
-    own = [] if inner and not command.invoke_without_command else [_section(command, words)]
-    return own + [section for name in inner for section in _sections(inner[name], [*words, name])]
+    """The sections of a command and its subcommands; a group that does nothing by itself has no section."""
+    subcommands = getattr(command, "commands", {})
+    section = [] if subcommands and not command.invoke_without_command else [_section(command, words)]
+    return section + [inner for name in subcommands for inner in _sections(subcommands[name], [*words, name])]
 
 
 def _section(command: Any, words: list[str]) -> str:
@@ -43,8 +44,8 @@ def _section(command: Any, words: list[str]) -> str:
 
 
 def _row(parameter: Any) -> str:
-    named = parameter.param_type_name == "option"
-    name = f"`{parameter.opts[0]}`" if named else f"`{parameter.metavar or parameter.name.upper()}`"
-    silent = parameter.required or parameter.default is None or parameter.default is False or parameter.default == ""
-    default = "" if silent else f"`{parameter.default}`"
+    is_option = parameter.param_type_name == "option"
+    name = f"`{parameter.opts[0]}`" if is_option else f"`{parameter.metavar or parameter.name.upper()}`"
+    no_default = parameter.required or parameter.default is None or parameter.default is False or parameter.default == ""
+    default = "" if no_default else f"`{parameter.default}`"
     return f"| {name} | {parameter.help or ''} | {default} |"

@@ -1,6 +1,6 @@
-"""Numbers and tokens as people read them: counts, durations, sizes, FLOPs, intervals, p-values, visible whitespace.
+"""Functions that format numbers and tokens for a reader: counts, durations, sizes, intervals, p-values, whitespace.
 
-Knows nothing of models or pages; the command line, the reports and the logs all write their figures with it.
+The command line, the reports and the logs use these functions. The module knows nothing of models or pages.
 """
 
 import math
@@ -8,42 +8,45 @@ import statistics
 import unicodedata
 from collections.abc import Iterable
 
-NOT_FINITE = "unknown"
-NOTHING = "–"
-# Beyond this many decimals powers of ten read better.
+# Text for a number that is NaN or infinite.
+UNKNOWN = "unknown"
+# Text for a table cell without a value.
+MISSING = "–"
+# A number that needs more decimals than this is written with a power of ten.
 MOST_DECIMALS = 6
+# A larger number is written with a power of ten.
 LARGEST_PLAIN = 1e7
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
-# Control characters that have a sign of their own; every other invisible one is spelt as its code point.
+# Symbols for common invisible characters; every other invisible character is written as its code point.
 VISIBLE = {" ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"}
 INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
 
 
 def count(number: float) -> str:
-    """A count to two or three digits: 999 -> "999", 1_300_000 -> "1.3 M"."""
+    """Format a count with two or three digits: 999 -> "999", 1_300_000 -> "1.3 M"."""
     return _with_prefix(number, ("", "K", "M", "B", "T"), unit="")
 
 
 def size(number_of_bytes: float) -> str:
-    """Bytes in decimal units, as disks and memory makers count them: 812_000_000 -> "812 MB"."""
+    """Format bytes in decimal units (1 kB is 1000 bytes): 812_000_000 -> "812 MB"."""
     return _with_prefix(number_of_bytes, ("", "k", "M", "G", "T", "P", "E"), unit="B")
 
 
 def flops(operations: float) -> str:
-    """Floating-point operations: 3.2e12 -> "3.2 TFLOP"."""
+    """Format a number of floating-point operations: 3.2e12 -> "3.2 TFLOP"."""
     return _with_prefix(operations, ("", "k", "M", "G", "T", "P", "E", "Z", "Y"), unit="FLOP")
 
 
 def duration(seconds: float) -> str:
-    """A length of time in at most two units: 0.41 -> "0.41 s", 118 -> "1 min 58 s", 3600 -> "1 h"."""
+    """Format a duration in at most two units: 0.41 -> "0.41 s", 118 -> "1 min 58 s", 3600 -> "1 h"."""
     if not math.isfinite(seconds):
-        return NOT_FINITE
+        return UNKNOWN
     if seconds < 0:
         return "−" + duration(-seconds)
     if seconds < 59.5:
         return _under_a_minute(seconds)
-    # Rounded to whole seconds or minutes before the units are chosen: 3599.7 s is an hour, never "59 min 60 s".
+    # The value is rounded before the units are chosen: 3599.7 s becomes "1 h", not "59 min 60 s".
     if round(seconds) < 3600:
         return _two_units(round(seconds), 60, "min", "s")
     if round(seconds / 60) < 24 * 60:
@@ -52,12 +55,15 @@ def duration(seconds: float) -> str:
 
 
 def visible(token: str) -> str:
-    """The token with its whitespace and other invisible characters shown: " jobs\\n" -> "·jobs⏎"."""
+    """Replace invisible characters by symbols: " jobs\\n" -> "·jobs⏎"."""
     return "".join(_visible_character(character) for character in token) or "∅"
 
 
 def decimals(intervals: list[tuple[float, float]]) -> int | None:
-    """How many decimals show an interval's half width to two digits; None where there is none to go by."""
+    """The number of decimals that shows the median half width of these intervals with two digits.
+
+    None if no interval has a finite width above zero, or if more than `MOST_DECIMALS` would be needed.
+    """
     widths = [(high - low) / 2 for low, high in intervals if math.isfinite(high - low) and high > low]
     if not widths:
         return None
@@ -66,49 +72,51 @@ def decimals(intervals: list[tuple[float, float]]) -> int | None:
 
 
 def number(value: float, places: int | None = None, signed: bool = False) -> str:
-    """A figure with so many decimals, or to four digits where `places` is None or the figure is very large."""
+    """Format a number with `places` decimals; without `places`, or if it is very large, with four significant digits."""
     if not math.isfinite(value):
-        return NOTHING
+        return MISSING
     if abs(value) >= LARGEST_PLAIN or (places is None and 0 < abs(value) < 1e-4):
         digits, exponent = f"{abs(value):.3e}".split("e")
-        written = f"{digits}×10{str(int(exponent)).translate(SUPERSCRIPTS)}"
+        text = f"{digits}×10{str(int(exponent)).translate(SUPERSCRIPTS)}"
     elif places is None:
-        written = f"{abs(value):,.4g}" if abs(value) < 10_000 else f"{abs(value):,.0f}"
+        text = f"{abs(value):,.4g}" if abs(value) < 10_000 else f"{abs(value):,.0f}"
     else:
-        written = f"{abs(value):,.{places}f}"
-    if not any(digit in written for digit in "123456789"):
-        return written
-    return ("−" if value < 0 else "+" if signed else "") + written
+        text = f"{abs(value):,.{places}f}"
+    # A value that is rounded to zero has no sign.
+    if not any(digit in text for digit in "123456789"):
+        return text
+    return ("−" if value < 0 else "+" if signed else "") + text
 
 
 def interval(low: float, high: float, places: int | None, signed: bool = False) -> str:
-    """ "2.12 to 2.15", or nothing where one seed alone gives none."""
+    """Format an interval as "2.12 to 2.15"; the empty string if an end is not finite, as with a single seed."""
     if not math.isfinite(low) or not math.isfinite(high):
         return ""
     return f"{number(low, places, signed)} to {number(high, places, signed)}"
 
 
 def p_value(value: float) -> str:
-    """A p-value to two digits."""
+    """Format a p-value with two digits; values below 0.0001 become "< 0.0001"."""
     if not math.isfinite(value):
-        return NOTHING
+        return MISSING
     if value < 0.0001:
         return "< 0.0001"
     return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
 
 
 def percent(share: float) -> str:
+    """Format a share as a percentage with at most four digits: 0.95 -> "95 %"."""
     return f"{100 * share:.4g} %"
 
 
-def listed(items: Iterable[object]) -> str:
-    """ "a, b and c"."""
+def join_with_and(items: Iterable[object]) -> str:
+    """Join items as in a sentence: "a, b and c"."""
     words = [str(item) for item in items]
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def short_number(value: float) -> str:
-    """A tick or a figure as short as it stays exact to four digits: 0.25, 1500, "20 K", "3×10⁻⁵"."""
+    """Format a number in as few characters as possible, for an axis tick: "0.25", "1500", "20 K", "3×10⁻⁵"."""
     if value == 0:
         return "0"
     magnitude = abs(value)
@@ -122,30 +130,31 @@ def short_number(value: float) -> str:
 
 
 def rounded(value: float, uncertainty: float) -> str:
-    """A figure with as many decimals as its uncertainty deserves: two digits of that."""
+    """Format a value with as many decimals as show its uncertainty with two digits."""
     scale = uncertainty if 0 < uncertainty < math.inf else abs(value) / 10
-    decimals = 1 - math.floor(math.log10(scale)) if 0 < scale < math.inf else 0
-    if not -6 < decimals < 8:
+    places = 1 - math.floor(math.log10(scale)) if 0 < scale < math.inf else 0
+    if not -6 < places < 8:
         return f"{value:.3g}"
-    return f"{round(value, max(decimals, 0)) + 0.0:.{max(decimals, 0)}f}"
+    # Adding zero turns "-0.0" into "0.0".
+    return f"{round(value, max(places, 0)) + 0.0:.{max(places, 0)}f}"
 
 
-def percentage(probability: float) -> str:
-    """A probability in percent to three digits at most: 0.312 -> "31.2 %", 0.00004 -> "0.004 %"."""
-    hundredfold = probability * 100
-    if hundredfold >= 99.95:
-        return "100 %" if probability == 1 else "over 99.9 %"
-    if hundredfold >= 1:
-        return f"{hundredfold:.1f} %"
-    if hundredfold >= 0.001:
-        return f"{float(f'{hundredfold:.2g}'):.6f}".rstrip("0").rstrip(".") + " %"
-    return "0 %" if probability == 0 else "under 0.001 %"
+def probability(value: float) -> str:
+    """Format a probability as a percentage with at most three digits: 0.312 -> "31.2 %", 0.00004 -> "0.004 %"."""
+    percentage = value * 100
+    if percentage >= 99.95:
+        return "100 %" if value == 1 else "over 99.9 %"
+    if percentage >= 1:
+        return f"{percentage:.1f} %"
+    if percentage >= 0.001:
+        return f"{float(f'{percentage:.2g}'):.6f}".rstrip("0").rstrip(".") + " %"
+    return "0 %" if value == 0 else "under 0.001 %"
 
 
 def _visible_character(character: str) -> str:
     if character in VISIBLE:
         return VISIBLE[character]
-    # Also direction marks and lone surrogates: left raw, they reorder the text around them or cannot be written at all.
+    # These include direction marks, which reorder the text around them, and lone surrogates, which UTF-8 cannot encode.
     if unicodedata.category(character) in INVISIBLE_CATEGORIES:
         return f"‹U+{ord(character):04X}›"
     return character
@@ -157,19 +166,19 @@ def _with_prefix(number: float, prefixes: tuple[str, ...], unit: str) -> str:
     except OverflowError:
         value = math.inf
     if not math.isfinite(value):
-        return NOT_FINITE
+        return UNKNOWN
     if value < 0:
         return "−" + _with_prefix(-value, prefixes, unit)
     power = 0
-    # 999.5 would be printed as "1000", so it already belongs to the next prefix.
+    # 999.5 rounds to "1000", so it gets the next prefix.
     while power < len(prefixes) - 1 and value >= 999.5:
         value /= 1000
         power += 1
-    digits = f"{value:.0f}" if power == 0 and value == int(value) else _short(value)
+    digits = f"{value:.0f}" if power == 0 and value == int(value) else _three_digits(value)
     return f"{digits} {prefixes[power]}{unit}".rstrip()
 
 
-def _short(value: float) -> str:
+def _three_digits(value: float) -> str:
     if value >= 1e6:
         return f"{value:.1e}"
     return f"{value:.1f}" if value < 99.95 else f"{value:.0f}"

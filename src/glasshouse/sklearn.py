@@ -1,7 +1,7 @@
-"""Runs as scikit-learn's estimators: a classifier of texts that trains a recipe, and features from a frozen encoder.
+"""Estimators for scikit-learn: a text classifier that trains a recipe, and features from a frozen encoder.
 
-Both work in its pipelines, cross-validation and grid searches. Weights stay in run folders: a pickle holds parameters and a
-path. Knows nothing of how a model is trained or read.
+Both work in pipelines, cross-validation and grid searches. Weights stay in run folders: a pickle contains the parameters of
+the estimator and a path. Knows nothing of how a model is trained or loaded.
 """
 
 import json
@@ -32,23 +32,23 @@ from glasshouse.specs.spec import Spec
 from glasshouse.training import loop
 from glasshouse.version import __version__
 
-ROWS = "rows.jsonl"
-# Larger than any number of steps: there is nothing held out to measure on the way, and nothing to resume.
+ROWS_FILE = "rows.jsonl"
+# More than any number of steps: a run of `fit` is never resumed, so it needs no checkpoint before the last.
 NEVER = 10**9
-# Training draws from torch's one random state, so the threads of a process take turns.
-_turn = threading.Lock()
+# Training uses the global random state of torch, so only one thread may train at a time.
+_training_lock = threading.Lock()
 
 
 class TextClassifier(ClassifierMixin, BaseEstimator):
-    """A recipe of the task `classify`, trained on texts and their classes.
+    """A text classifier that trains a recipe with the task `classify`.
 
-    `epochs`, `width`, `layers`, `learning_rate`, `batch` and `dropout` replace what the recipe says, so that a grid can vary
-    them; any other field goes into `overrides` ("model.position=rotary"). Nothing is held out and the last weights count,
-    unless `overrides` says otherwise ("data.validation=0.1"). `class_weight` is None, "balanced", or a weight by class. On
-    the CPU one thread is used ("training.threads=4" asks for more).
+    `epochs`, `width`, `layers`, `learning_rate`, `batch` and `dropout` replace fields of the recipe, so that a grid search
+    can vary them. Every other field can be changed with `overrides` ("model.position=rotary"). No rows are held out and the
+    last weights are used, unless `overrides` changes this ("data.validation=0.1"). `class_weight` is None, "balanced", or a
+    dictionary from class to weight. On the CPU, training uses one thread; "training.threads=4" sets another number.
 
-    Each `fit` makes a new run in `folder`. By default that is a temporary one, deleted with the estimator; once pickled, it
-    is left to the system, because the pickle needs it.
+    Each `fit` creates a new run in `folder`. The default is a temporary folder, which is deleted with the estimator. After
+    the estimator was pickled, the temporary folder is kept, because the pickle needs it.
     """
 
     def __init__(
@@ -88,57 +88,57 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         check_consistent_length(texts, classes)
         check_classification_targets(classes)
         self.classes_ = np.unique(classes)
-        names = dict(zip(self.classes_.tolist(), _names(self.classes_), strict=True))
-        labels = [names[each] for each in classes.tolist()]
-        self._forget()
+        names = dict(zip(self.classes_.tolist(), _class_names(self.classes_), strict=True))
+        labels = [names[value] for value in classes.tolist()]
+        self._discard_previous_fit()
         parent = self.folder
         if parent is None:
             parent = tempfile.mkdtemp(prefix="glasshouse-")
-            self._keeper = weakref.finalize(self, shutil.rmtree, parent, ignore_errors=True)
+            self._cleanup = weakref.finalize(self, shutil.rmtree, parent, ignore_errors=True)
         run = _create(Path(parent).expanduser().absolute(), Path(self.recipe).stem, self._spec(names), texts, labels)
         try:
-            with _turn, progress_bar.quiet(not self.verbose):
+            with _training_lock, progress_bar.quiet(not self.verbose):
                 loop.train(run, self.device)
         except Interrupted:
-            # A grid search goes on after an error of ours; a person who stops it means the whole of it.
+            # A grid search continues after other errors, but an interrupt must stop the whole search.
             raise KeyboardInterrupt from None
         except (GlasshouseError, OSError):
-            run.discard_unbegun()
+            run.delete_if_new()
             raise
         self.run_folder_ = str(run.path)
         return self
 
     def predict_proba(self, X: Sequence[str]) -> np.ndarray:
-        """The probability of each class, in the order of `classes_`."""
+        """The probability of each class for each text, with the columns in the order of `classes_`."""
         texts, run = _texts(X), self.run_
-        found = np.zeros((len(texts), len(self.classes_)))
-        columns = {name: column for column, name in enumerate(_names(self.classes_))}
-        for row, shares in enumerate(run.classify(texts)):
-            for name, share in shares.items():
-                found[row, columns[name]] = share
-        return found
+        probabilities = np.zeros((len(texts), len(self.classes_)))
+        columns = {name: column for column, name in enumerate(_class_names(self.classes_))}
+        for row, prediction in enumerate(run.classify(texts)):
+            for name, probability in prediction.items():
+                probabilities[row, columns[name]] = probability
+        return probabilities
 
     def predict(self, X: Sequence[str]) -> np.ndarray:
-        """The likeliest class of each text."""
-        shares = self.predict_proba(X)
-        return self.classes_[shares.argmax(1)]
+        """The most likely class of each text."""
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(1)]
 
     @property
     def run_(self) -> Run:
-        """The trained run: its metrics, spec and model."""
+        """The trained run, with its metrics, spec and model."""
         check_is_fitted(self, "run_folder_")
-        if "_opened" not in self.__dict__:
+        if "_cached_run" not in self.__dict__:
             if not Path(self.run_folder_).is_dir():
                 raise RunError(
                     "unknown-run",
-                    f"the run folder {self.run_folder_} of this classifier is gone, and its weights with it; fit it again, "
-                    "and give TextClassifier a folder of your own (folder=...) to keep",
+                    f"the run folder {self.run_folder_} of this classifier no longer exists; fit the classifier again, and "
+                    "set folder=... to keep its runs",
                 )
-            self._opened = Run(self.run_folder_, self.device)
-        return self._opened
+            self._cached_run = Run(self.run_folder_, self.device)
+        return self._cached_run
 
     def _spec(self, names: Mapping[Any, str]) -> Spec:
-        given = {
+        parameters = {
             "training.epochs": self.epochs,
             "model.width": self.width,
             "model.layers": self.layers,
@@ -146,58 +146,67 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             "training.batch": self.batch,
             "model.dropout": self.dropout,
         }
-        changes = [f"{field}={value}" for field, value in given.items() if value is not None]
+        changes = [f"{field}={value}" for field, value in parameters.items() if value is not None]
         if isinstance(self.overrides, str):
             raise SpecError(
-                "wrong-type", f"overrides={self.overrides!r} is a text; give a list of them: [{self.overrides!r}]"
+                "wrong-type",
+                f"overrides={self.overrides!r} is a string, not a list of strings; write overrides=[{self.overrides!r}]",
             )
-        # On a CPU nothing is chosen by measuring, so that the same data and seed give the same classifier; searches have
-        # n_jobs for the other cores.
+        # On the CPU, precision and threads are fixed rather than measured, so that the same data and seed give the same
+        # classifier. A search can use the other cores with n_jobs.
         fixed = {"precision": "fp32", "threads": 1} if self.device == "cpu" else {}
-        training = {"seed": int(self.seed), "checkpoint_every": NEVER, "class_weights": self._weights(names), **fixed}
-        data = {"files": [ROWS], "field": "text", "label": "label", "validation": 0.0, "test": 0.0}
+        training = {
+            "seed": int(self.seed),
+            "checkpoint_every": NEVER,
+            "class_weights": self._weight_overrides(names),
+            **fixed,
+        }
+        data = {"files": [ROWS_FILE], "field": "text", "label": "label", "validation": 0.0, "test": 0.0}
         spec = resolve_spec.spec_of(self.recipe, *self.overrides, *changes, data=data, training=training)
         if spec.task != "classify":
             raise SpecError(
-                "wrong-task", f"recipe={self.recipe!r} is of task={spec.task!r}; TextClassifier needs one of task='classify'"
+                "wrong-task",
+                f"recipe={self.recipe!r} has task={spec.task!r}; TextClassifier needs a recipe with task='classify'",
             )
         return spec
 
-    def _weights(self, names: Mapping[Any, str]) -> list[str]:
+    def _weight_overrides(self, names: Mapping[Any, str]) -> list[str]:
+        """The value of training.class_weights."""
         if self.class_weight is None:
             return []
         if isinstance(self.class_weight, str):
             if self.class_weight != "balanced":
                 raise SpecError(
-                    "bad-option", f"class_weight={self.class_weight!r} is not None, 'balanced' or a dictionary of weights"
+                    "bad-option",
+                    f"class_weight={self.class_weight!r} is not one of: None, 'balanced', a dictionary of weights",
                 )
             return ["balanced"]
-        if strange := [each for each in self.class_weight if each not in names]:
+        if unknown := [label for label in self.class_weight if label not in names]:
             raise DataError(
-                "unknown-label", f"class_weight names {strange[0]!r}, which is no class of y; they are: {list(names)}"
+                "unknown-label", f"class_weight has the key {unknown[0]!r}, which is not a class of y; use: {list(names)}"
             )
-        return [f"{names[each]}={float(weight)!r}" for each, weight in self.class_weight.items()]
+        return [f"{names[label]}={float(weight)!r}" for label, weight in self.class_weight.items()]
 
-    def _forget(self) -> None:
-        """Let go of the run of an earlier fit."""
-        for name in ("_opened", "run_folder_"):
+    def _discard_previous_fit(self) -> None:
+        """Forget the run of an earlier `fit` and delete its temporary folder."""
+        for name in ("_cached_run", "run_folder_"):
             self.__dict__.pop(name, None)
-        if keeper := self.__dict__.pop("_keeper", None):
-            keeper()
+        if cleanup := self.__dict__.pop("_cleanup", None):
+            cleanup()
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        state.pop("_opened", None)
-        if keeper := state.pop("_keeper", None):
-            keeper.detach()
+        state.pop("_cached_run", None)
+        if cleanup := state.pop("_cleanup", None):
+            cleanup.detach()
         return state
 
     def __sklearn_tags__(self) -> Any:
-        return _of_text(super().__sklearn_tags__())
+        return _with_text_input(super().__sklearn_tags__())
 
 
 class TextFeatures(TransformerMixin, BaseEstimator):
-    """A vector for each text from the encoder of a run that stays as it is; `run` is its name or its folder."""
+    """A transformer from texts to the features of a frozen run; `run` is its name or its folder."""
 
     def __init__(self, run: str, pooling: str = "mean", device: str = "cpu", batch: int = 32) -> None:
         self.run = run
@@ -206,74 +215,73 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         self.batch = batch
 
     def fit(self, X: Sequence[str], y: Any = None) -> "TextFeatures":
-        """Learns nothing; finds the run, and refuses one that gives no vectors."""
-        self.n_features_out_ = int(self._opened().embed(["a"], self.pooling).shape[1])
+        """Learn nothing; raise an error if the run does not exist or cannot compute features."""
+        self.n_features_out_ = int(self._load_run().embed(["a"], self.pooling).shape[1])
         return self
 
     def transform(self, X: Sequence[str]) -> np.ndarray:
-        """(texts, features)."""
+        """The features of each text, with the shape (texts, features)."""
         texts = _texts(X)
-        return self._opened().embed(texts, self.pooling, self.batch).float().cpu().numpy()
+        return self._load_run().embed(texts, self.pooling, self.batch).float().cpu().numpy()
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """What the features are called."""
+        """The names of the features: feature0, feature1, ..."""
         check_is_fitted(self, "n_features_out_")
         return np.array([f"feature{index}" for index in range(self.n_features_out_)], dtype=object)
 
-    def _opened(self) -> Run:
-        asked = (str(self.run), self.device)
-        if self.__dict__.get("_open", (None,))[0] != asked:
-            self._open = (asked, Run(self.run, self.device))
-        return self._open[1]
+    def _load_run(self) -> Run:
+        """The run; it is loaded again only if a parameter has changed."""
+        key = (str(self.run), self.device)
+        if self.__dict__.get("_cached_run", (None,))[0] != key:
+            self._cached_run = (key, Run(self.run, self.device))
+        return self._cached_run[1]
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        state.pop("_open", None)
+        state.pop("_cached_run", None)
         return state
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
     def __sklearn_tags__(self) -> Any:
-        tags = _of_text(super().__sklearn_tags__())
+        tags = _with_text_input(super().__sklearn_tags__())
         tags.requires_fit = False
         return tags
 
 
 def _texts(X: Any) -> list[str]:
-    """The texts, without space around them, as they are when they are read from a file."""
+    """Check the texts and strip surrounding whitespace, as reading them from a file does."""
     if isinstance(X, str):
-        raise DataError("one-text", "X is one text; give a list of them")
-    found = X.tolist() if hasattr(X, "tolist") else list(X)
-    for place, text in enumerate(found):
+        raise DataError("one-text", "X is a single text; pass a list of texts")
+    texts = X.tolist() if hasattr(X, "tolist") else list(X)
+    for index, text in enumerate(texts):
         if not isinstance(text, str):
-            raise DataError(
-                "wrong-type", f"X[{place}] is of type {type(text).__name__}, and a text is needed; give a sequence of str"
-            )
-    return [text.strip() for text in found]
+            raise DataError("wrong-type", f"X[{index}] has the type {type(text).__name__}, not str; pass a sequence of str")
+    return [text.strip() for text in texts]
 
 
-def _names(classes: np.ndarray) -> list[str]:
-    """How each class is called in the run: as it is written, where that tells them apart."""
-    names = [str(each).strip() for each in classes.tolist()]
+def _class_names(classes: np.ndarray) -> list[str]:
+    """The name of each class in the run: its value as text, or "class 0", ... if the texts are not unique or empty."""
+    names = [str(value).strip() for value in classes.tolist()]
     if len(set(names)) < len(names) or "" in names:
         return [f"class {index}" for index in range(len(names))]
     return names
 
 
 def _create(parent: Path, stem: str, spec: Spec, texts: list[str], labels: list[str]) -> RunFolder:
-    """A new run folder with its rows in it, under the first free of `stem`, `stem-2`, ..."""
+    """Create a run folder that contains its rows, under the first free name of `stem`, `stem-2`, ..."""
     facts = {"format": folders.FORMAT, "glasshouse": __version__, "recipe": stem, "created": time.time(), "status": "new"}
     rows = [json.dumps({"label": label, "text": text}) for label, text in zip(labels, texts, strict=True)]
     attempt = 1
     while True:
         path = parent / (stem if attempt == 1 else f"{stem}-{attempt}")
         if not path.exists():
-            here = replace(spec, data=replace(spec.data, files=(str(path / ROWS),)))
+            with_rows = replace(spec, data=replace(spec.data, files=(str(path / ROWS_FILE),)))
             try:
                 with atomic_files.folder(path) as temporary:
-                    atomic_files.write_text(temporary / ROWS, "\n".join(rows) + "\n")
-                    atomic_files.write_text(temporary / "spec.toml", spec_files.to_toml(here))
+                    atomic_files.write_text(temporary / ROWS_FILE, "\n".join(rows) + "\n")
+                    atomic_files.write_text(temporary / "spec.toml", spec_files.to_toml(with_rows))
                     atomic_files.write_json(temporary / "run.json", facts)
                 return RunFolder(path)
             except FileExistsError:
@@ -281,8 +289,8 @@ def _create(parent: Path, stem: str, spec: Spec, texts: list[str], labels: list[
         attempt += 1
 
 
-def _of_text(tags: Any) -> Any:
-    """The tags of an estimator whose X is a sequence of texts."""
+def _with_text_input(tags: Any) -> Any:
+    """Set the tags of an estimator whose X is a sequence of texts."""
     tags.input_tags.two_d_array = False
     tags.input_tags.one_d_array = True
     tags.input_tags.string = True

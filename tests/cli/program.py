@@ -1,4 +1,4 @@
-"""The program as the tests use it: called in this process or started as another, and what to expect of an error."""
+"""Helpers for tests of the command line: run a command in this process or in another, and check its outcome."""
 
 import io
 import json
@@ -19,9 +19,10 @@ from unittest import mock
 from glasshouse.cli import main
 
 EXECUTABLE = Path(sys.executable).with_name("glasshouse")
-# Starting torch takes seconds, on a busy machine many of them.
-PATIENCE = 120.0
+# Seconds to wait for a process: importing torch is slow on a busy machine.
+TIMEOUT = 120.0
 
+# Overrides for a very small model.
 SMALL = (
     "model.width=16",
     "model.layers=2",
@@ -32,15 +33,15 @@ SMALL = (
     "training.batch=4",
     "training.precision=fp32",
     "training.threads=1",
-    "training.threads=1",
     "evaluation.sample_tokens=4",
     "evaluation.prompts=[ba]",
 )
+TWO_STEPS = ("training.steps=2", "evaluation.every=2")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended: its exit status and what it printed on each stream."""
+    """The exit status of a command, and its output on stdout and stderr."""
 
     code: int
     out: str
@@ -48,7 +49,7 @@ class Outcome:
 
 
 def call(*arguments: str) -> Outcome:
-    """Run a command in this process, through the same `main` as the executable; a traceback counts as exit status 1."""
+    """Run a command in this process, with the same `main` as the executable; an exception gives the exit status 1."""
     out, err = io.StringIO(), io.StringIO()
     code: Any = 0
     with redirect_stdout(out), redirect_stderr(err), mock.patch.object(sys, "argv", ["glasshouse", *arguments]):
@@ -63,14 +64,14 @@ def call(*arguments: str) -> Outcome:
 
 
 def start(*arguments: str | bytes, **options: Any) -> subprocess.Popen[str]:
-    """Start the executable, as a person would: SIGINT reaches it, although a shell may have the tests' own ignore it."""
+    """Start the executable in another process. SIGINT has its default action there, even if the tests ignore it."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    heard = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
-    return subprocess.Popen([EXECUTABLE, *arguments], **pipes, **{"preexec_fn": heard, **options})
+    reset_sigint = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    return subprocess.Popen([EXECUTABLE, *arguments], **pipes, **{"preexec_fn": reset_sigint, **options})
 
 
-def finish(process: subprocess.Popen[str], timeout: float = PATIENCE) -> Outcome:
-    """Wait for a started program; one that takes too long is ended."""
+def finish(process: subprocess.Popen[str], timeout: float = TIMEOUT) -> Outcome:
+    """Wait for a process to end; it is killed after the timeout."""
     try:
         out, err = process.communicate(timeout=timeout)
     finally:
@@ -79,29 +80,29 @@ def finish(process: subprocess.Popen[str], timeout: float = PATIENCE) -> Outcome
     return Outcome(process.returncode, out, err)
 
 
-def wait_until(reached: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    """Look every few milliseconds until it is so, while the program lives."""
-    end = time.monotonic() + PATIENCE
-    while not reached():
-        assert process.poll() is None, f"it ended first: {finish(process)}"
-        assert time.monotonic() < end, "it was never so"
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    """Wait until the condition holds; fail if the process ends before."""
+    end = time.monotonic() + TIMEOUT
+    while not condition():
+        assert process.poll() is None, f"the process ended first: {finish(process)}"
+        assert time.monotonic() < end, "timeout"
         time.sleep(0.002)
 
 
 def worked(outcome: Outcome) -> Outcome:
-    """The outcome of a command that did what was asked."""
+    """Check that a command succeeded."""
     assert outcome.code == 0, outcome.err
     assert "Traceback" not in outcome.err
     return outcome
 
 
 def refused(outcome: Outcome, code: str, *values: str) -> str:
-    """The one message of a command that would not do it: of this code, and naming each of these values."""
+    """Check that a command failed with one message that has this code and contains these values; return the message."""
     assert "Traceback" not in outcome.err, outcome.err
     assert outcome.code == 2, outcome
     messages = [line for line in outcome.err.splitlines() if line.startswith("glasshouse: ")]
     assert len(messages) == 1, outcome.err
-    assert outcome.err.splitlines()[-1] == messages[0], "the message is the last thing printed, on one line"
+    assert outcome.err.splitlines()[-1] == messages[0], "the message must be the last line"
     assert messages[0].endswith(f" [{code}]"), messages[0]
     for value in values:
         assert value in messages[0], f"{value!r} is not in: {messages[0]}"
@@ -109,16 +110,22 @@ def refused(outcome: Outcome, code: str, *values: str) -> str:
 
 
 def train(*overrides: str, name: str = "tiny", recipe: str = "language-model") -> Outcome:
-    """Train something very small on the CPU."""
+    """Train a very small model on the CPU."""
     return call("train", recipe, *SMALL, *overrides, "--name", name, "--device", "cpu")
 
 
+def train_on_file(name: str, *overrides: str) -> Outcome:
+    """Train a very small model on a file for two steps."""
+    return train(*TWO_STEPS, f"data.files={name}", *overrides)
+
+
 def resume(run: str | Path = "tiny") -> Outcome:
+    """Resume a run on the CPU."""
     return call("resume", str(run), "--device", "cpu")
 
 
 def folders(runs: Path) -> list[str]:
-    """Everything in the runs folder, hidden or not."""
+    """The names in a folder, including hidden ones; empty if the folder does not exist."""
     return sorted(path.name for path in runs.iterdir()) if runs.exists() else []
 
 
@@ -128,18 +135,18 @@ def checkpoints(run: Path) -> list[Path]:
 
 
 def weights(run: Path) -> bytes:
-    """The newest weights of a run as they lie on the disk."""
+    """The bytes of the newest weights of a run."""
     return (checkpoints(run)[-1] / "model.safetensors").read_bytes()
 
 
 def losses(run: Path) -> list[dict[str, float]]:
-    """What a run logged, without what clocks say."""
+    """The logged metrics of a run, without times."""
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     return [{name: row[name] for name in row if name not in ("seconds", "tokens_per_second")} for row in rows]
 
 
 def logged_steps(run: Path) -> int:
-    """How many lines the metric log has by now."""
+    """The number of lines in the metric log."""
     try:
         return (run / "metrics.jsonl").read_bytes().count(b"\n")
     except FileNotFoundError:
@@ -147,20 +154,25 @@ def logged_steps(run: Path) -> int:
 
 
 def change_facts(run: Path, **facts: Any) -> None:
-    """Change what run.json says; None takes a fact away."""
+    """Change values in run.json; None removes a value."""
     file = run / "run.json"
     changed = {**json.loads(file.read_text()), **facts}
     file.write_text(json.dumps({name: value for name, value in changed.items() if value is not None}))
 
 
 def some_text(words: int = 4000, seed: int = 0, separators: str = "       \n") -> str:
-    """Text of made-up words, the same for the same seed; some words are much more frequent than others."""
-    chance = random.Random(seed)
+    """Random text of invented words with very different frequencies; the same seed gives the same text."""
+    generator = random.Random(seed)
     syllables = [consonant + vowel for consonant in "bdfgklmnprstv" for vowel in "aeiou"]
-    known = ["".join(chance.choices(syllables, k=chance.randint(1, 4))) for _ in range(300)]
-    return "".join(known[int(300 * chance.random() ** 3)] + chance.choice(separators) for _ in range(words))
+    vocabulary = ["".join(generator.choices(syllables, k=generator.randint(1, 4))) for _ in range(300)]
+    return "".join(vocabulary[int(300 * generator.random() ** 3)] + generator.choice(separators) for _ in range(words))
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """This process's environment with changes."""
+    """The environment of this process with these changes."""
     return {**os.environ, **changes}
+
+
+def truncate_file(file: Path) -> None:
+    """Remove the second half of a file."""
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])

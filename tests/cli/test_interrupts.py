@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from glasshouse.training import loop, replica_count
-from glasshouse.training.signals import watching
+from glasshouse.training.signals import catch_signals
 
 from .program import (
     SMALL,
@@ -69,7 +69,7 @@ def test_a_signal_while_training(
     assert "continue with: glasshouse resume tiny" in outcome.err
     reached = int(checkpoints(run)[-1].name.removeprefix("step-"))
     assert 20 < reached < 80
-    assert f"stopped after step {reached} of 80, saved" in outcome.err
+    assert f"stopped and saved after step {reached} of 80" in outcome.err
     assert "Traceback" not in worked(resume()).err
     assert_same(run, alone)
 
@@ -78,17 +78,17 @@ def test_a_signal_too_late_for_this_step_stops_after_the_next(
     runs: Path, text: Path, alone: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It comes when it is already decided that step 25 is not saved."""
-    look = loop._Loop._look
+    look = loop._Loop._read_results
 
     def signalled(self: loop._Loop) -> None:
         look(self)
         if self.step == 25:
             signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(loop._Loop, "_look", signalled)
+    monkeypatch.setattr(loop._Loop, "_read_results", signalled)
     outcome = train(*LONG, f"data.files={text}")
     assert outcome.code == 143
-    assert "stopped after step 26 of 80, saved" in outcome.err
+    assert "stopped and saved after step 26 of 80" in outcome.err
     assert checkpoints(runs / "tiny")[-1].name.endswith("26")
     monkeypatch.undo()
     worked(resume(runs / "tiny"))
@@ -120,7 +120,7 @@ def all_steps_are_taken(run: Path) -> bool:
 @pytest.mark.parametrize("moment", [folder_exists, a_checkpoint_is_being_written, all_steps_are_taken])
 def test_a_kill(runs: Path, started: subprocess.Popen[str], alone: Path, moment: object) -> None:
     run = runs / "tiny"
-    wait_until(lambda: moment(run), started)  # type: ignore[operator]
+    wait_until(lambda: moment(run), started)
     outcome = interrupt(started, signal.SIGKILL)
     assert outcome.code == -signal.SIGKILL
     worked(resume())
@@ -130,9 +130,9 @@ def test_a_kill(runs: Path, started: subprocess.Popen[str], alone: Path, moment:
 
 def test_replicas_that_are_stopped_go_on_together(runs: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # What is measured to be faster may differ from one time to the next, and its rounding with it.
-    monkeypatch.setattr(replica_count, "size", lambda jobs, together: (len(jobs), ""))
+    monkeypatch.setattr(replica_count, "choose", lambda jobs, together: (len(jobs), ""))
     replicas = (*LONG, f"data.files={text}", "training.replicas=2", "training.seed=5")
-    look = loop._Loop._look
+    look = loop._Loop._read_results
 
     def signalled(self: loop._Loop) -> None:
         look(self)
@@ -140,7 +140,7 @@ def test_replicas_that_are_stopped_go_on_together(runs: Path, text: Path, monkey
             signal.raise_signal(signal.SIGINT)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop._Loop, "_look", signalled)
+        patch.setattr(loop._Loop, "_read_results", signalled)
         outcome = train(*replicas)
     assert outcome.code == 130
     assert "continue with: glasshouse resume tiny-seed-5" in outcome.err
@@ -158,9 +158,9 @@ def test_a_family_goes_on_without_those_that_were_deleted(runs: Path, text: Path
 
 
 def test_who_begins_to_watch_after_a_signal_knows_of_it() -> None:
-    with watching() as outer:
+    with catch_signals() as outer:
         signal.raise_signal(signal.SIGTERM)
-        with watching() as inner:
+        with catch_signals() as inner:
             assert outer.received == inner.received == signal.SIGTERM
-    with watching() as later:
+    with catch_signals() as later:
         assert later.received is None

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from glasshouse.data.sources.scenes import pictures
-from glasshouse.data.sources.scenes.meaning import scenes
+from glasshouse.data.sources.scenes.meaning import all_scenes
 from glasshouse.inspection import image_retrieval
 
 from .program import call, refused, worked
@@ -31,7 +31,7 @@ TINY = (
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few pictures, and few captions to compare with."""
     monkeypatch.setattr(pictures, "SIZES", {"train": 64, "validation": 16, "test": 16})
-    monkeypatch.setattr(image_retrieval, "scenes", lambda: scenes()[:300])
+    monkeypatch.setattr(image_retrieval, "all_scenes", lambda: all_scenes()[:300])
 
 
 @pytest.fixture
@@ -42,10 +42,10 @@ def run(runs: Path) -> Path:
 
 def test_prompts_are_ranked_and_shown(run: Path, tmp_path: Path) -> None:
     shown = worked(call("prompt", "clip", "two goldfish", "two nemos", "--target", "3"))
-    caption = pictures.document("test", 3).text
+    caption = pictures.make_document("test", 3).text
     assert f"held-out picture 3: {caption}" in shown.out
     assert re.search(r"two nemos .* nemos *\n", shown.out), "a word that was never seen is named"
-    assert "among 300 captions" in shown.out
+    assert "rank of 300 captions" in shown.out
     page = (run / "prompting.html").read_text()
     assert str(run / "prompting.html") in shown.out
     assert "two goldfish" in page
@@ -65,10 +65,10 @@ def test_prompts_are_ranked_and_shown(run: Path, tmp_path: Path) -> None:
 
 
 def test_a_file_of_ones_own_and_no_prompts(run: Path, tmp_path: Path) -> None:
-    Image.fromarray(pictures.document("test", 3).picture).resize((320, 320), 0).save(tmp_path / "mine.png")
+    Image.fromarray(pictures.make_document("test", 3).picture).resize((320, 320), 0).save(tmp_path / "mine.png")
     shown = worked(call("prompt", "clip", "--target", "mine.png", "--output", "page.png"))
     assert "mine.png" in shown.out
-    assert "finds it, of 17" in shown.out, "a picture that is not held out is looked for among those that are"
+    assert "rank of target, 17 pictures" in shown.out, "a picture that is not held out is looked for among those that are"
     assert Image.open(tmp_path / "page.png").width > 500
     assert not (run / "prompting.html").exists()
     first = worked(call("prompt", "clip", "--json")).out

@@ -1,7 +1,7 @@
-"""Batches: a pure function of (seed, step) that visits every example once an epoch."""
+"""Batches: a pure function of (seed, step) that visits every example once in each epoch."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glasshouse.data import batches
@@ -13,25 +13,39 @@ def test_an_epoch_is_a_permutation(size, seed, epoch):
     assert sorted(order.tolist()) == list(range(size))
 
 
-def test_every_example_once_an_epoch_even_when_batches_straddle_two():
+def test_every_example_occurs_once_in_each_epoch_even_if_a_batch_spans_two():
     size, batch = 23, 7
-    drawn = [batches.order(5, step, batch, size) for step in range(23)]
-    epochs = np.concatenate([epoch for epoch, _ in drawn])
-    examples = np.concatenate([example for _, example in drawn])
+    selected = [batches.select_batch(5, step, batch, size) for step in range(23)]
+    epochs = np.concatenate([epoch for epoch, _ in selected])
+    examples = np.concatenate([example for _, example in selected])
     for epoch in range(7):
         assert sorted(examples[epochs == epoch].tolist()) == list(range(size))
 
 
-def test_seeds_and_epochs_have_orders_of_their_own():
+def test_every_seed_and_epoch_has_a_different_order():
     orders = {tuple(batches.permute(np.arange(50), 50, seed, np.full(50, e))) for seed in range(5) for e in range(5)}
     assert len(orders) == 25
 
 
 def test_orders_look_random():
-    """The place of an example in the order, over many epochs, is spread evenly: a chi-square test at one in a million."""
+    """Over many epochs, the positions of an example are uniform: a chi-square test at one in a million."""
     size, epochs = 16, 4000
-    every, epoch = np.tile(np.arange(size), epochs), np.repeat(np.arange(epochs), size)
-    places = np.nonzero(batches.permute(every, size, 1, epoch) == 3)[0] % size
+    indices, epoch = np.tile(np.arange(size), epochs), np.repeat(np.arange(epochs), size)
+    positions = np.nonzero(batches.permute(indices, size, 1, epoch) == 3)[0] % size
     expected = epochs / size
-    chi_square = ((np.bincount(places, minlength=size) - expected) ** 2 / expected).sum()
+    chi_square = ((np.bincount(positions, minlength=size) - expected) ** 2 / expected).sum()
     assert chi_square < 56.5  # 15 degrees of freedom
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 2**31), st.integers(1, 400), st.integers(1, 9), st.integers(0, 500))
+def test_batches_by_length_visit_every_example_once_in_each_epoch(seed, examples, batch, first):
+    lengths = np.arange(examples) % 13
+    pool = first // batches.POOL
+    visited = []
+    for epochs, selected in zip(*batches.select_batches_by_length(seed, pool, batch, lengths), strict=True):
+        visited += list(zip(epochs.tolist(), selected.tolist(), strict=True))
+        assert len(selected) == batch
+        assert (np.diff(lengths[selected]) >= 0).all()
+    epochs, selected = batches.select_batch(seed, pool, batch * batches.POOL, examples)
+    assert sorted(visited) == sorted(zip(epochs.tolist(), selected.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Capture: any activation by name, patched or read, without a trace left behind."""
+"""Capture: any activation is read by its name, and no hook stays behind."""
 
 import pytest
 import torch
@@ -27,28 +27,28 @@ def model():
     return models.build(ModelSpec(width=16, layers=2, heads=2), 30, 12).eval()
 
 
-def test_every_stage_can_be_read(model):
+def test_every_stage_can_be_captured(model):
     tokens = torch.randint(0, 30, (1, 7))
-    with capture(model, *NAMES) as seen:
+    with capture(model, *NAMES) as activations:
         output = model(tokens)
-    assert set(seen) == set(NAMES)
-    assert torch.equal(seen["logits"], output)
-    assert seen["blocks.1.attention.queries"].shape == (1, 2, 7, 8)
+    assert set(activations) == set(NAMES)
+    assert torch.equal(activations["logits"], output)
+    assert activations["blocks.1.attention.queries"].shape == (1, 2, 7, 8)
     assert set(NAMES) <= set(probes(model))
 
 
-def test_the_parts_add_up(model):
+def test_the_residual_stream_is_the_sum_of_its_parts(model):
     with capture(
         model, "embedded", "blocks.*.middle", "blocks.*.attention", "blocks.*.feed_forward", "blocks.1.output"
-    ) as s:
+    ) as activations:
         model(torch.randint(0, 30, (1, 7)))
-    total = s["embedded"]
+    total = activations["embedded"]
     for block in range(2):
-        total = total + s[f"blocks.{block}.attention"] + s[f"blocks.{block}.feed_forward"]
-    torch.testing.assert_close(total, s["blocks.1.output"])
+        total = total + activations[f"blocks.{block}.attention"] + activations[f"blocks.{block}.feed_forward"]
+    torch.testing.assert_close(total, activations["blocks.1.output"])
 
 
-def test_hooks_are_gone_afterwards(model):
+def test_the_hooks_are_removed_afterwards(model):
     with capture(model, "**"):
         pass
     assert not any(module._forward_hooks for module in model.modules())
@@ -62,13 +62,13 @@ def test_unknown_names_are_refused(model):
         pass
 
 
-def test_a_star_stays_between_two_dots(model):
-    with capture(model, "blocks.*.output") as seen:
+def test_a_star_matches_no_dot(model):
+    with capture(model, "blocks.*.output") as activations:
         model(torch.randint(0, 30, (1, 7)))
-    assert list(seen) == ["blocks.0.output", "blocks.1.output"]
+    assert list(activations) == ["blocks.0.output", "blocks.1.output"]
 
 
-def test_every_name_on_offer_is_passed(model):
-    with capture(model, "**") as seen:
+def test_every_probe_is_captured(model):
+    with capture(model, "**") as activations:
         model(torch.randint(0, 30, (1, 7)))
-    assert sorted(seen) == sorted(probes(model))
+    assert sorted(activations) == sorted(probes(model))

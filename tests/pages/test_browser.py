@@ -1,75 +1,70 @@
-"""The page in a real browser, offline: no request, no error, and pointing and choosing do what they say."""
+"""The pages in a real browser, offline: no request, no error, and pointing and choosing work."""
 
 import dataclasses
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from glasshouse.pages.report_page import AttentionMap, render
+from glasshouse.pages import report_page, study_page
+from glasshouse.pages.report_page import AttentionMap
+from tests import needs
 
-from . import example
+from . import example_report, example_study
 
-CHROMIUM = next(
-    (
-        found
-        for name in ("/usr/bin/chromium", "chromium", "chromium-browser", "google-chrome")
-        if (found := shutil.which(name))
-    ),
-    None,
-)
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--no-first-run",
 ]
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator:
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
-    if CHROMIUM is None:
-        pytest.skip("needs Chromium on this machine")
+    playwright = needs.package("playwright.sync_api")
+    executable = needs.chromium()
     with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, "--no-first-run"])
-        yield opened
-        opened.close()
+        browser = driver.chromium.launch(executable_path=executable, args=FLAGS)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URL of an example report."""
     path: Path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(render(example.report()), encoding="utf-8")
+    path.write_text(report_page.render(example_report.report()), encoding="utf-8")
     return path.as_uri()
 
 
 @pytest.fixture
 def page(browser, address: str) -> Iterator:
+    """The example report in the browser; the test fails if the page logs an error or makes a request."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True)
     page = context.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: complaints.append(request.url) if request.url.startswith("http") else None)
+    problems: list[str] = []
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda request: problems.append(request.url) if request.url.startswith("http") else None)
     page.goto(address)
     yield page
-    assert complaints == []
+    assert problems == []
     context.close()
 
 
 def point_at(page, selector: str, right: float, down: float) -> None:
-    """Moves the pointer into an element, by fractions of its width and height."""
+    """Move the pointer into an element, to these fractions of its width and height."""
     target = page.locator(selector).first
     target.scroll_into_view_if_needed()
     box = target.bounding_box()
     page.mouse.move(box["x"] + box["width"] * right, box["y"] + box["height"] * down)
 
 
-def test_a_token_says_how_likely_it_was(page) -> None:
+def test_a_token_shows_its_probability(page) -> None:
     token = page.locator(".token:not(.given)").first
     token.hover()
     tooltip = page.locator("#tooltip")
@@ -85,7 +80,7 @@ def test_a_token_says_how_likely_it_was(page) -> None:
     assert tooltip.is_hidden()
 
 
-def test_a_chart_reads_out_its_values_changes_scale_and_hides_curves(page) -> None:
+def test_a_chart_shows_values_changes_scale_and_hides_curves(page) -> None:
     point_at(page, "svg.chart", 0.5, 0.5)
     assert "training loss" in page.locator("#tooltip").inner_text()
     panel = page.locator(".panel").first
@@ -100,25 +95,25 @@ def test_a_chart_reads_out_its_values_changes_scale_and_hides_curves(page) -> No
     assert "validation loss" in page.locator("#tooltip").inner_text()
 
 
-def test_a_thumbnail_enlarges_its_head_and_the_map_reads_out_weights(page) -> None:
-    weights = example.attention().weights
+def test_a_thumbnail_selects_its_head_and_the_map_shows_weights(page) -> None:
+    weights = example_report.attention().weights
     thumbnail = page.locator(".head").nth(6)
     thumbnail.click()
     assert page.locator("#chosen-head").inner_text() == "Layer 2, head 3"
-    assert "previous token" in page.locator("#chosen-habit").inner_text()
-    enlarged = page.locator("svg.map image.light-only").get_attribute("href")
-    assert enlarged == thumbnail.locator("img.light-only").get_attribute("src")
+    assert "previous token" in page.locator("#chosen-pattern").inner_text()
+    selected = page.locator("svg.map image.light-only").get_attribute("href")
+    assert selected == thumbnail.locator("img.light-only").get_attribute("src")
     page.locator("svg.map").focus()
     for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight"):
         page.keyboard.press(key)
     assert page.locator("#tooltip").inner_text() == f"·the → ·Americans,: {weights[1, 2, 3, 2]:.3f}"
 
 
-def test_a_map_that_looks_ahead_reads_out_weights_too(browser, tmp_path: Path) -> None:
+def test_a_map_without_a_causal_mask_shows_weights(browser, tmp_path: Path) -> None:
     weights = np.random.default_rng(0).dirichlet(np.ones(5), size=(2, 2, 5))
-    path = tmp_path / "ahead.html"
+    path = tmp_path / "report.html"
     attention = AttentionMap(("a", "b", "c", "d", "e"), weights)
-    path.write_text(render(dataclasses.replace(example.report(), attention=attention)), encoding="utf-8")
+    path.write_text(report_page.render(dataclasses.replace(example_report.report(), attention=attention)), encoding="utf-8")
     page = browser.new_page()
     page.goto(path.as_uri())
     page.locator(".head").nth(3).click()
@@ -129,15 +124,38 @@ def test_a_map_that_looks_ahead_reads_out_weights_too(browser, tmp_path: Path) -
     page.close()
 
 
-def test_a_word_shows_where_it_looks(page) -> None:
-    weights = example.attention().weights
+def test_a_map_of_two_sentences_shows_weights(browser, tmp_path: Path) -> None:
+    weights = np.random.default_rng(0).dirichlet(np.ones(4), size=(2, 2, 3))
+    attention = AttentionMap(("a", "b", "c"), weights, ("w", "x", "y", "z"))
+    path = tmp_path / "cross.html"
+    path.write_text(report_page.render(dataclasses.replace(example_report.report(), attention=attention)), encoding="utf-8")
+    page = browser.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(path.as_uri())
+    page.locator(".head").nth(3).click()
+    page.locator("svg.map").focus()
+    for key in ("ArrowDown", *["ArrowRight"] * 6):
+        page.keyboard.press(key)
+    assert page.locator("#tooltip").inner_text() == f"b → z: {weights[1, 1, 1, 3]:.3f}"
+    page.locator(".sentence.translation .word").nth(2).hover()
+    assert f"{weights[1, 1, 2].max():.3f}" in page.locator("#looks-at").inner_text()
+    assert page.locator(".word.looking").all_inner_texts() == ["c"]
+    shaded = page.locator(".sentence.source .word[style*='color-mix']")
+    assert shaded.count() == 4
+    page.close()
+    assert errors == []
+
+
+def test_a_word_shows_its_largest_weights(page) -> None:
+    weights = example_report.attention().weights
     page.locator(".word").nth(9).hover()
     shares = np.sort(weights[0, 0, 9])[::-1]
     assert f"{shares[0]:.3f}" in page.locator("#looks-at").inner_text()
     assert page.locator(".word.looking").count() == 1
 
 
-def test_a_phone_need_not_scroll_sideways_and_dark_mode_has_its_own_pictures(browser, address: str) -> None:
+def test_a_phone_does_not_scroll_sideways_and_dark_mode_has_its_own_images(browser, address: str) -> None:
     context = browser.new_context(viewport={"width": 390, "height": 800}, color_scheme="dark")
     page = context.new_page()
     page.goto(address)
@@ -147,21 +165,21 @@ def test_a_phone_need_not_scroll_sideways_and_dark_mode_has_its_own_pictures(bro
     context.close()
 
 
-def test_text_that_looks_like_a_script_is_only_text(browser, tmp_path: Path) -> None:
-    path = tmp_path / "nasty.html"
-    path.write_text(render(example.nasty()), encoding="utf-8")
+def test_a_script_in_a_text_does_not_run(browser, tmp_path: Path) -> None:
+    path = tmp_path / "hostile.html"
+    path.write_text(report_page.render(example_report.hostile()), encoding="utf-8")
     page = browser.new_page()
-    alarms: list[str] = []
-    page.on("dialog", lambda dialog: alarms.append(dialog.message))
-    page.on("pageerror", lambda error: alarms.append(str(error)))
+    problems: list[str] = []
+    page.on("dialog", lambda dialog: problems.append(dialog.message))
+    page.on("pageerror", lambda error: problems.append(str(error)))
     page.goto(path.as_uri())
     page.locator(".token").nth(1).focus()
     page.wait_for_function("document.querySelector('#tooltip').innerText.includes('</script><script>')", timeout=5000)
-    assert alarms == []
+    assert problems == []
     page.close()
 
 
-def test_without_scripts_the_page_still_reads(browser, address: str) -> None:
+def test_the_page_works_without_javascript(browser, address: str) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(address)
@@ -169,4 +187,35 @@ def test_without_scripts_the_page_still_reads(browser, address: str) -> None:
     assert page.locator("svg.map").is_visible()
     assert page.locator(".switch").first.is_hidden()
     assert page.locator(".token:not(.given)").first.get_attribute("title").startswith("probability")
+    context.close()
+
+
+@pytest.mark.parametrize("width", [1280, 420])
+def test_a_study(browser, tmp_path: Path, width: int) -> None:
+    path = tmp_path / "study.html"
+    path.write_text(study_page.render(example_study.hostile() if width == 420 else example_study.study()), encoding="utf-8")
+    context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, color_scheme="dark")
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("dialog", lambda dialog: problems.append(dialog.message))
+    page.on("request", lambda request: problems.append(request.url) if request.url.startswith("http") else None)
+    page.goto(path.as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    if width == 1280:
+        chart = page.locator("svg.fan")
+        chart.hover()
+        assert page.locator("#tooltip .reading").count() == 5
+        page.get_by_role("button", name="rotary").click()
+        assert page.locator("svg.fan [data-scale=close-up] [data-curve='3']").first.is_hidden()
+        page.get_by_role("button", name="log", exact=True).click()
+        assert page.locator("svg.fan > [data-scale=log]").is_visible()
+        assert page.locator("svg.fan > [data-scale=close-up]").is_hidden()
+        page.get_by_text("The table in LaTeX").click()
+        button = page.locator("details[open] button.copy")
+        button.click()
+        page.wait_for_function("document.querySelector('details[open] button.copy').textContent !== 'copy'")
+        assert button.inner_text() == "copied"
+    assert problems == []
     context.close()

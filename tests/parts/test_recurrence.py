@@ -1,4 +1,4 @@
-"""Recurrent cells against torch's own, fused and by the loop, in both directions and with padding."""
+"""Recurrent cells against torch's modules, by fused kernel and by loop, in both directions and with padding."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ from torch import nn
 
 from glasshouse import parts
 
-THEIRS = {
+TORCH_MODULES = {
     parts.TanhCell: lambda: nn.RNN(6, 5, batch_first=True),
     parts.ReLUCell: lambda: nn.RNN(6, 5, nonlinearity="relu", batch_first=True),
     parts.GRUCell: lambda: nn.GRU(6, 5, batch_first=True),
@@ -14,10 +14,10 @@ THEIRS = {
 }
 
 
-@pytest.mark.parametrize("cell", THEIRS)
+@pytest.mark.parametrize("cell", TORCH_MODULES)
 @pytest.mark.parametrize("plain", [False, True])
-def test_cells_are_those_of_torch(cell, plain):
-    ours, theirs = cell(6, 5), THEIRS[cell]()
+def test_cells_equal_those_of_torch(cell, plain):
+    ours, theirs = cell(6, 5), TORCH_MODULES[cell]()
     ours.plain = plain
     with torch.no_grad():
         theirs.weight_ih_l0.copy_(ours.input.weight)
@@ -43,7 +43,7 @@ def test_the_identity_cell_is_linear():
 
 
 @pytest.mark.parametrize("cell", [parts.IdentityCell, parts.LSTMCell])
-def test_both_directions_meet_and_padding_changes_nothing(cell):
+def test_both_directions_are_joined_and_padding_changes_nothing(cell):
     layer = parts.Recurrence(cell(6, 5), cell(6, 5))
     x, lengths = torch.randn(3, 7, 6), torch.tensor([7, 4, 1])
     together = layer(x, lengths)

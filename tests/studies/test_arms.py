@@ -1,4 +1,4 @@
-"""The words of a comparison: commas, brackets, ranges and grids, the names of arms, and what is refused."""
+"""Arms from command-line words: commas, brackets, ranges and grids, the names of arms, and what is refused."""
 
 import math
 import re
@@ -19,84 +19,84 @@ POSITIONS = ("learned", "sinusoidal", "rotary", "alibi", "none", "relative")
 
 
 def names(*words: str) -> list[str]:
-    return [variant.name for variant in arms.variants(arms.read(("demo-lm", *words)))]
+    return [variant.name for variant in arms.expand(arms.parse(("demo-lm", *words)))]
 
 
-@rules(max_examples=20, deadline=None)
+@rules(max_examples=20)
 @given(
     positions=st.lists(st.sampled_from(POSITIONS), min_size=1, max_size=4, unique=True),
     layers=st.lists(st.integers(1, 9), min_size=1, max_size=4, unique=True),
     rates=st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=4, unique=True),
 )
 def test_a_grid_is_every_combination(positions: list[str], layers: list[int], rates: list[float]) -> None:
-    given_words = {
+    values_by_field = {
         "model.position": positions,
         "model.layers": [str(n) for n in layers],
         "training.learning_rate": [repr(rate) for rate in rates],
     }
-    words = ["demo-lm", *(f"{field}={','.join(values)}" for field, values in given_words.items())]
+    words = ["demo-lm", *(f"{field}={','.join(values)}" for field, values in values_by_field.items())]
     count = len(positions) * len(layers) * len(rates)
     if count == 1:
         with refused("nothing-to-compare"):
-            arms.read(words)
+            arms.parse(words)
         return
-    found = arms.variants(arms.read(words))
-    asked = [
+    variants = arms.expand(arms.parse(words))
+    expected = [
         (position, n, rate) for position in positions for n in layers for rate in rates
     ]  # the first field varies slowest
-    assert [(v.spec.model.position, v.spec.model.layers, v.spec.training.learning_rate) for v in found] == asked
-    varied = {field for field, values in given_words.items() if len(values) > 1}
-    assert all(set(variant.changes) == varied for variant in found)
-    assert len({variant.name for variant in found}) == len({variant.folder for variant in found}) == count
-    assert all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", variant.folder) for variant in found)
+    assert [(v.spec.model.position, v.spec.model.layers, v.spec.training.learning_rate) for v in variants] == expected
+    varied = {field for field, values in values_by_field.items() if len(values) > 1}
+    assert all(set(variant.changes) == varied for variant in variants)
+    assert len({variant.name for variant in variants}) == len({variant.folder for variant in variants}) == count
+    assert all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", variant.folder) for variant in variants)
 
 
-@rules(max_examples=60, deadline=None)
+@rules(max_examples=60)
 @given(lists=st.lists(st.lists(st.from_regex(r"[a-z]{1,5}\.txt", fullmatch=True), max_size=4), min_size=1, max_size=5))
 def test_commas_inside_brackets_belong_to_a_list(lists: list[list[str]]) -> None:
-    written = [f"[{','.join(each)}]" for each in lists]
+    texts = [f"[{','.join(items)}]" for items in lists]
     if len(set(map(tuple, lists))) < len(lists):
         with refused("same-arm"):
-            arms.values_of("data.files", ",".join(written))
+            arms.parse_values("data.files", ",".join(texts))
     else:
-        assert list(arms.values_of("data.files", " , ".join(written))) == written
+        assert list(arms.parse_values("data.files", " , ".join(texts))) == texts
 
 
-@rules(max_examples=60, deadline=None)
+@rules(max_examples=60)
 @given(low=st.floats(1e-8, 1e3), ratio=st.floats(1.5, 1e6), count=st.integers(2, 60))
-def test_a_range_by_ratio(low: float, ratio: float, count: int) -> None:
+def test_a_logarithmic_range(low: float, ratio: float, count: int) -> None:
     first, last = f"{low:.3g}", f"{low * ratio:.3g}"
-    values = arms.values_of("training.learning_rate", f"{first}..{last}:log:{count}")
+    values = arms.parse_values("training.learning_rate", f"{first}..{last}:log:{count}")
     assert len(values) == count
     assert (values[0], values[-1]) == (first, last)
-    found = list(map(float, values))
-    assert found == sorted(set(found))
-    step = math.log(found[-1] / found[0]) / (count - 1)
-    # Rounded to be short, by less than half a step.
-    assert all(abs(math.log(value / found[0]) - place * step) < step / 2 for place, value in enumerate(found))
+    numbers = list(map(float, values))
+    assert numbers == sorted(set(numbers))
+    step = math.log(numbers[-1] / numbers[0]) / (count - 1)
+    # Rounding to few digits moves a value by less than half a step.
+    assert all(abs(math.log(number / numbers[0]) - place * step) < step / 2 for place, number in enumerate(numbers))
 
 
 def test_ranges() -> None:
-    assert arms.values_of("model.dropout", "0..0.5:lin:6") == ("0", "0.1", "0.2", "0.3", "0.4", "0.5")
-    assert arms.values_of("model.layers", "1..8") == tuple("12345678")
-    assert arms.values_of("model.width", "16..128:log:4") == ("16", "32", "64", "128")
-    assert arms.values_of("training.learning_rate", "1e-4..1e-2:log:3,0.5") == ("1e-4", "0.001", "1e-2", "0.5")
-    # Text is not a range, whatever it looks like.
-    assert arms.values_of("data.files", "../1..2,../b.txt") == ("../1..2", "../b.txt")
+    assert arms.parse_values("model.dropout", "0..0.5:lin:6") == ("0", "0.1", "0.2", "0.3", "0.4", "0.5")
+    assert arms.parse_values("model.layers", "1..8") == tuple("12345678")
+    assert arms.parse_values("model.width", "16..128:log:4") == ("16", "32", "64", "128")
+    assert arms.parse_values("training.learning_rate", "1e-4..1e-2:log:3,0.5") == ("1e-4", "0.001", "1e-2", "0.5")
+    # The value of a text field is never read as a range.
+    assert arms.parse_values("data.files", "../1..2,../b.txt") == ("../1..2", "../b.txt")
 
 
-@rules(max_examples=200, deadline=None)
+@rules(max_examples=200)
 @given(text=st.text('0123456789.,:eE+-[]"loginab ', max_size=20), field=st.sampled_from(["model.layers", "model.position"]))
 def test_any_text_is_read_or_refused(text: str, field: str) -> None:
     try:
-        values = arms.values_of(field, text)
+        values = arms.parse_values(field, text)
     except SpecError:
         return
-    assert 1 <= len(values) <= arms.MOST * max(text.count(",") + 1, 1)
+    assert 1 <= len(values) <= arms.MAX_ARMS * max(text.count(",") + 1, 1)
     kind = spec_fields.fields(ModelSpec)[field.split(".")[1]][0]
     if len(values) > 1:
-        meant = [spec_fields.from_text(kind, value, field) for value in values]
-        assert len(meant) == len(set(meant))
+        parsed = [spec_fields.from_text(kind, value, field) for value in values]
+        assert len(parsed) == len(set(parsed))
 
 
 def test_names_are_short_and_clear() -> None:
@@ -110,17 +110,17 @@ def test_names_are_short_and_clear() -> None:
     assert names("data.tokenizer=words,characters", "model.kind=decoder")[0] == "words"
 
 
-def test_fields_of_the_same_last_word_keep_their_whole_names() -> None:
-    found = arms.variants(arms.read(("presidents", "model.norm=layer,rms", "model.head.norm=none,layer")))
-    assert found[0].name == "model.norm=layer, model.head.norm=none"
+def test_fields_with_the_same_last_word_keep_their_dotted_names() -> None:
+    variants = arms.expand(arms.parse(("presidents", "model.norm=layer,rms", "model.head.norm=none,layer")))
+    assert variants[0].name == "model.norm=layer, model.head.norm=none"
 
 
 def test_recipes_are_arms() -> None:
-    found = arms.variants(arms.read(("demo-lm", "characters", "training.steps=7")))
-    assert [variant.name for variant in found] == ["demo-lm", "characters"]
-    assert [variant.changes for variant in found] == [{}, {}]
-    assert [variant.spec.training.steps for variant in found] == [7, 7]
-    crossed = arms.variants(arms.read(("demo-lm", "characters", "model.norm=layer,none")))
+    variants = arms.expand(arms.parse(("demo-lm", "characters", "training.steps=7")))
+    assert [variant.name for variant in variants] == ["demo-lm", "characters"]
+    assert [variant.changes for variant in variants] == [{}, {}]
+    assert [variant.spec.training.steps for variant in variants] == [7, 7]
+    crossed = arms.expand(arms.parse(("demo-lm", "characters", "model.norm=layer,none")))
     assert [variant.name for variant in crossed][:2] == ["demo-lm, norm=layer", "demo-lm, norm=none"]
     assert len(crossed) == 4
 
@@ -128,24 +128,24 @@ def test_recipes_are_arms() -> None:
 def test_a_spec_file_is_a_recipe_even_with_an_equals_sign(tmp_path: Path) -> None:
     for name in ("a=b.toml", "c.toml"):
         Path(name).write_text('[data]\nsource = "state-of-the-union"\n[training]\nsteps = 3\n')
-    words = arms.read(("a=b.toml", "c.toml", "model.norm=layer"))
-    assert words.recipes == ("a=b.toml", "c.toml")
+    grid = arms.parse(("a=b.toml", "c.toml", "model.norm=layer"))
+    assert grid.recipes == ("a=b.toml", "c.toml")
     with refused("same-arm", "'a=b'", "'c'"):
-        arms.variants(words)
+        arms.expand(grid)
 
 
-def test_folders_differ_also_where_case_does_not_count() -> None:
-    found = arms.variants(arms.read(("language-model", "data.files=A.txt,a.txt,[a.txt,b.txt],report.html")))
-    folders = [variant.folder for variant in found]
+def test_folder_names_differ_even_if_case_is_ignored() -> None:
+    variants = arms.expand(arms.parse(("language-model", "data.files=A.txt,a.txt,[a.txt,b.txt],report.html")))
+    folders = [variant.folder for variant in variants]
     assert folders == ["A.txt", "a.txt-2", "a.txt-b.txt", "report.html-2"]
 
 
 def test_an_empty_value_is_written_with_quotes() -> None:
-    assert arms.values_of("training.start_from", '"",demo-lm') == ("", "demo-lm")
+    assert arms.parse_values("training.start_from", '"",demo-lm') == ("", "demo-lm")
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("words", "error"),
     [
         ((), ("no-recipe",)),
         (("demo-lm",), ("nothing-to-compare",)),
@@ -180,19 +180,19 @@ def test_an_empty_value_is_written_with_quotes() -> None:
         (("nowhere.toml", "model.norm=layer,rms"), ("unknown-recipe",)),
     ],
 )
-def test_what_cannot_be_is_refused(words: tuple[str, ...], message: str) -> None:
-    with refused(*message) as caught:
-        arms.variants(arms.read(words))
+def test_impossible_words_are_refused(words: tuple[str, ...], error: tuple[str, ...]) -> None:
+    with refused(*error) as caught:
+        arms.expand(arms.parse(words))
     assert "\n" not in str(caught.value)
 
 
 def test_seeds() -> None:
-    assert arms.seeds_of("8") == arms.seeds_of(8) == tuple(range(8))
-    assert arms.seeds_of("3,5,9") == arms.seeds_of([3, 5, 9]) == (3, 5, 9)
+    assert arms.parse_seeds("8") == arms.parse_seeds(8) == tuple(range(8))
+    assert arms.parse_seeds("3,5,9") == arms.parse_seeds([3, 5, 9]) == (3, 5, 9)
 
 
 @pytest.mark.parametrize(
-    ("seeds", "message"),
+    ("seeds", "error"),
     [
         ("1", ("bad-seeds",)),
         (1, ("bad-seeds",)),
@@ -209,6 +209,6 @@ def test_seeds() -> None:
         ("5000", ("bad-seeds", "1000")),
     ],
 )
-def test_seeds_that_cannot_be(seeds: object, message: str) -> None:
-    with refused(*message):
-        arms.seeds_of(seeds)  # type: ignore[arg-type]
+def test_impossible_seeds_are_refused(seeds: object, error: tuple[str, ...]) -> None:
+    with refused(*error):
+        arms.parse_seeds(seeds)

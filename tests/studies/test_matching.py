@@ -1,55 +1,23 @@
-"""Arms that are made fair in each currency: what changes, what is said of it, and what cannot be."""
+"""Matching of arms by each quantity: what changes, the notes on it, and what is refused."""
 
 import math
-import random
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
 
 from glasshouse.models import parameter_counts
-from glasshouse.studies import arms, matching, study_planning
-from glasshouse.studies.matching import Matched
-from glasshouse.studies.study_folder import Question
+from glasshouse.studies import matching
+from glasshouse.studies.matching import MatchedArms
 from glasshouse.training import cost_plan
-from glasshouse.training.job import Job
 from tests.refusals import refused
 
-SMALL = (
-    "data.tokenizer=characters",
-    "data.context=16",
-    "model.width=32",
-    "model.layers=2",
-    "model.heads=2",
-    "training.batch=4",
-    "training.steps=100",
-    "training.precision=fp32",
-    "training.threads=1",
-    "evaluation.every=20",
-)
-Matching = Callable[..., Matched]
+Matching = Callable[..., MatchedArms]
 
 
-@pytest.fixture
-def match(tmp_path: Path) -> Matching:
-    """Match the arms of some words over a small text."""
-    chance = random.Random(0)
-    text = tmp_path / "text.txt"
-    text.write_text("".join(chance.choice("abcdefgh  \n") for _ in range(4000)))
-
-    def made(currency: str, *words: str) -> Matched:
-        read = arms.read(("language-model", *SMALL, f"data.files={text}", *words))
-        variants = arms.variants(read)
-        jobs = [Job.of(variant.spec, torch.device("cpu")) for variant in variants]
-        return matching.match(currency, [variant.name for variant in variants], jobs, list(read.varied))
-
-    return made
-
-
-def steps(matched: Matched) -> list[int]:
+def steps(matched: MatchedArms) -> list[int]:
     assert [job.steps for job in matched.jobs] == [job.spec.training.steps for job in matched.jobs]
     return [job.steps for job in matched.jobs]
 
@@ -64,13 +32,13 @@ def test_steps_are_as_the_specs_have_them(match: Matching) -> None:
     assert "50 to 100: the arms are not matched" in other.about
 
 
-def test_tokens(match: Matching) -> None:
+def test_arms_with_larger_batches_take_fewer_steps_for_the_same_tokens(match: Matching) -> None:
     matched = match("tokens", "training.batch=4,8,3")
     assert steps(matched) == [100, 50, 133]
-    # As many evaluations in each arm: 100 / 20 = 5.
+    # Every arm has the same number of evaluations: 100 / 20 = 5.
     assert [job.spec.evaluation.every for job in matched.jobs] == [20, 10, 27]
     assert matched.notes[0] == ()
-    assert matched.notes[1] == ("50 steps instead of 100, for the tokens of 4",)
+    assert matched.notes[1] == ("50 steps instead of 100, to match the tokens of 4",)
     assert "133 steps instead of 100" in matched.notes[2][0]
     assert "-0.3%" in matched.notes[2][0]
     assert "evaluation.every" in matched.about
@@ -79,38 +47,40 @@ def test_tokens(match: Matching) -> None:
 def test_flops_are_those_of_the_plan(match: Matching) -> None:
     matched = match("flops", "model.layers=2,4,1")
     one, two, half = matched.jobs
-    totals = [matching.flops_of_a_step(job) * job.steps for job in matched.jobs]
+    totals = [matching.flops_per_step(job) * job.steps for job in matched.jobs]
     assert all(math.isclose(total, totals[0], rel_tol=0.01) for total in totals)
     assert two.steps < one.steps < half.steps
-    # The same count as the plan's, which adds what evaluation costs.
-    none = replace(one, spec=replace(one.spec, evaluation=replace(one.spec.evaluation, every=10**9)))
-    planned = cost_plan.make(none)
+    # The plan counts the same FLOPs and adds those of evaluation, here only the one at the end.
+    rarely_evaluated = replace(one, spec=replace(one.spec, evaluation=replace(one.spec.evaluation, every=10**9)))
+    planned = cost_plan.make(rarely_evaluated)
     assert planned.flops > totals[0]
     assert planned.flops - totals[0] < 0.5 * totals[0]
 
 
 def test_a_wider_arm_gets_fewer_parameters(match: Matching) -> None:
     matched = match("parameters", "model.activation=gelu,swiglu", "model.feed_forward=64", "model.position=none")
-    counted = [matching.parameters(job, job.spec.model) for job in matched.jobs]
+    counts = [matching.count_parameters(job, job.spec.model) for job in matched.jobs]
     first, second = (job.spec.model for job in matched.jobs)
     assert (first.width, first.feed_forward) == (32, 64)
     assert second.width % second.heads == 0
     assert second.width < first.width
     assert second.feed_forward == round(64 * second.width / 32)
-    assert abs(counted[1] / counted[0] - 1) < 0.1
+    assert abs(counts[1] / counts[0] - 1) < 0.1
     # The next widths on either side are further away.
     for step in (-2, 2):
-        other = matching.parameters(matched.jobs[1], matching._of_width(matched.jobs[1].spec.model, second.width + step))
-        assert abs(other - counted[0]) >= abs(counted[1] - counted[0])
+        other = matching.count_parameters(
+            matched.jobs[1], matching._with_width(matched.jobs[1].spec.model, second.width + step)
+        )
+        assert abs(other - counts[0]) >= abs(counts[1] - counts[0])
     (note,) = matched.notes[1]
     assert f"width {second.width} instead of 32" in note
-    assert f"{counted[1]:,} parameters" in note
+    assert f"{counts[1]:,} parameters" in note
     assert "% against gelu" in note
     assert steps(matched) == [100, 100]
 
 
 def test_widths_that_the_parts_do_not_allow_are_passed_over(match: Matching) -> None:
-    """Rotary positions want heads of even width, so the width must be a multiple of four."""
+    """Rotary positions need heads of even width, so the width must be a multiple of four."""
     matched = match("parameters", "model.layers=2,4", "model.position=rotary", "model.width=64")
     assert matched.jobs[1].spec.model.width == 44
     assert match("parameters", "model.layers=2,4", "model.position=none", "model.width=64").jobs[1].spec.model.width == 46
@@ -123,7 +93,7 @@ def test_equal_parameters_stay_as_they_are(match: Matching) -> None:
 
 
 @pytest.mark.parametrize(
-    ("currency", "words", "message"),
+    ("quantity", "words", "error"),
     [
         ("parameters", ("model.width=32,64",), ("match-undoes-arms", "model.width")),
         ("parameters", ("model.heads=2,32", "model.layers=5", "model.feed_forward=9", "model.width=64"), None),
@@ -137,59 +107,53 @@ def test_equal_parameters_stay_as_they_are(match: Matching) -> None:
         ("beauty", ("model.norm=layer,rms",), ("unknown-word", "--match=beauty")),
     ],
 )
-def test_what_cannot_be_matched(match: Matching, currency: str, words: tuple[str, ...], message: str | None) -> None:
-    if message is None:
-        matched = match(currency, *words)
+def test_impossible_matches_are_refused(
+    match: Matching, quantity: str, words: tuple[str, ...], error: tuple[str, ...] | None
+) -> None:
+    if error is None:
+        matched = match(quantity, *words)
         assert matched.jobs[1].spec.model.width == 64
         return
-    with refused(*message) as caught:
-        match(currency, *words)
+    with refused(*error) as caught:
+        match(quantity, *words)
     assert "\n" not in str(caught.value)
 
 
-def test_recipes_that_matching_makes_one(match: Matching) -> None:
-    """What differs is in the recipes, one of which counts passes, and matching makes it the same."""
+def test_recipes_that_matching_makes_equal_are_refused(match: Matching) -> None:
+    """The recipes differ in steps, and one of them states its length in epochs; matching makes the two equal."""
     jobs = match("steps", "training.steps=50,100").jobs
-    passes = replace(jobs[0].spec.training, steps=0, epochs=0.5)
-    first = replace(jobs[0], spec=replace(jobs[0].spec, training=passes))
+    in_epochs = replace(jobs[0].spec.training, steps=0, epochs=0.5)
+    first = replace(jobs[0], spec=replace(jobs[0].spec, training=in_epochs))
     with refused("same-arm", "'a'", "'b'", "--match=tokens"):
         matching.match("tokens", ["a", "b"], [first, jobs[1]], [])
 
 
-@pytest.mark.parametrize(("field", "same"), [("training.batch=4,8", False), ("model.layers=1,2", True)])
-def test_what_is_said_of_the_batches_is_seen_in_the_specs(match: Matching, field: str, same: bool) -> None:
-    """Recipes differ in fields that the command does not vary."""
-    notes = list(study_planning._notes(Question("compare", ()), "validation.loss", match("steps", field).jobs, []))
-    assert ("arms of one seed read the same batches in the same order" in notes) == same
-    assert any("the arms read different batches" in note for note in notes) != same
-
-
 def test_patience_is_named_where_it_may_end_a_run(match: Matching) -> None:
-    assert "or fewer where training.patience" in match("steps", "model.norm=layer,rms", "training.patience=2").about
+    assert "or fewer if training.patience" in match("steps", "model.norm=layer,rms", "training.patience=2").about
     assert "training.patience ends early gets less" in match("flops", "model.layers=2,4", "training.patience=2").about
 
 
-def test_time_is_measured_in_rounds_and_kept(match: Matching, monkeypatch: pytest.MonkeyPatch) -> None:
-    turns: list[int] = []
+def test_step_times_are_measured_in_rounds_and_stored(match: Matching, monkeypatch: pytest.MonkeyPatch) -> None:
+    timed_layers: list[int] = []
     engines: list[weakref.ref[object]] = []
 
     def seconds(engine: object, device: torch.device) -> float:
-        """A machine that gets slower and slower, on which the deeper arm takes twice as long at any time."""
-        assert all(other() is None for other in engines), "one arm on the device at a time"
+        """A machine that becomes slower and slower, and on which the deeper arm always takes twice as long."""
+        assert all(other() is None for other in engines), "only one arm may be on the device"
         engines.append(weakref.ref(engine))
-        layers = engine.spec.model.layers  # type: ignore[attr-defined]
-        turns.append(layers)
-        return 0.001 * layers * (1 + (len(turns) - 1) // 2)
+        layers = engine.spec.model.layers
+        timed_layers.append(layers)
+        return 0.001 * layers * (1 + (len(timed_layers) - 1) // 2)
 
     monkeypatch.setattr(cost_plan, "step_seconds", seconds)
     matched = match("time", "model.layers=2,4")
-    assert turns == [2, 4] * matching.ROUNDS
+    assert timed_layers == [2, 4] * matching.ROUNDS
     assert steps(matched) == [100, 50]
     assert len(matched.step_seconds[0]) == len(matched.step_seconds[1]) == matching.ROUNDS
     assert "timed alone" in matched.about
 
 
-def test_time_really_measured(match: Matching, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_step_times_of_real_models_are_measured(match: Matching, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cost_plan, "TRIAL_STEPS", 4)
     monkeypatch.setattr(matching, "ROUNDS", 2)
     matched = match("time", "model.layers=1,12")
@@ -197,6 +161,6 @@ def test_time_really_measured(match: Matching, monkeypatch: pytest.MonkeyPatch) 
     assert matched.jobs[1].steps < matched.jobs[0].steps == 100
 
 
-def test_parameters_are_counted_without_numbers(match: Matching) -> None:
+def test_parameters_are_counted_on_the_meta_device(match: Matching) -> None:
     job = match("steps", "model.norm=layer,rms").jobs[0]
-    assert matching.parameters(job, job.spec.model) == parameter_counts.parameters(job.engine().model)
+    assert matching.count_parameters(job, job.spec.model) == parameter_counts.parameters(job.engine().model)

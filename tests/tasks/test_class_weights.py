@@ -1,4 +1,4 @@
-"""Class weights: their scale, scikit-learn's balance, their part in the loss and in nothing else, and what is refused."""
+"""Class weights: their scale, balanced weights as in scikit-learn, their effect on the loss only, and bad weights."""
 
 from dataclasses import replace
 
@@ -11,27 +11,27 @@ import glasshouse
 from glasshouse import models
 from glasshouse.data import prepared_data
 from glasshouse.specs.spec import DataSpec, EvaluationSpec, ModelSpec, Spec, TrainingSpec
-from glasshouse.tasks.class_weights import weigh
+from glasshouse.tasks.class_weights import compute
 from glasshouse.tasks.classify import Classify
 from tests.refusals import refused
 
 
-def test_weights_have_a_mean_of_one_and_balanced_are_those_of_scikit_learn():
+def test_weights_have_a_mean_of_one_and_balanced_weights_are_those_of_scikit_learn():
     truth = np.array([0] * 50 + [1] * 8 + [2] * 2)
     counts = np.bincount(truth, minlength=4)
-    found = weigh(["balanced"], ("a", "b", "c", "d"), counts)
-    assert found[:3] == pytest.approx(compute_class_weight("balanced", classes=np.arange(3), y=truth))
-    given = weigh(["b=4", "c=0"], ("a", "b", "c", "d"), counts)
-    assert (given * counts).sum() == pytest.approx(60)
-    assert given[1] == pytest.approx(4 * given[0])
-    assert given[2] == 0
+    balanced = compute(["balanced"], ("a", "b", "c", "d"), counts)
+    assert balanced[:3] == pytest.approx(compute_class_weight("balanced", classes=np.arange(3), y=truth))
+    chosen = compute(["b=4", "c=0"], ("a", "b", "c", "d"), counts)
+    assert (chosen * counts).sum() == pytest.approx(60)
+    assert chosen[1] == pytest.approx(4 * chosen[0])
+    assert chosen[2] == 0
     for words in (["b"], ["b=-1"], ["b=1", "b=2"]):
         with refused("bad-class-weights", "b"):
-            weigh(words, ("a", "b"), counts[:2])
+            compute(words, ("a", "b"), counts[:2])
     with refused("unknown-label", "'z'"):
-        weigh(["z=1"], ("a", "b"), counts[:2])
+        compute(["z=1"], ("a", "b"), counts[:2])
     with refused("all-weights-zero"):
-        weigh(["a=0", "b=0"], ("a", "b"), counts[:2])
+        compute(["a=0", "b=0"], ("a", "b"), counts[:2])
 
 
 @pytest.fixture
@@ -42,33 +42,33 @@ def prepared(tmp_path):
     return data, prepared_data.prepare(data, columns=("label",))
 
 
-def test_they_weigh_the_loss_in_parts_and_leave_what_is_measured(prepared):
-    data, made = prepared
-    plain, weighed = (
+def test_weights_change_the_training_loss_and_no_metric(prepared):
+    data, prepared_rows = prepared
+    plain, weighted = (
         Classify.from_spec(replace(Spec(), data=data, training=TrainingSpec(class_weights=weights)))
         for weights in ((), ("balanced",))
     )
     spec = ModelSpec(kind="encoder", width=8, layers=1, heads=1)
-    plain.complete_model(spec, made)
-    spec = weighed.complete_model(spec, made)
-    model = models.build(spec, made.tokenizer.vocabulary, 4, seed=0).eval().requires_grad_(False)
-    shard, index = made.splits["train"], np.arange(24)
-    whole = weighed.batch(shard, 0, index * 0, index)
+    plain.complete_model(spec, prepared_rows)
+    spec = weighted.complete_model(spec, prepared_rows)
+    model = models.build(spec, prepared_rows.tokenizer.vocabulary, 4, seed=0).eval().requires_grad_(False)
+    shard, index = prepared_rows.splits["train"], np.arange(24)
+    whole = weighted.batch(shard, 0, index * 0, index)
     assert whole["weights"].mean() == pytest.approx(1.0)
-    rare = made.labels.index("rare")
+    rare = prepared_rows.labels.index("rare")
     assert whole["weights"][whole["labels"] == rare].unique().tolist() == [pytest.approx(24 / (2 * 4))]
     logits = model(whole["tokens"], lengths=whole["lengths"])
     weights = torch.tensor(compute_class_weight("balanced", classes=np.arange(2), y=whole["labels"].numpy())).float()
     expected = torch.nn.functional.cross_entropy(logits, whole["labels"], weight=weights)
-    loss = weighed.loss_sum(model, whole) / weighed.prediction_count(whole)
-    assert float(loss) == pytest.approx(float(expected), rel=1e-5), "sum of w l / sum of w"
-    parts = [weighed.batch(shard, 0, half * 0, half) for half in (index[:12], index[12:])]
-    assert float(sum(weighed.loss_sum(model, part) for part in parts)) == pytest.approx(float(loss) * 24, rel=1e-5)
-    measured = [task.evaluate(model, shard, EvaluationSpec(), final=True) for task in (plain, weighed)]
-    assert measured[0] == measured[1]
+    loss = weighted.loss_sum(model, whole) / weighted.prediction_count(whole)
+    assert float(loss) == pytest.approx(float(expected), rel=1e-5), "the weighted mean of the losses"
+    parts = [weighted.batch(shard, 0, half * 0, half) for half in (index[:12], index[12:])]
+    assert float(sum(weighted.loss_sum(model, part) for part in parts)) == pytest.approx(float(loss) * 24, rel=1e-5)
+    metrics = [task.evaluate(model, shard, EvaluationSpec(), final=True) for task in (plain, weighted)]
+    assert metrics[0] == metrics[1]
 
 
-def test_a_command_takes_them_and_faults_are_named(tmp_path):
+def test_weights_can_be_set_by_an_override_and_bad_ones_are_refused(tmp_path):
     path = tmp_path / "rows.tsv"
     path.write_text("".join(f"{'rare' if n % 6 == 0 else 'common'}\tword{n % 5}\n" for n in range(24)))
     small = {

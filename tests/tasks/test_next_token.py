@@ -1,4 +1,4 @@
-"""Next token: windows, losses, and perplexity by the stated rule."""
+"""Next token: windows of the text, and every token scored exactly once with enough context."""
 
 import math
 
@@ -9,7 +9,6 @@ from torch import nn
 
 from glasshouse.data import shards
 from glasshouse.data.documents import Document
-from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import EvaluationSpec
 from glasshouse.tasks.next_token import NextToken
 from glasshouse.tokenizers.characters import Characters
@@ -34,7 +33,7 @@ class Uniform(nn.Module):
     def __init__(self, vocabulary):
         super().__init__()
         self.vocabulary = vocabulary
-        self.nothing = nn.Parameter(torch.zeros(()))
+        self.unused = nn.Parameter(torch.zeros(()))
 
     def forward(self, tokens):
         return torch.zeros(*tokens.shape, self.vocabulary)
@@ -48,11 +47,11 @@ def test_targets_follow_inputs_and_an_epoch_covers_the_text(shard):
     assert batch["inputs"].shape == (size, 8)
     assert size * 8 > shard.tokens_count - 2 * 8
     other = task.batch(shard, 0, np.full(size, 3), np.arange(size))
-    assert not torch.equal(batch["inputs"], other["inputs"]), "another epoch cuts elsewhere"
+    assert not torch.equal(batch["inputs"], other["inputs"]), "another epoch splits the text at other places"
 
 
 @pytest.mark.parametrize("extra", [1, 5, 7, 8, 9])
-def test_texts_barely_longer_than_the_context(tmp_path, tokenizer, extra):
+def test_a_text_barely_longer_than_the_context_has_whole_windows(tmp_path, tokenizer, extra):
     shard = shards.write(tmp_path, "short", [Document("x" * (8 + extra - 2))], tokenizer)
     assert shard.tokens_count == 8 + extra
     task = NextToken(context=8)
@@ -65,12 +64,12 @@ def test_texts_barely_longer_than_the_context(tmp_path, tokenizer, extra):
 @pytest.mark.parametrize("limit", [2, 5, 8, 9, 10, 17, 40, 200])
 def test_every_token_is_scored_once(shard, tokenizer, stride, limit):
     tokens = np.asarray(shard.tokens[:limit])
-    nats, count = NextToken(8).score(Uniform(tokenizer.vocabulary), tokens, shard.marks, stride, batch=3)
+    nats, count = NextToken(8).score(Uniform(tokenizer.vocabulary), tokens, shard.separators, stride, batch=3)
     assert count == sum(token != tokenizer.end_of_text for token in tokens[1:])
     assert nats == pytest.approx(count * math.log(tokenizer.vocabulary))
 
 
-def test_metrics_of_a_uniform_model(shard, tokenizer):
+def test_a_uniform_model_has_the_vocabulary_size_as_perplexity(shard, tokenizer):
     metrics = NextToken(8).evaluate(Uniform(tokenizer.vocabulary), shard, EvaluationSpec(), final=True)
     size = len(TEXT) + 50
     assert metrics["perplexity"] == pytest.approx(tokenizer.vocabulary)
@@ -79,17 +78,17 @@ def test_metrics_of_a_uniform_model(shard, tokenizer):
 
 
 def test_the_stride_gives_each_token_its_context(shard):
-    """A model that is right only with at least 4 tokens before it is wrong nowhere but at the very start."""
+    """A model that predicts correctly only after at least 4 tokens is wrong only at the start of the text."""
 
     class NeedsContext(nn.Module):
         def __init__(self):
             super().__init__()
-            self.nothing = nn.Parameter(torch.zeros(()))
+            self.unused = nn.Parameter(torch.zeros(()))
 
         def forward(self, tokens):
             logits = torch.zeros(*tokens.shape, 64)
-            places = torch.arange(tokens.shape[1])
-            logits[..., 0] = torch.where(places >= 3, 100.0, -100.0)
+            positions = torch.arange(tokens.shape[1])
+            logits[..., 0] = torch.where(positions >= 3, 100.0, -100.0)
             return logits
 
     zeros = np.zeros(60, dtype=np.int64)
@@ -98,8 +97,8 @@ def test_the_stride_gives_each_token_its_context(shard):
     assert nats == pytest.approx(3 * (100 + math.log(63)), rel=1e-4)
 
 
-def test_nothing_to_predict(tokenizer):
-    with pytest.raises(DataError):
+def test_a_text_without_tokens_to_predict_is_refused():
+    with refused("too-little-text"):
         NextToken(8).score(Uniform(64), np.array([5]), frozenset(), 4, 2)
     with refused("too-little-text"):
         NextToken(8).score(Uniform(64), np.array([5, 5]), frozenset([5]), 4, 2)

@@ -1,4 +1,4 @@
-"""Byte pairs: text comes back, ids are those of `tokenizers` and `tiktoken`, errors say what to do."""
+"""Byte-pair encoding: decoding restores the text, and the ids are those of `tokenizers` and `tiktoken`."""
 
 import threading
 
@@ -6,34 +6,35 @@ import numpy as np
 import pytest
 import tiktoken
 from hypothesis import given, settings, strategies
-from odd_texts import MARK, PROSE, texts, wikitext
-from plain_byte_pairs import encode as encode_plainly
-from test_splitting import split
-from tests.refusals import refused
 
 import tokenizers
 from glasshouse.tokenizers import Tokenizer, byte_pair_encoder, load
 from glasshouse.tokenizers.byte_pair import BytePair
 from glasshouse.tokenizers.pretokenizer import PATTERNS
+from tests.refusals import refused
+from tests.tokenizers import reference_byte_pair
+from tests.tokenizers.difficult_texts import END_OF_TEXT, PROSE, texts, wikitext
+from tests.tokenizers.piece_splitting import split
 
-MARKS = (MARK, "<|endoftext|><|twice|>", "<a b>")
+SPECIALS = (END_OF_TEXT, "<|endoftext|><|twice|>", "<a b>")
 
 
 @pytest.fixture(scope="module", params=list(PATTERNS))
 def trained(request):
-    return BytePair.train([PROSE], 390, pattern=request.param, specials=MARKS)
+    return BytePair.train([PROSE], 390, pattern=request.param, specials=SPECIALS)
 
 
 @pytest.fixture(scope="module")
-def elsewhere(trained, tmp_path_factory):
+def theirs(trained, tmp_path_factory):
+    """The same tokenizer, run by the `tokenizers` package."""
     path = tmp_path_factory.mktemp("byte_pair") / "tokenizer.json"
     trained.save(path)
     return tokenizers.Tokenizer.from_file(str(path))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(text=texts)
-def test_text_comes_back(trained, text):
+def test_decoding_restores_the_text(trained, text):
     for specials in (True, False):
         ids = trained.encode(text, specials=specials)
         assert ids.dtype == np.int32
@@ -42,35 +43,35 @@ def test_text_comes_back(trained, text):
     assert trained.lossless
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(text=texts)
-def test_same_ids_as_tokenizers(trained, elsewhere, text):
-    elsewhere.encode_special_tokens = False
-    assert trained.encode(text).tolist() == elsewhere.encode(text).ids
-    elsewhere.encode_special_tokens = True
-    assert trained.encode(text, specials=False).tolist() == elsewhere.encode(text).ids
+def test_same_ids_as_tokenizers(trained, theirs, text):
+    theirs.encode_special_tokens = False
+    assert trained.encode(text).tolist() == theirs.encode(text).ids
+    theirs.encode_special_tokens = True
+    assert trained.encode(text, specials=False).tolist() == theirs.encode(text).ids
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(ids=strategies.lists(strategies.integers(0, 389), max_size=30))
-def test_any_ids_decode_as_in_tokenizers(trained, elsewhere, ids):
-    assert trained.decode(ids) == elsewhere.decode(ids, skip_special_tokens=False)
+def test_any_ids_decode_as_in_tokenizers(trained, theirs, ids):
+    assert trained.decode(ids) == theirs.decode(ids, skip_special_tokens=False)
     assert b"".join(map(trained.token_bytes, ids)).decode("utf-8", "replace") == trained.decode(ids)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(text=texts)
 def test_same_ids_as_the_definition(trained, text):
-    byte_id = {trained.token_bytes(id): id for id in range(len(MARKS), 256 + len(MARKS))}
+    byte_id = {trained.token_bytes(id): id for id in range(len(SPECIALS), 256 + len(SPECIALS))}
     expected = []
     for piece in split(text, trained.pattern):
-        expected += encode_plainly([byte_id[bytes([byte])] for byte in piece.encode()], trained.merges)
+        expected += reference_byte_pair.encode([byte_id[bytes([byte])] for byte in piece.encode()], trained.merges)
     assert trained.encode(text, specials=False).tolist() == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(several=strategies.lists(texts, max_size=8))
-def test_a_batch_is_its_texts(trained, several):
+def test_a_batch_gives_the_ids_of_its_texts(trained, several):
     for specials in (True, False):
         batch = trained.encode_batch(several, specials=specials)
         assert [ids.tolist() for ids in batch] == [trained.encode(text, specials=specials).tolist() for text in several]
@@ -81,15 +82,15 @@ def test_same_ids_as_tiktoken(pattern):
     text = wikitext("valid")
     ours = BytePair.train([text], 3000, pattern=pattern)
     ranks = {ours.token_bytes(id): id for id in range(1, 3000)}
-    theirs = tiktoken.Encoding("test", pat_str=PATTERNS[pattern], mergeable_ranks=ranks, special_tokens={MARK: 0})
+    encoding = tiktoken.Encoding("test", pat_str=PATTERNS[pattern], mergeable_ranks=ranks, special_tokens={END_OF_TEXT: 0})
     text = wikitext("test") + PROSE
-    assert ours.encode(text).tolist() == theirs.encode_ordinary(text)
-    assert ours.encode(f"{text}{MARK}x").tolist() == theirs.encode(f"{text}{MARK}x", allowed_special="all")
+    assert ours.encode(text).tolist() == encoding.encode_ordinary(text)
+    assert ours.encode(f"{text}{END_OF_TEXT}x").tolist() == encoding.encode(f"{text}{END_OF_TEXT}x", allowed_special="all")
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_training_depends_on_the_text_alone(pattern):
-    text = (PROSE + MARK) * 20
+def test_training_depends_only_on_the_text(pattern):
+    text = (PROSE + END_OF_TEXT) * 20
     first = BytePair.train([text], 380, pattern=pattern, processes=1)
     for chunks, threads in (([text], 2), ([text[:99], text[99:2000], text[2000:]], 3), (iter(text), 1)):
         again = BytePair.train(chunks, 380, pattern=pattern, processes=threads)
@@ -98,11 +99,11 @@ def test_training_depends_on_the_text_alone(pattern):
     assert not any(b"endoftext" in first.token_bytes(id) for id in range(1, 380))
 
 
-def test_the_vocabulary_in_order():
+def test_the_order_of_the_vocabulary():
     ours = BytePair.train(["ab ab ab"], 259)
     assert isinstance(ours, Tokenizer)
-    assert (ours.vocabulary, ours.end_of_text, ours.unknown, ours.specials) == (259, 0, None, {MARK: 0})
-    assert ours.token_bytes(0) == MARK.encode()
+    assert (ours.vocabulary, ours.end_of_text, ours.unknown, ours.specials) == (259, 0, None, {END_OF_TEXT: 0})
+    assert ours.token_bytes(0) == END_OF_TEXT.encode()
     assert ours.token_bytes(1) == b"!"
     assert [ours.token_bytes(id) for id in (257, 258)] == [b"ab", b" ab"]
     assert ours.encode("").tolist() == []
@@ -118,8 +119,8 @@ def test_too_large_a_vocabulary():
 
 def test_too_small_a_vocabulary():
     with refused("vocabulary-too-small", "vocabulary=257", "258"):
-        BytePair.train([PROSE], 257, specials=[MARK, "<pad>"])
-    assert BytePair.train([PROSE], 258, specials=["<pad>"]).specials == {MARK: 0, "<pad>": 1}
+        BytePair.train([PROSE], 257, specials=[END_OF_TEXT, "<pad>"])
+    assert BytePair.train([PROSE], 258, specials=["<pad>"]).specials == {END_OF_TEXT: 0, "<pad>": 1}
 
 
 def test_bad_arguments(trained):
@@ -141,15 +142,15 @@ def test_bad_arguments(trained):
 
 
 def test_progress_is_reported():
-    heard = []
-    BytePair.train([PROSE], 300, progress=lambda stage, fraction: heard.append((stage.split(":")[0], fraction)))
-    assert heard[0] == ("counting", 0.0)
-    assert heard[-1] == ("merging", 1.0)
+    reports = []
+    BytePair.train([PROSE], 300, progress=lambda stage, fraction: reports.append((stage.split(":")[0], fraction)))
+    assert reports[0] == ("counting", 0.0)
+    assert reports[-1] == ("merging", 1.0)
 
 
 def test_a_full_table_is_emptied(trained, monkeypatch):
-    monkeypatch.setattr(byte_pair_encoder, "FEWEST_SLOTS", 8)
-    monkeypatch.setattr(byte_pair_encoder, "MOST_SLOTS", 16)
+    monkeypatch.setattr(byte_pair_encoder, "MIN_SLOTS", 8)
+    monkeypatch.setattr(byte_pair_encoder, "MAX_SLOTS", 16)
     fresh = BytePair(trained._tokens, trained.merges, trained.specials, trained.pattern)
     text = PROSE + "".join(f" word{number} {'w' * number}" for number in range(300)) + "x" * 300_000 + PROSE
     assert fresh.encode(text).tolist() == trained.encode(text).tolist()

@@ -1,53 +1,54 @@
-"""Characters: the ids of `tokenizers`, and what is lost."""
+"""The character tokenizer: the ids of `tokenizers`, the vocabulary and its limits."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
-from odd_texts import MARK, PROSE, texts
-from tests.refusals import refused
 
 import tokenizers
 from glasshouse.tokenizers import load
 from glasshouse.tokenizers.characters import Characters
+from tests.refusals import refused
+from tests.tokenizers.difficult_texts import END_OF_TEXT, PROSE, texts
 
 
 @pytest.fixture(scope="module")
 def trained():
-    return Characters.train([PROSE + MARK + "\x00"], 50)
+    return Characters.train([PROSE + END_OF_TEXT + "\x00"], 50)
 
 
 @pytest.fixture(scope="module")
-def elsewhere(trained, tmp_path_factory):
+def theirs(trained, tmp_path_factory):
+    """The same tokenizer, run by the `tokenizers` package."""
     path = tmp_path_factory.mktemp("characters") / "tokenizer.json"
     trained.save(path)
     return tokenizers.Tokenizer.from_file(str(path))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(text=texts)
-def test_same_ids_as_tokenizers(trained, elsewhere, text):
-    elsewhere.encode_special_tokens = False
+def test_same_ids_as_tokenizers(trained, theirs, text):
+    theirs.encode_special_tokens = False
     ids = trained.encode(text)
     assert ids.dtype == np.int32
-    assert ids.tolist() == elsewhere.encode(text).ids
-    assert trained.decode(ids) == elsewhere.decode(ids.tolist(), skip_special_tokens=False)
-    elsewhere.encode_special_tokens = True
-    assert trained.encode(text, specials=False).tolist() == elsewhere.encode(text).ids
+    assert ids.tolist() == theirs.encode(text).ids
+    assert trained.decode(ids) == theirs.decode(ids.tolist(), skip_special_tokens=False)
+    theirs.encode_special_tokens = True
+    assert trained.encode(text, specials=False).tolist() == theirs.encode(text).ids
 
 
 @given(text=strategies.text(sorted(set(PROSE))))
-def test_known_characters_come_back(text):
-    everything = Characters.train([PROSE], 1000)
-    assert everything.decode(everything.encode(text)) == text
-    assert len(everything.encode(text)) == len(text)
+def test_decoding_restores_known_characters(text):
+    tokenizer = Characters.train([PROSE], 1000)
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+    assert len(tokenizer.encode(text)) == len(text)
 
 
-def test_the_vocabulary_in_order():
-    ours = Characters.train(["bacca", "d" + MARK], 5)
-    assert ours.specials == {"<unk>": 0, MARK: 1}
+def test_the_order_of_the_vocabulary():
+    ours = Characters.train(["bacca", "d" + END_OF_TEXT], 5)
+    assert ours.specials == {"<unk>": 0, END_OF_TEXT: 1}
     assert (ours.unknown, ours.end_of_text, ours.vocabulary, ours.lossless) == (0, 1, 5, False)
     assert ours.encode("acbd").tolist() == [2, 3, 4, 0]
-    assert ours.decode([2, 0, 1]) == f"a<unk>{MARK}"
+    assert ours.decode([2, 0, 1]) == f"a<unk>{END_OF_TEXT}"
     assert ours.token_bytes(3) == b"c"
 
 

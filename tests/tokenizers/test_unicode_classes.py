@@ -12,6 +12,7 @@ BLOCK = 4096
 
 
 def blocks():
+    """All code points in blocks, as numbers and as text."""
     for first in range(0, CODE_POINTS, BLOCK):
         points = [point for point in range(first, first + BLOCK) if not 0xD800 <= point < 0xE000]
         if points:
@@ -32,13 +33,13 @@ def test_word_characters():
     split = pre_tokenizers.Whitespace()
     for points, text in blocks():
         bits = class_bits()[points]
-        for wanted, pieces in ((WORD, 1), (WHITESPACE, 0), (0, 1)):
-            alike = "".join(np.array(list(text))[bits & (WORD | WHITESPACE) == wanted])
-            found = split.pre_tokenize_str(f"a {alike} !")
-            assert len(found) == 2 + (pieces if alike else 0)
-            if wanted == WORD and alike:
+        for bits_of_class, pieces in ((WORD, 1), (WHITESPACE, 0), (0, 1)):
+            alike = "".join(np.array(list(text))[bits & (WORD | WHITESPACE) == bits_of_class])
+            split_pieces = split.pre_tokenize_str(f"a {alike} !")
+            assert len(split_pieces) == 2 + (pieces if alike else 0)
+            if bits_of_class == WORD and alike:
                 assert len(split.pre_tokenize_str(f"a{alike}a")) == 1
-            if wanted == 0 and alike:
+            if bits_of_class == 0 and alike:
                 assert len(split.pre_tokenize_str(f"!{alike}!")) == 1
 
 
@@ -48,5 +49,5 @@ def test_surrogates_have_no_class():
 
 @pytest.mark.parametrize("bit", [LETTER, NUMBER, WHITESPACE, WORD])
 def test_members_is_a_character_class(bit):
-    found = re.findall(f"[{members(bit)}]", "".join(map(chr, range(CODE_POINTS))))
-    assert [ord(character) for character in found] == np.flatnonzero(class_bits() & bit).tolist()
+    matches = re.findall(f"[{members(bit)}]", "".join(map(chr, range(CODE_POINTS))))
+    assert [ord(character) for character in matches] == np.flatnonzero(class_bits() & bit).tolist()

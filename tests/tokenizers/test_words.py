@@ -1,14 +1,14 @@
-"""Words: the ids of `tokenizers`, and what is lost."""
+"""The word tokenizer: the ids of `tokenizers`, the vocabulary and its limits."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
-from odd_texts import MARK, PROSE, texts
-from tests.refusals import refused
 
 import tokenizers
 from glasshouse.tokenizers import load, words
 from glasshouse.tokenizers.words import Words
+from tests.refusals import refused
+from tests.tokenizers.difficult_texts import END_OF_TEXT, PROSE, texts
 from tokenizers import models, pre_tokenizers, trainers
 
 
@@ -18,40 +18,41 @@ def trained():
 
 
 @pytest.fixture(scope="module")
-def elsewhere(trained, tmp_path_factory):
+def theirs(trained, tmp_path_factory):
+    """The same tokenizer, run by the `tokenizers` package."""
     path = tmp_path_factory.mktemp("words") / "tokenizer.json"
     trained.save(path)
     return tokenizers.Tokenizer.from_file(str(path))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(text=texts)
-def test_same_ids_as_tokenizers(trained, elsewhere, text):
-    elsewhere.encode_special_tokens = False
+def test_same_ids_as_tokenizers(trained, theirs, text):
+    theirs.encode_special_tokens = False
     ids = trained.encode(text)
     assert ids.dtype == np.int32
-    assert ids.tolist() == elsewhere.encode(text).ids
-    assert trained.decode(ids) == elsewhere.decode(ids.tolist(), skip_special_tokens=False)
-    elsewhere.encode_special_tokens = True
-    assert trained.encode(text, specials=False).tolist() == elsewhere.encode(text).ids
+    assert ids.tolist() == theirs.encode(text).ids
+    assert trained.decode(ids) == theirs.decode(ids.tolist(), skip_special_tokens=False)
+    theirs.encode_special_tokens = True
+    assert trained.encode(text, specials=False).tolist() == theirs.encode(text).ids
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(ids=strategies.lists(strategies.integers(0, 39), max_size=20))
 def test_decoded_text_encodes_to_the_same_ids(trained, ids):
     assert trained.encode(trained.decode(ids)).tolist() == ids
 
 
 def test_same_vocabulary_as_tokenizers():
-    other = tokenizers.Tokenizer(models.WordLevel(unk_token="<unk>"))
-    other.pre_tokenizer = pre_tokenizers.Whitespace()
-    other.train_from_iterator([PROSE], trainers.WordLevelTrainer(vocab_size=40, special_tokens=["<unk>", MARK]))
-    assert {text: id for id, text in enumerate(Words.train([PROSE], 40)._texts)} == other.get_vocab()
+    theirs = tokenizers.Tokenizer(models.WordLevel(unk_token="<unk>"))
+    theirs.pre_tokenizer = pre_tokenizers.Whitespace()
+    theirs.train_from_iterator([PROSE], trainers.WordLevelTrainer(vocab_size=40, special_tokens=["<unk>", END_OF_TEXT]))
+    assert {text: id for id, text in enumerate(Words.train([PROSE], 40)._texts)} == theirs.get_vocab()
 
 
-def test_the_vocabulary_in_order():
+def test_the_order_of_the_vocabulary():
     ours = Words.train(["b a c, c", " a b d"], 6, specials=["<pad>"])
-    assert ours.specials == {"<unk>": 0, MARK: 1, "<pad>": 2}
+    assert ours.specials == {"<unk>": 0, END_OF_TEXT: 1, "<pad>": 2}
     assert (ours.unknown, ours.end_of_text, ours.vocabulary, ours.lossless) == (0, 1, 6, False)
     assert ours.encode("a b c d").tolist() == [3, 4, 5, 0]
     assert ours.decode([3, 0, 4]) == "a <unk> b"
@@ -71,12 +72,12 @@ def test_a_special_token_that_is_a_word():
     assert ours.encode("go stop", specials=False).tolist() == [3, ours.unknown]
 
 
-def test_chunks_do_not_matter():
+def test_training_does_not_depend_on_the_chunks():
     assert Words.train(iter(PROSE), 60)._ids == Words.train([PROSE], 60)._ids
 
 
 def test_the_rarest_are_dropped(monkeypatch):
-    monkeypatch.setattr(words, "MOST_WORDS", 4)
+    monkeypatch.setattr(words, "MAX_COUNTED_WORDS", 4)
     assert Words.train(["a a b b c d e"], 9).vocabulary == 4
 
 

@@ -1,4 +1,4 @@
-"""The public interface: everything the commands do, as plain functions. `import glasshouse` offers them all.
+"""The public interface: a plain function for everything that a command does. `import glasshouse` offers them all.
 
-The command line calls these functions and prints what they return; nothing else lives between the two.
+The command line calls these functions and prints their results.
 """

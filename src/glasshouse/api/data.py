@@ -1,4 +1,4 @@
-"""Data sets by name, and tokenizers."""
+"""Public functions for data sets and tokenizers."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -15,19 +15,19 @@ from glasshouse.tokenizers import Tokenizer
 
 
 def data_sets() -> list[DataSet]:
-    """The data sets by name: what they are, and whether they are on this machine."""
-    return data_set_list.every()
+    """All data sets, with their descriptions and whether they are available on this machine."""
+    return data_set_list.all_data_sets()
 
 
 def data_set(name: str) -> tuple[DataSet, list[Split]]:
-    """One data set, and what each of its splits holds."""
-    return data_set_list.find(name), data_set_list.splits(name)
+    """A data set and the contents of its splits."""
+    return data_set_list.find_data_set(name), data_set_list.describe_splits(name)
 
 
 def get_data(name: str) -> list[Path]:
-    """Fetch a data set into the cache and give its files; each must match its checksum."""
+    """Fetch a data set into the cache, verify its checksums and return its files."""
     with progress_bar.bar(f"fetching {name}") as bar:
-        return data_set_list.get(name, bar)
+        return data_set_list.fetch(name, bar)
 
 
 def train_tokenizer(
@@ -38,16 +38,16 @@ def train_tokenizer(
     pattern: str = "gpt-2",
     field: str = "text",
 ) -> Tokenizer:
-    """Train a tokenizer on all the text of some files and save it as tokenizer.json."""
+    """Train a tokenizer on the text of several files and save it as tokenizer.json."""
     data = DataSpec(files=tuple(files), field=field, tokenizer=kind, vocabulary=vocabulary, pattern=pattern)
     source = UserText(data.files, field, validation=0.0, test=0.0)
     with progress_bar.bar("training a tokenizer") as bar:
-        trained = prepared_data.tokenizer_for(data, source, lambda what, share: bar(share, what))
+        trained = prepared_data.load_or_train_tokenizer(data, source, lambda step, share: bar(share, step))
     trained.save(output)
     return trained
 
 
 def load_tokenizer(file: str | PathLike[str]) -> Tokenizer:
-    """The tokenizer of a tokenizer.json, or of a run by its name or folder."""
+    """Load a tokenizer from a tokenizer.json file, or from a run by its name or folder."""
     path = Path(file)
     return tokenizers.load(path if path.is_file() or path.suffix else run_folder.find(file).tokenizer_file)

@@ -1,4 +1,4 @@
-"""Models in and out: imports from Hugging Face, GGUF and llama2.c, exports, and certificates that nothing was lost."""
+"""Public functions for imports from Hugging Face, GGUF and llama2.c, for exports, and for certificates."""
 
 import os
 from os import PathLike
@@ -13,28 +13,31 @@ from glasshouse.specs.errors import GlasshouseError
 
 
 def import_model(source: str | PathLike[str], name: str, tokenizer: str | PathLike[str] | None = None) -> Run:
-    """A model from elsewhere as a run: a Hugging Face directory or hub name, a GGUF file, or a llama2.c file."""
+    """Import a model as a run: a Hugging Face directory or hub name, a GGUF file, or a llama2.c file."""
     run_folder.check_free(name)
     with progress_bar.bar("importing"):
-        understood = formats.read(source, Path(tokenizer) if tokenizer else None)
-        run = imported_model.write(understood, name)
-    if understood.tokenizer is None:
+        model = formats.read(source, Path(tokenizer) if tokenizer else None)
+        run = imported_model.save_as_run(model, name)
+    if model.tokenizer is None:
         progress_bar.say(
-            f"{name} has no tokenizer: it came with no tokenizer.json; import it with --tokenizer FILE to have one"
+            f"{name} has no tokenizer, because the model has no tokenizer.json; to add one, import with --tokenizer FILE"
         )
     return Run(run, device="cpu")
 
 
 def export(run: str | PathLike[str], to: str, output: str | PathLike[str]) -> Path:
-    """Write a run for other programs: `to` is "huggingface" (a directory) or "gguf" (a file)."""
+    """Export a run for other programs: `to` is "huggingface" (a directory) or "gguf" (a file)."""
     if to not in formats.EXPORTS:
-        raise GlasshouseError("unknown-word", f"to={to!r} is not one of: {', '.join(formats.EXPORTS)}")
+        raise GlasshouseError(
+            "unknown-word", f"to={to!r} is not a known format; choose one of: {', '.join(formats.EXPORTS)}"
+        )
     opened, path = Run(run, device="cpu"), Path(output)
     if os.path.lexists(path):
-        raise GlasshouseError("output-exists", f"{path} exists already; give a path that does not, or delete it")
+        raise GlasshouseError("output-exists", f"output {path} already exists; choose another path or delete it")
     if not path.absolute().parent.is_dir():
         raise GlasshouseError(
-            "missing-folder", f"there is no folder {path.absolute().parent} to write {path.name} into; make it first"
+            "missing-folder",
+            f"the folder {path.absolute().parent} for the output {path.name} does not exist; create it first",
         )
     with progress_bar.bar(f"exporting to {to}"):
         formats.EXPORTS[to](opened, path)
@@ -42,6 +45,6 @@ def export(run: str | PathLike[str], to: str, output: str | PathLike[str]) -> Pa
 
 
 def certify(run: str | PathLike[str], device: str = "auto") -> list[Check]:
-    """Check that all ways to compute the same result agree: the largest difference of each pair, and its tolerance."""
+    """Check that different ways to compute the same result agree; a check has the largest difference and its tolerance."""
     with progress_bar.bar(f"certifying {run}") as bar:
         return list(checks.certify(Run(run, device), bar))

@@ -1,11 +1,11 @@
-"""Experiments on a trained run: features for simple classifiers, few-shot classification, paraphrases as more data."""
+"""Public functions for experiments with a trained run: features, few-shot classification, data augmentation."""
 
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
 from glasshouse.generation import augmentation
-from glasshouse.generation.augmentation import Augmented
+from glasshouse.generation.augmentation import AugmentedFile
 from glasshouse.generation.paraphrase import Paraphrase, paraphrase
 from glasshouse.generation.sampling import Sampling
 from glasshouse.inspection import feature_classifiers, labelled_texts
@@ -26,13 +26,13 @@ def features(
     label: str = "label",
     device: str = "auto",
 ) -> Features:
-    """Train a logistic regression and a linear SVM on a run's frozen features, and measure them.
+    """Train a logistic regression and a linear SVM on the frozen features of a run, and evaluate both.
 
-    `data` is a labelled data set by name, or a file of labelled rows. `limit` rows of each split are used; 0 means all.
+    `data` is the name of a labelled data set, or a file of labelled rows. `limit` rows of each split are used; 0 means all.
     """
     splits = {split: rows.sample(limit) for split, rows in labelled_texts.read(data, field, label).items()}
     with progress_bar.bar("computing features") as bar:
-        return feature_classifiers.examine(Run(run, device), splits, pooling, bar)
+        return feature_classifiers.train_and_evaluate(Run(run, device), splits, pooling, bar)
 
 
 def few_shot(
@@ -51,18 +51,18 @@ def few_shot(
 ) -> FewShot:
     """Classify held-out texts with a language model, from labelled examples in its context and without training.
 
-    `output` names a picture of accuracy against the number of shots, .svg or .png.
+    `output` is the file for a figure of accuracy over the number of shots, .svg or .png.
     """
     if output:
         figures.check_path(Path(output))
     splits = labelled_texts.read(data, field, label)
     with progress_bar.bar("classifying") as bar:
-        form = template or few_shot_classification.TEMPLATE
-        how = (shots, examples, draws, form, calibrate, seed, bar)
-        found = few_shot_classification.measure(Run(run, device), splits, *how)
+        example_template = template or few_shot_classification.TEMPLATE
+        options = (shots, examples, draws, example_template, calibrate, seed, bar)
+        result = few_shot_classification.measure(Run(run, device), splits, *options)
     if output:
-        few_shot_classification.draw(found, Path(output))
-    return found
+        few_shot_classification.draw(result, Path(output))
+    return result
 
 
 def augment(
@@ -76,15 +76,15 @@ def augment(
     field: str = "text",
     label: str = "label",
     device: str = "auto",
-) -> Augmented:
-    """Write the rows of a file and `copies` paraphrases of each, in which a masked-token run has replaced some tokens."""
+) -> AugmentedFile:
+    """Write the rows of a file with `copies` paraphrases of each, in which a masked-token run has replaced some tokens."""
     sampling = Sampling(temperature=temperature, seed=seed)
     augmentation.check(Path(file), Path(output))
     opened = Run(run, device)
     with progress_bar.bar("paraphrasing") as bar:
 
-        def made(texts: Sequence[str]) -> list[list[Paraphrase]]:
-            how = (opened.spec.data.context, copies, share, sampling)
-            return paraphrase(opened.model, opened.tokenizer, texts, *how, progress=bar)
+        def paraphrase_texts(texts: Sequence[str]) -> list[list[Paraphrase]]:
+            options = (opened.spec.data.context, copies, share, sampling)
+            return paraphrase(opened.model, opened.tokenizer, texts, *options, progress=bar)
 
-        return augmentation.augment(Path(file), Path(output), made, field, label)
+        return augmentation.augment(Path(file), Path(output), paraphrase_texts, field, label)

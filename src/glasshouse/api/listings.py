@@ -1,4 +1,4 @@
-"""Lists that a command shows at once: recipes, runs, parts. Nothing here imports torch until parts are asked about."""
+"""Public functions that list recipes and runs. They do not import torch, so they are fast."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +12,13 @@ from glasshouse.specs.spec import SECTIONS
 
 
 def recipes() -> list[Recipe]:
-    """The named specs that ship with the package."""
-    return list(recipe_files.every().values())
+    """The recipes, which are the named specs of the package."""
+    return list(recipe_files.all_recipes().values())
 
 
 @dataclass(frozen=True)
 class RecipeField:
-    """A field of a recipe's spec: its dotted name, its value, what it means, and the words it may have."""
+    """A field of a recipe's spec: its dotted name, its value, its meaning, and the values that it may have."""
 
     name: str
     value: object
@@ -27,19 +27,21 @@ class RecipeField:
 
 
 def recipe_fields(name: str) -> list[RecipeField]:
-    """Every field of a recipe, those that its parts declare among them."""
+    """Every field of a recipe, including the fields that its parts declare."""
     spec = spec_files.unchecked(recipe_files.tables_of(name))
-    found = [RecipeField("task", spec.task, "what is asked of the model", tuple(catalogue.names("task")))]
+    fields = [RecipeField("task", spec.task, "the task of the model", tuple(catalogue.names("task")))]
     for section in SECTIONS:
         for field, (_, rule, _) in declared.fields_of(spec, section).items():
             words = rule.choices or (tuple(catalogue.names(rule.family)) if rule.family else ())
-            found.append(RecipeField(f"{section}.{field}", declared.value_of(spec, f"{section}.{field}"), rule.about, words))
-    return found
+            fields.append(
+                RecipeField(f"{section}.{field}", declared.value_of(spec, f"{section}.{field}"), rule.about, words)
+            )
+    return fields
 
 
 @dataclass(frozen=True)
 class RunOverview:
-    """A run in a list: what its folder says without opening its model."""
+    """A run as an entry of a list. Its fields are read from the run folder; the model is not loaded."""
 
     name: str
     status: str
@@ -50,8 +52,8 @@ class RunOverview:
 
 
 def runs_overview() -> list[RunOverview]:
-    """Every run in the runs folder, oldest first, without opening a model."""
-    return [_overview(run) for run in run_folder.every()]
+    """An entry for every run in the runs folder, oldest first. No model is loaded."""
+    return [_overview(run) for run in run_folder.all_runs()]
 
 
 def runs_folder() -> Path:
@@ -70,6 +72,6 @@ def _overview(run: run_folder.RunFolder) -> RunOverview:
         run.name,
         run.status(),
         int(logged[-1]["step"]) if logged else 0,
-        tuple((title, figure) for title, figure in facts.get("headline", {}).get("validation", ())),
+        tuple((title, value) for title, value in facts.get("headline", {}).get("validation", ())),
         text or str(facts.get("origin", "")),
     )

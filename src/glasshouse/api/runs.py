@@ -1,4 +1,4 @@
-"""Use a run: open it, sample, classify, translate, evaluate it, and write its report."""
+"""Public functions that use a run: open it, sample, classify, translate, evaluate, and write its report."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -19,17 +19,17 @@ from glasshouse.studies import study_folder, study_results
 
 
 def open_run(name: str | PathLike[str], device: str = "auto") -> Run:
-    """A run by its name or path."""
+    """Open a run by its name or path."""
     return Run(name, device)
 
 
 def list_runs() -> list[Run]:
     """Every run in the runs folder, oldest first."""
-    return [Run(found, device="cpu") for found in run_folder.every()]
+    return [Run(folder, device="cpu") for folder in run_folder.all_runs()]
 
 
 def suggestions(run: Run) -> tuple[str, ...]:
-    """Commands to try next with a run; each works as it stands."""
+    """Suggested next commands for a run. Each can be run without changes."""
     return suggested.commands(run)
 
 
@@ -41,12 +41,12 @@ def evaluate(
     judge: str | PathLike[str] | None = None,
     examples: int = 500,
 ) -> dict[str, dict[str, float]]:
-    """The task's metrics of a run on each of its held-out splits, or on a file.
+    """Compute the metrics of a run's task on each of its held-out splits, or on a file.
 
-    With `metric="entailment"`, a second run, the `judge`, says which translations its references entail; at most `examples`
-    texts of a split are judged.
+    With `metric="entailment"`, a second run, the `judge`, predicts whether a reference entails a translation; at most
+    `examples` texts of a split are judged.
     """
-    entailment_metric.check(metric, judge)
+    entailment_metric.check_options(metric, judge)
     with progress_bar.bar("evaluating") as bar:
         if judge is None:
             return Run(run, device).evaluate(data, bar)
@@ -54,53 +54,53 @@ def evaluate(
 
 
 def metrics_of(run: str | PathLike[str], metric: str | None = None) -> Metrics:
-    """The declarations of the metrics that `evaluate` reports of a run: titles, formats, which way is better."""
+    """The metrics that `evaluate` reports for a run: their titles, formats and whether higher is better."""
     return entailment_metric.METRICS if metric else Run(run, device="cpu").task.metrics
 
 
 def sample(
     run: str | PathLike[str], prompt: str | Sequence[str] = "", count: int = 1, device: str = "auto", **how: Any
 ) -> list[Completion]:
-    """Continue a prompt, or several, `count` times each.
+    """Continue one or more prompts, `count` times each.
 
-    `how` may give tokens, temperature, top_k, top_p, min_p, repetition_penalty, stop and seed.
+    `how` can contain tokens, temperature, top_k, top_p, min_p, repetition_penalty, stop and seed.
     """
     return Run(run, device).sample(prompt, count, **how)
 
 
 def classify(run: str | PathLike[str], texts: Sequence[str], device: str = "auto") -> list[dict[str, float]]:
-    """The probability of each class for each text, likeliest first."""
+    """The probability of each class for each text, the most likely class first."""
     return Run(run, device).classify(texts)
 
 
 def translate(run: str | PathLike[str], texts: Sequence[str], device: str = "auto", **how: Any) -> list[list[Translation]]:
-    """The best translations of each text, best first. An empty text has none.
+    """The translations of each text, best first. An empty text has none.
 
-    `how` may give beams, length_penalty, n_best and word_by_word; by default the run's own evaluation settings hold.
+    `how` can contain beams, length_penalty, n_best and word_by_word; the defaults are the evaluation settings of the run.
     """
     with progress_bar.bar("translating") as bar:
-        found = iter(Run(run, device).translate([text for text in texts if text.strip()], progress=bar, **how))
-    return [next(found) if text.strip() else [] for text in texts]
+        translations = iter(Run(run, device).translate([text for text in texts if text.strip()], progress=bar, **how))
+    return [next(translations) if text.strip() else [] for text in texts]
 
 
 def translate_file(
     run: str | PathLike[str], file: str | PathLike[str], device: str = "auto", **how: Any
 ) -> list[list[Translation]]:
-    """The best translations of each line of a text file."""
-    lines = [line.strip() for line in text_files.lines(Path(file))]
+    """The translations of each line of a text file, best first."""
+    lines = [line.strip() for line in text_files.read_lines(Path(file))]
     if not lines:
-        raise GlasshouseError("empty-file", f"{file} has no line to translate; give a file with text in it")
+        raise GlasshouseError("empty-file", f"{file} has no lines to translate; choose a file that contains text")
     return translate(run, lines, device, **how)
 
 
 def write_lines(path: str | PathLike[str], lines: Sequence[str]) -> Path:
-    """Write lines of text to a file, whole or not at all."""
+    """Write lines of text to a file atomically: the file is complete, or it does not exist."""
     atomic_files.write_text(Path(path), "\n".join(lines) + "\n")
     return Path(path)
 
 
 def check_output(path: str | PathLike[str]) -> None:
-    """Refuse, before any work, a file that could not be written."""
+    """Raise an error if this file cannot be written, so that a command fails before it starts its work."""
     atomic_files.check_output(Path(path))
 
 
@@ -112,25 +112,25 @@ def prompt(
     output: str | PathLike[str] | None = None,
     device: str = "auto",
 ) -> tuple[Retrieval, Path]:
-    """Rank prompts by their similarity to a picture, with the pictures that each prompt retrieves; and the page of it.
+    """Rank prompts by their similarity to a picture, retrieve pictures for each prompt, and write a page of the results.
 
-    The target is a picture file, or a held-out picture by its number.
+    The target is a picture file, or the number of a held-out picture.
     """
     opened = Run(run, device)
     path = Path(output) if output else opened.folder.path / "prompting.html"
     retrieval_page.check_path(path)
-    with progress_bar.bar("looking"):
-        found = image_retrieval.examine(opened, target, prompts, pictures)
+    with progress_bar.bar("comparing"):
+        result = image_retrieval.rank_and_retrieve(opened, target, prompts, pictures)
     if path.suffix == ".html":
-        atomic_files.write_text(path, retrieval_page.render(found))
+        atomic_files.write_text(path, retrieval_page.render(result))
     else:
-        retrieval_page.draw(found, path)
-    return found, path
+        retrieval_page.draw(result, path)
+    return result, path
 
 
 def report(name: str | PathLike[str], device: str = "auto") -> Path:
-    """Write the report of a run or a study anew and give its path."""
-    if study := study_folder.named(name):
+    """Write the report of a run or a study again, and return its path."""
+    if study := study_folder.find_unambiguous(name):
         study_results.write(study)
         return study.report_file
     return run_report.write(Run(name, device))

@@ -1,4 +1,4 @@
-"""Compare: studies of several arms with several seeds each, and claims on trial."""
+"""Public functions for studies, which compare several arms with several seeds each, and for claims."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -27,14 +27,14 @@ def compare(
     device: str = "auto",
     replicas: str = "auto",
 ) -> Study:
-    """Train several arms with several seeds each, and say of each arm whether it differs from the first.
+    """Train several arms with several seeds each, and test whether each arm differs from the first.
 
     `compare("demo-lm", "model.position=learned,rotary", seeds=8)` varies a field, `compare("a", "b")` compares recipes. The
-    same call again continues a study that was stopped.
+    same call continues an interrupted study.
     """
-    growing = study_runner.growing(until_decided, batch, max_seeds)
-    question = Question("compare", words, metric, match, tune, alpha, margin, **growing)
-    return Study(study_runner.conduct(question, seeds, name, device, str(replicas)))
+    sequential = study_runner.sequential_options(until_decided, batch, max_seeds)
+    question = Question("compare", words, metric, match, tune, alpha, margin, **sequential)
+    return Study(study_runner.run_study(question, seeds, name, device, str(replicas)))
 
 
 def sweep(
@@ -48,22 +48,22 @@ def sweep(
     device: str = "auto",
     replicas: str = "auto",
 ) -> Study:
-    """Train a recipe over a range of values, and show the metric against them.
+    """Train a recipe over a range of values with several seeds each.
 
     `sweep("demo-lm", "training.learning_rate=1e-4..1e-2:log:8", seeds=4)` has eight arms.
     """
     question = Question("sweep", words, metric, match, None, alpha, margin)
-    return Study(study_runner.conduct(question, seeds, name, device, str(replicas)))
+    return Study(study_runner.run_study(question, seeds, name, device, str(replicas)))
 
 
 def open_study(name: str | PathLike[str]) -> Study:
-    """A study by its name or path."""
+    """Open a study by its name or path."""
     return Study(name)
 
 
 def list_studies() -> list[Study]:
     """Every study in the studies folder, oldest first."""
-    return [Study(found) for found in study_folder.every()]
+    return [Study(folder) for folder in study_folder.every()]
 
 
 def studies_folder() -> Path:
@@ -72,17 +72,17 @@ def studies_folder() -> Path:
 
 
 def list_claims() -> list[Case]:
-    """What textbooks and course work assert about Transformers, each claim with its trial where there was one."""
-    return trials.cases()
+    """All claims about Transformers, each with its trial if there was one."""
+    return trials.list_cases()
 
 
 def try_claim(name: str, seeds: int | None = None, quick: bool = False, device: str = "auto") -> Case:
-    """Put a claim on trial, or continue its trial, and keep the finding in the claim's folder."""
-    return trials.attempt(name, seeds, quick, device)
+    """Test a claim, or continue an interrupted trial, and save the finding in the claim's folder."""
+    return trials.try_claim(name, seeds, quick, device)
 
 
 def claims_report(output: str | PathLike[str] = "claims.html") -> Path:
-    """Write every claim with its verdict, reported figures beside measured ones, as an .html page or as .md."""
+    """Write a page of all claims with their verdicts, reported values and measured values; `output` is .html or .md."""
     claims_page.check_path(path := Path(output))
-    claims_page.write(trials.cases(), path)
+    claims_page.write(trials.list_cases(), path)
     return path

@@ -1,4 +1,4 @@
-"""Train: a recipe, its replicas, a run that was interrupted; and what training would cost."""
+"""Public functions that train a recipe or replicas, resume a run, predict the cost of training, and replay a failed step."""
 
 import time
 from collections.abc import Sequence
@@ -30,37 +30,39 @@ __all__ = ["DEMO", "Replay", "plan", "replay", "resume", "spec_of", "train", "tr
 def train(
     recipe: str = DEMO, *overrides: str, name: str | None = None, device: str = "auto", **sections: dict[str, Any]
 ) -> Run:
-    """Train a recipe, with any field of its spec changed.
+    """Train a recipe, optionally with changed fields.
 
     `train("demo-lm", model={"position": "learned"})` and `train("demo-lm", "model.position=learned")` do the same. The run
-    lies in the runs folder under `name`, or under the recipe's name.
+    is stored in the runs folder under `name`, or under the name of the recipe.
     """
     devices.pick(device)
     spec = spec_of(recipe, *overrides, **sections)
     if spec.training.replicas > 1:
         raise SpecError(
-            "several-runs", f"training.replicas={spec.training.replicas} gives several runs: call train_replicas for them"
+            "several-runs",
+            f"training.replicas={spec.training.replicas} trains several runs; call train_replicas instead of train",
         )
     run = run_folder.create(spec, name, resolve_spec.name_of(recipe))
     try:
         return _train(run, device)
     except (GlasshouseError, OSError):
-        run.discard_unbegun()
+        run.delete_if_new()
         raise
 
 
 def train_replicas(
     recipe: str = DEMO, *overrides: str, name: str | None = None, device: str = "auto", **sections: dict[str, Any]
 ) -> list[Run]:
-    """Train a recipe `training.replicas` times, with seeds seed, seed + 1, ..., side by side where that is faster.
+    """Train a recipe `training.replicas` times, with the seeds seed, seed + 1, ...
 
-    Each replica is a run of its own. The runs that did not diverge are returned. Their reports are written on request.
+    Each replica is a separate run. The replicas are trained together on the device if that is faster. The runs that did not
+    diverge are returned. No reports are written; call `report`.
     """
     devices.pick(device)
     spec = spec_of(recipe, *overrides, **sections)
     seeds = range(spec.training.seed, spec.training.seed + spec.training.replicas)
-    each = {f"seed-{seed}": replace(spec, training=replace(spec.training, seed=seed, replicas=1)) for seed in seeds}
-    runs = run_folder.create_family(each, name, resolve_spec.name_of(recipe))
+    specs = {f"seed-{seed}": replace(spec, training=replace(spec.training, seed=seed, replicas=1)) for seed in seeds}
+    runs = run_folder.create_siblings(specs, name, resolve_spec.name_of(recipe))
     try:
         return _train_together(runs, device)
     except Interrupted:
@@ -68,34 +70,34 @@ def train_replicas(
     except (GlasshouseError, OSError):
         if all(run.status() in (Status.NEW, Status.INTERRUPTED) for run in runs):
             for run in runs:
-                run.discard_unbegun()
+                run.delete_if_new()
         raise
 
 
 def resume(name: str | PathLike[str], device: str = "auto") -> Run | Study:
-    """Continue an interrupted run from its newest whole checkpoint to its end, or a study to its verdicts.
+    """Continue an interrupted run from its newest intact checkpoint, or an interrupted study.
 
     A replica is continued together with all runs that were started with it.
     """
-    if study := study_folder.named(name):
-        return Study(study_runner.go_on(study, device))
-    found = run_folder.find(name)
-    # A family was asked for together; companions take their steps together, in a study too.
-    if len(others := found.family()) > 1 or len(others := resuming.companions(found)) > 1:
-        _train_together(others, device)
-        return Run(found, device)
-    return _train(found, device)
+    if study := study_folder.find_unambiguous(name):
+        return Study(study_runner.continue_study(study, device))
+    run = run_folder.find(name)
+    # Siblings were created by one call of `train_replicas`. Companions are trained as one group, also within a study.
+    if len(group := run.siblings()) > 1 or len(group := resuming.companions(run)) > 1:
+        _train_together(group, device)
+        return Run(run, device)
+    return _train(run, device)
 
 
 def plan(recipe: str = DEMO, *overrides: str, device: str = "auto", **sections: dict[str, Any]) -> Plan:
-    """What training a recipe would cost: parameters, FLOPs, memory and time. Measures a few steps on the device."""
+    """Predict the cost of training a recipe: parameters, FLOPs, memory and time. Runs a few steps on the device."""
     spec = spec_of(recipe, *overrides, **sections)
-    return cost_plan.make(Job.of(spec, devices.pick(device)))
+    return cost_plan.make(Job.prepare(spec, devices.pick(device)))
 
 
 @dataclass(frozen=True)
 class Replay:
-    """A failed step, repeated: its number, its loss, the output of every module, and where it first went wrong."""
+    """A failed step, repeated: its number, its loss, the output of every module, and the first output that is not finite."""
 
     step: int
     loss: float
@@ -104,36 +106,41 @@ class Replay:
 
 
 def replay(run: str | PathLike[str], device: str = "cpu") -> Replay:
-    """Repeat the step at which a run's loss or gradient stopped being finite."""
+    """Repeat the step at which the loss or the gradient of a run became NaN or infinite."""
     opened = Run(run, device)
     if not (opened.folder.failure / "failure.json").exists():
-        raise RunError("no-failure", f"{opened.name} has no failed step to replay: none of its losses was NaN or infinite")
+        raise RunError(
+            "no-failure",
+            f"{opened.name} has no failed step: all its losses and gradients are finite, so there is nothing to replay",
+        )
     step, batch, weights = nonfinite.load(opened.folder.failure)
-    engine = Job.of(opened.spec, opened.device, opened.tokenizer).engine()
+    engine = Job.prepare(opened.spec, opened.device, opened.tokenizer).engine()
     load_weights(engine.model, weights, str(opened.folder.failure))
     loss, outputs = nonfinite.examine(engine, step, batch)
-    return Replay(step, loss, outputs, nonfinite.first_bad(outputs))
+    return Replay(step, loss, outputs, nonfinite.first_nonfinite(outputs))
 
 
 def _train_together(runs: Sequence[RunFolder], device: str) -> list[Run]:
-    """Train replicas to their ends; the runs that did not diverge."""
-    began = time.perf_counter()
+    """Train replicas and return the runs that did not diverge."""
+    start = time.perf_counter()
     failed = loop.train_group(runs, device)
     trained = [Run(run, device) for run in runs if run.status() == Status.DONE]
     if not trained:
         raise RunError(
             "training-failed",
-            failed[0] if failed else f"{runs[0].name} and its companions have all failed; lower the learning rate",
+            failed[0]
+            if failed
+            else f"all runs that were trained with {runs[0].name} have failed; lower training.learning_rate",
         )
-    progress_bar.say(f"{len(trained)} of {len(runs)} runs: done in {time.perf_counter() - began:.0f} s")
+    progress_bar.say(f"{len(trained)} of {len(runs)} runs: done in {time.perf_counter() - start:.0f} s")
     return trained
 
 
 def _train(run: RunFolder, device: str) -> Run:
-    began = time.perf_counter()
-    went_on = loop.train(run, device)
+    start = time.perf_counter()
+    has_trained = loop.train(run, device)
     trained = Run(run, device)
     run_report.write(trained)
-    if went_on:
-        progress_bar.say(f"{run.name}: done in {time.perf_counter() - began:.0f} s")
+    if has_trained:
+        progress_bar.say(f"{run.name}: done in {time.perf_counter() - start:.0f} s")
     return trained

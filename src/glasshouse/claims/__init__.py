@@ -1,1 +1,1 @@
-"""Claims on trial: what textbooks and course work assert about Transformers, each as an experiment with a verdict."""
+"""Claims on trial: statements about Transformers from textbooks and course work, each tested by an experiment."""

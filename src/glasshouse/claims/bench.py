@@ -1,6 +1,6 @@
-"""The bench that a claim is tried at: studies, runs, times and kept figures, all inside the claim's own folder.
+"""The bench: what the experiment of a claim may use (studies, single runs, step times, cached numbers). Knows no claim.
 
-Whatever is done once is there the next time, so that a trial that was stopped goes on by being repeated. Knows no claim.
+Everything is stored in the claim's own folder and done only once. Repeating an interrupted experiment continues it.
 """
 
 import json
@@ -25,13 +25,13 @@ from glasshouse.training import cost_plan as planning
 from glasshouse.training import devices
 from glasshouse.training.job import Job
 
-# Rounds in which steps are timed: each arm has its turn in each.
+# Rounds in which steps are timed; every arm is timed once in each round.
 ROUNDS, QUICK_ROUNDS = 20, 2
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What a claim may use. In a quick look, the overrides that a claim names as `quick` hold as well."""
+    """The means of an experiment. In a quick run, every method also applies the overrides passed as `quick`."""
 
     folder: Path
     seeds: int
@@ -48,91 +48,93 @@ class Bench:
         tune: str | None = None,
         quick: Sequence[str] = (),
     ) -> StudyResults:
-        """A study of this name in the claim's folder, from the words of `glasshouse compare`, continued where it stands."""
-        question = Question("compare", self._words(words, quick), metric, match, tune, margin=margin)
+        """Run or continue a study in the claim's folder. `words` are the arguments of `glasshouse compare`."""
+        question = Question("compare", self._with_quick(words, quick), metric, match, tune, margin=margin)
         replicas = "off" if self.quick else "auto"
-        study = study_runner.conduct(question, self.seeds, name, self.device, replicas, self.folder)
-        return study_results.compare(study)
+        study = study_runner.run_study(question, self.seeds, name, self.device, replicas, self.folder)
+        return study_results.collect(study)
 
-    def values(self, comparison: StudyResults | str, arm: str, metric: str) -> dict[int, float]:
-        """Another metric of the runs of a study: seed -> value, NaN where it diverged."""
-        study = self._study(comparison)
-        design = study.design()
-        [planned] = [each for each in design.arms if each.name == arm]
-        found = ((seed, study_results.value(study.run(planned, seed), metric)) for seed in design.seeds)
-        return {seed: number for seed, number in found if number is not None}
+    def values(self, study: StudyResults | str, arm: str, metric: str) -> dict[int, float]:
+        """Seed -> any metric of an arm's runs; NaN if the run diverged."""
+        folder = self._study_folder(study)
+        design = folder.design()
+        [planned] = [candidate for candidate in design.arms if candidate.name == arm]
+        by_seed = ((seed, study_results.final_value(folder.run(planned, seed), metric)) for seed in design.seeds)
+        return {seed: number for seed, number in by_seed if number is not None}
 
-    def runs(self, comparison: StudyResults | str, arm: str) -> list[Run]:
-        """The opened runs of an arm that came through, by seed; a run's own is `run.spec.training.seed`."""
-        study = Study(self._study(comparison))
-        opened = [study.run(arm, seed, self.device) for seed in study.design.seeds]
-        return [run for run in opened if run.folder.recorded_status() == Status.DONE]
+    def finished_runs(self, study: StudyResults | str, arm: str) -> list[Run]:
+        """The runs of an arm that did not diverge, in the order of the seeds. A run's seed is `run.spec.training.seed`."""
+        opened_study = Study(self._study_folder(study))
+        runs = [opened_study.run(arm, seed, self.device) for seed in opened_study.design.seeds]
+        return [run for run in runs if run.folder.recorded_status() == Status.DONE]
 
     def train(self, name: str, recipe: str, *overrides: str, quick: Sequence[str] = ()) -> Run:
-        """One run of this name in the claim's folder, done once."""
-        spec = resolve_spec.spec_of(recipe, *self._words(overrides, quick))
+        """Train one run with this name in the claim's folder, unless it is already there."""
+        spec = resolve_spec.spec_of(recipe, *self._with_quick(overrides, quick))
         run = RunFolder(self.folder / run_folder.checked_name(name))
-        # What was asked for is kept apart: a run's own spec also says what its plan chose.
-        asked = spec_files.to_toml(spec)
-        if run.path.is_dir() and spec_files.renewed(run.facts().get("asked", asked)) != asked:
+        # The requested spec is recorded separately, because planning fills in fields of the run's own spec.
+        requested = spec_files.to_toml(spec)
+        if run.path.is_dir() and spec_files.in_current_format(run.facts().get("asked", requested)) != requested:
             raise RunError(
                 "claim-run-changed",
-                f"{run.path} has another spec than this claim asks for now; delete it to have it done again",
+                f"{run.path} has another spec than this claim now requests; delete the folder to train it again",
             )
-        run_queue.do([QueuedRun(run, name, spec, resolve_spec.name_of(recipe), {"asked": asked})], self.device, name)
+        queued = QueuedRun(run, name, spec, resolve_spec.name_of(recipe), {"asked": requested})
+        run_queue.run_all([queued], self.device, name)
         if run.recorded_status() == Status.FAILED:
-            raise RunError("claim-run-failed", f"{run.path} did not come through: {run.facts().get('wrong')}")
+            raise RunError("claim-run-failed", f"{run.path} diverged: {run.facts().get('wrong')}")
         return Run(run, self.device)
 
-    def once(self, name: str, make: Callable[[], Any], of: StudyResults | str | None = None) -> Any:
-        """Figures that take a while to find, kept as JSON under this name in the claim's folder.
+    def cached(self, name: str, compute: Callable[[], Any], study: StudyResults | str | None = None) -> Any:
+        """The result of `compute`, stored as JSON under this name in the claim's folder and computed only once.
 
-        Those `of` a study lie in the study's own, so that they go when it is deleted.
+        With `study`, the file is stored in the study's folder, so that deleting the study deletes it too.
         """
-        place = self.folder if of is None else self._study(of).path
-        path = place / f"{run_folder.checked_name(name)}.json"
+        folder = self.folder if study is None else self._study_folder(study).path
+        path = folder / f"{run_folder.checked_name(name)}.json"
         if not path.exists():
-            place.mkdir(parents=True, exist_ok=True)
-            atomic_files.write_json(path, make())
+            folder.mkdir(parents=True, exist_ok=True)
+            atomic_files.write_json(path, compute())
         try:
             return json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise RunError(
-                "unreadable-figures", f"{path} cannot be read ({error}); delete it to have it made again"
+                "unreadable-figures", f"{path} cannot be read ({error}); delete it to have it computed again"
             ) from None
 
     def step_seconds(self, name: str, *words: str, quick: Sequence[str] = ()) -> dict[str, list[float]]:
-        """Arm -> seconds of one training step, round by round: each arm alone, all in turn in every round, measured once.
+        """Arm -> seconds per training step in each round. Cached under this name.
 
-        In every other round the order is reversed, so that a machine that grows slower is unfair to none.
+        Each arm is timed alone, and all arms are timed in every round. Every other round reverses the order of the arms, so
+        that a machine that becomes slower with time favours no arm.
         """
-        return self.once(name, lambda: self._timed(name, self._words(words, quick)))
+        return self.cached(name, lambda: self._time_steps(name, self._with_quick(words, quick)))
 
-    def _timed(self, name: str, words: Sequence[str]) -> dict[str, list[float]]:
-        variants = arms.variants(arms.read(words))
+    def _time_steps(self, name: str, words: Sequence[str]) -> dict[str, list[float]]:
+        variants = arms.expand(arms.parse(words))
         rounds = QUICK_ROUNDS if self.quick else ROUNDS
         with progress_bar.bar(f"timing {name}", outer=True) as show, progress_bar.quiet():
-            jobs = [Job.of(variant.spec, devices.pick(self.device)) for variant in variants]
+            jobs = [Job.prepare(variant.spec, devices.pick(self.device)) for variant in variants]
             plan = planning.make(jobs[0])
-            jobs = [_as_planned(job, plan) for job in jobs]
-            engines = [planning.trial(job).engine() for job in jobs]
-            found: dict[str, list[float]] = {variant.name: [] for variant in variants}
-            for turn in range(rounds):
-                order = range(len(jobs)) if turn % 2 == 0 else reversed(range(len(jobs)))
+            jobs = [_with_plan_settings(job, plan) for job in jobs]
+            engines = [planning.trial_job(job).engine() for job in jobs]
+            seconds: dict[str, list[float]] = {variant.name: [] for variant in variants}
+            for round_number in range(rounds):
+                order = range(len(jobs)) if round_number % 2 == 0 else reversed(range(len(jobs)))
                 for place in order:
                     with devices.threads(jobs[place].spec.training.threads):
-                        found[variants[place].name].append(planning.step_seconds(engines[place], jobs[place].device))
-                show((turn + 1) / rounds)
-        return found
+                        seconds[variants[place].name].append(planning.step_seconds(engines[place], jobs[place].device))
+                show((round_number + 1) / rounds)
+        return seconds
 
-    def _words(self, words: Sequence[str], quick: Sequence[str]) -> tuple[str, ...]:
+    def _with_quick(self, words: Sequence[str], quick: Sequence[str]) -> tuple[str, ...]:
         return (*words, *(quick if self.quick else ()))
 
-    def _study(self, comparison: StudyResults | str) -> StudyFolder:
-        return StudyFolder(self.folder / (comparison if isinstance(comparison, str) else comparison.name))
+    def _study_folder(self, study: StudyResults | str) -> StudyFolder:
+        return StudyFolder(self.folder / (study if isinstance(study, str) else study.name))
 
 
-def _as_planned(job: Job, plan: planning.Plan) -> Job:
-    """The job at the precision and the threads that were found best for the first arm."""
-    chosen = replace(job.spec.training, precision=plan.precision, threads=plan.threads)
-    return replace(job, spec=replace(job.spec, training=chosen))
+def _with_plan_settings(job: Job, plan: planning.Plan) -> Job:
+    """The job with the precision and threads that were planned for the first arm."""
+    training = replace(job.spec.training, precision=plan.precision, threads=plan.threads)
+    return replace(job, spec=replace(job.spec, training=training))

@@ -1,7 +1,7 @@
-"""What a claim is: an assertion about Transformers with its source, the figures reported for it, and a trial.
+"""The base class of claims: a statement about Transformers with its source, the reported figures, a rule and an experiment.
 
-A claim is a class in its own file and a line under `glasshouse.claim` in `pyproject.toml`; another package adds one the same
-way. It says what it would take to uphold or refute it before anything is measured, and knows nothing of files or pages.
+A claim is a class in its own file and a line under `glasshouse.claim` in `pyproject.toml`; another package adds one in the
+same way. Its rule is written before anything is measured. A claim knows nothing of files or pages.
 """
 
 from abc import ABC, abstractmethod
@@ -14,15 +14,18 @@ __all__ = ["REFUTED", "UNDECIDED", "UPHELD", "Bench", "Claim", "Evidence", "Find
 
 
 class Claim(ABC):
-    """One assertion that can be put on trial."""
+    """One statement that an experiment can uphold or refute."""
 
-    statement: ClassVar[str]  # the assertion, as one sentence
-    source: ClassVar[str]  # "course work on positions", in plain words
+    statement: ClassVar[str]  # what is asserted, as one sentence
+    source: ClassVar[str]  # who asserts it, for example "course work on positions"
     reported: ClassVar[str]  # the reported figures in one line
-    rule: ClassVar[str]  # in words: what makes it upheld, refuted, undecided
-    needs: ClassVar[tuple[str, ...]] = ()  # data sources that it cannot do without
-    seeds: ClassVar[int] = 8  # by default
+    rule: ClassVar[str]  # which results uphold it, which refute it, and which leave it undecided
+    needs: ClassVar[tuple[str, ...]] = ()  # names of the data sources that the experiment requires
+    seeds: ClassVar[int] = 8  # default number of seeds
 
     @abstractmethod
-    def try_it(self, bench: Bench) -> Finding:
-        """Run the trial, or what is left of it, and say what it found. In a quick look the verdict is set aside."""
+    def run_experiment(self, bench: Bench) -> Finding:
+        """Run the experiment, or the part of it that is left, and judge it by the rule.
+
+        The caller replaces the verdict of a quick run by "undecided".
+        """

@@ -1,4 +1,4 @@
-"""The runs of a study measured on a text that they were not measured on at their end, such as the one they learned from."""
+"""Scores of a study's runs on a split that they were not evaluated on at their end, such as the training text."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,39 +13,47 @@ from glasshouse.runs.run import Run
 from glasshouse.specs.errors import RunError
 from glasshouse.training import precision
 
-ByMetric = dict[str, dict[int, float]]
-# What makes any recipe short enough for a quick look, beside its steps: nothing is measured that a plan would measure.
+ByMetric = dict[str, dict[int, float]]  # metric -> seed -> value
+# Overrides that make any recipe small enough for a quick run. With precision and threads fixed, planning measures nothing.
 QUICK = ("training.precision=fp32", "training.threads=1", "model.layers=1")
-# And for the addresses that ship with the package: a few words as tokens, of which there are fewer to be measured on.
+# Further overrides for the State of the Union addresses: a small word vocabulary, which leaves fewer tokens to evaluate.
 QUICK_TEXT = ("data.tokenizer=words", "data.vocabulary=256", "data.context=16", "evaluation.stride=16")
 
 
-def measured(bench: Bench, study: StudyResults, arm: str, split: str, **evaluation: Any) -> ByMetric:
-    """Metric -> seed -> value of an arm's runs on a split, by the task's full rule; other settings of the evaluation are
-    given by name, such as `stride=32`."""
-    changed = "".join(f"-{name}-{value}" for name, value in evaluation.items())
-    return kept(bench, study, arm, f"{split}{changed}", lambda run: score(run, run.model, split, **evaluation))
+def score_arm(bench: Bench, study: StudyResults, arm: str, split: str, **evaluation: Any) -> ByMetric:
+    """Metric -> seed -> value of an arm's runs on a split, by the task's full evaluation.
+
+    Keyword arguments change fields of the spec's evaluation section, such as `stride=32`.
+    """
+    changes = "".join(f"-{name}-{value}" for name, value in evaluation.items())
+    name = f"{split}{changes}"
+    return cached_by_seed(bench, study, arm, name, lambda run: score_model(run, run.model, split, **evaluation))
 
 
-def score(run: Run, model: nn.Module, split: str, **evaluation: Any) -> dict[str, float]:
-    """The task's metrics of a model, a run's own or one made from it, on a split of the run's data."""
+def score_model(run: Run, model: nn.Module, split: str, **evaluation: Any) -> dict[str, float]:
+    """The task's metrics of a model on a split of the run's data. The model is the run's own or derived from it."""
     prepared = prepared_data.prepare(run.spec.data, run.tokenizer, columns=run.task.columns)
     settings = replace(run.spec.evaluation, **evaluation)
-    # As at the end of training: bf16 is for accelerators.
+    # As at the end of training: lower precision is used on accelerators only.
     chosen = "fp32" if run.device.type == "cpu" else run.spec.training.precision
     with precision.context(chosen, run.device):
         return run.task.evaluate(model, prepared.splits[split], settings, final=True)
 
 
-def kept(bench: Bench, study: StudyResults, arm: str, what: str, read: Callable[[Run], dict[str, float]]) -> ByMetric:
-    """Metric -> seed -> value of an arm's runs, found once for so many seeds and kept in the study's folder."""
-    place = [each.name for each in study.arms].index(arm)
-    name = f"{what}-of-arm-{place}-by-{len(study.arms[place].seeds)}"
-    rows = bench.once(name, lambda: {str(run.spec.training.seed): read(run) for run in bench.runs(study, arm)}, of=study)
+def cached_by_seed(
+    bench: Bench, study: StudyResults, arm: str, name: str, compute: Callable[[Run], dict[str, float]]
+) -> ByMetric:
+    """Metric -> seed -> value of an arm's finished runs. Cached in the study's folder for this number of seeds."""
+    place = [candidate.name for candidate in study.arms].index(arm)
+    file = f"{name}-of-arm-{place}-by-{len(study.arms[place].seeds)}"
+    rows = bench.cached(
+        file, lambda: {str(run.spec.training.seed): compute(run) for run in bench.finished_runs(study, arm)}, study
+    )
     if not rows:
         raise RunError(
             "all-diverged",
-            f"no seed of {arm!r} in {study.name} came through, so there is nothing to measure; see why each stopped",
+            f"every seed of the arm {arm!r} in the study {study.name} diverged, so there is nothing to measure; lower its "
+            "learning rate",
         )
     metrics = {metric for row in rows.values() for metric in row}
     return {metric: {int(seed): row[metric] for seed, row in rows.items()} for metric in sorted(metrics)}

@@ -1,6 +1,6 @@
-"""Trying a claim and keeping what was found: `finding.json` in the claim's folder, which the report reads and nothing else.
+"""Trials of claims: run a claim's experiment and store its finding as `finding.json` in the claim's folder.
 
-A quick look has a folder of its own inside, so that it never stands in the place of a trial.
+The report reads these files and nothing else. A quick run has its own folder inside, so that it never replaces a trial.
 """
 
 import json
@@ -24,108 +24,112 @@ from glasshouse.training import devices
 
 FILE, QUICK = "finding.json", "quick"
 QUICK_SEEDS = 2
-# Raised whenever a finding written now could not be read by the release before.
+# Increased whenever the previous release could not read a finding that this release writes.
 FORMAT = 1
 
 
 def root() -> Path:
-    """The folder that holds a folder for each claim."""
+    """The folder that contains one folder for each claim."""
     return study_folder.root() / "claims"
 
 
-def folder_of(name: str, quick: bool = False) -> Path:
-    """Where a claim's studies, runs and finding lie."""
+def claim_folder(name: str, quick: bool = False) -> Path:
+    """The folder of a claim's studies, runs and finding."""
     return root() / name / QUICK if quick else root() / name
 
 
-def attempt(name: str, seeds: int | None = None, quick: bool = False, device: str = "auto") -> Case:
-    """Put a claim on trial, or go on with its trial, and keep what was found."""
-    claim = _claim(name)()
-    wanted = (QUICK_SEEDS if quick else claim.seeds) if seeds is None else len(arms.seeds_of(str(seeds)))
-    chosen = str(devices.pick(device))
-    if lacking := _lacking(name, claim):
-        trial = Trial(lacking, 0, quick, time.time(), machine.describe(chosen))
-        if not (there := _read(folder_of(name))) or not there.seeds:
-            _write(folder_of(name), trial)
-        return _case(name, type(claim), trial, folder_of(name))
-    bench = Bench(folder_of(name, quick), wanted, quick, device)
+def try_claim(name: str, seeds: int | None = None, quick: bool = False, device: str = "auto") -> Case:
+    """Run or continue the experiment of a claim, and store the finding."""
+    claim = _find_claim(name)()
+    seed_count = (QUICK_SEEDS if quick else claim.seeds) if seeds is None else len(arms.parse_seeds(str(seeds)))
+    chosen_device = str(devices.pick(device))
+    if finding := _missing_data_finding(name, claim):
+        trial = Trial(finding, 0, quick, time.time(), machine.describe(chosen_device))
+        # A finding of an experiment that was run, perhaps elsewhere, is not overwritten.
+        if not (stored := _read_trial(claim_folder(name))) or not stored.seeds:
+            _write_trial(claim_folder(name), trial)
+        return _make_case(name, type(claim), trial, claim_folder(name))
+    bench = Bench(claim_folder(name, quick), seed_count, quick, device)
     bench.folder.mkdir(parents=True, exist_ok=True)
-    with lock.holding(bench.folder, "wait for it or stop it"), _saying_how_to_go_on(name, seeds, quick, device):
-        finding = _with_caveats(claim.try_it(bench), bench)
-    trial = Trial(_set_aside(finding) if quick else finding, wanted, quick, time.time(), machine.describe(chosen))
-    _write(bench.folder, trial)
-    return _case(name, type(claim), trial, bench.folder)
+    with lock.hold(bench.folder, "wait for it or stop it"), _interruption_names_the_claim(name, seeds, quick, device):
+        finding = _with_added_seeds_note(claim.run_experiment(bench), bench)
+    finding = _quick_finding(finding) if quick else finding
+    trial = Trial(finding, seed_count, quick, time.time(), machine.describe(chosen_device))
+    _write_trial(bench.folder, trial)
+    return _make_case(name, type(claim), trial, bench.folder)
 
 
-def cases() -> list[Case]:
-    """Every claim with its trial, or its quick look where there was no trial, or neither."""
-    found = []
+def list_cases() -> list[Case]:
+    """Every claim with its trial; without a trial, with its quick run; without either, as not tried."""
+    cases = []
     for name in catalogue.names("claim"):
-        place = next((each for each in (folder_of(name), folder_of(name, True)) if (each / FILE).exists()), None)
+        folders = (claim_folder(name), claim_folder(name, True))
+        folder = next((folder for folder in folders if (folder / FILE).exists()), None)
         try:
-            found.append(_case(name, _claim(name), _read(place) if place else None, place))
-        except SpecError as error:  # a claim of another package that does not load hides no other
-            found.append(Case(name, str(error), "", "", "", command=f"glasshouse claim {name}", trial=None))
-    return found
+            cases.append(_make_case(name, _find_claim(name), _read_trial(folder) if folder else None, folder))
+        except SpecError as error:  # another package's claim that cannot be imported must not hide the others
+            cases.append(Case(name, str(error), "", "", "", command=f"glasshouse claim {name}", trial=None))
+    return cases
 
 
-def _claim(name: str) -> type[Claim]:
-    found: type[Claim] = catalogue.find("claim", name, "claim")
-    return found
+def _find_claim(name: str) -> type[Claim]:
+    claim: type[Claim] = catalogue.find("claim", name, "claim")
+    return claim
 
 
-def _case(name: str, claim: type[Claim], trial: Trial | None, place: Path | None) -> Case:
+def _make_case(name: str, claim: type[Claim], trial: Trial | None, folder: Path | None) -> Case:
     pictures = []
-    for picture in trial.finding.pictures if trial and place else ():
-        path = place / Path(picture).name if place else Path()
+    for picture in trial.finding.pictures if trial and folder else ():
+        path = folder / Path(picture).name if folder else Path()
         if path.is_file():
             pictures.append((path.name, path.read_bytes()))
-    said = (claim.statement, claim.source, claim.reported, claim.rule)
-    return Case(name, *said, command=f"glasshouse claim {name}", trial=trial, pictures=tuple(pictures))
+    texts = (claim.statement, claim.source, claim.reported, claim.rule)
+    return Case(name, *texts, command=f"glasshouse claim {name}", trial=trial, pictures=tuple(pictures))
 
 
-def _lacking(name: str, claim: Claim) -> Finding | None:
-    """What is said of a claim whose data are not here; None where they are."""
-    entries = [entry for entry in map(data_set_list.find, claim.needs) if not entry.present]
-    if not entries:
+def _missing_data_finding(name: str, claim: Claim) -> Finding | None:
+    """The finding of a claim whose data are not on this machine; None if all are."""
+    missing = [entry for entry in map(data_set_list.find_data_set, claim.needs) if not entry.present]
+    if not missing:
         return None
-    names = " and ".join(entry.name for entry in entries)
-    fetched = [entry.command for entry in entries if entry.command]
-    local = "GLASSHOUSE_DATA=FOLDER " if len(fetched) < len(entries) else ""
-    command = " && ".join([*fetched, f"{local}glasshouse claim {name}"])
-    origins = "; ".join(f"{entry.name}: {entry.origin}" for entry in entries)
+    names = " and ".join(entry.name for entry in missing)
+    fetch_commands = [entry.fetch_command for entry in missing if entry.fetch_command]
+    variable = "GLASSHOUSE_DATA=FOLDER " if len(fetch_commands) < len(missing) else ""
+    command = " && ".join([*fetch_commands, f"{variable}glasshouse claim {name}"])
+    origins = "; ".join(f"{entry.name}: {entry.origin}" for entry in missing)
     return Finding(
         verdict=UNDECIDED,
-        because=f"Nothing was run: the data it is about ({names}) are not on this machine. This would decide it: {command}",
+        because=f"Nothing was run, because the data of this claim ({names}) are not on this machine. This command runs the "
+        f"experiment: {command}",
         scope="none",
-        notes=(f"where the data are from: {origins}",),
+        notes=(f"origin of the data: {origins}",),
     )
 
 
-def _with_caveats(finding: Finding, bench: Bench) -> Finding:
-    """The finding, saying so where its studies were given more seeds once they had been judged."""
+def _with_added_seeds_note(finding: Finding, bench: Bench) -> Finding:
+    """The finding, with a note if seeds were added to one of its studies after the study had been judged."""
     counts = [count for name in finding.studies for count in study_folder.StudyFolder(bench.folder / name).design().judged]
     if not counts:
         return finding
-    after = " and ".join(str(count) for count in sorted(set(counts)))
-    caveat = f"seeds were added after {after} had been judged: false verdicts are likelier than the rule's level says"
-    return replace(finding, notes=(*finding.notes, caveat))
+    judged = " and ".join(str(count) for count in sorted(set(counts)))
+    note = f"seeds were added after {judged} had been judged: false verdicts are likelier than the rule's level says"
+    return replace(finding, notes=(*finding.notes, note))
 
 
-def _set_aside(finding: Finding) -> Finding:
-    """A finding of a quick look: whatever its rule said is a note, and the verdict is undecided."""
+def _quick_finding(finding: Finding) -> Finding:
+    """The finding of a quick run: the verdict is undecided, and a note states the verdict of the rule."""
     return replace(
         finding,
         verdict=UNDECIDED,
-        because=f"This was a quick look, from which nothing follows. What it saw: {finding.because}",
-        scope=f"a quick look with far too few steps and seeds to mean anything: {finding.scope}",
-        notes=(*finding.notes, f"on these figures the rule would have said: {finding.verdict}"),
+        because=f"This was a quick run, from which nothing follows. Its figures: {finding.because}",
+        scope=f"a quick run with far too few steps and seeds to mean anything: {finding.scope}",
+        notes=(*finding.notes, f"on these figures the verdict of the rule would be: {finding.verdict}"),
     )
 
 
 @contextmanager
-def _saying_how_to_go_on(name: str, seeds: int | None, quick: bool, device: str) -> Iterator[None]:
-    """A trial that a signal stops is continued by the command that began it, not study by study."""
+def _interruption_names_the_claim(name: str, seeds: int | None, quick: bool, device: str) -> Iterator[None]:
+    """Make the message of an interruption name the command that continues the trial, instead of one study's command."""
     options = ["--seeds", str(seeds)] if seeds is not None else []
     options += ["--quick"] if quick else []
     options += ["--device", device] if device != "auto" else []
@@ -135,14 +139,14 @@ def _saying_how_to_go_on(name: str, seeds: int | None, quick: bool, device: str)
         raise Interrupted(stop.signal, stop.reached, shlex.join(["glasshouse", "claim", name, *options])) from None
 
 
-def _write(place: Path, trial: Trial) -> None:
-    place.mkdir(parents=True, exist_ok=True)
-    atomic_files.write_json(place / FILE, {"format": FORMAT, **asdict(trial)})
+def _write_trial(folder: Path, trial: Trial) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    atomic_files.write_json(folder / FILE, {"format": FORMAT, **asdict(trial)})
 
 
-def _read(place: Path) -> Trial | None:
-    """What is kept in a folder; None where nothing is."""
-    path = place / FILE
+def _read_trial(folder: Path) -> Trial | None:
+    """The trial stored in a folder; None if there is no finding."""
+    path = folder / FILE
     try:
         table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if table["format"] > FORMAT:
@@ -151,13 +155,15 @@ def _read(place: Path) -> Trial | None:
                 f"{path} was written by a newer Glasshouse (format {table['format']}; this one reads up to {FORMAT}); "
                 "upgrade with: pip install --upgrade glasshouse",
             )
-        finding = table["finding"]
-        lists = {name: tuple(finding[name]) for name in ("studies", "pictures", "notes")}
-        rows = tuple(Evidence(**row) for row in finding["rows"])
-        made = Finding(**{**finding, **lists, "rows": rows})
-        return Trial(made, *(table[name] for name in ("seeds", "quick", "when", "machine")))
+        fields = table["finding"]
+        tuples = {name: tuple(fields[name]) for name in ("studies", "pictures", "notes")}
+        rows = tuple(Evidence(**row) for row in fields["rows"])
+        finding = Finding(**{**fields, **tuples, "rows": rows})
+        return Trial(finding, *(table[name] for name in ("seeds", "quick", "when", "machine")))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        again = f"glasshouse claim {os.path.basename(place.parent if place.name == QUICK else place)}"
-        raise RunError("unreadable-finding", f"{path} cannot be read ({error}); make it again with: {again}") from None
+        claim = os.path.basename(folder.parent if folder.name == QUICK else folder)
+        raise RunError(
+            "unreadable-finding", f"{path} cannot be read ({error}); write it again with: glasshouse claim {claim}"
+        ) from None

@@ -1,4 +1,4 @@
-"""The command `glasshouse`: one short file a command. Nothing here imports torch before a command needs it."""
+"""The command line `glasshouse`, with one file per command. torch is imported only when a command needs it."""
 
 import errno
 import sys
@@ -6,12 +6,12 @@ import sys
 from glasshouse.cli.application import application
 from glasshouse.specs.errors import GlasshouseError
 
-# What a machine refuses and a person can put right; any other OSError is a fault of ours.
-REFUSALS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
+# Errors of the file system that the user can fix. Any other OSError is a bug and keeps its traceback.
+FIXABLE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
 
 
 def main() -> None:
-    """Run a command; an error that a person can put right is printed without a traceback and exits with 2."""
+    """Run a command. An error that the user can fix is printed without a traceback, and the exit status is 2."""
     try:
         application()()
     except GlasshouseError as error:
@@ -23,7 +23,7 @@ def main() -> None:
     except BrokenPipeError:
         sys.exit(1)
     except OSError as error:
-        if error.errno not in REFUSALS:
+        if error.errno not in FIXABLE_ERRORS:
             raise
         print(f"glasshouse: cannot use {error.filename or 'a file'}: {error.strerror} [cannot-use-file]", file=sys.stderr)
         sys.exit(2)

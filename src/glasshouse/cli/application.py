@@ -1,4 +1,4 @@
-"""The application: which commands there are, in the order of a person's work."""
+"""The typer application: the list of commands, in the order in which a user needs them."""
 
 import typer
 
@@ -37,7 +37,7 @@ def application() -> typer.Typer:
     """The whole command line."""
     app = typer.Typer(
         name="glasshouse",
-        help="Grow Transformers where you can see them: build, train, look inside, swap a part.",
+        help="Build, train, inspect and compare Transformers.",
         epilog="Begin with: glasshouse demo",
         no_args_is_help=True,
         add_completion=False,
@@ -45,11 +45,13 @@ def application() -> typer.Typer:
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    making, using = (demo, recipes, parts, train, resume), (runs, evaluate, sample, classify, translate, prompt, report)
-    trying, judging = (features, few_shot, augment), (compare, sweep, studies, claim)
-    for command in (*making, *using, *judging, *trying, import_, export, certify, replay, doctor):
+    training = (demo, recipes, parts, train, resume)
+    using_runs = (runs, evaluate, sample, classify, translate, prompt, report)
+    comparing = (compare, sweep, studies, claim)
+    experiments = (features, few_shot, augment)
+    for command in (*training, *using_runs, *comparing, *experiments, import_, export, certify, replay, doctor):
         name = command.__name__.rsplit(".", 1)[1]
-        # `import` is a word of Python's own, so its file and function end in an underscore.
+        # `import` is a keyword of Python, so its module and function end in an underscore.
         app.command(name.rstrip("_").replace("_", "-"), epilog=command.EXAMPLES)(getattr(command, name))
     app.add_typer(claims.app, name="claims")
     app.add_typer(data.app, name="data")

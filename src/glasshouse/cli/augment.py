@@ -1,4 +1,4 @@
-"""`glasshouse augment`: paraphrases of labelled rows by a masked-token run."""
+"""`glasshouse augment`: enlarge a labelled data set with paraphrases by a masked-token run."""
 
 import json
 from dataclasses import asdict
@@ -17,35 +17,37 @@ EXAMPLES = (
 
 def augment(
     run: Run,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows with labels (.tsv, .csv, .jsonl), or plain lines.")],
-    output: Annotated[Path, typer.Option(help="The file to write, which must not exist yet: .tsv for rows with labels.")],
-    copies: Annotated[int, typer.Option(help="Paraphrases of each row.")] = 2,
-    share: Annotated[float, typer.Option(help="Share of a text's tokens that is hidden and drawn anew.")] = 0.15,
-    temperature: Annotated[float, typer.Option(help="0 takes the likeliest token; higher is wilder.")] = 1.0,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same file.")] = 0,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A file of labelled rows (.tsv, .csv, .jsonl) or of plain lines.")
+    ],
+    output: Annotated[Path, typer.Option(help="The file to write, .tsv for labelled rows; it must not exist.")],
+    copies: Annotated[int, typer.Option(help="The number of paraphrases per row.")] = 2,
+    share: Annotated[float, typer.Option(help="The share of a text's tokens to mask and sample again.")] = 0.15,
+    temperature: Annotated[float, typer.Option(help="The sampling temperature; 0 takes the most likely token.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="The random seed; the same seed gives the same file.")] = 0,
     field: Annotated[str, typer.Option(help="The field of a .csv or .jsonl row that holds the text.")] = "text",
-    label: Annotated[str, typer.Option(help="The field that holds its class.")] = "label",
+    label: Annotated[str, typer.Option(help="The field of a row that holds the class.")] = "label",
     device: Device = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
-    """Write each row of a file, and copies of it in which a masked-token run has replaced some tokens.
+    """Write the rows of a file with paraphrases, in which a masked-token run has replaced some tokens.
 
-    The copies keep the row's label, which the run knows nothing of. Hold out rows for testing before this, not after: copies
-    of one row are different texts, and would be held out apart from it.
+    A paraphrase keeps the label of its row; the run does not use the label. Split off test rows before this command, not
+    after: a paraphrase in the test split of a row in the training split is data leakage.
     """
     import glasshouse
     from glasshouse.cli.tables import console
 
-    made = glasshouse.augment(run, file, output, copies, share, temperature, seed, field, label, device)
+    result = glasshouse.augment(run, file, output, copies, share, temperature, seed, field, label, device)
     if as_json:
-        print(json.dumps({**asdict(made), "path": str(made.path)}))
+        print(json.dumps({**asdict(result), "path": str(result.path)}))
         return
-    console.print(f"wrote {made.path}: {made.rows:,} rows and {made.copies:,} copies", markup=False, soft_wrap=True)
-    changed = made.changed / made.hidden if made.hidden else 0.0
-    console.print(f"{changed:.1%} of {made.hidden:,} hidden tokens came back as others")
-    if made.unchanged_copies:
-        console.print(f"{made.unchanged_copies:,} copies are the same as their row: raise --share or --temperature")
+    console.print(f"wrote {result.path}: {result.rows:,} rows and {result.copies:,} copies", markup=False, soft_wrap=True)
+    changed = result.changed / result.hidden if result.hidden else 0.0
+    console.print(f"{changed:.1%} of {result.hidden:,} masked tokens were replaced by other tokens")
+    if result.unchanged_copies:
+        console.print(f"{result.unchanged_copies:,} copies equal their row; raise --share or --temperature")
     console.print(
-        "train on it with data.validation=0 data.test=0, or with rows held out before: copies resemble their row",
+        "train on this file with data.validation=0 data.test=0 and use other rows for validation: copies resemble their row",
         soft_wrap=True,
     )

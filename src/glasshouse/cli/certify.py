@@ -1,4 +1,4 @@
-"""`glasshouse certify`: do all the ways to the same result agree?"""
+"""`glasshouse certify`: check that different ways to compute the same result agree."""
 
 import json
 from typing import Annotated
@@ -13,12 +13,13 @@ EXAMPLES = "Examples: glasshouse certify demo-lm · glasshouse certify demo-lm -
 def certify(
     run: Run,
     device: Device = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Check a run against itself, and print the largest differences.
+    """Check that different ways to compute the same result agree, and print the largest difference of each pair.
 
-    With a cache and without, alone and in a batch, in parts and whole, compiled and eager, in bfloat16 and float32, resumed
-    and uninterrupted, exported and imported again. What does not apply says why. The exit code is 1 if anything fails.
+    The pairs are: with and without a key-value cache, alone and in a batch, in chunks and in one pass, compiled and eager,
+    bfloat16 and float32, resumed and uninterrupted, exported and imported. A check that does not apply says why. The exit
+    status is 1 if a check fails.
     """
     import glasshouse
     from glasshouse.cli.tables import console, show
@@ -28,7 +29,7 @@ def certify(
         rows = [{**vars(check), "passed": check.passed} for check in checks]
         print(json.dumps(rows))
     else:
-        figures = [
+        cells = [
             (
                 check.name,
                 "" if check.difference is None else f"{check.difference:.2g}",
@@ -38,7 +39,7 @@ def certify(
             )
             for check in checks
         ]
-        show(("check", "difference", "tolerance", "verdict", "how"), figures, right=(1, 2))
+        show(("check", "difference", "tolerance", "verdict", "details"), cells, right=(1, 2))
         reasons: dict[str, list[str]] = {}
         for check in checks:
             if check.passed is None:

@@ -1,4 +1,4 @@
-"""`glasshouse claim`: put a claim on trial."""
+"""`glasshouse claim`: test a claim by an experiment."""
 
 from typing import Annotated
 
@@ -10,19 +10,21 @@ EXAMPLES = "Examples: glasshouse claim alibi-extrapolates --quick · glasshouse 
 
 
 def claim(
-    name: Annotated[str, typer.Argument(help="A claim's name; see `glasshouse claims`.")],
-    seeds: Annotated[int | None, typer.Option(help="How many seeds; by default as many as the claim asks for.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="See it run within a minute; nothing follows from it.")] = False,
+    name: Annotated[str, typer.Argument(help="The name of a claim (see `glasshouse claims`).")],
+    seeds: Annotated[int | None, typer.Option(help="The number of seeds; default: the number that the claim sets.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Run a very small version within a minute, without a verdict.")
+    ] = False,
     device: Device = "auto",
 ) -> None:
-    """Try a claim: run its studies, judge it by its rule, and keep the finding in studies/claims/NAME.
+    """Test a claim: run its studies, apply its rule, and save the finding in studies/claims/NAME.
 
-    The verdict is upheld, refuted or undecided, with the figures reported beside those measured, and its scope. The same
-    command again goes on with a trial that was stopped.
+    The verdict is upheld, refuted or undecided. It is printed with its scope, the reported values and the measured values.
+    The same command continues a trial that was interrupted.
     """
     import glasshouse
     from glasshouse.cli.tables import console, show
-    from glasshouse.pages.claims_page import MARKS
+    from glasshouse.pages.claims_page import SYMBOLS
 
     case = glasshouse.try_claim(name, seeds=seeds, quick=quick, device=device)
     assert case.trial
@@ -30,7 +32,7 @@ def claim(
     console.print(f"{case.name}: {case.statement}", markup=False, soft_wrap=True)
     if finding.rows:
         show(("", "reported", "measured"), [(row.what, row.reported, row.measured) for row in finding.rows])
-    console.print(f"{MARKS[finding.verdict]} {finding.verdict}", markup=False, style="bold")
+    console.print(f"{SYMBOLS[finding.verdict]} {finding.verdict}", markup=False, style="bold")
     console.print(finding.because, markup=False, soft_wrap=True)
     console.print()
     console.print(f"rule    {case.rule}", markup=False, soft_wrap=True)

@@ -1,11 +1,11 @@
-"""`glasshouse claims`: what is asserted about Transformers, and the verdicts so far."""
+"""`glasshouse claims`: list the claims about Transformers with their verdicts, and write the report of all claims."""
 
 from typing import Annotated
 
 import typer
 
 app = typer.Typer(
-    help="List the claims with their verdicts so far; write them up.",
+    help="List the claims with their verdicts so far; `report` writes them to a page.",
     invoke_without_command=True,
     epilog="Examples: glasshouse claims · glasshouse claims report --output claims.md",
 )
@@ -13,21 +13,23 @@ app = typer.Typer(
 
 @app.callback()
 def listing(context: typer.Context) -> None:
-    """List the claims: name, what is asserted, the verdict so far. `glasshouse claim NAME` tries one."""
+    """List the claims with their verdicts so far. `glasshouse claim NAME` tests a claim."""
     if context.invoked_subcommand is None:
         import glasshouse
         from glasshouse.cli.tables import show
-        from glasshouse.pages.claims_page import verdict
+        from glasshouse.pages.claims_page import verdict_text
 
-        rows = [(case.name, case.statement, verdict(case)) for case in glasshouse.list_claims()]
-        show(("claim", "what is asserted", "verdict"), rows)
+        rows = [(case.name, case.statement, verdict_text(case)) for case in glasshouse.list_claims()]
+        show(("claim", "statement", "verdict"), rows)
 
 
 @app.command(epilog="Examples: glasshouse claims report · glasshouse claims report --output claims.md")
 def report(
-    output: Annotated[str, typer.Option(help="An .html page that works offline, or the same as .md.")] = "claims.html",
+    output: Annotated[
+        str, typer.Option(help="The file to write: .html for a page that works offline, or .md.")
+    ] = "claims.html",
 ) -> None:
-    """Write every claim with its verdict, reported beside measured, from what the trials left behind; runs nothing."""
+    """Write a page of all claims with their verdicts and evidence, from the saved findings. No claim is tested."""
     import glasshouse
 
     print(glasshouse.claims_report(output))

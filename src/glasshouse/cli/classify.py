@@ -1,4 +1,4 @@
-"""`glasshouse classify`: which class a text belongs to."""
+"""`glasshouse classify`: predict the class of a text."""
 
 import json
 from typing import Annotated
@@ -15,21 +15,21 @@ EXAMPLES = (
 
 def classify(
     run: Run,
-    texts: Annotated[list[str], typer.Argument(help="One text or several, each in quotes.")],
+    texts: Annotated[list[str], typer.Argument(help="One or more texts, each in quotes.")],
     device: Device = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Say which class each text belongs to, and how sure the model is."""
+    """Predict the class of each text, with its probability."""
     import glasshouse
     from glasshouse.cli.tables import show
 
-    found = glasshouse.classify(run, texts, device)
+    predictions = glasshouse.classify(run, texts, device)
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(predictions))
         return
     rows = []
-    for text, classes in zip(texts, found, strict=True):
-        (first, sure), *others = classes.items()
-        rest = ", ".join(f"{name} {share:.1%}" for name, share in others[:2])
-        rows.append((text if len(text) <= 60 else text[:59] + "…", first, f"{sure:.1%}", rest))
-    show(("text", "class", "probability", "then"), rows, right=(2,))
+    for text, classes in zip(texts, predictions, strict=True):
+        (best, probability), *others = classes.items()
+        next_best = ", ".join(f"{name} {share:.1%}" for name, share in others[:2])
+        rows.append((text if len(text) <= 60 else text[:59] + "…", best, f"{probability:.1%}", next_best))
+    show(("text", "class", "probability", "next most likely"), rows, right=(2,))

@@ -1,4 +1,4 @@
-"""`glasshouse compare`: did it matter?"""
+"""`glasshouse compare`: compare variants of a model or a training with statistical tests."""
 
 from typing import Annotated
 
@@ -18,7 +18,7 @@ EXAMPLES = (
 def compare(
     words: Words,
     seeds: Annotated[
-        str | None, typer.Option(metavar="N|A,B,...", help="How many seeds, or which; 8 unless told otherwise.")
+        str | None, typer.Option(metavar="N|A,B,...", help="The number of seeds, or a list of seeds; default: 8.")
     ] = None,
     metric: Metric = None,
     match: Match = "steps",
@@ -26,15 +26,17 @@ def compare(
         str | None,
         typer.Option(
             metavar="FIELD[=VALUES]",
-            help="Give each arm its own best value first, chosen on the validation text; by default of a ladder by 3.",
+            help="Tune this field for each arm first, on the validation split; default values: the arm's times powers of 3.",
         ),
     ] = None,
     until_decided: Annotated[
         bool, typer.Option("--until-decided", help="Add seeds in batches until every arm has a verdict.")
     ] = False,
-    batch: Annotated[int | None, typer.Option(help="Seeds in a batch of --until-decided; 4 unless told otherwise.")] = None,
+    batch: Annotated[
+        int | None, typer.Option(help="The number of seeds that --until-decided adds at a time; default: 4.")
+    ] = None,
     max_seeds: Annotated[
-        int | None, typer.Option(help="The most seeds of --until-decided; 32 unless told otherwise.")
+        int | None, typer.Option(help="The largest number of seeds of --until-decided; default: 32.")
     ] = None,
     margin: Margin = None,
     alpha: Alpha = 0.05,
@@ -42,14 +44,14 @@ def compare(
     device: Device = "auto",
     replicas: Replicas = "auto",
 ) -> None:
-    """Train several arms with several seeds each, and say of each whether it is better than the first.
+    """Train several arms with several seeds each, and test whether each arm differs from the first.
 
-    A field with several values makes an arm of each; several such fields make a grid; so do several recipes. Arms are paired
-    by seed. Each gets one verdict: better, worse, no difference larger than the margin, or undecided. The same command again
-    goes on with a study that was stopped, and adds seeds to one that is done.
+    A field with several values makes one arm per value. Several fields with several values make a grid, and so do several
+    recipes. Arms are paired by seed. The verdict of an arm is better, worse, no difference larger than the margin, or
+    undecided. The same command continues an interrupted study, and with more seeds it extends a finished one.
     """
     import glasshouse
-    from glasshouse.cli.verdicts import print_study
+    from glasshouse.cli.study_output import print_study
 
     study = glasshouse.compare(
         *words,

@@ -1,4 +1,4 @@
-"""`glasshouse demo`: from text to a trained GPT in one command."""
+"""`glasshouse demo`: train a small GPT as a first example."""
 
 from glasshouse.cli.arguments import Device
 
@@ -6,9 +6,9 @@ EXAMPLES = "Example: glasshouse demo"
 
 
 def demo(device: Device = "auto") -> None:
-    """Train a small GPT on the State of the Union addresses, sample from it, write a report. About two minutes."""
+    """Train a small GPT on the State of the Union addresses, sample from it and write a report. Takes about two minutes."""
     import glasshouse
-    from glasshouse.cli.outcome import print_run, print_samples
+    from glasshouse.cli.run_output import print_run, print_samples
 
     run = glasshouse.train(glasshouse.DEMO, name=None, device=device)
     print_samples(run)

@@ -1,4 +1,4 @@
-"""`glasshouse doctor`: what this machine is, what it gives, and what a recipe would cost on it."""
+"""`glasshouse doctor`: describe this machine, measure its speed, and predict the cost of a recipe on it."""
 
 from typing import Annotated
 
@@ -10,13 +10,13 @@ EXAMPLES = "Examples: glasshouse doctor · glasshouse doctor demo-lm model.width
 
 
 def doctor(
-    recipe: Annotated[str | None, typer.Argument(help="Also plan this recipe.")] = None,
+    recipe: Annotated[str | None, typer.Argument(help="A recipe whose cost to predict.")] = None,
     overrides: Overrides = None,
     device: Device = "auto",
 ) -> None:
-    """Look at this machine and measure its matrix rate; for a recipe, predict memory, time and FLOPs."""
+    """Describe this machine and measure its speed in matrix products. With RECIPE, predict memory, time and FLOPs of it."""
     import glasshouse
-    from glasshouse.cli.cost import print_plan
+    from glasshouse.cli.plan_output import print_plan
     from glasshouse.cli.tables import show
     from glasshouse.formatting import flops
 

@@ -1,4 +1,4 @@
-"""`glasshouse evaluate`: how well a run predicts text."""
+"""`glasshouse evaluate`: measure a run on held-out data."""
 
 import json
 from typing import TYPE_CHECKING, Annotated
@@ -21,33 +21,33 @@ SCORES = ("entailment", "entailment_both", "bleu", "chrf")
 def evaluate(
     run: Run,
     data: Annotated[
-        str | None, typer.Option(help="A file, plain, .gz or JSON lines; by default the run's own held-out text.")
+        str | None, typer.Option(help="A file to evaluate on: plain, .gz or JSON lines; default: the run's held-out splits.")
     ] = None,
-    metric: Annotated[str | None, typer.Option(help="entailment: what a judge infers of translations.")] = None,
+    metric: Annotated[str | None, typer.Option(help="Evaluate a translator by entailment, with --judge.")] = None,
     judge: Annotated[
         str | None,
-        typer.Option(metavar="RUN", help="A run that tells entailment, neutral and contradiction apart."),
+        typer.Option(metavar="RUN", help="A classifier with the classes entailment, neutral and contradiction."),
     ] = None,
-    examples: Annotated[int, typer.Option(min=1, help="Most texts of a split that a judge is asked about.")] = 500,
+    examples: Annotated[int, typer.Option(min=1, help="The largest number of texts per split to judge.")] = 500,
     device: Device = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """How well a run does on text that it did not learn from.
+    """Evaluate a run on text that it was not trained on.
 
-    A classifier: accuracy beside that of always giving the commonest class, macro F1 and loss. A language model: loss,
-    perplexity and bits per byte over a whole text; windows of the run's context advance by half of it (evaluation.stride),
-    and each scores what is new in it, so every token is predicted once. Marks between documents are given and not scored.
+    For a classifier, print accuracy, the accuracy of always predicting the most frequent class, macro F1 and loss. For a
+    language model, print loss, perplexity and bits per byte. A window of the run's context slides over the text by
+    evaluation.stride tokens and scores only its new tokens, so every token is predicted once. Separator tokens between
+    documents are in the context but are not scored.
 
-    With --metric entailment, a translator: beside BLEU and chrF, the share of outputs that a judge finds to follow from
-    their references, and that with the reference following from the output too. For runs on scenes, whose meanings are
-    known, it is also measured which metric follows meaning: correlations of scores with adequacy (the share of facts that a
-    text keeps) over outputs of varied quality, and the area: how often a text that keeps all scores above one that does not.
-    Since a good translator hardly errs, these are the run's own (the best of a
-    beam search, and samples at temperatures that make it err), references with 0 to 3 facts swapped, and the same said in
-    other words. Intervals (95 %) are over sources.
+    With --metric entailment, evaluate a translator: print BLEU, chrF, the share of outputs that the judge infers from their
+    references, and the share for which the reverse holds too. For runs on scenes, whose meaning is known, also measure how
+    well each metric agrees with adequacy, the share of facts that an output keeps: the correlation of the scores with
+    adequacy, and the area under the ROC curve, the probability that an adequate output scores higher than an inadequate one.
+    A good translator makes few errors, so the outputs include its best translations, samples at high temperatures,
+    references with up to three swapped facts, and paraphrases. The 95 % intervals are over sources.
     """
     import glasshouse
-    from glasshouse.cli.outcome import print_metrics
+    from glasshouse.cli.run_output import print_metrics
 
     metrics = glasshouse.evaluate(run, data, device, metric, judge, examples)
     if as_json:
@@ -59,7 +59,7 @@ def evaluate(
 
 
 def print_agreement(metrics: dict[str, dict[str, float]], declared: "Metrics") -> None:
-    """How scores of single outputs go with their known adequacy, where that was measured: a row for each kind of output."""
+    """Print how well the scores of single outputs agree with their adequacy, with a row for each kind of output."""
     from glasshouse.cli.tables import console, show
 
     rows = []
@@ -67,16 +67,17 @@ def print_agreement(metrics: dict[str, dict[str, float]], declared: "Metrics") -
         kinds = [key.removeprefix("outputs.") for key in values if key.startswith("outputs.")]
         for statistic in STATISTICS if kinds else ():
             for kind in kinds:
-                found = [_cell(values, f"{statistic}.{score}.{kind}") for score in SCORES]
-                count, right = values[f"outputs.{kind}"], values[f"judge.{kind}"]
-                rows.append((split, statistic.capitalize(), kind, *found, f"{count:,.0f}", f"{right:.1%}"))
+                cells = [_cell(values, f"{statistic}.{score}.{kind}") for score in SCORES]
+                count, judge_accuracy = values[f"outputs.{kind}"], values[f"judge.{kind}"]
+                rows.append((split, statistic.capitalize(), kind, *cells, f"{count:,.0f}", f"{judge_accuracy:.1%}"))
     if rows:
-        console.print("How the scores of single outputs follow their known adequacy:")
-        columns = ("text", "statistic", "outputs", *(declared[score].title for score in SCORES), "number", "judge is right")
+        console.print("Agreement of the scores of single outputs with their adequacy:")
+        titles = [declared[score].title for score in SCORES]
+        columns = ("data", "statistic", "outputs", *titles, "number", "judge accuracy")
         show(columns, rows, right=range(3, len(columns)))
 
 
 def _cell(values: dict[str, float], key: str) -> str:
     if key not in values:
-        return "none: all alike"
+        return "none: all equal"
     return f"{values[key]:.2f} ({values[f'{key}.low']:.2f} to {values[f'{key}.high']:.2f})"

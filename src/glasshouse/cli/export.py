@@ -1,4 +1,4 @@
-"""`glasshouse export`: a run becomes files that other programs read."""
+"""`glasshouse export`: write a run in the format of another program."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -15,18 +15,20 @@ EXAMPLES = (
 
 
 class Format(StrEnum):
+    """The formats that a run can be exported to."""
+
     huggingface = "huggingface"
     gguf = "gguf"
 
 
 def export(
     run: Run,
-    to: Annotated[Format, typer.Option(help="What to write: a directory for transformers, or one file for llama.cpp.")],
-    output: Annotated[Path, typer.Option(help="The directory or file to write; it must not exist yet.")],
+    to: Annotated[Format, typer.Option(help="The format: huggingface (a directory) or gguf (a file for llama.cpp).")],
+    output: Annotated[Path, typer.Option(help="The directory or file to write; it must not exist.")],
 ) -> None:
-    """Write a run for Hugging Face's transformers or for llama.cpp, its tokenizer with it.
+    """Export a run, with its tokenizer, for Hugging Face's transformers or for llama.cpp.
 
-    A run whose parts the other side does not have is refused, with the part that does not fit.
+    If the format cannot express a part of the model, the error names that part.
     """
     import glasshouse
     from glasshouse.cli.tables import console

@@ -1,4 +1,4 @@
-"""`glasshouse features`: what simple classifiers can tell from a run's frozen features."""
+"""`glasshouse features`: train linear classifiers on the frozen features of a run."""
 
 import json
 from dataclasses import asdict
@@ -17,36 +17,38 @@ EXAMPLES = (
 def features(
     run: Run,
     task: LabelledData,
-    pooling: Annotated[str, typer.Option(help="How tokens become one vector: mean, first, last or max.")] = "mean",
-    limit: Annotated[int, typer.Option(min=0, help="Use so many rows of each split, at random; 0 means all.")] = 0,
+    pooling: Annotated[
+        str, typer.Option(help="How the token vectors become one vector: mean, first, last or max.")
+    ] = "mean",
+    limit: Annotated[int, typer.Option(min=0, help="The number of random rows to use of each split; 0 means all.")] = 0,
     field: Annotated[str, typer.Option(help="The field of a .csv or .jsonl row that holds the text.")] = "text",
-    label: Annotated[str, typer.Option(help="The field that holds its class.")] = "label",
+    label: Annotated[str, typer.Option(help="The field of a row that holds the class.")] = "label",
     device: Device = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """What a logistic regression and a linear SVM can tell from the features of a run that is not trained further.
+    """Train a logistic regression and a linear SVM on the frozen features of a run, and evaluate both.
 
-    A vector for each text, standardised; the strength of regularisation is chosen by cross-validation on the training rows.
-    Accuracy stands beside that of always giving the commonest class, and the recall of each class follows.
+    Each text becomes one standardised vector. The regularisation strength is chosen by cross-validation on the training
+    rows. The output shows accuracy, the accuracy of always predicting the most frequent class, and the recall of each class.
     """
     import glasshouse
-    from glasshouse.cli.outcome import print_metrics
+    from glasshouse.cli.run_output import print_metrics
     from glasshouse.cli.tables import console, show
 
-    found = glasshouse.features(run, task, pooling, limit, field, label, device)
+    result = glasshouse.features(run, task, pooling, limit, field, label, device)
     if as_json:
-        print(json.dumps(asdict(found)))
+        print(json.dumps(asdict(result)))
         return
-    counts = ", ".join(f"{count:,} {split}" for split, count in found.rows.items())
-    console.print(f"{found.width} features of each text; rows: {counts}")
-    if found.cut:
-        console.print(f"{found.cut:,} texts are longer than the run's context and were cut")
+    counts = ", ".join(f"{count:,} {split}" for split, count in result.rows.items())
+    console.print(f"{result.width} features per text; rows: {counts}")
+    if result.cut:
+        console.print(f"{result.cut:,} texts are longer than the context of the run and were truncated")
     measured = {
-        f"{verdict.classifier}, {split}": metrics for verdict in found.verdicts for split, metrics in verdict.metrics.items()
+        f"{scores.classifier}, {split}": metrics for scores in result.verdicts for split, metrics in scores.metrics.items()
     }
-    print_metrics(measured, found.metrics)
-    strengths = ", ".join(f"{verdict.strength:g} ({verdict.classifier})" for verdict in found.verdicts)
-    console.print(f"C, chosen by cross-validation on the training rows: {strengths}")
+    print_metrics(measured, result.metrics)
+    strengths = ", ".join(f"{scores.strength:g} ({scores.classifier})" for scores in result.verdicts)
+    console.print(f"inverse regularisation strength C, chosen by cross-validation: {strengths}")
     classes = dict.fromkeys(name for metrics in measured.values() for name in metrics if name.startswith("recall."))
     rows = [
         (name.removeprefix("recall."), *(f"{metrics[name]:.1%}" if name in metrics else "" for metrics in measured.values()))

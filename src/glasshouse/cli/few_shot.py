@@ -1,4 +1,4 @@
-"""`glasshouse few-shot`: how well a language model classifies from examples in its context."""
+"""`glasshouse few-shot`: classify texts with a language model and examples in its context."""
 
 import json
 from dataclasses import asdict
@@ -18,27 +18,27 @@ EXAMPLES = (
 def few_shot(
     run: Run,
     task: LabelledData,
-    shots: Annotated[str, typer.Option(help="Numbers of examples in the context, separated by commas.")] = "0,1,2,4,8",
-    examples: Annotated[int, typer.Option(min=1, help="Held-out texts to classify, at random.")] = 200,
-    draws: Annotated[int, typer.Option(min=1, help="Draws of examples to show; the interval is over these.")] = 3,
+    shots: Annotated[str, typer.Option(help="The numbers of examples in the context, separated by commas.")] = "0,1,2,4,8",
+    examples: Annotated[int, typer.Option(min=1, help="The number of random held-out texts to classify.")] = 200,
+    draws: Annotated[int, typer.Option(min=1, help="How often examples are drawn; the interval is over these draws.")] = 3,
     template: Annotated[
-        str | None, typer.Option(help=r"How an example is written; by default Text: {text}\nLabel: {label}\n\n")
+        str | None, typer.Option(help=r"The template of an example; default: Text: {text}\nLabel: {label}\n\n")
     ] = None,
     calibrate: Annotated[
-        bool, typer.Option("--calibrate", help="Divide a label's probability by what it has with an empty text.")
+        bool, typer.Option("--calibrate", help="Divide the probability of a label by its probability after an empty text.")
     ] = False,
-    output: Annotated[Path | None, typer.Option(help="Draw accuracy against shots to this file, .svg or .png.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides which texts are asked about and which examples are shown.")] = 0,
+    output: Annotated[Path | None, typer.Option(help="A file for a figure of accuracy over shots, .svg or .png.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The random seed of the choice of texts and examples.")] = 0,
     field: Annotated[str, typer.Option(help="The field of a .csv or .jsonl row that holds the text.")] = "text",
-    label: Annotated[str, typer.Option(help="The field that holds its class.")] = "label",
+    label: Annotated[str, typer.Option(help="The field of a row that holds the class.")] = "label",
     device: Device = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Classify texts with a run that continues text, by examples in its context and no training.
+    """Classify texts with a language model, from examples in its context and without training.
 
-    Each label is scored as what follows the text, by the sum of the log-probabilities of its tokens; the likeliest is the
-    answer. Examples that do not fit into the run's context are left out, the earliest first, and the prompts that lost some
-    are counted.
+    The score of a label is the sum of the log-probabilities of its tokens after the text; the label with the highest score
+    is the prediction. If the examples do not fit into the context, the earliest are left out. The table counts the prompts
+    that this affects.
     """
     import glasshouse
     from glasshouse.cli.tables import console, show
@@ -48,28 +48,33 @@ def few_shot(
         counts = tuple(dict.fromkeys(int(part) for part in shots.split(",")))
     except ValueError:
         raise GlasshouseError(
-            "bad-shots", f"--shots {shots} is not a list of whole numbers; write for example --shots 0,1,2,4"
+            "bad-shots", f"--shots={shots} is not a list of whole numbers; use for example --shots 0,1,2,4"
         ) from None
-    # A shell gives \n as two characters.
-    written = template.replace("\\n", "\n").replace("\\t", "\t") if template else None
-    how = (counts, examples, draws, written, calibrate, output, seed, field, label, device)
-    found = glasshouse.few_shot(run, task, *how)
+    # In a shell, \n is two characters: a backslash and an n.
+    unescaped = template.replace("\\n", "\n").replace("\\t", "\t") if template else None
+    options = (counts, examples, draws, unescaped, calibrate, output, seed, field, label, device)
+    result = glasshouse.few_shot(run, task, *options)
     if as_json:
-        print(json.dumps(asdict(found)))
+        print(json.dumps(asdict(result)))
         return
     console.print(
-        f"{found.texts:,} {found.split} texts, {len(found.labels)} classes; always the commonest: {found.majority:.1%}"
+        f"{result.texts:,} {result.split} texts, {len(result.labels)} classes; "
+        f"accuracy of always predicting the most frequent class: {result.majority:.1%}"
     )
     rows = [
         (
-            str(each.shots),
-            f"{each.mean:.1%}",
-            f"{each.low:.1%} to {each.high:.1%}" if len(each.accuracies) > 1 else "one draw",
-            f"{each.shown:.1f}",
-            f"{each.cut:,} of {each.prompts:,}",
+            str(accuracy.shots),
+            f"{accuracy.mean:.1%}",
+            f"{accuracy.low:.1%} to {accuracy.high:.1%}" if len(accuracy.accuracies) > 1 else "one draw",
+            f"{accuracy.shown:.1f}",
+            f"{accuracy.cut:,} of {accuracy.prompts:,}",
         )
-        for each in found.by_shots
+        for accuracy in result.by_shots
     ]
-    show(("shots", "accuracy", "95 % interval over draws", "examples that fitted", "prompts cut"), rows, right=(0, 1, 3, 4))
+    show(
+        ("shots", "accuracy", "95 % interval over draws", "examples in the context", "truncated prompts"),
+        rows,
+        right=(0, 1, 3, 4),
+    )
     if output:
         console.print(f"wrote {output}", markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`glasshouse import`: a model from elsewhere becomes a run."""
+"""`glasshouse import`: import a model from Hugging Face, GGUF or llama2.c as a run."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,18 +12,16 @@ EXAMPLES = (
 
 
 def import_(
-    source: Annotated[
-        str, typer.Argument(help="A Hugging Face directory (or hub name, when online), a GGUF file, or a llama2.c file.")
-    ],
-    name: Annotated[str, typer.Option(help="The new run's name.")],
+    source: Annotated[str, typer.Argument(help="A Hugging Face directory or hub name, a GGUF file, or a llama2.c file.")],
+    name: Annotated[str, typer.Option(help="The name of the new run.")],
     tokenizer: Annotated[
         Path | None,
-        typer.Option(help="A tokenizer.json or llama2.c tokenizer file; by default what comes with the model."),
+        typer.Option(help="A tokenizer.json or llama2.c tokenizer file; default: the tokenizer of the model."),
     ] = None,
 ) -> None:
-    """Read a model from elsewhere into a run, which every other command then opens like one trained here.
+    """Import a model as a run, which every other command can use like a trained run.
 
-    Only safetensors, GGUF and llama2.c files are read; nothing is ever unpickled.
+    Only safetensors, GGUF and llama2.c files are read. Pickle files are never loaded.
     """
     import glasshouse
     from glasshouse.cli.tables import console

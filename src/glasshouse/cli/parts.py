@@ -1,4 +1,4 @@
-"""`glasshouse parts`: what a model can be made of."""
+"""`glasshouse parts`: list the parts that a model can be built from."""
 
 from typing import Annotated
 
@@ -8,15 +8,17 @@ EXAMPLES = "Examples: glasshouse parts · glasshouse parts attention · glasshou
 
 
 def parts(
-    family: Annotated[str | None, typer.Argument(help="A family, such as attention; by default all, a line each.")] = None,
+    family: Annotated[
+        str | None, typer.Argument(help="A family of parts, such as attention; default: list all families.")
+    ] = None,
 ) -> None:
-    """List the parts that a spec can name; with a family, the formula, cost, source, settings and limits of each part."""
+    """List the parts that a spec can name. With FAMILY, show the formula, cost, source, settings and limits of each part."""
     import glasshouse
     from glasshouse.cli.tables import console, show
 
     if family is None:
         rows = [(name, field, ", ".join(words)) for name, (field, words) in glasshouse.part_families().items()]
-        show(("family", "field", "words"), rows)
+        show(("family", "field", "values"), rows)
         return
     meanings = glasshouse.capabilities()
     for entry in glasshouse.parts_of(family):

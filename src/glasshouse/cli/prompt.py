@@ -1,4 +1,4 @@
-"""`glasshouse prompt`: which of several texts goes best with a picture, and which pictures each of them finds."""
+"""`glasshouse prompt`: rank prompts by their similarity to a picture, and retrieve pictures for each prompt."""
 
 import json
 from pathlib import Path
@@ -18,52 +18,61 @@ EXAMPLES = (
 def prompt(
     run: Run,
     prompts: Annotated[
-        list[str] | None, typer.Argument(metavar="PROMPT", help="Texts, each in quotes; by default the closest captions.")
+        list[str] | None,
+        typer.Argument(metavar="PROMPT", help="Texts, each in quotes; default: the captions most similar to the picture."),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="A picture file, or the number of a held-out picture; by default the first of these.")
+        str | None, typer.Option(help="A picture file, or the number of a held-out picture; default: 0.")
     ] = None,
-    pictures: Annotated[int, typer.Option(min=0, help="How many pictures each prompt may find.")] = 6,
+    pictures: Annotated[int, typer.Option(min=0, help="The number of pictures to retrieve for each prompt.")] = 6,
     output: Annotated[
         Path | None,
-        typer.Option(help="Where to write the page: .html, or .png or .svg for a picture of it."),
+        typer.Option(
+            help="The file to write: .html for a page, .png or .svg for an image; default: prompting.html in the run."
+        ),
     ] = None,
     device: Device = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Rank prompts by how well they go with a picture, and write a page with the pictures that each of them finds."""
+    """Rank prompts by their similarity to a picture, and write a page with the pictures that each prompt retrieves."""
     import glasshouse
     from glasshouse.cli.tables import console, show
     from glasshouse.pages.retrieval_page import ordinal
 
-    found, written = glasshouse.prompt(run, prompts or (), target, pictures, output, device)
+    result, path = glasshouse.prompt(run, prompts or (), target, pictures, output, device)
     if as_json:
         rows = [
             {
-                "prompt": answer.prompt,
-                "similarity": answer.similarity,
-                "caption_place": answer.caption_place,
-                "picture_place": answer.picture_place,
-                "unknown": answer.unknown,
-                "retrieved": [{"caption": each.caption, "similarity": each.similarity} for each in answer.retrieved],
+                "prompt": ranked.prompt,
+                "similarity": ranked.similarity,
+                "caption_place": ranked.caption_place,
+                "picture_place": ranked.picture_place,
+                "unknown": ranked.unknown,
+                "retrieved": [{"caption": item.caption, "similarity": item.similarity} for item in ranked.retrieved],
             }
-            for answer in found.answers
+            for ranked in result.prompts
         ]
-        print(json.dumps({"target": found.name, "caption": found.caption, "prompts": rows, "page": str(written)}))
+        print(json.dumps({"target": result.name, "caption": result.caption, "prompts": rows, "page": str(path)}))
         return
-    console.print(f"{found.name}: {found.caption}" if found.caption else found.name, markup=False)
+    console.print(f"{result.name}: {result.caption}" if result.caption else result.name, markup=False)
     show(
-        ("prompt", "similarity", f"among {found.captions:,} captions", f"finds it, of {found.pictures:,}", "unknown words"),
+        (
+            "prompt",
+            "similarity",
+            f"rank of {result.captions:,} captions",
+            f"rank of target, {result.pictures:,} pictures",
+            "unknown words",
+        ),
         [
             (
-                answer.prompt,
-                f"{answer.similarity:.3f}",
-                ordinal(answer.caption_place),
-                ordinal(answer.picture_place),
-                ", ".join(answer.unknown),
+                ranked.prompt,
+                f"{ranked.similarity:.3f}",
+                ordinal(ranked.caption_place),
+                ordinal(ranked.picture_place),
+                ", ".join(ranked.unknown),
             )
-            for answer in found.answers
+            for ranked in result.prompts
         ],
         right=(1, 2, 3),
     )
-    console.print(f"page    {written}", markup=False, soft_wrap=True)
+    console.print(f"page    {path}", markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`glasshouse replay`: look at the step that broke a run."""
+"""`glasshouse replay`: find the module in which a training step became NaN or infinite."""
 
 from typing import Annotated
 
@@ -12,27 +12,32 @@ EXAMPLES = "Example: glasshouse replay demo-lm --all"
 def replay(
     run: Run,
     device: Device = "cpu",
-    everything: Annotated[bool, typer.Option("--all", help="Show every module and gradient.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Print every module and gradient, not only those around the first failure.")
+    ] = False,
 ) -> None:
-    """Repeat the step whose loss or gradient was not finite, and show where that began."""
+    """Repeat the step at which the loss or the gradient became NaN or infinite, and print the module that failed first."""
     import glasshouse
     from glasshouse.cli.tables import console, show
 
     replayed = glasshouse.replay(run, device)
     culprit, outputs = replayed.culprit, replayed.outputs
     position = outputs.index(culprit) if culprit else len(outputs)
-    chosen = outputs if everything else outputs[max(0, position - 6) : position + 3]
+    selected = outputs if everything else outputs[max(0, position - 6) : position + 3]
     rows = [
         (
-            f.module,
-            f.kind,
-            f"{f.largest:.3g}",
-            f"{f.bad:,} of {f.total:,}" if f.bad else "none",
-            "<-" if f is culprit else "",
+            output.module,
+            output.kind,
+            f"{output.largest:.3g}",
+            f"{output.bad:,} of {output.total:,}" if output.bad else "none",
+            "<-" if output is culprit else "",
         )
-        for f in chosen
+        for output in selected
     ]
     console.print(f"step {replayed.step + 1}, loss {replayed.loss}")
-    show(("module", "what", "largest finite", "not finite", ""), rows, right=(2, 3))
-    where = f"it began in the {culprit.kind} of {culprit.module}" if culprit else "nothing was NaN or infinite this time"
-    console.print(where, markup=False)
+    show(("module", "tensor", "largest finite", "not finite", ""), rows, right=(2, 3))
+    if culprit:
+        conclusion = f"the first value that is not finite is in the {culprit.kind} of {culprit.module}"
+    else:
+        conclusion = "no value was NaN or infinite in this repetition"
+    console.print(conclusion, markup=False)

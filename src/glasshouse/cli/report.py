@@ -1,4 +1,4 @@
-"""`glasshouse report`: the page of a run or a study."""
+"""`glasshouse report`: write the HTML report of a run or a study."""
 
 from glasshouse.cli.arguments import Device, RunOrStudy
 
@@ -6,10 +6,11 @@ EXAMPLES = "Examples: glasshouse report demo-lm · glasshouse report studies/dem
 
 
 def report(name: RunOrStudy, device: Device = "auto") -> None:
-    """Write a report.html anew.
+    """Write the report.html of a run or a study again.
 
-    A run's has curves, samples, an attention map, the spec, the machine, the cost. A study's has its arms with their
-    verdicts, every seed's curve and the differences; table.md, table.tex and comparison.json are written beside it.
+    The report of a run shows curves, samples, an attention map, the spec, the machine and the cost. The report of a study
+    shows its verdicts, the differences between arms and the curve of every seed. A study also gets table.md, table.tex and
+    comparison.json.
     """
     import glasshouse
 

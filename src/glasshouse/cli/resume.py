@@ -1,4 +1,4 @@
-"""`glasshouse resume`: go on with an interrupted run or study."""
+"""`glasshouse resume`: continue an interrupted run or study."""
 
 from glasshouse.cli.arguments import Device, RunOrStudy
 
@@ -6,13 +6,13 @@ EXAMPLES = "Examples: glasshouse resume demo-lm · glasshouse resume studies/dem
 
 
 def resume(name: RunOrStudy, device: Device = "auto") -> None:
-    """Continue a run from its newest whole checkpoint, or a study with the runs that are left.
+    """Continue a run from its newest intact checkpoint, or a study with its remaining runs.
 
-    On the CPU the result is as if it had never stopped.
+    On the CPU, a continued run has the same weights, bit for bit, as a run that was never interrupted.
     """
     import glasshouse
-    from glasshouse.cli.outcome import print_run
-    from glasshouse.cli.verdicts import print_study
+    from glasshouse.cli.run_output import print_run
+    from glasshouse.cli.study_output import print_study
 
     resumed = glasshouse.resume(name, device)
     if isinstance(resumed, glasshouse.Run):

@@ -1,4 +1,4 @@
-"""`glasshouse runs`: what has been trained."""
+"""`glasshouse runs`: list the runs."""
 
 EXAMPLES = "Example: glasshouse runs"
 
@@ -8,12 +8,12 @@ def runs() -> None:
     import glasshouse
     from glasshouse.cli.tables import console, show
 
-    found = glasshouse.runs_overview()
-    if not found:
+    overviews = glasshouse.runs_overview()
+    if not overviews:
         console.print(f"There are no runs in {glasshouse.runs_folder()} yet. Begin with: glasshouse demo", soft_wrap=True)
         return
     rows = []
-    for run in found:
-        figures = ", ".join(f"{title} {figure}" for title, figure in run.headline)
-        rows.append((run.name, run.status, "" if run.error else f"{run.steps:,}", figures, run.error or run.data))
-    show(("run", "status", "steps", "validation", "text"), rows, right=(2,))
+    for run in overviews:
+        metrics = ", ".join(f"{title} {value}" for title, value in run.headline)
+        rows.append((run.name, run.status, "" if run.error else f"{run.steps:,}", metrics, run.error or run.data))
+    show(("run", "status", "steps", "validation", "data"), rows, right=(2,))

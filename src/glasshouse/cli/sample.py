@@ -16,24 +16,30 @@ EXAMPLES = (
 
 def sample(
     run: Run,
-    prompt: Annotated[str, typer.Option(help="What to continue; by default a new document.")] = "",
-    tokens: Annotated[int, typer.Option(help="Most tokens to add.")] = 100,
-    temperature: Annotated[float, typer.Option(help="0 is greedy; higher is wilder.")] = 0.8,
-    top_k: Annotated[int, typer.Option(help="Choose among the K likeliest; 0 is off.")] = 0,
-    top_p: Annotated[float, typer.Option(help="Choose among the likeliest that together reach P; 1 is off.")] = 1.0,
-    min_p: Annotated[float, typer.Option(help="Drop what is below P times the likeliest; 0 is off.")] = 0.0,
-    repetition_penalty: Annotated[float, typer.Option(help="Above 1, what was said becomes less likely.")] = 1.0,
-    stop: Annotated[list[str] | None, typer.Option(help="End before this text; may be given more than once.")] = None,
-    count: Annotated[int, typer.Option(min=1, help="How many continuations.")] = 1,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same text.")] = 0,
+    prompt: Annotated[str, typer.Option(help="The text to continue; default: the start of a new document.")] = "",
+    tokens: Annotated[int, typer.Option(help="The largest number of tokens to generate.")] = 100,
+    temperature: Annotated[float, typer.Option(help="The sampling temperature; 0 is greedy decoding.")] = 0.8,
+    top_k: Annotated[int, typer.Option(help="Sample from the K most likely tokens; 0 turns this off.")] = 0,
+    top_p: Annotated[
+        float, typer.Option(help="Sample from the most likely tokens whose probabilities sum to P; 1 turns this off.")
+    ] = 1.0,
+    min_p: Annotated[
+        float, typer.Option(help="Exclude tokens below P times the largest probability; 0 turns this off.")
+    ] = 0.0,
+    repetition_penalty: Annotated[
+        float, typer.Option(help="Above 1, tokens that occurred before become less likely.")
+    ] = 1.0,
+    stop: Annotated[list[str] | None, typer.Option(help="Stop before this text; can be repeated.")] = None,
+    count: Annotated[int, typer.Option(min=1, help="The number of continuations.")] = 1,
+    seed: Annotated[int, typer.Option(help="The random seed; the same seed gives the same text.")] = 0,
     device: Device = "auto",
 ) -> None:
-    """Continue a prompt, the text appearing as it is made."""
+    """Continue a prompt. A single continuation is printed token by token."""
     import glasshouse
-    from glasshouse.cli.outcome import print_completion
+    from glasshouse.cli.run_output import print_completion
 
     opened = glasshouse.open_run(run, device)
-    completions = [opened.begin(prompt) for _ in range(count)]
+    completions = [opened.new_completion(prompt) for _ in range(count)]
     pieces = opened.stream(
         completions,
         tokens=tokens,

@@ -1,4 +1,4 @@
-"""`glasshouse sweep`: which values do best?"""
+"""`glasshouse sweep`: train a recipe over ranges of hyper-parameters."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ EXAMPLES = (
 
 def sweep(
     words: Words,
-    seeds: Annotated[str, typer.Option(metavar="N|A,B,...", help="How many seeds, or which.")] = "4",
+    seeds: Annotated[str, typer.Option(metavar="N|A,B,...", help="The number of seeds, or a list of seeds.")] = "4",
     metric: Metric = None,
     match: Match = "steps",
     margin: Margin = None,
@@ -23,13 +23,13 @@ def sweep(
     device: Device = "auto",
     replicas: Replicas = "auto",
 ) -> None:
-    """Train a recipe over ranges of values with several seeds each, and show the metric against them.
+    """Train a recipe over ranges of values with several seeds each, and show the metric for each value.
 
-    Values are written 1e-4..1e-2:log:8, 0..0.5:lin:6, 1..8 (whole numbers) or 1,2,4; several fields make a grid. The arms
-    are compared with the first and listed best first.
+    A range is written 1e-4..1e-2:log:8, 0..0.5:lin:6, 1..8 (whole numbers) or 1,2,4. Several fields make a grid. The arms
+    are compared with the first arm and listed from best to worst.
     """
     import glasshouse
-    from glasshouse.cli.verdicts import print_study
+    from glasshouse.cli.study_output import print_study
 
     study = glasshouse.sweep(
         *words,

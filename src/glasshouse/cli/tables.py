@@ -1,4 +1,4 @@
-"""Tables on the terminal, in one style."""
+"""Tables on the terminal, all in the same style."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,7 +11,7 @@ console = Console(highlight=False)
 
 
 def show(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> None:
-    """Print a table; `right` numbers the columns of figures. Cells are plain text, whatever they contain."""
+    """Print a table; the columns with the indices `right` are right-aligned. Cells are printed as plain text, not markup."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for index, column in enumerate(columns):
         table.add_column(column, justify="right" if index in right else "left", overflow="fold")

@@ -1,22 +1,22 @@
-"""`glasshouse tokenizer`: train one, look at one."""
+"""`glasshouse tokenizer`: train a tokenizer, or show how it splits a text."""
 
 from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="Train a tokenizer, or see how one cuts a text.", no_args_is_help=True)
+app = typer.Typer(help="Train a tokenizer, or show how it splits a text.", no_args_is_help=True)
 
-# Neighbouring pieces take turns, so that their borders show.
+# Neighbouring tokens get different colours.
 COLOURS = ("black on #b5e2c4", "black on #f3d9a4", "black on #bcd4f2", "black on #eec3d3")
 
 
 @app.command(epilog="Example: glasshouse tokenizer train a.txt b.txt.gz --vocabulary 8192 --output tokenizer.json")
 def train(
-    files: Annotated[list[str], typer.Argument(help="Text: plain, .gz, or JSON lines.")],
-    vocabulary: Annotated[int, typer.Option(help="Number of tokens.")] = 8192,
-    output: Annotated[str, typer.Option(help="Where to write it.")] = "tokenizer.json",
-    kind: Annotated[str, typer.Option(help="byte-pair, words or characters.")] = "byte-pair",
-    pattern: Annotated[str, typer.Option(help="How byte-pair text is split first: gpt-2 or gpt-4.")] = "gpt-2",
+    files: Annotated[list[str], typer.Argument(help="Text files: plain, .gz or JSON lines.")],
+    vocabulary: Annotated[int, typer.Option(help="The size of the vocabulary.")] = 8192,
+    output: Annotated[str, typer.Option(help="The file to write.")] = "tokenizer.json",
+    kind: Annotated[str, typer.Option(help="The kind of tokenizer: byte-pair, words or characters.")] = "byte-pair",
+    pattern: Annotated[str, typer.Option(help="The pre-tokenizer of byte-pair: gpt-2 or gpt-4.")] = "gpt-2",
     field: Annotated[str, typer.Option(help="The field of a JSON line that holds the text.")] = "text",
 ) -> None:
     """Train a tokenizer and write it as tokenizer.json, which the `tokenizers` package reads too."""
@@ -28,10 +28,10 @@ def train(
 
 @app.command(epilog='Example: glasshouse tokenizer show tokenizer.json --text "unshakable faith"')
 def show(
-    file: Annotated[str, typer.Argument(help="A tokenizer.json, or a run's name or folder.")],
-    text: Annotated[str, typer.Option(help="The text to cut.")],
+    file: Annotated[str, typer.Argument(help="A tokenizer.json file, or the name or folder of a run.")],
+    text: Annotated[str, typer.Option(help="The text to tokenize.")],
 ) -> None:
-    """Show the pieces a text is cut into, coloured, and their ids."""
+    """Show the tokens of a text in colour, and their ids."""
     from rich.text import Text
 
     import glasshouse
@@ -42,10 +42,10 @@ def show(
     ids = [int(token) for token in tokenizer.encode(text)]
     line = Text()
     for index, token in enumerate(ids):
-        piece = tokenizer.token_bytes(token).decode("utf-8", "replace")
+        text_of_token = tokenizer.token_bytes(token).decode("utf-8", "replace")
         if index and console.color_system is None:
             line.append("|")
-        line.append(visible(piece), style=COLOURS[index % len(COLOURS)])
+        line.append(visible(text_of_token), style=COLOURS[index % len(COLOURS)])
     console.print(line, soft_wrap=True)
     console.print(" ".join(map(str, ids)), soft_wrap=True)
     console.print(f"{len(ids)} tokens, {len(text)} characters, {len(text.encode())} bytes")

@@ -15,16 +15,18 @@ EXAMPLES = (
 
 
 def train(
-    recipe: Annotated[str, typer.Argument(help="A recipe's name (see `glasshouse recipes`) or a spec's .toml file.")],
+    recipe: Annotated[
+        str, typer.Argument(help="The name of a recipe (see `glasshouse recipes`) or a .toml file with a spec.")
+    ],
     overrides: Overrides = None,
-    name: Annotated[str | None, typer.Option(help="The run's name; by default the recipe's.")] = None,
+    name: Annotated[str | None, typer.Option(help="The name of the run; default: the name of the recipe.")] = None,
     device: Device = "auto",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it would cost, and train nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Predict the cost and do not train.")] = False,
 ) -> None:
-    """Train a recipe, with any field of its spec changed by field=value."""
+    """Train a recipe. Any field of its spec can be changed with FIELD=VALUE."""
     import glasshouse
-    from glasshouse.cli.cost import print_plan
-    from glasshouse.cli.outcome import print_replicas, print_run
+    from glasshouse.cli.plan_output import print_plan
+    from glasshouse.cli.run_output import print_replicas, print_run
 
     if dry_run:
         print_plan(glasshouse.plan(recipe, *(overrides or ()), device=device))

@@ -1,4 +1,4 @@
-"""`glasshouse translate`: a text in the target language."""
+"""`glasshouse translate`: translate texts or a file."""
 
 import json
 from pathlib import Path
@@ -17,46 +17,54 @@ EXAMPLES = (
 
 def translate(
     run: Run,
-    texts: Annotated[list[str] | None, typer.Argument(help="One text or several, each in quotes.")] = None,
-    file: Annotated[Path | None, typer.Option(help="Translate each line of this file.")] = None,
-    output: Annotated[Path | None, typer.Option(help="Write the translations here, a line each.")] = None,
-    beams: Annotated[int | None, typer.Option(min=1, help="Translations followed at once; 1 is greedy.")] = None,
+    texts: Annotated[list[str] | None, typer.Argument(help="One or more texts, each in quotes.")] = None,
+    file: Annotated[Path | None, typer.Option(help="A file to translate, line by line.")] = None,
+    output: Annotated[Path | None, typer.Option(help="The file to write the translations to, one per line.")] = None,
+    beams: Annotated[int | None, typer.Option(min=1, help="The beam width; 1 is greedy decoding.")] = None,
     length_penalty: Annotated[
-        float | None, typer.Option(help="Compare by log-probability / length to this power; 0 favours short ones.")
+        float | None, typer.Option(help="Rank beams by log-probability / length ** PENALTY; 0 favours short outputs.")
     ] = None,
-    n_best: Annotated[int, typer.Option(min=1, help="How many translations of each text to give.")] = 1,
+    n_best: Annotated[int, typer.Option(min=1, help="The number of translations per text.")] = 1,
     word_by_word: Annotated[
-        bool | None, typer.Option("--word-by-word/--whole", help="Translate word by word, or whole; by default as trained.")
+        bool | None,
+        typer.Option(
+            "--word-by-word/--whole", help="Translate each word separately, or the whole text; default: as trained."
+        ),
     ] = None,
     device: Device = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with scores.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON with scores.")] = False,
 ) -> None:
-    """Translate texts, or the lines of a file, greedily or by beam search."""
+    """Translate texts, or the lines of a file, by greedy decoding or beam search."""
     import glasshouse
     from glasshouse.cli.tables import console
     from glasshouse.records.progress_bar import say
 
     if (file is None) == (not texts):
         raise glasshouse.GlasshouseError(
-            "texts-or-file", 'give either texts in quotes or --file FILE, as in: glasshouse translate RUN "a text"'
+            "texts-or-file",
+            'translate needs either texts or --file FILE, and not both; for example: glasshouse translate RUN "a text"',
         )
     if output:
         glasshouse.check_output(output)
-    how = {"beams": beams, "length_penalty": length_penalty, "n_best": n_best, "word_by_word": word_by_word}
+    options = {"beams": beams, "length_penalty": length_penalty, "n_best": n_best, "word_by_word": word_by_word}
     if file:
-        found = glasshouse.translate_file(run, file, device, **how)
+        translations = glasshouse.translate_file(run, file, device, **options)
     else:
-        found = glasshouse.translate(run, texts or (), device, **how)
-    if cut := sum(best[0].cut for best in found if best):
-        say(f"{cut} of {len(found)} sources are longer than the run's context has room for and were cut")
+        translations = glasshouse.translate(run, texts or (), device, **options)
+    if truncated := sum(best[0].truncated for best in translations if best):
+        say(f"{truncated} of {len(translations)} sources are longer than the context of the run and were truncated")
     if as_json:
-        shown = [json.dumps([[{"text": each.text, "score": each.score} for each in best] for best in found])]
+        rows = [[{"text": item.text, "score": item.score} for item in best] for best in translations]
+        lines = [json.dumps(rows)]
     else:
-        several = [[f"{each.score:.3f}  {each.text}" if n_best > 1 else each.text for each in best] for best in found]
-        shown = [line for lines_of_text in several for line in lines_of_text or [""]]
+        # An empty source has no translation; an empty line keeps the lines of input and output aligned.
+        texts_of = [
+            [f"{item.score:.3f}  {item.text}" if n_best > 1 else item.text for item in best] for best in translations
+        ]
+        lines = [line for group in texts_of for line in group or [""]]
     if output:
-        glasshouse.write_lines(output, shown)
-        console.print(f"wrote {len(found)} translations to {output}", soft_wrap=True)
+        glasshouse.write_lines(output, lines)
+        console.print(f"wrote {len(translations)} translations to {output}", soft_wrap=True)
         return
-    for line in shown:
+    for line in lines:
         print(line)

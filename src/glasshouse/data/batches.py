@@ -1,91 +1,100 @@
-"""Which examples make the batch of a step: a pure function of (seed, step), so that a place in the data is one number.
+"""Selection of the examples in each batch, as a pure function of (seed, step).
 
-Every epoch visits every example once, in an order of its own. The order is a permutation computed point by point, so that
-neither memory nor start-up grows with the data.
+A training run therefore needs only its step number to find its place in the data. Every epoch visits every example once, in
+a new random order. The order is a permutation that is evaluated index by index, so neither memory nor start-up time grows
+with the data set.
 """
 
 import numpy as np
 
-# One for all examples, or one for each.
+# One seed for all examples, or one seed for each example.
 Seed = int | np.ndarray
 
-_ROUNDS = 4
-# Batches that are ordered together. Sorted by length, it is enough that lengths in a batch hardly differ.
+_FEISTEL_ROUNDS = 4
+# The number of batches that are selected together. If batches are grouped by length, this is enough for the lengths within a
+# batch to be almost equal.
 POOL = 64
 
 
-def order(seed: Seed, step: int, batch: int, examples: int) -> tuple[np.ndarray, np.ndarray]:
-    """(epochs, examples) of each place in the batch; a batch may straddle two epochs. Several seeds: a batch of each."""
-    places = np.arange(step * batch, (step + 1) * batch, dtype=np.uint64)
-    if isinstance(seed, np.ndarray):
-        seed, places = seed.repeat(batch), np.tile(places, len(seed))
-    epochs, places = np.divmod(places, np.uint64(examples))
-    return epochs.astype(np.int64), permute(places, examples, seed, epochs)
+def select_batch(seed: Seed, step: int, batch: int, examples: int) -> tuple[np.ndarray, np.ndarray]:
+    """(epochs, examples): the epoch and the example index of each row in the batch of a step.
 
-
-def order_by_length(seed: int, pool: int, batch: int, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(epochs, examples) of POOL steps, (POOL, batch) each: the examples that `order` gives them, but a batch has some of
-    similar lengths, so that little is padding.
-
-    The examples of the pool are sorted by length and cut into batches, which come in an order of their own.
+    A batch may contain the end of one epoch and the start of the next. An array of seeds gives one batch for each seed, one
+    after the other.
     """
-    epochs, examples = order(seed, pool, batch * POOL, len(lengths))
+    positions = np.arange(step * batch, (step + 1) * batch, dtype=np.uint64)
+    if isinstance(seed, np.ndarray):
+        seed, positions = seed.repeat(batch), np.tile(positions, len(seed))
+    epochs, positions = np.divmod(positions, np.uint64(examples))
+    return epochs.astype(np.int64), permute(positions, examples, seed, epochs)
+
+
+def select_batches_by_length(seed: int, pool: int, batch: int, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(epochs, examples), each (POOL, batch), for the POOL steps of a pool, with texts of similar length in each batch.
+
+    The pool holds the same examples as `select_batch` gives to these steps. They are sorted by length and divided into
+    batches, which reduces padding. The batches are then shuffled.
+    """
+    epochs, examples = select_batch(seed, pool, batch * POOL, len(lengths))
     by_length = np.argsort(lengths[examples], kind="stable").reshape(POOL, batch)
-    chosen = by_length[permute(np.arange(POOL), POOL, seed, np.full(POOL, pool))]
-    return epochs[chosen], examples[chosen]
+    shuffled = by_length[permute(np.arange(POOL), POOL, seed, np.full(POOL, pool))]
+    return epochs[shuffled], examples[shuffled]
 
 
-class Order:
-    """The order of every step, worked out for many steps at a time. Several seeds: a batch of each, one after the other."""
+class BatchOrder:
+    """The examples of every step, computed for POOL steps in one call.
+
+    An array of seeds gives one batch for each seed, one after the other. With `lengths`, batches are grouped by length.
+    """
 
     def __init__(self, seed: Seed, batch: int, examples: int, lengths: np.ndarray | None = None) -> None:
         self.seed, self.batch, self.examples, self.lengths = seed, batch, examples, lengths
-        self.block, self.ahead = -1, (np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self.pool, self.pool_rows = -1, (np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def __call__(self, step: int) -> tuple[np.ndarray, np.ndarray]:
         """(epochs, examples) of a step."""
-        if step // POOL != self.block:
-            # A call for many steps costs hardly more than one for a single step: most of it is the calling.
-            self.block = step // POOL
-            self.ahead = self._pool(self.block)
-        epochs, examples = (part.reshape(-1, POOL, self.batch)[:, step % POOL].ravel() for part in self.ahead)
+        if step // POOL != self.pool:
+            # Call overhead dominates: selecting many batches costs hardly more than selecting one.
+            self.pool = step // POOL
+            self.pool_rows = self._select_pool(self.pool)
+        epochs, examples = (rows.reshape(-1, POOL, self.batch)[:, step % POOL].ravel() for rows in self.pool_rows)
         return epochs, examples
 
-    def _pool(self, pool: int) -> tuple[np.ndarray, np.ndarray]:
-        """(epochs, examples) of POOL steps, those of each seed together."""
+    def _select_pool(self, pool: int) -> tuple[np.ndarray, np.ndarray]:
+        """(epochs, examples) of POOL steps, grouped by seed."""
         if self.lengths is None:
-            return order(self.seed, pool, self.batch * POOL, self.examples)
-        each = [order_by_length(int(seed), pool, self.batch, self.lengths) for seed in np.atleast_1d(self.seed)]
-        return np.concatenate([epochs for epochs, _ in each]), np.concatenate([examples for _, examples in each])
+            return select_batch(self.seed, pool, self.batch * POOL, self.examples)
+        by_seed = [select_batches_by_length(int(seed), pool, self.batch, self.lengths) for seed in np.atleast_1d(self.seed)]
+        return np.concatenate([epochs for epochs, _ in by_seed]), np.concatenate([examples for _, examples in by_seed])
 
 
-def permute(places: np.ndarray, size: int, seed: Seed, epochs: np.ndarray) -> np.ndarray:
-    """The permutation of 0..size-1 that belongs to a seed and epoch, at the given places.
+def permute(indices: np.ndarray, size: int, seed: Seed, epochs: np.ndarray) -> np.ndarray:
+    """Apply the permutation of 0..size-1 that belongs to a seed and an epoch to some indices.
 
-    A Feistel network permutes the next power of four; walking its cycle until the value is below `size` makes of that a
-    permutation of 0..size-1 (Black and Rogaway, Ciphers with Arbitrary Finite Domains, 2002).
+    A Feistel network permutes the numbers below the next power of four. Applying it repeatedly until the value is below
+    `size` (cycle walking) gives a permutation of 0..size-1 (Black and Rogaway, Ciphers with Arbitrary Finite Domains, 2002).
     """
     half = max((max(size - 1, 1).bit_length() + 1) // 2, 1)
     mask = np.uint64((1 << half) - 1)
-    keys = [mix(np.asarray(seed, np.uint64), epochs.astype(np.uint64), np.uint64(r)) for r in range(_ROUNDS)]
-    values = places.astype(np.uint64)
-    todo = np.ones(len(values), dtype=bool)
-    while todo.any():
-        left, right = values[todo] >> np.uint64(half), values[todo] & mask
+    keys = [hash64(np.asarray(seed, np.uint64), epochs.astype(np.uint64), np.uint64(r)) for r in range(_FEISTEL_ROUNDS)]
+    values = indices.astype(np.uint64)
+    too_large = np.ones(len(values), dtype=bool)
+    while too_large.any():
+        left, right = values[too_large] >> np.uint64(half), values[too_large] & mask
         for key in keys:
-            left, right = right, left ^ (mix(right, key[todo], np.uint64(half)) & mask)
-        values[todo] = (left << np.uint64(half)) | right
-        todo = values >= np.uint64(size)
+            left, right = right, left ^ (hash64(right, key[too_large], np.uint64(half)) & mask)
+        values[too_large] = (left << np.uint64(half)) | right
+        too_large = values >= np.uint64(size)
     return values.astype(np.int64)
 
 
-def seed_of(seed: int, step: int) -> int:
-    """A seed for what is random within a step. The mask keeps it within what every device's generator takes."""
-    return int(mix(np.uint64(seed), np.uint64(step))[0]) & (2**62 - 1)
+def step_seed(seed: int, step: int) -> int:
+    """The seed for all randomness within a step. It has at most 62 bits, which the generator of every device accepts."""
+    return int(hash64(np.uint64(seed), np.uint64(step))[0]) & (2**62 - 1)
 
 
-def mix(*words: np.ndarray | np.uint64) -> np.ndarray:
-    """A hash of 64-bit words (the finaliser of SplitMix64 over each in turn; Steele et al. 2014)."""
+def hash64(*words: np.ndarray | np.uint64) -> np.ndarray:
+    """A 64-bit hash of 64-bit words: the finaliser of SplitMix64 applied to each in turn (Steele et al. 2014)."""
     with np.errstate(over="ignore"):
         state: np.ndarray = np.uint64(0x9E3779B97F4A7C15) * np.ones(1, np.uint64)
         for word in words:

@@ -1,4 +1,4 @@
-"""A document and a source of documents: what the rest of the data package reads. Knows nothing of tokens."""
+"""A document, and a source of documents. Knows nothing of tokens."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -14,46 +14,46 @@ SPLITS = ("train", "validation", "test")
 
 @dataclass(frozen=True)
 class Document:
-    """A text and what is known of it. A long text comes in parts, each after the first marked as continuing it."""
+    """A text with its metadata. A long text comes in several parts; all parts after the first have `continues=True`."""
 
     text: str
     continues: bool = False
     fields: dict[str, str] = field(default_factory=dict)
-    picture: np.ndarray | None = None  # (S, S, 3) bytes
+    picture: np.ndarray | None = None  # (S, S, 3), uint8
 
 
 class Source(ABC):
-    """Somewhere documents come from. Reading twice gives the same; the splits never share a document."""
+    """A data set: documents in splits. Every reading gives the same documents, and no document is in two splits."""
 
-    # What a document has besides its text, by the names that tasks ask for: "label" and "target" (fields), "picture".
+    # What a document has besides its text: "label" and "target" (in `fields`), or "picture". Tasks request these by name.
     columns: ClassVar[tuple[str, ...]] = ()
-    # Besides the usual three there may be parts of the test text that are measured by themselves, as "test-NAME".
+    # A source may add splits named "test-NAME": parts of the test split that are also evaluated separately.
     splits: ClassVar[tuple[str, ...]] = SPLITS
     about: ClassVar[str]
     origin: ClassVar[str]
     licence: ClassVar[str]
 
     @classmethod
-    def of(cls, data: DataSpec) -> "Source":
-        """The source that a data spec asks for; most have nothing to ask."""
+    def from_spec(cls, data: DataSpec) -> "Source":
+        """Create the source with the settings of a data spec. Most sources have no settings."""
         return cls()
 
     @abstractmethod
     def documents(self, split: str) -> Iterator[Document]:
-        """The documents of a split, in a fixed order, in parts small enough for any memory."""
+        """The documents of a split in a fixed order, in parts small enough to fit into memory."""
 
     @abstractmethod
     def fingerprint(self) -> str:
-        """Changes whenever the documents or their splits do."""
+        """A text that changes whenever the documents or their splits change."""
 
-    def lexicon(self) -> Iterator[Document]:
-        """What a tokenizer is trained on: the training documents, or more that is no part of the held-out splits."""
+    def tokenizer_documents(self) -> Iterator[Document]:
+        """The documents to train a tokenizer on: by default the training split. It never includes held-out documents."""
         return self.documents("train")
 
     def notes(self) -> list[str]:
-        """What a person should know of these documents."""
+        """Remarks about the documents for the user."""
         return []
 
     def bytes(self, split: str) -> int:
-        """How much text a split has, in UTF-8 bytes, for progress bars."""
+        """The size of a split's text in UTF-8 bytes, for progress bars. It may be an estimate."""
         return sum(len(document.text.encode()) for document in self.documents(split))

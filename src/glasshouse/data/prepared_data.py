@@ -1,8 +1,8 @@
-"""From a data spec to a tokenizer and token shards, made once and kept in the cache until their text or spec changes."""
+"""From a data spec to a tokenizer and token shards. Both are cached until the text or the spec changes."""
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from glasshouse import tokenizers
 from glasshouse.data import shards
 from glasshouse.data.documents import Document, Source
-from glasshouse.data.sources.remote_files import cache
+from glasshouse.data.sources.remote_files import cache_folder
 from glasshouse.data.user_files.labelled import UserLabelled
 from glasshouse.data.user_files.pairs import UserPairs
 from glasshouse.data.user_files.pictures import UserPictures
@@ -20,17 +20,15 @@ from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 from glasshouse.tokenizers import Tokenizer
-from glasshouse.tokenizers.base import END_OF_TEXT
+from glasshouse.tokenizers.base import END_OF_TEXT, Progress
 
-# Raised whenever the same text would become other tokens or another layout, so that old caches are not read.
+# The version of the cache. It is raised when the same text would give other tokens or another file layout.
 FORMAT = 2
-
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
 class Leak:
-    """Held-out texts that also stand, word for word, in the training data."""
+    """Data leakage in one held-out split: `shared` of its `texts` also occur, word for word, in the training data."""
 
     split: str
     shared: int
@@ -38,12 +36,12 @@ class Leak:
 
     @property
     def sentence(self) -> str:
-        return f"{self.shared} of {self.texts} {self.split} texts stand word for word in the training data too"
+        return f"{self.shared} of {self.texts} {self.split} texts also occur word for word in the training data"
 
 
 @dataclass(frozen=True)
 class PreparedData:
-    """What training and evaluation read."""
+    """The input of training and evaluation: a tokenizer and a shard for each split."""
 
     tokenizer: Tokenizer
     splits: dict[str, shards.Shard]
@@ -53,8 +51,8 @@ class PreparedData:
     leaks: tuple[Leak, ...] = ()
 
 
-def source_of(data: DataSpec, columns: tuple[str, ...] = ()) -> Source:
-    """Where a spec's documents come from; `columns` are what each must have besides its text."""
+def find_source(data: DataSpec, columns: tuple[str, ...] = ()) -> Source:
+    """The source of documents that a data spec names. Its documents must have all of `columns` besides their text."""
     if data.files:
         if "target" in columns:
             return UserPairs(data.files, data.field, data.target, data.validation, data.test)
@@ -66,13 +64,13 @@ def source_of(data: DataSpec, columns: tuple[str, ...] = ()) -> Source:
     source = catalogue.find("source", data.source, "data.source")
     for column in columns:
         if column not in source.columns:
-            able = [name for name in catalogue.names("source") if column in catalogue.find("source", name).columns]
+            suitable = [name for name in catalogue.names("source") if column in catalogue.find("source", name).columns]
             raise DataError(
                 "source-lacks-column",
-                f"data.source={data.source!r} has no {column} for each text; choose one that has ({', '.join(able)}), "
-                "or give your own: data.files=mine.tsv",
+                f"data.source={data.source!r} has no {column} for its texts; choose one of {', '.join(suitable)}, "
+                "or use your own file: data.files=mine.tsv",
             )
-    return source.of(data)
+    return source.from_spec(data)
 
 
 def prepare(
@@ -82,67 +80,72 @@ def prepare(
     columns: tuple[str, ...] = (),
     specials: tuple[str, ...] = (),
 ) -> PreparedData:
-    """The tokenizer (trained, read from a file, or given) and the shards of every split.
+    """Prepare the tokenizer and the shards of all splits, or read them from the cache.
 
-    `columns` are what a task needs of each document besides its text, `specials` the tokens it needs of a tokenizer.
+    Without a `tokenizer`, the one that the spec names is read from its file or trained. `columns` lists what the task needs
+    of each document besides its text, `specials` the special tokens that it needs.
     """
-    source = source_of(data, columns)
+    source = find_source(data, columns)
     fingerprint = source.fingerprint()
-    tokenizer = tokenizer or tokenizer_for(data, source, progress, specials, columns)
-    folder = _shards(source, fingerprint, tokenizer, progress, columns)
+    tokenizer = tokenizer or load_or_train_tokenizer(data, source, progress, specials, columns)
+    folder = _cached_shards(source, fingerprint, tokenizer, progress, columns)
     splits = {split: shards.open_shard(folder, split) for split in source.splits}
     labels = tuple(json.loads((folder / "labels.json").read_text(encoding="utf-8"))) if "label" in columns else ()
-    made = hashlib.blake2b(fingerprint.encode(), digest_size=16).hexdigest()
-    # Pictures are drawn or read anew each time, and their captions may repeat.
-    leaks = _leaks(source) if columns and "picture" not in columns else []
+    digest = hashlib.blake2b(fingerprint.encode(), digest_size=16).hexdigest()
+    # Two pictures may have the same caption, so equal captions are not a leak.
+    leaks = _find_leaks(source) if columns and "picture" not in columns else []
     notes = (*source.notes(), *(leak.sentence for leak in leaks))
-    return PreparedData(tokenizer, splits, made, labels, notes, tuple(leaks))
+    return PreparedData(tokenizer, splits, digest, labels, notes, tuple(leaks))
 
 
-def tokenizer_for(
+def load_or_train_tokenizer(
     data: DataSpec,
     source: Source,
     progress: Progress = lambda what, share: None,
     specials: tuple[str, ...] = (),
     columns: tuple[str, ...] = (),
 ) -> Tokenizer:
-    """The tokenizer that a data spec names, trained on the training documents alone."""
+    """The tokenizer that a data spec names: from its file, from the cache, or trained on the training documents only."""
     if data.tokenizer_file:
         return tokenizers.load(data.tokenizer_file)
-    both = ("target",) if "target" in columns else ()
-    key = _key(source.fingerprint(), data.tokenizer, data.vocabulary, data.pattern, *specials, *both)
-    path = cache() / "tokenizers" / key / "tokenizer.json"
+    text_columns = ("target",) if "target" in columns else ()
+    key = _cache_key(source.fingerprint(), data.tokenizer, data.vocabulary, data.pattern, *specials, *text_columns)
+    path = cache_folder() / "tokenizers" / key / "tokenizer.json"
     if not path.exists():
         total = source.bytes("train")
-        cls = catalogue.find("tokenizer", data.tokenizer, "data.tokenizer")
+        tokenizer_class = catalogue.find("tokenizer", data.tokenizer, "data.tokenizer")
 
         def chunks() -> Iterator[str]:
             done = 0
-            for document in source.lexicon():
+            for document in source.tokenizer_documents():
                 if not document.continues:
                     yield END_OF_TEXT
                 yield document.text
-                for column in both:
+                for column in text_columns:
                     yield END_OF_TEXT
                     yield document.fields[column]
                 done += len(document.text.encode())
                 progress("reading text", done / max(total, 1))
 
-        marks = (END_OF_TEXT, *specials)
-        trained = cls.train(chunks(), data.vocabulary, pattern=data.pattern, specials=marks, progress=progress)
+        trained = tokenizer_class.train(
+            chunks(), data.vocabulary, pattern=data.pattern, specials=(END_OF_TEXT, *specials), progress=progress
+        )
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             trained.save(path)
         except OSError as error:
             raise DataError(
                 "cannot-write-cache",
-                f"cannot write the tokenizer to {path}: {error.strerror}; free some space or set GLASSHOUSE_CACHE",
+                f"cannot write the tokenizer to {path}: {error.strerror}; free some space, or set GLASSHOUSE_CACHE",
             ) from None
     return tokenizers.load(path)
 
 
-def _shards(source: Source, fingerprint: str, tokenizer: Tokenizer, progress: Progress, columns: tuple[str, ...]) -> Path:
-    folder = cache() / "shards" / _key(fingerprint, tokenizer.digest(), *columns)
+def _cached_shards(
+    source: Source, fingerprint: str, tokenizer: Tokenizer, progress: Progress, columns: tuple[str, ...]
+) -> Path:
+    """The folder of the shards in the cache. They are written if they are not there yet."""
+    folder = cache_folder() / "shards" / _cache_key(fingerprint, tokenizer.digest(), *columns)
     if not folder.exists():
         try:
             with atomic_files.folder(folder) as temporary:
@@ -161,48 +164,49 @@ def _shards(source: Source, fingerprint: str, tokenizer: Tokenizer, progress: Pr
                 for split in source.splits if "target" in columns else ():
                     write_targets(temporary, split, source.documents(split), tokenizer)
                 for split in source.splits if "picture" in columns else ():
-                    drawn = (document.picture for document in source.documents(split))
-                    shards.write_pictures(temporary, split, (picture for picture in drawn if picture is not None))
+                    pictures = (document.picture for document in source.documents(split))
+                    shards.write_pictures(temporary, split, (picture for picture in pictures if picture is not None))
         except FileExistsError:
-            if not folder.is_dir():  # else another process made the same shards meanwhile
+            if not folder.is_dir():  # If it is a folder, another process has written the same shards in the meantime.
                 raise DataError(
-                    "cannot-write-cache", f"cannot write token shards to {folder}: set GLASSHOUSE_CACHE to a folder"
+                    "cannot-write-cache",
+                    f"cannot write token shards to {folder}: part of the path is a file; set GLASSHOUSE_CACHE to a folder",
                 ) from None
         except OSError as error:
             raise DataError(
                 "cannot-write-cache",
-                f"cannot write token shards to {folder}: {error}; free some space or set GLASSHOUSE_CACHE",
+                f"cannot write token shards to {folder}: {error}; free some space, or set GLASSHOUSE_CACHE",
             ) from None
     return folder
 
 
-def _leaks(source: Source) -> list[Leak]:
-    """The held-out texts that are trained on too: memorising them flatters a model."""
-    learned = {document.text for document in source.documents("train")}
-    found = []
+def _find_leaks(source: Source) -> list[Leak]:
+    """The held-out splits that share texts with the training split. A model that memorises these scores too well."""
+    training_texts = {document.text for document in source.documents("train")}
+    leaks = []
     for split in source.splits[1:]:
         texts = [document.text for document in source.documents(split)]
-        if known := sum(text in learned for text in texts):
-            found.append(Leak(split, known, len(texts)))
-    return found
+        if shared := sum(text in training_texts for text in texts):
+            leaks.append(Leak(split, shared, len(texts)))
+    return leaks
 
 
 def _write_labels(folder: Path, source: Source) -> None:
-    """The class of each document as a number, by the sorted names of all that occur."""
-    found = {split: [document.fields["label"] for document in source.documents(split)] for split in source.splits}
-    names = sorted({label for labels in found.values() for label in labels})
-    for split, labels in found.items():
+    """Write the class of each document as a number: the index of its name among all class names, sorted."""
+    labels_by_split = {split: [document.fields["label"] for document in source.documents(split)] for split in source.splits}
+    names = sorted({label for labels in labels_by_split.values() for label in labels})
+    for split, labels in labels_by_split.items():
         shards.write_labels(folder, split, (names.index(label) for label in labels))
     atomic_files.write_text(folder / "labels.json", json.dumps(names))
 
 
 def write_targets(folder: Path, split: str, documents: Iterable[Document], tokenizer: Tokenizer) -> None:
-    """Each document's translation as a shard of its own, and both texts as they were."""
+    """Write the translation of each document as a second shard, and the original texts of both sides."""
     pairs = [(document.text, document.fields["target"]) for document in documents]
     shards.write(folder, f"{split}.target", (Document(target) for _, target in pairs), tokenizer)
     shards.write_originals(folder, split, (text for text, _ in pairs))
     shards.write_originals(folder, f"{split}.target", (target for _, target in pairs))
 
 
-def _key(*what: Any) -> str:
-    return hashlib.blake2b(json.dumps([FORMAT, *what]).encode(), digest_size=12).hexdigest()
+def _cache_key(*inputs: Any) -> str:
+    return hashlib.blake2b(json.dumps([FORMAT, *inputs]).encode(), digest_size=12).hexdigest()

@@ -1,9 +1,15 @@
-"""Token shards: the tokens of one split in a file that is mapped into memory, never read whole.
+"""Token shards: the tokens of one split in a file that is mapped into memory instead of being read as a whole.
 
-A document begins with the tokenizer's mark for that (ours have the end-of-text mark), so that its first token has something
-before it, and the last one is followed by a mark too. `NAME.tokens` holds the tokens, `NAME.starts` where each document
-begins, `NAME.json` the counts. Beside them may lie each document's class (`NAME.labels`), picture (`NAME.pictures.npy`), and
-translation: a shard of its own, with the texts as they were (`NAME.target.originals.json`), which tokens may not give back.
+Every document starts with the tokenizer's document-start token, so that its first token has a predecessor; the last document
+is followed by one as well. Our own tokenizers use the end-of-text token for this. The files of a shard are:
+
+- `NAME.tokens`: the tokens;
+- `NAME.starts`: where each document starts;
+- `NAME.json`: counts;
+- `NAME.labels`: the class of each document, for labelled data;
+- `NAME.pictures.npy`: the picture of each document, for captioned pictures;
+- `NAME.target.*`: a second shard with the translation of each document, for translation pairs;
+- `NAME.originals.json`, `NAME.target.originals.json`: the original texts of the pairs, since decoding may not restore them.
 """
 
 import json
@@ -18,12 +24,12 @@ import numpy as np
 
 from glasshouse.data.documents import Document
 from glasshouse.tokenizers import Tokenizer
-from glasshouse.tokenizers.safe_cuts import blocks
+from glasshouse.tokenizers.safe_boundaries import split_into_blocks
 
 
 @dataclass(frozen=True)
 class Shard:
-    """The tokens of a split on disk."""
+    """The tokens of a split on disk. `separator` is the token that starts each document, if the tokenizer has one."""
 
     folder: Path
     split: str
@@ -32,55 +38,56 @@ class Shard:
     bytes: int
     words: int
     unknown: int
-    mark: int | None
+    separator: int | None
     dtype: str
 
     @property
-    def marks(self) -> frozenset[int]:
-        """The end-of-text token, which stands between documents and is no part of them."""
-        return frozenset() if self.mark is None else frozenset([self.mark])
+    def separators(self) -> frozenset[int]:
+        """The tokens that separate documents and do not belong to any document."""
+        return frozenset() if self.separator is None else frozenset([self.separator])
 
     @cached_property
     def tokens(self) -> np.ndarray:
-        """All tokens, mapped: pages are read when touched and given back when memory is short."""
+        """All tokens, memory-mapped: the operating system reads pages on first access and may drop them again."""
         if self.tokens_count == 0:
             return np.zeros(0, dtype=self.dtype)
-        # As a plain array over the mapped file, of which slices are made in a third of the time.
+        # Slicing a plain array over the mapped file takes a third of the time of slicing a `memmap`.
         return np.asarray(np.memmap(self.folder / f"{self.split}.tokens", dtype=self.dtype, mode="r"))
 
     @cached_property
     def labels(self) -> np.ndarray:
-        """The class of each document, where the data have classes."""
+        """The class of each document. Only labelled data have this."""
         return np.fromfile(self.folder / f"{self.split}.labels", dtype="<i4")
 
     @cached_property
     def target(self) -> "Shard":
-        """The translation of each document, where the data have translations."""
+        """The translation of each document. Only translation pairs have this."""
         return open_shard(self.folder, f"{self.split}.target")
 
     @cached_property
     def originals(self) -> list[str]:
-        """The texts as they were before they became tokens, where these were kept."""
+        """The texts before tokenization. Only translation pairs have this."""
         return json.loads((self.folder / f"{self.split}.originals.json").read_text(encoding="utf-8"))
 
     @cached_property
     def pictures(self) -> np.ndarray:
-        """The picture (S, S, 3) of each document in bytes, where the data have pictures."""
+        """The picture of each document, (S, S, 3) in uint8. Only captioned pictures have this."""
         return np.load(self.folder / f"{self.split}.pictures.npy", mmap_mode="r")
 
     def document(self, index: int) -> np.ndarray:
-        """The tokens of one document, without its mark."""
-        begin, end = self.starts[index] + (self.mark is not None), self.starts[index + 1]
+        """The tokens of one document, without the separator."""
+        begin, end = self.starts[index] + (self.separator is not None), self.starts[index + 1]
         return np.asarray(self.tokens[begin:end], dtype=np.int64)
 
     def texts(self, examples: np.ndarray) -> list[list[int]]:
-        """The tokens of several documents, without their marks."""
-        begins, ends = (self.starts[examples] + (self.mark is not None)).tolist(), self.starts[examples + 1].tolist()
+        """The tokens of several documents, without the separators."""
+        begins = (self.starts[examples] + (self.separator is not None)).tolist()
+        ends = self.starts[examples + 1].tolist()
         return [self.tokens[begin:end].tolist() for begin, end in zip(begins, ends, strict=True)]
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """Where each document's mark stands, and one past the end."""
+        """The position of each document's separator, and the position after the last document."""
         return np.fromfile(self.folder / f"{self.split}.starts", dtype="<i8")
 
 
@@ -91,17 +98,17 @@ def write(
     tokenizer: Tokenizer,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Shard:
-    """Encode documents into a shard, holding one part of one document in memory at a time."""
+    """Encode documents into a shard. Only one block of one document is in memory at a time."""
     dtype = "<u2" if tokenizer.vocabulary <= 1 << 16 else "<u4"
-    mark = [] if tokenizer.beginning is None else [tokenizer.beginning]
+    separator = [] if tokenizer.document_start is None else [tokenizer.document_start]
     starts = array("q")
     total = size = words = unknown = 0
     with open(folder / f"{split}.tokens", "wb") as file:
-        for first, text in _pieces(documents):
+        for is_start, text in _blocks(documents):
             ids = tokenizer.encode(text, specials=False)
-            if first:
+            if is_start:
                 starts.append(total)
-                ids = np.concatenate([np.array(mark, dtype=ids.dtype), ids])
+                ids = np.concatenate([np.array(separator, dtype=ids.dtype), ids])
             file.write(ids.astype(dtype).tobytes())
             total += len(ids)
             size += len(text.encode())
@@ -110,9 +117,9 @@ def write(
                 unknown += int(np.count_nonzero(ids == tokenizer.unknown))
             progress(size)
         if starts:
-            file.write(np.array(mark, dtype=dtype).tobytes())
+            file.write(np.array(separator, dtype=dtype).tobytes())
             starts.append(total)
-            total += len(mark)
+            total += len(separator)
     (folder / f"{split}.starts").write_bytes(np.frombuffer(starts, dtype="<i8").tobytes() if starts else b"")
     facts = {
         "tokens_count": total,
@@ -120,43 +127,44 @@ def write(
         "bytes": size,
         "words": words,
         "unknown": unknown,
-        "mark": tokenizer.beginning,
+        "mark": tokenizer.document_start,
         "dtype": dtype,
     }
     (folder / f"{split}.json").write_text(json.dumps(facts))
-    return Shard(folder, split, **facts)  # type: ignore[arg-type]
+    return open_shard(folder, split)
 
 
 def write_labels(folder: Path, split: str, labels: Iterable[int]) -> None:
-    """The class of each document, beside its tokens."""
+    """Write the class of each document of a shard."""
     np.array(list(labels), dtype="<i4").tofile(folder / f"{split}.labels")
 
 
 def write_originals(folder: Path, split: str, texts: Iterable[str]) -> None:
-    """The texts themselves, beside their tokens."""
+    """Write the original text of each document of a shard."""
     (folder / f"{split}.originals.json").write_text(json.dumps(list(texts), ensure_ascii=False), encoding="utf-8")
 
 
 def write_pictures(folder: Path, split: str, pictures: Iterable[np.ndarray]) -> None:
-    """The picture of each document, all of one size, beside its tokens."""
-    found = list(pictures)
-    np.save(folder / f"{split}.pictures.npy", np.stack(found) if found else np.zeros((0, 1, 1, 3), np.uint8))
+    """Write the picture of each document of a shard. All pictures have the same size."""
+    arrays = list(pictures)
+    np.save(folder / f"{split}.pictures.npy", np.stack(arrays) if arrays else np.zeros((0, 1, 1, 3), np.uint8))
 
 
 def open_shard(folder: Path, split: str) -> Shard:
-    """A shard written before."""
-    return Shard(folder, split, **json.loads((folder / f"{split}.json").read_text()))
+    """Open an existing shard."""
+    facts = json.loads((folder / f"{split}.json").read_text())
+    return Shard(folder, split, separator=facts.pop("mark"), **facts)
 
 
-def _pieces(documents: Iterable[Document]) -> Iterator[tuple[bool, str]]:
-    """(whether a document begins here, text), where a document that comes in parts is cut only between tokens."""
+def _blocks(documents: Iterable[Document]) -> Iterator[tuple[bool, str]]:
+    """(whether a document starts here, text): documents in blocks whose boundaries do not change the tokens."""
     number = 0
 
-    def document_of(part: Document) -> int:
+    def document_number(part: Document) -> int:
         nonlocal number
         number += not part.continues
         return number
 
-    for _, parts in groupby(documents, document_of):
-        for index, block in enumerate(blocks(part.text for part in parts)):
+    for _, parts in groupby(documents, document_number):
+        for index, block in enumerate(split_into_blocks(part.text for part in parts)):
             yield index == 0, block

@@ -1,6 +1,6 @@
-"""Reading text files as a stream: plain or gzip, checked to be UTF-8 text, in parts of bounded size.
+"""Text files as a stream: plain or gzip, checked to be UTF-8 text, in chunks of bounded size.
 
-Knows nothing of splits or tokens. Every complaint names the file, what was found and what to do.
+Knows nothing of splits or tokens.
 """
 
 import codecs
@@ -14,49 +14,51 @@ from typing import IO, cast
 
 from glasshouse.specs.errors import DataError
 
-# One part of a text: enough that Python's cost per part vanishes, little enough that memory stays flat.
-PART = 1 << 20
+# Large enough that the Python overhead per chunk is negligible, small enough that memory use stays constant.
+CHUNK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class Survey:
-    """What one pass over a file told: its length once decompressed, and a digest of its content."""
+class FileSummary:
+    """The decompressed size of a file, and a digest of its content."""
 
     bytes: int
     digest: str
 
 
-def survey(path: Path) -> Survey:
-    """Read the whole file once; refuse what is missing, empty, binary or not UTF-8."""
+def summarise(path: Path) -> FileSummary:
+    """Read the whole file once. Raises an error if it is missing, empty, binary or not UTF-8."""
     digest = hashlib.blake2b(digest_size=16)
     total = 0
-    for part in parts(path):
-        raw = part.encode()
+    for chunk in read_chunks(path):
+        raw = chunk.encode()
         digest.update(raw)
         total += len(raw)
     if total == 0:
-        raise DataError("empty-file", f"{path} is empty; give a file with text in it")
-    return Survey(total, digest.hexdigest())
+        raise DataError("empty-file", f"{path} is empty; choose a file that contains text")
+    return FileSummary(total, digest.hexdigest())
 
 
-def parts(path: Path) -> Iterator[str]:
-    """The text of a file, in parts that end at any character."""
+def read_chunks(path: Path) -> Iterator[str]:
+    """The text of a file in chunks. A chunk may end anywhere between two characters."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     offset = 0
     with _open(path) as file:
         while True:
             try:
-                raw = file.read(PART)
+                raw = file.read(CHUNK_BYTES)
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise DataError("damaged-gzip", f"{path} is not a whole gzip file ({error}); compress it again") from None
+                raise DataError(
+                    "damaged-gzip", f"{path} is a damaged or incomplete gzip file ({error}); compress it again"
+                ) from None
             _refuse_binary(path, raw, offset)
-            waiting = len(decoder.getstate()[0])
+            pending = len(decoder.getstate()[0])
             try:
                 text = decoder.decode(raw, final=not raw)
             except UnicodeDecodeError as error:
                 raise DataError(
                     "not-utf-8",
-                    f"{path} is not UTF-8 text: byte {offset - waiting + error.start} cannot be decoded; "
+                    f"{path} is not UTF-8 text: byte {offset - pending + error.start} cannot be decoded; "
                     f"convert it, for example with: iconv -f latin1 -t utf-8 {path.name} > {path.stem}.utf8.txt",
                 ) from None
             if offset == 0:
@@ -68,13 +70,13 @@ def parts(path: Path) -> Iterator[str]:
                 return
 
 
-def lines(path: Path) -> Iterator[str]:
-    """The lines of a file, without their ends."""
+def read_lines(path: Path) -> Iterator[str]:
+    """The lines of a file, without line endings."""
     rest = ""
-    for part in parts(path):
-        rest += part
-        *whole, rest = rest.split("\n")
-        yield from whole
+    for chunk in read_chunks(path):
+        rest += chunk
+        *complete, rest = rest.split("\n")
+        yield from complete
     if rest:
         yield rest
 
@@ -83,7 +85,7 @@ def _open(path: Path) -> IO[bytes]:
     if path.is_dir():
         raise DataError(
             "folder-not-file",
-            f"{path} is a folder; name the files in it, for example data.files=[{path}/a.txt,{path}/b.txt]",
+            f"{path} is a folder, not a file; list the files in it, for example data.files=[{path}/a.txt,{path}/b.txt]",
         )
     try:
         file = open(path, "rb")  # noqa: SIM115 (the caller closes it)
@@ -98,10 +100,12 @@ def _refuse_binary(path: Path, raw: bytes, offset: int) -> None:
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff") and offset == 0:
         raise DataError(
             "not-utf-8",
-            f"{path} is UTF-16 text; convert it, for example with: iconv -f utf-16 -t utf-8 {path.name} > new.txt",
+            f"{path} is UTF-16 text, not UTF-8; convert it, for example with: "
+            f"iconv -f utf-16 -t utf-8 {path.name} > new.txt",
         )
     if b"\x00" in raw:
         raise DataError(
             "binary-file",
-            f"{path} is a binary file (a zero byte at {offset + raw.index(0)}); give plain text, .gz, or JSON lines",
+            f"{path} is a binary file: byte {offset + raw.index(0)} is zero; choose a file of plain text, "
+            "gzip-compressed text or JSON lines",
         )

@@ -1,1 +1,1 @@
-"""Generation: from logits to tokens, and from tokens to text as it comes."""
+"""Generation: from logits to tokens, and from tokens to a stream of text."""

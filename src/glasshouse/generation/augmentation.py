@@ -1,4 +1,4 @@
-"""A file with paraphrases of its rows: each row, then its copies. Knows how files are read and written, and no model."""
+"""Augmentation of a file: each row is written with paraphrases of its text. Reads and writes files; knows no model."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -14,8 +14,8 @@ LABELLED = (".tsv", ".csv", ".jsonl", ".ndjson")
 
 
 @dataclass(frozen=True)
-class Augmented:
-    """What was written: rows as they were, copies of them, tokens hidden and changed, and copies equal to their row."""
+class AugmentedFile:
+    """The written file: original rows, copies, tokens masked and changed in the copies, and copies equal to their row."""
 
     path: Path
     rows: int
@@ -26,13 +26,14 @@ class Augmented:
 
 
 def check(source: Path, output: Path) -> None:
-    """Refuse, before any work, an output that cannot be written."""
+    """Raise GlasshouseError if the output cannot be written; call it before any work."""
     if os.path.lexists(output):
-        raise GlasshouseError("output-exists", f"{output} exists already; give a path that does not, or delete it")
+        raise GlasshouseError("output-exists", f"{output} exists already; choose another path, or delete the file")
     atomic_files.check_output(output)
     if _is_labelled(source) and output.suffix != ".tsv":
         raise GlasshouseError(
-            "wrong-suffix", f"labelled rows are written as .tsv (label, tab, text), and --output is {output}; end it so"
+            "wrong-suffix",
+            f"labelled rows are written as .tsv (label, tab, text), but --output is {output}; choose a name ending in .tsv",
         )
 
 
@@ -42,31 +43,28 @@ def augment(
     paraphrase: Callable[[Sequence[str]], list[list[Paraphrase]]],
     field: str = "text",
     label: str = "label",
-) -> Augmented:
-    """Write every row of a file and the paraphrases of its text under the same label; lines without labels stay so."""
+) -> AugmentedFile:
+    """Write each row of a file followed by paraphrases of its text, with the same label. Plain text has no labels."""
     check(source, output)
     labels, texts = _read(source, field, label)
     if not texts:
-        raise DataError("no-rows", f"{source} has no text to paraphrase; give a file with some")
-    made = paraphrase(texts)
+        raise DataError("no-rows", f"{source} has no text to paraphrase; choose a file with text")
+    paraphrases = paraphrase(texts)
     lines = []
-    for name, text, copies in zip(labels, texts, made, strict=True):
-        # Lines and tabs would be read as other rows and columns.
-        lines += [f"{name}\t{kept}" if name else kept for kept in (" ".join(t.split()) for t in (text, *_texts(copies)))]
+    for name, text, copies in zip(labels, texts, paraphrases, strict=True):
+        # Line breaks and tabs inside a text would start new rows and columns.
+        one_line = (" ".join(version.split()) for version in (text, *(copy.text for copy in copies)))
+        lines += [f"{name}\t{line}" if name else line for line in one_line]
     atomic_files.write_text(output, "\n".join(lines) + "\n")
-    every = [copy for copies in made for copy in copies]
-    return Augmented(
+    all_copies = [copy for copies in paraphrases for copy in copies]
+    return AugmentedFile(
         output,
         len(texts),
-        len(every),
-        sum(copy.hidden for copy in every),
-        sum(copy.changed for copy in every),
-        sum(not copy.changed for copy in every),
+        len(all_copies),
+        sum(copy.hidden for copy in all_copies),
+        sum(copy.changed for copy in all_copies),
+        sum(not copy.changed for copy in all_copies),
     )
-
-
-def _texts(copies: list[Paraphrase]) -> list[str]:
-    return [copy.text for copy in copies]
 
 
 def _is_labelled(path: Path) -> bool:
@@ -74,10 +72,10 @@ def _is_labelled(path: Path) -> bool:
 
 
 def _read(path: Path, field: str, label: str) -> tuple[list[str], list[str]]:
-    """(labels, texts) of the rows that have both; of plain lines, labels that are empty."""
+    """The labels and texts of the rows that have both. The labels of a plain text file are empty."""
     if not _is_labelled(path):
-        texts = [line.strip() for line in text_files.lines(path) if line.strip()]
+        texts = [line.strip() for line in text_files.read_lines(path) if line.strip()]
         return [""] * len(texts), texts
     columns = table_files.Column(label, "--label", "label"), table_files.Column(field, "--field", "text")
-    kept = [(name, text) for name, text in table_files.read(path, columns) if name and text]
-    return [" ".join(name.split()) for name, _ in kept], [text for _, text in kept]
+    rows = [(name, text) for name, text in table_files.read_rows(path, columns) if name and text]
+    return [" ".join(name.split()) for name, _ in rows], [text for _, text in rows]

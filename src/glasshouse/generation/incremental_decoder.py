@@ -1,7 +1,9 @@
-"""A reader: rows of tokens and a model's logits of what follows each, with a key-value cache or without. Chooses nothing.
+"""The incremental decoder: rows of tokens, and the model's logits for the next token of each, with or without a cache.
 
-The context rule: a row is seen through a window of at most `context` tokens. When a row outgrows it, the window restarts
-with the latest half of it. The rule is the same with and without a cache, and so are the logits.
+It does not choose tokens. The model sees a row through a window of at most `context` tokens. If a row outgrows its window,
+the window restarts with the latest half. This rule is the same with and without a cache, so the logits are too.
+
+Axes: B rows, V vocabulary.
 """
 
 from typing import Any
@@ -13,66 +15,67 @@ from glasshouse.specs.errors import GlasshouseError
 
 
 class IncrementalDecoder:
-    """Prompts (lists of token ids, of any lengths above zero), read by a model that has `features` and `project`."""
+    """Prompts (lists of token ids of any length above zero), and a model with `features` and `project` that reads them."""
 
     def __init__(self, model: Any, prompts: list[list[int]], context: int, cached: bool = True) -> None:
         if not prompts or not all(prompts):
-            raise GlasshouseError("empty-prompt", "a prompt has no tokens; begin from the end-of-text mark instead")
+            raise GlasshouseError("empty-prompt", "a prompt has no tokens; start it with the end-of-text token instead")
         self.model, self.context = model.eval(), context
         self.device = next(model.parameters()).device
         self.tokens = [list(prompt) for prompt in prompts]
+        # Where the window of each row starts.
         self.starts = [max(0, len(prompt) - context) for prompt in prompts]
         with torch.inference_mode():
             self.cache = model.empty_cache(len(prompts), context) if cached else None
-        # Rows that the cache does not hold yet, or no longer.
-        self.fresh = list(range(len(prompts)))
+        # Rows whose window is not in the cache: new ones, and those whose window has restarted.
+        self.uncached = list(range(len(prompts)))
 
     def append(self, row: int, token: int) -> None:
-        """One more token of a row."""
+        """Append a token to a row."""
         self.tokens[row].append(token)
         if len(self.tokens[row]) - self.starts[row] > self.context:
             self.starts[row] = len(self.tokens[row]) - max(self.context // 2, 1)
-            self.fresh.append(row)
+            self.uncached.append(row)
 
     def rearrange(self, rows: list[int], same_sources: bool = False) -> None:
-        """From now on row i is what row `rows[i]` was; a row may be taken several times, or not at all.
+        """Replace row i by the former row `rows[i]`. A row may be used several times or not at all.
 
-        A cache's sources go along, unless it is known that each row gets one that has the same. Without a cache only a model
-        whose rows do not look at sources can be read so.
+        The cached source of a row moves with it. `same_sources` skips this copy if each row i keeps a source equal to that
+        of `rows[i]`. Without a cache, a model with sources cannot be rearranged.
         """
         if rows == list(range(len(self.tokens))):
             return
         self.tokens = [list(self.tokens[row]) for row in rows]
         self.starts = [self.starts[row] for row in rows]
-        fresh = set(self.fresh)
-        self.fresh = [new for new, old in enumerate(rows) if old in fresh]
+        uncached = set(self.uncached)
+        self.uncached = [new for new, old in enumerate(rows) if old in uncached]
         if self.cache is not None:
             index = torch.tensor(rows, device=self.device)
             if same_sources:
-                self.cache.move_rows(index, min(max(map(len, self.tokens)), self.context))
+                self.cache.reorder_rows(index, min(max(map(len, self.tokens)), self.context))
             else:
-                self.cache = self.cache.rows(index)
+                self.cache = self.cache.select_rows(index)
 
     @torch.inference_mode()
     def logits(self) -> Tensor:
-        """Logits (B, V) of each row's next token."""
+        """Logits (B, V) for the next token of each row."""
         if self.cache is None:
-            return self._read(list(range(len(self.tokens))), None)
+            return self._read_windows(list(range(len(self.tokens))), None)
         logits = None
-        if len(self.fresh) < len(self.tokens):
-            logits = self._read_last()
-        if self.fresh:
-            index = torch.tensor(self.fresh, device=self.device)
-            part = self.cache.rows(index)
-            read = self._read(self.fresh, part)
-            self.cache.put_rows(index, part)
-            logits = read if logits is None else logits.index_copy(0, index, read)
-            self.fresh = []
+        if len(self.uncached) < len(self.tokens):
+            logits = self._read_last_tokens()
+        if self.uncached:
+            index = torch.tensor(self.uncached, device=self.device)
+            cache = self.cache.select_rows(index)
+            uncached_logits = self._read_windows(self.uncached, cache)
+            self.cache.write_rows(index, cache)
+            logits = uncached_logits if logits is None else logits.index_copy(0, index, uncached_logits)
+            self.uncached = []
         assert logits is not None
         return logits
 
-    def _read(self, rows: list[int], cache: Any) -> Tensor:
-        """Run whole windows, padded at the right, where no later token is seen by an earlier one."""
+    def _read_windows(self, rows: list[int], cache: Any) -> Tensor:
+        """Run the model on whole windows. Padding is at the right, where the causal mask hides it."""
         windows = [self.tokens[row][self.starts[row] :] for row in rows]
         longest = max(map(len, windows))
         padded = torch.tensor([window + [0] * (longest - len(window)) for window in windows], device=self.device)
@@ -81,11 +84,11 @@ class IncrementalDecoder:
         last = torch.tensor([len(window) - 1 for window in windows], device=self.device)
         return self.model.project(features[torch.arange(len(rows), device=self.device), last])
 
-    def _read_last(self) -> Tensor:
-        """Run each row's last token against the cache."""
+    def _read_last_tokens(self) -> Tensor:
+        """Run the model on the last token of each row; earlier tokens come from the cache."""
         assert self.cache is not None
         last = torch.tensor([row[-1:] for row in self.tokens], device=self.device)
-        places = [min(len(row) - start, self.context) - 1 for row, start in zip(self.tokens, self.starts, strict=True)]
-        positions = torch.tensor(places, device=self.device)[:, None]
-        cache = self.cache.upto(max(places) + 1)
+        slots = [min(len(row) - start, self.context) - 1 for row, start in zip(self.tokens, self.starts, strict=True)]
+        positions = torch.tensor(slots, device=self.device)[:, None]
+        cache = self.cache.first_slots(max(slots) + 1)
         return self.model.project(self.model.features(last, positions, cache)[:, -1])

@@ -1,4 +1,7 @@
-"""A rollout: rows of tokens extended one at a time by drawing from a model. Knows no text."""
+"""A rollout: rows of tokens that grow one token at a time by sampling from a model. Knows nothing about text.
+
+Axes: B rows, V vocabulary.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +16,7 @@ from glasshouse.generation.sampling import Sampling, distribution, draw
 
 @dataclass(frozen=True)
 class Choice:
-    """A token chosen: its probability as the model gave it (before temperature and filters), and the likeliest ones."""
+    """A sampled token, its probability before temperature and filters, and the likeliest tokens with theirs."""
 
     token: int
     probability: float
@@ -21,7 +24,11 @@ class Choice:
 
 
 class Rollout:
-    """Extends prompts (lists of token ids, of any lengths above zero) by one token per `advance`."""
+    """Extends prompts (lists of token ids of any length above zero) by one token per `advance`.
+
+    `rows` are the numbers from which the random draws of each prompt are derived; by default 0, 1, 2, ... Token ids from
+    `vocabulary` on are never sampled.
+    """
 
     def __init__(
         self,
@@ -34,50 +41,51 @@ class Rollout:
         rows: list[int] | None = None,
         vocabulary: int | None = None,
     ) -> None:
-        self.reader = IncrementalDecoder(model, prompts, context, cached)
+        self.decoder = IncrementalDecoder(model, prompts, context, cached)
         self.sampling, self.alternatives, self.vocabulary = sampling, alternatives, vocabulary
-        self.numbers = np.array(rows if rows is not None else range(len(prompts)), dtype=np.int64)
+        self.row_numbers = np.array(rows if rows is not None else range(len(prompts)), dtype=np.int64)
         self.active = [True] * len(prompts)
         self.step = 0
 
     @property
     def tokens(self) -> list[list[int]]:
-        """Every row so far, its prompt included."""
-        return self.reader.tokens
+        """The tokens of each row so far, with its prompt."""
+        return self.decoder.tokens
 
     def stop(self, row: int) -> None:
-        """Extend this row no further."""
+        """Stop extending this row."""
         self.active[row] = False
 
     @torch.inference_mode()
     def advance(self) -> list[Choice | None]:
-        """Choose the next token of every active row; None for the others, which are read too and change no other."""
-        logits = self.reader.logits().float()
+        """Sample the next token of each active row; None for a row that has stopped."""
+        logits = self.decoder.logits().float()
         if self.vocabulary is not None and self.vocabulary < logits.shape[-1]:
             logits[:, self.vocabulary :] = float("-inf")
-        chosen = distribution(logits, self.sampling, self._seen(logits))
+        filtered = distribution(logits, self.sampling, self._seen(logits))
         if self.sampling.temperature == 0:
-            tokens = chosen.argmax(-1)
+            tokens = filtered.argmax(-1)
         else:
-            tokens = draw(chosen, self.sampling, self.numbers, self.step)
-        plain = logits.softmax(-1)
-        probability = plain.gather(-1, tokens[:, None])[:, 0].tolist()
-        top = plain.topk(min(self.alternatives, plain.shape[-1]), dim=-1) if self.alternatives else None
+            tokens = draw(filtered, self.sampling, self.row_numbers, self.step)
+        unfiltered = logits.softmax(-1)
+        probability = unfiltered.gather(-1, tokens[:, None])[:, 0].tolist()
+        top = unfiltered.topk(min(self.alternatives, unfiltered.shape[-1]), dim=-1) if self.alternatives else None
         choices: list[Choice | None] = []
         for row, token in enumerate(tokens.tolist()):
             if not self.active[row]:
                 choices.append(None)
                 continue
-            others = zip(top.indices[row].tolist(), top.values[row].tolist(), strict=True) if top else ()
-            choices.append(Choice(token, probability[row], tuple(others)))
-            self.reader.append(row, token)
+            alternatives = zip(top.indices[row].tolist(), top.values[row].tolist(), strict=True) if top else ()
+            choices.append(Choice(token, probability[row], tuple(alternatives)))
+            self.decoder.append(row, token)
         self.step += 1
         return choices
 
     def _seen(self, logits_BV: Tensor) -> Tensor | None:
+        """Which tokens are in the window of each row, for the repetition penalty."""
         if self.sampling.repetition_penalty == 1.0:
             return None
         seen = torch.zeros_like(logits_BV, dtype=torch.bool)
-        for row, (tokens, start) in enumerate(zip(self.reader.tokens, self.reader.starts, strict=True)):
+        for row, (tokens, start) in enumerate(zip(self.decoder.tokens, self.decoder.starts, strict=True)):
             seen[row, torch.tensor(tokens[start:], device=seen.device)] = True
         return seen

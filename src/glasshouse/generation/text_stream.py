@@ -1,4 +1,4 @@
-"""Text from a rollout: prompts in, text out as it comes, ended by a stop string, the end-of-text mark or a length."""
+"""Streams of text: prompts in, text out as it is generated, up to a stop string, an end token or a number of tokens."""
 
 import codecs
 from collections.abc import Collection, Iterator, Sequence
@@ -12,7 +12,7 @@ from glasshouse.tokenizers import Tokenizer
 
 @dataclass
 class Completion:
-    """What a prompt was continued with. `finish` is "length", "stop" or "end"."""
+    """A prompt and its continuation. `finish` says why it ended: "length", "stop" (a stop string) or "end" (a token)."""
 
     prompt: str
     prompt_tokens: list[int]
@@ -25,18 +25,18 @@ class Completion:
 
 
 @dataclass(frozen=True)
-class Piece:
-    """New text of one row. Text that may yet become a stop string, or half a character, is held back."""
+class TextPiece:
+    """New text of one row. Text that may become a stop string, and incomplete characters, are held back."""
 
     row: int
     text: str
 
 
 def encode_prompt(tokenizer: Tokenizer, prompt: str) -> list[int]:
-    """A prompt's tokens, after those that its tokenizer begins a text with; an empty prompt begins a new document."""
-    before, _ = tokenizer.frame
+    """The tokens of a prompt after the tokenizer's start tokens. An empty prompt becomes the end-of-text token."""
+    before, _ = tokenizer.prefix_and_suffix
     ids = [int(token) for token in tokenizer.encode(prompt)]
-    if ids[: len(before)] != before:  # a prompt may have written them itself
+    if ids[: len(before)] != before:  # the prompt may contain the start tokens already
         ids = before + ids
     return ids or [tokenizer.end_of_text or 0]
 
@@ -51,18 +51,18 @@ def stream(
     stop: Sequence[str] = (),
     cached: bool = True,
     alternatives: int = 0,
-    ends: Collection[int] = (),
-) -> Iterator[Piece]:
-    """Extend completions in place, giving each new piece of text as soon as it is certain.
+    end_tokens: Collection[int] = (),
+) -> Iterator[TextPiece]:
+    """Extend the completions in place. Yield each new piece of text as soon as it cannot change any more.
 
-    A token of `ends`, by default the tokenizer's end-of-text mark, ends a text. Ids that a model has and its tokenizer has
-    not are never chosen.
+    A text ends at a token of `end_tokens`, by default the end-of-text token. Ids beyond the tokenizer's vocabulary are
+    never sampled.
     """
     prompts = [c.prompt_tokens for c in completions]
     rollout = Rollout(model, prompts, sampling, context, cached, alternatives, vocabulary=tokenizer.vocabulary)
-    if not ends and tokenizer.end_of_text is not None:
-        ends = {tokenizer.end_of_text}
-    writers = [_Writer(tokenizer, stop) for _ in completions]
+    if not end_tokens and tokenizer.end_of_text is not None:
+        end_tokens = {tokenizer.end_of_text}
+    decoders = [_StreamDecoder(tokenizer, stop) for _ in completions]
     for _ in range(tokens):
         if not any(rollout.active):
             break
@@ -70,46 +70,49 @@ def stream(
             if choice is None:
                 continue
             completion = completions[row]
-            if choice.token in ends:
+            if choice.token in end_tokens:
                 completion.finish = "end"
                 rollout.stop(row)
                 continue
             completion.choices.append(choice)
-            text, stopped = writers[row].add(choice.token)
+            text, stopped = decoders[row].add(choice.token)
             if stopped:
                 completion.finish = "stop"
                 rollout.stop(row)
             if text:
                 completion.text += text
-                yield Piece(row, text)
+                yield TextPiece(row, text)
     for row, completion in enumerate(completions):
-        if completion.finish != "stop" and (rest := writers[row].rest()):
+        if completion.finish != "stop" and (rest := decoders[row].rest()):
             completion.text += rest
-            yield Piece(row, rest)
+            yield TextPiece(row, rest)
 
 
-class _Writer:
-    """Tokens to text: bytes to whole characters, with a tail held back while it could begin a stop string."""
+class _StreamDecoder:
+    """From tokens to text: completes characters, and holds back text that could be the start of a stop string."""
 
     def __init__(self, tokenizer: Tokenizer, stop: Sequence[str]) -> None:
         self.tokenizer = tokenizer
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.stop = [text for text in stop if text]
-        self.held = ""
+        self.held_back = ""
 
     def add(self, token: int) -> tuple[str, bool]:
-        self.held += self.decoder.decode(self.tokenizer.token_bytes(token))
-        found = [at for text in self.stop if (at := self.held.find(text)) >= 0]
-        if found:
-            return self.held[: min(found)], True
-        tail = max((_overlap(self.held, text) for text in self.stop), default=0)
-        text, self.held = self.held[: len(self.held) - tail], self.held[len(self.held) - tail :]
+        """Add a token. Return the text that is certain now, and whether a stop string was reached."""
+        self.held_back += self.decoder.decode(self.tokenizer.token_bytes(token))
+        stops = [index for text in self.stop if (index := self.held_back.find(text)) >= 0]
+        if stops:
+            return self.held_back[: min(stops)], True
+        uncertain = max((_overlap(self.held_back, text) for text in self.stop), default=0)
+        certain = len(self.held_back) - uncertain
+        text, self.held_back = self.held_back[:certain], self.held_back[certain:]
         return text, False
 
     def rest(self) -> str:
-        return self.held + self.decoder.decode(b"", final=True)
+        """The text that is still held back at the end."""
+        return self.held_back + self.decoder.decode(b"", final=True)
 
 
 def _overlap(text: str, stop: str) -> int:
-    """The length of the longest end of `text` that begins `stop`."""
+    """The length of the longest suffix of `text` that is a proper prefix of `stop`."""
     return next((n for n in range(min(len(text), len(stop) - 1), 0, -1) if text.endswith(stop[:n])), 0)

@@ -1,1 +1,1 @@
-"""Looking inside: activations captured at named probes, and what is made of them. A model knows nothing of it."""
+"""Inspection of trained runs: activations captured at named probes, and analyses of models. Models know nothing of it."""

@@ -1,6 +1,6 @@
-"""The attention maps of a text: every layer's and head's weights, exactly as the model computed them.
+"""Attention maps of a text: the weights of every layer and head, exactly as the model computed them.
 
-Of a translator it is the map of a translation: by default that of cross-attention, where its model has such.
+A translator has the map of a source and its translation: by default the cross-attention, if the model has one.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glasshouse.generation.beam_search import Beams
+from glasshouse.generation.beam_search import BeamOptions
 from glasshouse.inspection.capture import capture, probes
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.pages.report_content import AttentionMap
@@ -19,7 +19,7 @@ from glasshouse.specs import catalogue
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tasks.translate import Translate
 
-# Which probes hold the weights of each attention of an encoder-decoder.
+# The probes of the attention weights in each part of an encoder-decoder.
 PROBES = {
     "cross": "decoder.blocks.*.cross_attention.attention.weights",
     "encoder": "encoder.blocks.*.attention.weights",
@@ -27,83 +27,93 @@ PROBES = {
 }
 
 
-def attention_map(run: Run, text: str | Sequence[int], of: str = "") -> AttentionMap:
-    """Weights (layers, heads, queries, keys) over the tokens of a text, or given tokens, cut to the model's context.
+def attention_map(run: Run, text: str | Sequence[int], attention: str = "") -> AttentionMap:
+    """Weights (layers, heads, queries, keys) over the tokens of a text, truncated to the model's context.
 
-    A translating run translates the text (whole, as its evaluation does); see `translation_map` for what `of` chooses.
+    The text can be passed as token ids. For a translator this is `translation_map`, which explains `attention`.
     """
     if isinstance(run.task, Translate):
-        return translation_map(run, text, of)
-    if of:
-        raise GlasshouseError("bad-option", f"of={of!r} is for a run that translates, and {run.name} does not; leave it out")
+        return translation_map(run, text, attention)
+    if attention:
+        raise GlasshouseError(
+            "bad-option",
+            f"attention={attention!r} needs a run that translates, but the task of {run.name} is {run.spec.task!r}; "
+            "leave it out",
+        )
     ids = [int(token) for token in (run.tokenizer.encode(text) if isinstance(text, str) else text)]
-    return _square(run, ids[: run.spec.data.context])
+    return _self_attention(run, ids[: run.spec.data.context])
 
 
 @torch.inference_mode()
-def translation_map(run: Run, source: str | Sequence[int], of: str = "") -> AttentionMap:
-    """The attention of a source and what the run translates it to.
+def translation_map(run: Run, source: str | Sequence[int], attention: str = "") -> AttentionMap:
+    """Translate a source and return the attention weights.
 
-    Of an encoder-decoder, `of` is "cross" (the default: each token as it is written, over the tokens of the source),
-    "encoder" (the source over itself) or "decoder" (what was written so far over itself). A decoder alone has one square
-    map, of `source <|translate|> target`.
+    For an encoder-decoder, `attention` is "cross" (the default: from each generated token to the source tokens), "encoder"
+    (self-attention of the source) or "decoder" (self-attention of the translation). A decoder-only translator has one map,
+    the self-attention of `source <|translate|> target`. The whole text is translated as in the evaluation of the run.
     """
     task = run.task
     if not isinstance(task, Translate):
         raise GlasshouseError(
-            "not-a-translator", f"{run.name} does not translate: its task is {run.spec.task!r}, not 'translate'"
+            "not-a-translator",
+            f"{run.name} has task={run.spec.task!r}, but a translation map needs task='translate'; choose another run",
         )
-    choices = ("decoder",) if task.alone else tuple(PROBES)
-    if of and of not in choices:
-        raise GlasshouseError("bad-option", f"{run.name} has no attention called {of!r}; choose {' or '.join(choices)}")
+    choices = ("decoder",) if task.decoder_only else tuple(PROBES)
+    if attention and attention not in choices:
+        raise GlasshouseError(
+            "bad-option", f"{run.name} has no attention={attention!r}; choose {' or '.join(map(repr, choices))}"
+        )
     encoded = run.tokenizer.encode(source, specials=False) if isinstance(source, str) else source
-    ids = [int(token) for token in encoded][: task.rooms[0]]
+    ids = [int(token) for token in encoded][: task.max_lengths[0]]
     _check(run, ids)
     settings = run.spec.evaluation
-    best = task.search(run.model, [ids], Beams(settings.beams, settings.length_penalty, task.rooms[1]))[0]
-    target = list(best[0].tokens) if best else []
-    if task.alone:
-        return _square(run, task.prompts([ids])[0] + target)
-    # A row of the decoder has read the tokens before the one that it writes.
-    written = [*target, task.end] if not best or best[0].ended else target
-    read, given = [task.end, *written[:-1]], task.given([ids])
-    with capture(run.model, PROBES[of or "cross"]) as seen:
-        run.model(*(tokens.to(run.device) for tokens in (given["source"], torch.tensor([read]), given["lengths"])))
-    looked_at = _texts(run, given["source"][0].tolist())
-    if of == "encoder":
-        return AttentionMap(looked_at, _stacked(seen))
-    if of == "decoder":
-        return AttentionMap(_texts(run, read), _stacked(seen))
-    return AttentionMap(_texts(run, written), _stacked(seen), looked_at)
+    options = BeamOptions(settings.beams, settings.length_penalty, task.max_lengths[1])
+    hypotheses = task.search(run.model, [ids], options)[0]
+    target = list(hypotheses[0].tokens) if hypotheses else []
+    if task.decoder_only:
+        return _self_attention(run, task.decoder_prompts([ids])[0] + target)
+    generated = [*target, task.end] if not hypotheses or hypotheses[0].ended else target
+    # The input of the decoder is shifted by one: it generates a token from the tokens before it.
+    decoder_tokens, inputs = [task.end, *generated[:-1]], task.encoder_inputs([ids])
+    with capture(run.model, PROBES[attention or "cross"]) as activations:
+        tensors = (inputs["source"], torch.tensor([decoder_tokens]), inputs["lengths"])
+        run.model(*(tensor.to(run.device) for tensor in tensors))
+    source_texts = _token_texts(run, inputs["source"][0].tolist())
+    if attention == "encoder":
+        return AttentionMap(source_texts, _stack(activations))
+    if attention == "decoder":
+        return AttentionMap(_token_texts(run, decoder_tokens), _stack(activations))
+    return AttentionMap(_token_texts(run, generated), _stack(activations), source_texts)
 
 
-def refusal(run: Run) -> str:
-    """Why the attention of a run has no weights over tokens, or nothing where it has them."""
+def unsupported_reason(run: Run) -> str:
+    """Why the attention of a run has no weights over tokens; empty if it has them."""
     unsupported: Unsupported = catalogue.find("attention", run.spec.model.attention).unsupported
     return unsupported.get("rows") or unsupported.get("tokens", "")
 
 
 def _check(run: Run, ids: list[int]) -> None:
     if not ids:
-        raise GlasshouseError("empty-text", "an attention map needs at least one token; give a text")
-    if why := refusal(run):
-        raise GlasshouseError("no-attention-weights", f"{run.name} has no attention map: {why}")
+        raise GlasshouseError("empty-text", "an attention map needs at least one token, but the text is empty; pass a text")
+    if reason := unsupported_reason(run):
+        raise GlasshouseError("no-attention-weights", f"{run.name} has no attention map: {reason}")
 
 
-def _square(run: Run, ids: list[int]) -> AttentionMap:
+def _self_attention(run: Run, ids: list[int]) -> AttentionMap:
     _check(run, ids)
     names = [name for name in probes(run.model) if name.split(".")[-2:] == ["attention", "weights"]]
-    read: Callable[[Tensor], Tensor] = run.model
+    forward: Callable[[Tensor], Tensor] = run.model
     if isinstance(run.model, DualEncoder):
-        read, names = run.model.of_text, [name for name in names if name.startswith("text.")]
-    with torch.inference_mode(), capture(run.model, *names) as seen:
-        read(torch.tensor([ids], device=run.device))
-    return AttentionMap(_texts(run, ids), _stacked(seen))
+        forward, names = run.model.encode_text, [name for name in names if name.startswith("text.")]
+    with torch.inference_mode(), capture(run.model, *names) as activations:
+        forward(torch.tensor([ids], device=run.device))
+    return AttentionMap(_token_texts(run, ids), _stack(activations))
 
 
-def _stacked(seen: dict[str, Tensor]) -> np.ndarray:
-    return torch.stack([layer[0].float().cpu() for layer in seen.values()]).numpy()
+def _stack(activations: dict[str, Tensor]) -> np.ndarray:
+    """The weights of all layers for the first sequence of the batch."""
+    return torch.stack([layer[0].float().cpu() for layer in activations.values()]).numpy()
 
 
-def _texts(run: Run, ids: Sequence[int]) -> tuple[str, ...]:
+def _token_texts(run: Run, ids: Sequence[int]) -> tuple[str, ...]:
     return tuple(run.tokenizer.token_bytes(token).decode("utf-8", "replace") for token in ids)

@@ -13,43 +13,43 @@ from glasshouse.specs.errors import GlasshouseError
 
 @contextmanager
 def capture(model: nn.Module, *names: str) -> Iterator[dict[str, Tensor]]:
-    """Whatever passes the named places in the block's forward passes, by name; the latest pass wins.
+    """Record the outputs of the named probes during the forward passes of the block. A later pass replaces an earlier one.
 
-    A name is a probe's or a module's path in the model, such as `blocks.2.attention.weights`; `*` stands for anything
-    between two dots, `**` for anything.
-    Watching `scores` or `weights` makes that attention compute them, exactly, instead of using the fused kernel.
+    A name is the path of a probe or a module in the model, such as `blocks.2.attention.weights`. `*` matches any text
+    without a dot, and `**` matches any text.
+    Capturing `scores` or `weights` makes that attention compute them explicitly instead of using the fused kernel.
     """
-    seen: dict[str, Tensor] = {}
+    activations: dict[str, Tensor] = {}
     handles = []
-    for name in _matching(model, names):
+    for name in _matching_probes(model, names):
 
-        def look(_: nn.Module, __: Any, output: Any, name: str = name) -> None:
-            seen[name] = output
+        def record(_: nn.Module, __: Any, output: Any, name: str = name) -> None:
+            activations[name] = output
 
-        handles.append(model.get_submodule(name).register_forward_hook(look))
+        handles.append(model.get_submodule(name).register_forward_hook(record))
     try:
-        yield seen
+        yield activations
     finally:
         for handle in handles:
             handle.remove()
 
 
 def probes(model: nn.Module) -> list[str]:
-    """Every name that `capture` takes, in the order of the model."""
+    """Every name that `capture` accepts, in the order of the model's modules."""
     return [name for name, module in model.named_modules() if name and type(module).forward is not nn.Module.forward]
 
 
-def _matching(model: nn.Module, names: tuple[str, ...]) -> list[str]:
-    known = probes(model)
-    found: list[str] = []
-    for pattern in names:
-        rule = re.escape(pattern).replace(r"\*\*", ".*").replace(r"\*", "[^.]*")
-        matches = [name for name in known if re.fullmatch(rule, name)]
+def _matching_probes(model: nn.Module, patterns: tuple[str, ...]) -> list[str]:
+    available = probes(model)
+    selected: list[str] = []
+    for pattern in patterns:
+        expression = re.escape(pattern).replace(r"\*\*", ".*").replace(r"\*", "[^.]*")
+        matches = [name for name in available if re.fullmatch(expression, name)]
         if not matches:
             raise GlasshouseError(
                 "unknown-probe",
-                f"the model has no place called {pattern!r}{catalogue.nearest(pattern, known)} "
-                "(glasshouse.inspection.capture.probes(model) lists them)",
+                f"the model has no probe {pattern!r}{catalogue.did_you_mean(pattern, available)}; "
+                "glasshouse.inspection.capture.probes(model) lists them",
             )
-        found += [name for name in matches if name not in found]
-    return found
+        selected += [name for name in matches if name not in selected]
+    return selected

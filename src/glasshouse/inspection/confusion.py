@@ -1,17 +1,17 @@
-"""What a classifier takes for what: a confusion table of its held-out texts, and the mistakes that it is surest of."""
+"""Errors of a classifier on held-out texts: the confusion matrix, and the wrong predictions with the highest confidence."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from glasshouse.data import prepared_data
-from glasshouse.metrics.classification import confusion
+from glasshouse.metrics.classification import confusion_matrix
 from glasshouse.pages.report_content import Confusion, Mistake
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tasks.classify import Classify
 
-# Reading more takes longer than anybody waits for a page; and more than a few mistakes are not read.
+# Limits that keep a report quick to write and short to read.
 MOST_TEXTS = 5000
 MOST_MISTAKES = 5
 MOST_CHARACTERS = 240
@@ -19,24 +19,24 @@ MOST_CHARACTERS = 240
 
 @dataclass(frozen=True)
 class ClassifierErrors:
-    """What there is to show, and what a person should know where there is nothing."""
+    """The errors of a classifier for its report. If there is no confusion matrix, `notes` says why."""
 
     confusion: Confusion | None = None
     mistakes: tuple[Mistake, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def look(run: Run) -> ClassifierErrors | None:
-    """On the test texts of a classifier, or on its validation texts where it has no others; None where it has no data."""
+def collect(run: Run) -> ClassifierErrors | None:
+    """The errors on the test split, or on the validation split if the test split is empty; None without held-out data."""
     data = run.spec.data
     if not (data.source or data.files):
         return None
     try:
         prepared = prepared_data.prepare(data, run.tokenizer, columns=Classify.columns)
     except (GlasshouseError, OSError) as error:
-        return ClassifierErrors(notes=(f"there is no table of its mistakes: {error}",))
+        return ClassifierErrors(notes=(f"no confusion matrix: {error}",))
     if run.facts.get("data", prepared.fingerprint) != prepared.fingerprint:
-        return ClassifierErrors(notes=("there is no table of its mistakes: its text has changed since it was trained",))
+        return ClassifierErrors(notes=("no confusion matrix: the data has changed since the run was trained",))
     split = next((split for split in ("test", "validation") if prepared.splits[split].documents), None)
     if split is None:
         return None
@@ -45,19 +45,24 @@ def look(run: Run) -> ClassifierErrors | None:
     examples = np.arange(shard.documents)
     if shard.documents > MOST_TEXTS:
         examples = np.linspace(0, shard.documents - 1, MOST_TEXTS).round().astype(np.int64)
-    shares = task.probabilities(run.model, shard, examples, run.spec.evaluation.batch)
-    truth, answers = np.asarray(shard.labels[examples], np.int64), shares.argmax(1)
-    some = f"{len(examples):,} of {shard.documents:,}" if len(examples) < shard.documents else f"{len(examples):,}"
-    table = Confusion(task.labels, confusion(truth, answers, len(task.labels)), f"{some} {split} texts")
-    wrong = np.flatnonzero(truth != answers)
-    surest = wrong[np.argsort(-shares[wrong, answers[wrong]], kind="stable")[:MOST_MISTAKES]]
-    texts = [document.text for document in prepared_data.source_of(data, Classify.columns).documents(split)]
+    probabilities = task.probabilities(run.model, shard, examples, run.spec.evaluation.batch)
+    truth, predictions = np.asarray(shard.labels[examples], np.int64), probabilities.argmax(1)
+    count = f"{len(examples):,} of {shard.documents:,}" if len(examples) < shard.documents else f"{len(examples):,}"
+    matrix = Confusion(task.labels, confusion_matrix(truth, predictions, len(task.labels)), f"{count} {split} texts")
+    wrong = np.flatnonzero(truth != predictions)
+    most_confident = wrong[np.argsort(-probabilities[wrong, predictions[wrong]], kind="stable")[:MOST_MISTAKES]]
+    texts = [document.text for document in prepared_data.find_source(data, Classify.columns).documents(split)]
     mistakes = [
-        Mistake(_short(texts[examples[i]]), task.labels[truth[i]], task.labels[answers[i]], float(shares[i, answers[i]]))
-        for i in surest
+        Mistake(
+            _shorten(texts[examples[index]]),
+            task.labels[truth[index]],
+            task.labels[predictions[index]],
+            float(probabilities[index, predictions[index]]),
+        )
+        for index in most_confident
     ]
-    return ClassifierErrors(table, tuple(mistakes))
+    return ClassifierErrors(matrix, tuple(mistakes))
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 1] + "…"

@@ -1,7 +1,7 @@
-"""Few-shot classification: a language model is shown labelled examples in its context and scores each label as what follows.
+"""Few-shot classification: a language model reads labelled examples in its context and scores each label as a continuation.
 
-Nothing is trained. One draw of examples serves every text of a round, so that rounds differ in their examples alone; the
-examples of fewer shots are the first of those of more.
+Nothing is trained. All texts of a round have the same examples in their prompts, so rounds differ only in the examples. With
+fewer shots, the examples are the first of those with more shots.
 """
 
 from collections import Counter
@@ -14,23 +14,24 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glasshouse.inspection.labelled_texts import Labelled
+from glasshouse.inspection.labelled_texts import LabelledTexts
 from glasshouse.pages import figures
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import DataError, GlasshouseError
 
 TEMPLATE = "Text: {text}\nLabel: {label}\n\n"
-# Two-sided 95 % intervals.
+# The level of the two-sided confidence intervals.
 LEVEL = 0.95
-ROWS_AT_ONCE = 16
+BATCH = 16
 
 
 @dataclass(frozen=True)
 class Shots:
-    """Accuracy with so many examples: of each draw, their mean and its interval.
+    """Accuracy with one number of examples in the context: of each draw, their mean, and its confidence interval.
 
-    `cut` prompts of `prompts` were longer than the context: they lost their earliest examples, and where that was not enough
-    the beginning of the text itself. `shown` is how many whole examples a prompt kept on average.
+    cut: how many of the `prompts` were truncated to the context. A truncated prompt loses its earliest examples and, if that
+        is not enough, the beginning of the text.
+    shown: the mean number of complete examples in a prompt.
     """
 
     shots: int
@@ -45,7 +46,7 @@ class Shots:
 
 @dataclass(frozen=True)
 class FewShot:
-    """Accuracy against the number of shots, beside always giving the commonest class of the same texts."""
+    """Accuracy for each number of shots. `majority` is the accuracy of always predicting the most frequent class."""
 
     labels: tuple[str, ...]
     texts: int
@@ -57,19 +58,22 @@ class FewShot:
 
 @dataclass(frozen=True)
 class Template:
-    """How an example is written. A query is an example up to its label; space before the label belongs to the label.
+    """The format of an example. A query is an example up to its label; a space before the label belongs to the label.
 
-    Byte-pair tokens begin with a space, so "Label:" and " yes" are the tokens of "Label: yes", and "Label: " and "yes" not.
+    Byte-pair tokens start with a space. So the tokens of "Label: yes" are those of "Label:" and " yes", but not those of
+    "Label: " and "yes".
     """
 
     text: str
 
     def __post_init__(self) -> None:
         if self.text.count("{text}") != 1 or self.text.count("{label}") != 1:
-            raise GlasshouseError("bad-template", f"the template {self.text!r} must have {{text}} once and {{label}} once")
+            raise GlasshouseError(
+                "bad-template", f"the template {self.text!r} must contain {{text}} once and {{label}} once; change it"
+            )
         if self.text.index("{text}") > self.text.index("{label}"):
             raise GlasshouseError(
-                "bad-template", f"the template {self.text!r} has {{label}} before {{text}}; what follows must be the label"
+                "bad-template", f"the template {self.text!r} has {{label}} before {{text}}; the label must follow the text"
             )
 
     def example(self, text: str, label: str) -> str:
@@ -87,7 +91,7 @@ class Template:
 
 def measure(
     run: Run,
-    splits: Mapping[str, Labelled],
+    splits: Mapping[str, LabelledTexts],
     shots: Sequence[int] = (0, 1, 2, 4, 8),
     examples: int = 200,
     draws: int = 3,
@@ -96,149 +100,161 @@ def measure(
     seed: int = 0,
     progress: Callable[[float], None] = lambda share: None,
 ) -> FewShot:
-    """Accuracy on some held-out texts for each number of shots, over several draws of examples.
+    """Accuracy on held-out texts for each number of shots, over several random draws of examples.
 
-    `calibrate` divides a label's probability by what it has with an empty text in its place (Zhao et al., Calibrate Before
-    Use, 2021), so that a label is not chosen for being common or short.
+    `calibrate` divides the probability of a label by its probability after an empty text (Zhao et al., Calibrate Before Use,
+    2021). This removes the advantage of frequent and short labels.
     """
-    form, pool = Template(template), splits["train"]
+    example_template, train = Template(template), splits["train"]
     split = "test" if len(splits["test"]) else "validation"
-    asked = splits[split].sample(examples, seed)
-    if not len(asked):
-        raise DataError("nothing-held-out", "no rows are held out to ask about; give more of them")
-    if not shots or min(shots) < 0 or max(shots) > len(pool) or draws < 1:
-        given = ", ".join(map(str, shots))
+    queries = splits[split].sample(examples, seed)
+    if not len(queries):
+        raise DataError("nothing-held-out", "no rows are held out for evaluation; add rows")
+    if not shots or min(shots) < 0 or max(shots) > len(train) or draws < 1:
+        numbers = ", ".join(map(str, shots))
         raise GlasshouseError(
-            "bad-shots", f"shots={given} and draws={draws}; choose shots from 0 to {len(pool)}, and 1 draw or more"
+            "bad-shots",
+            f"shots={numbers} and draws={draws} are not possible; choose shots from 0 to {len(train)}, and 1 draw or more",
         )
     if not run.continues_text:
         raise GlasshouseError(
             "not-a-language-model",
-            f"{run.name} does not continue a text (task={run.spec.task!r}); give one of task='next-token'",
+            f"{run.name} has task={run.spec.task!r} and does not continue a text; choose a run with task='next-token'",
         )
-    labels = tuple(sorted({*pool.labels, *asked.labels}))
-    answers = _answers(run, form, labels)
-    truth = np.array([labels.index(label) for label in asked.labels])
-    prompter = _Prompter(run, form, max(map(len, answers)))
-    orders = [np.random.default_rng([seed, draw]).permutation(len(pool)) for draw in range(draws)]
-    # Without examples there is nothing to draw.
+    labels = tuple(sorted({*train.labels, *queries.labels}))
+    label_tokens = _tokenize_labels(run, example_template, labels)
+    truth = np.array([labels.index(label) for label in queries.labels])
+    writer = _PromptWriter(run, example_template, max(map(len, label_tokens)))
+    orders = [np.random.default_rng([seed, draw]).permutation(len(train)) for draw in range(draws)]
+    # Zero shots need one round only, because there are no examples to draw.
     rounds = [(count, draw) for count, draw in product(shots, range(draws)) if count or not draw]
     accuracies: dict[int, list[float]] = {count: [] for count in shots}
     prompts: dict[int, list[_Prompt]] = {count: [] for count in shots}
     for number, (count, draw) in enumerate(rounds):
-        shown = [form.example(pool.texts[index], pool.labels[index]) for index in orders[draw][:count]]
-        made = [prompter.prompt(shown, text) for text in asked.texts]
-        scores = _scores(run, made, answers, lambda share, done=number: progress((done + share) / len(rounds)))  # type: ignore[misc]
+        shown = [example_template.example(train.texts[index], train.labels[index]) for index in orders[draw][:count]]
+        round_prompts = [writer.write(shown, text) for text in queries.texts]
+        scores = _score_labels(
+            run,
+            round_prompts,
+            label_tokens,
+            lambda share, done=number: progress((done + share) / len(rounds)),  # type: ignore[misc]
+        )
         if calibrate:
-            scores -= _scores(run, [prompter.prompt(shown, "")], answers)
+            scores -= _score_labels(run, [writer.write(shown, "")], label_tokens)
         accuracies[count].append(float((scores.argmax(1) == truth).mean()))
-        prompts[count] += made
-    majority = max(Counter(asked.labels).values()) / len(asked)
-    by_shots = tuple(_summary(count, accuracies[count], prompts[count]) for count in accuracies)
-    return FewShot(labels, len(asked), split, majority, calibrate, by_shots)
+        prompts[count] += round_prompts
+    majority = max(Counter(queries.labels).values()) / len(queries)
+    by_shots = tuple(_summarise(count, accuracies[count], prompts[count]) for count in accuracies)
+    return FewShot(labels, len(queries), split, majority, calibrate, by_shots)
 
 
-def draw(found: FewShot, path: str | Path) -> None:
-    """Accuracy against shots as a picture, SVG or PNG by suffix."""
-    measured = {float(each.shots): (each.mean, each.low, each.high) for each in found.by_shots}
-    figures.shares(measured, ("always the commonest", found.majority), path, "examples in the context", "accuracy")
+def draw(result: FewShot, path: str | Path) -> None:
+    """Draw accuracy over the number of shots. The suffix of the path, .svg or .png, decides the format."""
+    points = {float(each.shots): (each.mean, each.low, each.high) for each in result.by_shots}
+    baseline = ("most frequent class", result.majority)
+    figures.proportions(points, baseline, path, "examples in the context", "accuracy")
 
 
 @dataclass(frozen=True)
 class _Prompt:
     tokens: list[int]
-    kept: int  # whole examples
-    cut: bool
+    kept: int  # number of complete examples
+    truncated: bool
 
 
-class _Prompter:
-    """Writes prompts that leave room for the longest label."""
+class _PromptWriter:
+    """Writes prompts that leave room for the longest label in the context."""
 
     def __init__(self, run: Run, template: Template, longest: int) -> None:
         self.tokenizer, self.template = run.tokenizer, template
-        # A document begins with this mark in training.
-        beginning = self.tokenizer.beginning
-        self.before = self.tokenizer.frame[0] or ([] if beginning is None else [beginning])
-        self.room = run.spec.data.context - len(self.before) - longest
+        # In training, a document starts with this token.
+        start = self.tokenizer.document_start
+        self.prefix = self.tokenizer.prefix_and_suffix[0] or ([] if start is None else [start])
+        self.room = run.spec.data.context - len(self.prefix) - longest
         if self.room < 1:
             raise DataError(
                 "label-too-long",
-                f"the longest label has {longest} tokens, which leaves no room in the context of {run.name} "
-                f"({run.spec.data.context}); shorten the labels or choose a run with a longer context",
+                f"the longest label has {longest} tokens, which leaves no room for a text in the context of {run.name} "
+                f"({run.spec.data.context} tokens); shorten the labels or choose a run with a longer context",
             )
 
-    def prompt(self, shown: Sequence[str], text: str) -> _Prompt:
-        """The examples and the query. Where they are too long, examples go first, the earliest before the others."""
-        query = self._tokens(self.template.query(text))
-        parts = [self._tokens(example) for example in shown]
+    def write(self, shown: Sequence[str], text: str) -> _Prompt:
+        """The examples and the query. If they do not fit, the earliest examples are left out first."""
+        query = self._tokenize(self.template.query(text))
+        examples = [self._tokenize(example) for example in shown]
         kept, room = 0, self.room - len(query)
-        for part in reversed(parts):
-            room -= len(part)
+        for example in reversed(examples):
+            room -= len(example)
             if room < 0:
                 break
             kept += 1
-        chosen = [token for part in parts[len(parts) - kept :] for token in part]
-        cut = kept < len(parts) or len(query) > self.room
-        return _Prompt([*self.before, *(chosen + query)[-self.room :]], kept, cut)
+        kept_tokens = [token for example in examples[len(examples) - kept :] for token in example]
+        truncated = kept < len(examples) or len(query) > self.room
+        return _Prompt([*self.prefix, *(kept_tokens + query)[-self.room :]], kept, truncated)
 
-    def _tokens(self, text: str) -> list[int]:
+    def _tokenize(self, text: str) -> list[int]:
         return [int(token) for token in self.tokenizer.encode(text, specials=False)]
 
 
-def _answers(run: Run, template: Template, labels: tuple[str, ...]) -> list[list[int]]:
-    """The tokens of each label, which must tell them apart."""
-    answers = [[int(token) for token in run.tokenizer.encode(template.answer(label), specials=False)] for label in labels]
+def _tokenize_labels(run: Run, template: Template, labels: tuple[str, ...]) -> list[list[int]]:
+    """The tokens of each label. Two labels must not have the same tokens."""
+    label_tokens = [
+        [int(token) for token in run.tokenizer.encode(template.answer(label), specials=False)] for label in labels
+    ]
     seen: dict[tuple[int, ...], str] = {}
-    for label, tokens in zip(labels, answers, strict=True):
+    for label, tokens in zip(labels, label_tokens, strict=True):
         if other := seen.get(tuple(tokens)):
             raise DataError(
                 "labels-alike",
-                f"the labels {other!r} and {label!r} are the same tokens to {run.name}; choose other words for them, "
-                "or a run whose tokenizer knows them",
+                f"the labels {other!r} and {label!r} have the same tokens in {run.name}; choose other labels, "
+                "or a run whose vocabulary contains them",
             )
         if not tokens:
-            raise DataError("label-without-tokens", f"the label {label!r} has no tokens; choose another word for it")
+            raise DataError("label-without-tokens", f"the label {label!r} has no tokens; choose another label")
         seen[tuple(tokens)] = label
-    return answers
+    return label_tokens
 
 
 @torch.inference_mode()
-def _scores(
-    run: Run, prompts: Sequence[_Prompt], answers: list[list[int]], progress: Callable[[float], None] = lambda share: None
+def _score_labels(
+    run: Run,
+    prompts: Sequence[_Prompt],
+    label_tokens: list[list[int]],
+    progress: Callable[[float], None] = lambda share: None,
 ) -> np.ndarray:
-    """The log-probability of each label (a column) after each prompt (a row): the sum of those of its tokens.
+    """The log-probability of each label (column) after each prompt (row), summed over the tokens of the label.
 
-    Labels that differ in their last token alone share a row of the batch, so labels of one token cost one row a prompt.
+    Labels that differ only in their last token share a row of the batch: the prompt and the other tokens, the stem.
     """
-    stems = list(dict.fromkeys(tuple(answer[:-1]) for answer in answers))
-    found = np.zeros((len(prompts), len(answers)))
+    stems = list(dict.fromkeys(tuple(tokens[:-1]) for tokens in label_tokens))
+    scores = np.zeros((len(prompts), len(label_tokens)))
     jobs = [(row, stem) for row in range(len(prompts)) for stem in stems]
     model = run.model
-    for begin in range(0, len(jobs), ROWS_AT_ONCE):
-        some = jobs[begin : begin + ROWS_AT_ONCE]
-        rows = [[*prompts[row].tokens, *stem] for row, stem in some]
-        longest = max(map(len, rows))
-        # Padding stands at the end, where no earlier token sees it.
-        tokens = torch.tensor([row + [0] * (longest - len(row)) for row in rows], device=run.device)
-        features = model.features(tokens)  # type: ignore[operator]
-        for index, (row, stem) in enumerate(some):
+    for start in range(0, len(jobs), BATCH):
+        batch = jobs[start : start + BATCH]
+        sequences = [[*prompts[row].tokens, *stem] for row, stem in batch]
+        longest = max(map(len, sequences))
+        # Padding is at the end, where no earlier token attends to it.
+        padded = [sequence + [0] * (longest - len(sequence)) for sequence in sequences]
+        features = model.features(torch.tensor(padded, device=run.device))  # type: ignore[operator]
+        for index, (row, stem) in enumerate(batch):
             first = len(prompts[row].tokens) - 1
             logits: Tensor = model.project(features[index, first : first + len(stem) + 1])  # type: ignore[operator]
-            likely = logits.float().log_softmax(-1).cpu()
-            for column, answer in enumerate(answers):
-                if tuple(answer[:-1]) == stem:
-                    found[row, column] = float(likely[range(len(answer)), answer].sum())
-        progress(min(1.0, (begin + ROWS_AT_ONCE) / len(jobs)))
-    return found
+            log_probabilities = logits.float().log_softmax(-1).cpu()
+            for column, tokens in enumerate(label_tokens):
+                if tuple(tokens[:-1]) == stem:
+                    scores[row, column] = float(log_probabilities[range(len(tokens)), tokens].sum())
+        progress(min(1.0, (start + BATCH) / len(jobs)))
+    return scores
 
 
-def _summary(shots: int, accuracies: list[float], prompts: list[_Prompt]) -> Shots:
-    """The mean and, by Student's t over the draws, its interval; a single draw has none, and stands alone."""
+def _summarise(shots: int, accuracies: list[float], prompts: list[_Prompt]) -> Shots:
+    """The mean and its confidence interval by Student's t over the draws. A single draw has an interval of width zero."""
     mean, half = float(np.mean(accuracies)), 0.0
     if len(accuracies) > 1:
         from scipy import stats
 
         half = float(stats.t.ppf((1 + LEVEL) / 2, len(accuracies) - 1) * stats.sem(accuracies))
-    cut, shown = sum(prompt.cut for prompt in prompts), float(np.mean([prompt.kept for prompt in prompts]))
+    truncated, shown = sum(prompt.truncated for prompt in prompts), float(np.mean([prompt.kept for prompt in prompts]))
     interval = (max(mean - half, 0.0), min(mean + half, 1.0))
-    return Shots(shots, tuple(accuracies), mean, *interval, len(prompts), cut, shown)
+    return Shots(shots, tuple(accuracies), mean, *interval, len(prompts), truncated, shown)

@@ -1,4 +1,4 @@
-"""A run's report: gathers what the run folder and the model have to say, and writes `report.html`."""
+"""The report of a run: collects its content from the run folder and the model, and writes `report.html`."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from glasshouse.formatting import count, duration, flops, size
 from glasshouse.generation.text_stream import Completion
 from glasshouse.inspection import confusion, translation_samples
-from glasshouse.inspection.attention_maps import attention_map, refusal
+from glasshouse.inspection.attention_maps import attention_map, unsupported_reason
 from glasshouse.metrics.perplexity import perplexity
 from glasshouse.models import parameter_counts
 from glasshouse.pages import report_page as page
@@ -18,38 +18,38 @@ from glasshouse.runs import suggestions
 from glasshouse.runs.run import Run
 from glasshouse.specs import spec_files
 
-# An attention map with more tokens than this cannot be read.
+# An attention map with more tokens than this is not readable.
 MAP_TOKENS = 40
-# With more headline figures than this, those of the test split stand alone.
+# If a task has more headline metrics than this, only those of the test split are shown.
 MOST_HEADLINES = 3
-# Sections that a task may ask for (`Task.report_sections`), and who gathers their content.
+# The sections that a task can request (`Task.report_sections`), and the functions that collect their content.
 SECTIONS: dict[str, Callable[[Run], Any]] = {
-    "confusion": confusion.look,
-    "translations": lambda run: translation_samples.look(run, MAP_TOKENS),
+    "confusion": confusion.collect,
+    "translations": lambda run: translation_samples.collect(run, MAP_TOKENS),
 }
 
 
 def write(run: Run) -> Path:
-    """Write the report beside the run's other files."""
-    atomic_files.write_text(run.folder.report_file, page.render(gather(run)))
+    """Write the report into the run folder."""
+    atomic_files.write_text(run.folder.report_file, page.render(collect(run)))
     return run.folder.report_file
 
 
-def gather(run: Run) -> page.Report:
-    """Everything the page shows. A run that has not come far yet shows what it has."""
+def collect(run: Run) -> page.Report:
+    """The content of the page. The report of an unfinished run leaves out what does not exist yet."""
     facts, rows = run.facts, run.metrics
     trained = bool(checkpoint_steps(run.folder.checkpoints))
     samples = _samples(run) if trained and run.continues_text else []
     parameters = parameter_counts.parameters_by_part(run.model) if trained else {}
     notes = list(facts.get("plan", {}).get("notes", ()))
     sections = {name: SECTIONS[name](run) for name in run.task.report_sections} if trained else {}
-    classified, translated = sections.get("confusion"), sections.get("translations")
+    classifier_errors, translation = sections.get("confusion"), sections.get("translations")
     for section in sections.values():
         notes += section.notes if section else ()
     if (status := run.folder.status()) not in (Status.DONE, Status.IMPORTED):
         notes.append(f"this run is not finished: {status}")
-    if why := refusal(run):
-        notes.append(f"there is no attention map: {why}")
+    if reason := unsupported_reason(run):
+        notes.append(f"no attention map: {reason}")
     return page.Report(
         title=run.name,
         subtitle=_subtitle(run, sum(parameters.values()), rows),
@@ -57,10 +57,10 @@ def gather(run: Run) -> page.Report:
         loss=_curves(rows, {"training": "loss", "validation": "validation.loss"}),
         quality=_quality(run, rows),
         quality_name=run.task.quality.title.capitalize(),
-        samples=tuple(_shown(run, sample) for sample in samples),
-        attention=translated.attention if translated else _map(run, samples),
+        samples=tuple(_sample_tokens(run, sample) for sample in samples),
+        attention=translation.attention if translation else _attention_map(run, samples),
         parameters=tuple(parameters.items()),
-        prediction=_comparisons(run),
+        planned_costs=_planned_costs(run),
         spec=spec_files.to_toml(run.spec),
         machine=tuple(facts.get("machine", {}).items()),
         other=_curves(
@@ -73,9 +73,9 @@ def gather(run: Run) -> page.Report:
         ),
         notes=tuple(notes),
         commands=suggestions.commands(run),
-        confusion=classified.confusion if classified else None,
-        mistakes=classified.mistakes if classified else (),
-        translations=translated.translations if translated else None,
+        confusion=classifier_errors.confusion if classifier_errors else None,
+        mistakes=classifier_errors.mistakes if classifier_errors else (),
+        translations=translation.translations if translation else None,
     )
 
 
@@ -85,20 +85,24 @@ def _samples(run: Run) -> list[Completion]:
     return run.sample(prompts, tokens=settings.sample_tokens, temperature=0.8, top_p=0.95, alternatives=5)
 
 
-def _shown(run: Run, sample: Completion) -> page.Sample:
+def _sample_tokens(run: Run, sample: Completion) -> page.Sample:
     def text(token: int) -> str:
         return run.tokenizer.token_bytes(token).decode("utf-8", "replace")
 
-    given = [page.Token(text(token), None) for token in (sample.prompt_tokens if sample.prompt else [])]
-    chosen = [
-        page.Token(text(c.token), c.probability, tuple((text(token), p) for token, p in c.alternatives))
-        for c in sample.choices
+    prompt = [page.Token(text(token), None) for token in (sample.prompt_tokens if sample.prompt else [])]
+    generated = [
+        page.Token(
+            text(choice.token),
+            choice.probability,
+            tuple((text(token), probability) for token, probability in choice.alternatives),
+        )
+        for choice in sample.choices
     ]
-    return page.Sample(sample.prompt, tuple(given + chosen))
+    return page.Sample(sample.prompt, tuple(prompt + generated))
 
 
-def _map(run: Run, samples: list[Completion]) -> page.AttentionMap | None:
-    if not samples or refusal(run):
+def _attention_map(run: Run, samples: list[Completion]) -> page.AttentionMap | None:
+    if not samples or unsupported_reason(run):
         return None
     tokens = samples[0].prompt_tokens + [choice.token for choice in samples[0].choices]
     return attention_map(run, tokens[:MAP_TOKENS])
@@ -118,7 +122,7 @@ def _headline(run: Run) -> tuple[tuple[str, str], ...]:
     figures = []
     for split in outcome:
         if split.startswith(("validation", "test")):
-            figures += [(f"{split} {title}", figure) for title, figure in _headlines(run, split)]
+            figures += [(f"{split} {title}", figure) for title, figure in _split_headline(run, split)]
     if "seconds" in outcome:
         figures.append(("training time", duration(outcome["seconds"])))
     if speed := outcome.get("batches_per_second"):
@@ -128,15 +132,16 @@ def _headline(run: Run) -> tuple[tuple[str, str], ...]:
     return tuple(figures)
 
 
-def _headlines(run: Run, split: str) -> list[tuple[str, str]]:
+def _split_headline(run: Run, split: str) -> list[tuple[str, str]]:
     outcome, metrics = run.facts["outcome"], run.task.metrics
-    tested = any(other.startswith("test") for other in outcome)
-    if split.startswith("validation") and tested and len(metrics.headline) > MOST_HEADLINES:
+    has_test = any(other.startswith("test") for other in outcome)
+    if split.startswith("validation") and has_test and len(metrics.headline) > MOST_HEADLINES:
         return []
     return metrics.headlines(outcome[split])
 
 
 def _curves(rows: list[dict], names: Mapping[str, str]) -> tuple[page.Curve, ...]:
+    """Curves by title; `names` maps a title to a column of the metric log."""
     columns = {title: metric_log.column(rows, logged) for title, logged in names.items()}
     return tuple(page.Curve(title, *column) for title, column in columns.items() if column[0])
 
@@ -149,7 +154,7 @@ def _quality(run: Run, rows: list[dict]) -> tuple[page.Curve, ...]:
     return tuple(page.Curve(curve.name, curve.steps, [perplexity(loss) for loss in curve.values]) for curve in curves)
 
 
-def _comparisons(run: Run) -> tuple[page.PlannedCost, ...]:
+def _planned_costs(run: Run) -> tuple[page.PlannedCost, ...]:
     plan, outcome = run.facts.get("plan"), run.facts.get("outcome", {})
     if not plan:
         return ()

@@ -1,1 +1,4 @@
-"""The world's models: read into runs, and runs written as others read them."""
+"""Import models from Hugging Face, GGUF and llama2.c files as runs; export runs as Hugging Face directories and GGUF files.
+
+In this package "ours" is Glasshouse (its spec fields and tensor names), and "theirs" is the other format.
+"""

@@ -1,4 +1,4 @@
-"""Which reader a file from elsewhere needs, and which writer a format: the doors of this package."""
+"""The supported formats: detects which reader a model file needs, and lists the exporters."""
 
 import json
 from collections.abc import Callable
@@ -7,19 +7,20 @@ from os import PathLike
 from pathlib import Path
 
 from glasshouse.interop import gguf_export, gguf_import, huggingface, llama2c
-from glasshouse.interop.imported_model import Imported
+from glasshouse.interop.imported_model import ImportedModel
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotImport
 
 EXPORTS: dict[str, Callable[[Run, Path], None]] = {"huggingface": huggingface.export, "gguf": gguf_export.export}
-# How pickled weights are called, which are never read.
-PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".ckpt")
+# Suffixes of pickled weights, which are never read.
+PICKLE_SUFFIXES = (".pt", ".pth", ".pkl", ".pickle", ".ckpt")
 
 
-def read(source: str | PathLike[str], tokenizer: Path | None = None) -> Imported:
+def read(source: str | PathLike[str], tokenizer: Path | None = None) -> ImportedModel:
     """A model from a Hugging Face directory or hub name, a GGUF file or a llama2.c file.
 
-    A llama2.c file may be given its tokenizer file, any other a tokenizer.json instead of its own.
+    `tokenizer` replaces the tokenizer that comes with the model. It is a llama2.c tokenizer file for a llama2.c model, and a
+    tokenizer.json for any other.
     """
     path = Path(source)
     if tokenizer is None or path.suffix == ".bin":
@@ -33,26 +34,27 @@ def read(source: str | PathLike[str], tokenizer: Path | None = None) -> Imported
     return replace(_read(path, source, None), tokenizer=document)
 
 
-def _read(path: Path, source: str | PathLike[str], tokenizer: Path | None) -> Imported:
+def _read(path: Path, source: str | PathLike[str], tokenizer: Path | None) -> ImportedModel:
     if not path.is_file():
         return huggingface.read(huggingface.resolve(str(source)))
     with open(path, "rb") as file:
-        begins = file.read(8)
-    if begins[:4] == b"GGUF" or path.suffix == ".gguf":
+        first_bytes = file.read(8)
+    if first_bytes[:4] == b"GGUF" or path.suffix == ".gguf":
         return gguf_import.read(path)
-    if path.suffix in PICKLES or begins[:2] in (b"PK", b"\x80\x02"):
+    if path.suffix in PICKLE_SUFFIXES or first_bytes[:2] in (b"PK", b"\x80\x02"):
         raise CannotImport(
             "pickle-refused",
-            f"{path} is a pickle checkpoint, and nothing is ever unpickled here: opening one can run any program; "
+            f"{path} is a pickle checkpoint, which is never opened because unpickling can run any code; "
             "save the model as safetensors (save_pretrained does) and import the directory",
         )
     if path.suffix == ".safetensors":
         raise CannotImport(
-            "unknown-model-format", f"{path} is only the weights; import the directory that holds it and its config.json"
+            "unknown-model-format", f"{path} holds weights without a config; import the directory with it and config.json"
         )
     if path.suffix == ".bin":
         return llama2c.read(path, tokenizer)
     raise CannotImport(
         "unknown-model-format",
-        f"{path} is no model that can be imported; give a Hugging Face directory, a .gguf file or a llama2.c .bin file",
+        f"{path} is not a model file that can be imported; give a Hugging Face directory, a .gguf file or a llama2.c .bin "
+        "file",
     )

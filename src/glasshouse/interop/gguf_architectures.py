@@ -1,61 +1,68 @@
-"""The two architectures that GGUF files and Glasshouse share, Llama's and GPT-2's: their parts, facts and tensor names.
+"""The two GGUF architectures that Glasshouse supports, Llama and GPT-2: their spec fields, metadata keys and tensor names.
 
-Knows nothing of files or tokenizers.
+Knows no files and no tokenizers.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from glasshouse.interop.weight_tables import WeightRow, for_each, halved, joined, row
+from glasshouse.interop.weight_mapping import (
+    WeightMapping,
+    concatenation,
+    for_each_layer,
+    one_to_one,
+    rotary_permutation,
+)
 from glasshouse.specs.spec import ModelSpec
 
 
 @dataclass(frozen=True)
 class GGUFArchitecture:
-    """What a model must be to have this architecture, and where its tensors go."""
+    """One architecture: which specs have it, and how their tensors are named in a GGUF file."""
 
     name: str
-    parts: dict[str, tuple[Any, ...]]
-    """Fields of the model (dotted names below `model`) that differ from a spec's defaults, and the values that fit."""
-    rows: Callable[[ModelSpec, int], list[WeightRow]]
-    """The table of a model with so many heads of keys and values."""
-    epsilon: str
-    """The fact that holds the epsilon of the normalisation."""
-    sizes: frozenset[str] = frozenset(
+    fixed_fields: dict[str, tuple[Any, ...]]
+    """Spec fields that differ from the defaults (dotted names below `model`), and the values that the architecture supports.
+    An import sets the first value."""
+    weight_mappings: Callable[[ModelSpec, int], list[WeightMapping]]
+    """The mapping of every tensor of a model with a given number of key-value heads."""
+    epsilon_key: str
+    """The metadata key of the normalisation's epsilon."""
+    free_fields: frozenset[str] = frozenset(
         {"width", "layers", "heads", "head_width", "feed_forward", "epsilon", "tied", "key_value_heads", "rotary_base"}
     )
-    """Fields that may have any value: facts of the file say them."""
+    """Spec fields that may have any value: the metadata or the tensors of the file hold them."""
 
 
-def llama_rows(model: ModelSpec, groups: int) -> list[WeightRow]:
-    """Llama's: rotary pairs are neighbours there and halves of a head here."""
-    width, shared = model.heads * head_width(model), groups * head_width(model)
+def llama_mappings(model: ModelSpec, key_value_heads: int) -> list[WeightMapping]:
+    """Llama. GGUF files interleave the rotary pairs of a head, so queries and keys are permuted."""
+    query_rows, key_value_rows = model.heads * head_width(model), key_value_heads * head_width(model)
     return [
-        *_around(model, biases=False),
-        *for_each(
+        *_mappings_outside_blocks(model, biases=False),
+        *for_each_layer(
             model.layers,
             [
-                row("blocks.{}.attention_connection.norm.weight", "blk.{}.attn_norm.weight"),
-                joined(
+                one_to_one("blocks.{}.attention_connection.norm.weight", "blk.{}.attn_norm.weight"),
+                concatenation(
                     "blocks.{}.attention.projection.weight",
-                    ("blk.{}.attn_q.weight", width, halved(model.heads)),
-                    ("blk.{}.attn_k.weight", shared, halved(groups)),
-                    ("blk.{}.attn_v.weight", shared),
+                    ("blk.{}.attn_q.weight", query_rows, rotary_permutation(model.heads)),
+                    ("blk.{}.attn_k.weight", key_value_rows, rotary_permutation(key_value_heads)),
+                    ("blk.{}.attn_v.weight", key_value_rows),
                 ),
-                row("blocks.{}.attention.output.weight", "blk.{}.attn_output.weight"),
-                row("blocks.{}.feed_forward_connection.norm.weight", "blk.{}.ffn_norm.weight"),
-                row("blocks.{}.feed_forward.gate.weight", "blk.{}.ffn_gate.weight"),
-                row("blocks.{}.feed_forward.up.weight", "blk.{}.ffn_up.weight"),
-                row("blocks.{}.feed_forward.down.weight", "blk.{}.ffn_down.weight"),
+                one_to_one("blocks.{}.attention.output.weight", "blk.{}.attn_output.weight"),
+                one_to_one("blocks.{}.feed_forward_connection.norm.weight", "blk.{}.ffn_norm.weight"),
+                one_to_one("blocks.{}.feed_forward.gate.weight", "blk.{}.ffn_gate.weight"),
+                one_to_one("blocks.{}.feed_forward.up.weight", "blk.{}.ffn_up.weight"),
+                one_to_one("blocks.{}.feed_forward.down.weight", "blk.{}.ffn_down.weight"),
             ],
         ),
     ]
 
 
-def gpt2_rows(model: ModelSpec, groups: int) -> list[WeightRow]:
-    """GPT-2's, biases always with them: in GGUF they are not optional."""
-    pairs = [
+def gpt2_mappings(model: ModelSpec, key_value_heads: int) -> list[WeightMapping]:
+    """GPT-2. Its biases are always mapped, because a GGUF file must have them."""
+    layers = [
         ("attention_connection.norm", "attn_norm"),
         ("attention.projection", "attn_qkv"),
         ("attention.output", "attn_output"),
@@ -64,26 +71,34 @@ def gpt2_rows(model: ModelSpec, groups: int) -> list[WeightRow]:
         ("feed_forward.down", "ffn_down"),
     ]
     return [
-        *_around(model, biases=True),
-        row("position.table.weight", "position_embd.weight"),
-        *for_each(
+        *_mappings_outside_blocks(model, biases=True),
+        one_to_one("position.table.weight", "position_embd.weight"),
+        *for_each_layer(
             model.layers,
-            [row(f"blocks.{{}}.{a}.{end}", f"blk.{{}}.{b}.{end}") for a, b in pairs for end in ("weight", "bias")],
+            [
+                one_to_one(f"blocks.{{}}.{ours}.{kind}", f"blk.{{}}.{theirs}.{kind}")
+                for ours, theirs in layers
+                for kind in ("weight", "bias")
+            ],
         ),
     ]
 
 
-def _around(model: ModelSpec, biases: bool) -> list[WeightRow]:
-    output = [] if model.tied else [row("head.weight", "output.weight")]
-    bias = [row("final_norm.bias", "output_norm.bias")] if biases else []
-    return [row("embedding.weight", "token_embd.weight"), row("final_norm.weight", "output_norm.weight"), *bias, *output]
+def _mappings_outside_blocks(model: ModelSpec, biases: bool) -> list[WeightMapping]:
+    """The embedding, the final norm and, unless it is tied, the output matrix."""
+    return [
+        one_to_one("embedding.weight", "token_embd.weight"),
+        one_to_one("final_norm.weight", "output_norm.weight"),
+        *([one_to_one("final_norm.bias", "output_norm.bias")] if biases else []),
+        *([] if model.tied else [one_to_one("head.weight", "output.weight")]),
+    ]
 
 
 def head_width(model: ModelSpec) -> int:
     return model.head_width or model.width // model.heads
 
 
-_BOTH: dict[str, tuple[Any, ...]] = {
+_DECODER: dict[str, tuple[Any, ...]] = {
     "kind": ("decoder",),
     "head.kind": ("", "next-token"),
 }
@@ -91,19 +106,19 @@ _BOTH: dict[str, tuple[Any, ...]] = {
 LLAMA = GGUFArchitecture(
     "llama",
     {
-        **_BOTH,
+        **_DECODER,
         "attention": ("dot-product", "grouped-query"),
         "position": ("rotary",),
         "norm": ("rms",),
         "activation": ("swiglu",),
     },
-    llama_rows,
+    llama_mappings,
     "attention.layer_norm_rms_epsilon",
 )
 GPT2 = GGUFArchitecture(
     "gpt2",
-    {**_BOTH, "position": ("learned",), "bias": (False, True)},
-    gpt2_rows,
+    {**_DECODER, "position": ("learned",), "bias": (False, True)},
+    gpt2_mappings,
     "attention.layer_norm_epsilon",
 )
-ARCHITECTURES = {each.name: each for each in (LLAMA, GPT2)}
+ARCHITECTURES = {architecture.name: architecture for architecture in (LLAMA, GPT2)}

@@ -1,7 +1,8 @@
-"""The GGUF file: its facts by name and its tensors, every length checked before it is believed. Knows no architecture.
+"""Reads the GGUF file format: metadata and tensors by name, with every length checked. Knows no architecture.
 
-Little endian: "GGUF", a version, counts, then facts (name, type, value), then tensors (name, shape, type, place), then their
-numbers at multiples of the alignment. The first number of a shape is the innermost.
+The file is little endian. It consists of the magic "GGUF", a version, the number of tensors and of metadata entries, the
+metadata (key, type, value), the tensor infos (name, shape, type, offset), and the data of the tensors at multiples of the
+alignment. A shape starts with the innermost dimension.
 """
 
 import math
@@ -20,7 +21,7 @@ VERSIONS: Final = (2, 3)
 ALIGNMENT: Final = 32
 F32, F16, BF16 = 0, 1, 30
 
-_NUMBERS: Final = {
+_SCALAR_TYPES: Final = {
     0: "<u1",
     1: "<i1",
     2: "<u2",
@@ -33,149 +34,158 @@ _NUMBERS: Final = {
     11: "<i8",
     12: "<f8",
 }
+"""NumPy types of the metadata types that are single numbers."""
 _STRING, _ARRAY = 8, 9
-_MOST_AXES: Final = 4
-_PLAIN: Final = {F32: 4, F16: 2, BF16: 2}
-"""Bytes of a number, for the kinds that are plain numbers."""
+_MAX_DIMENSIONS: Final = 4
+_ITEM_SIZES: Final = {F32: 4, F16: 2, BF16: 2}
+"""Bytes of a number, for the tensor types that are not quantised."""
 
 
 @dataclass(frozen=True)
-class Stored:
-    """Where a tensor lies, and of which kind its numbers are."""
+class TensorInfo:
+    """The shape and type of a stored tensor, and the range of bytes that holds its data."""
 
     shape: tuple[int, ...]
-    kind: int
+    type: int
     start: int
     size: int
 
 
 class GGUF:
-    """A file, mapped into memory: `facts` by name, and tensors by name, made float32 when asked for."""
+    """A memory-mapped GGUF file: `metadata` by key, and tensors by name, converted to float32 when they are read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
             if path.stat().st_size == 0:
-                raise CannotImport("not-gguf", f"{path} is not a GGUF file: it is empty")
+                raise CannotImport("not-gguf", f"{path} is not a GGUF file: it is empty; download or export it again")
             self._bytes = np.memmap(path, np.uint8, mode="r")
         except OSError as error:
-            raise CannotImport("unreadable-file", f"cannot read {path}: {error.strerror}") from None
+            raise CannotImport("unreadable-file", f"cannot read {path}: {error.strerror}; check the path") from None
         if bytes(self._bytes[:4]) != MAGIC:
             raise CannotImport(
-                "not-gguf", f"{path} is not a GGUF file: it begins with {bytes(self._bytes[:4])!r}, not with {MAGIC!r}"
+                "not-gguf",
+                f"{path} is not a GGUF file: it starts with {bytes(self._bytes[:4])!r} instead of {MAGIC!r}; check the path",
             )
-        self._place = 4
-        version = self._number("<u4")
+        self._position = 4
+        version = self._read_number("<u4")
         if version not in VERSIONS:
             raise CannotImport(
-                "unsupported-gguf", f"{path} is a GGUF file of version {version}; only {VERSIONS} are read, little endian"
+                "unsupported-gguf",
+                f"{path} is a GGUF file of version {version}; supported are little-endian files of version "
+                f"{' or '.join(map(str, VERSIONS))}",
             )
-        tensors, facts = self._count("tensors"), self._count("facts")
-        self.facts: dict[str, Any] = {}
-        for _ in range(facts):
-            name = self._string()
-            self.facts[name] = self._value(self._number("<u4"), name)
-        self.tensors = self._directory(tensors)
+        tensors, entries = self._read_count("tensors"), self._read_count("metadata entries")
+        self.metadata: dict[str, Any] = {}
+        for _ in range(entries):
+            key = self._read_string()
+            self.metadata[key] = self._read_value(self._read_number("<u4"), key)
+        self.tensors = self._read_tensor_infos(tensors)
 
     def tensor(self, name: str) -> Tensor:
-        """A tensor's numbers as float32."""
-        stored = self.tensors[name]
-        raw = self._bytes[stored.start : stored.start + stored.size]
-        if stored.kind == F32:
+        """A tensor as float32; a quantised one is dequantised."""
+        info = self.tensors[name]
+        raw = self._bytes[info.start : info.start + info.size]
+        if info.type == F32:
             numbers = raw.view("<f4").astype(np.float32)
-        elif stored.kind == F16:
+        elif info.type == F16:
             numbers = raw.view("<f2").astype(np.float32)
-        elif stored.kind == BF16:
-            # The upper half of a float32.
+        elif info.type == BF16:
+            # A bfloat16 is the upper half of a float32.
             numbers = (raw.view("<u2").astype(np.uint32) << 16).view(np.float32)
         else:
             gguf = gguf_package(f"{self.path}, whose tensor {name!r} is quantised,")
-            kind = gguf.GGMLQuantizationType(stored.kind)
+            quantisation = gguf.GGMLQuantizationType(info.type)
             try:
-                rows = np.asarray(raw).reshape(gguf.quant_shape_to_byte_shape(stored.shape, kind))
-                numbers = np.array(gguf.dequantize(rows, kind), np.float32)
+                rows = np.asarray(raw).reshape(gguf.quant_shape_to_byte_shape(info.shape, quantisation))
+                numbers = np.array(gguf.dequantize(rows, quantisation), np.float32)
             except NotImplementedError:
                 raise CannotImport(
-                    "unsupported-gguf", f"{self.path}: the tensor {name!r} is of kind {kind.name}, which is not read"
+                    "unsupported-gguf",
+                    f"{self.path}: the tensor {name!r} has the type {quantisation.name}, which cannot be dequantised; "
+                    "choose a file with another quantisation",
                 ) from None
-        return torch.from_numpy(numbers.reshape(stored.shape))
+        return torch.from_numpy(numbers.reshape(info.shape))
 
-    def _directory(self, count: int) -> dict[str, Stored]:
-        found: dict[str, Stored] = {}
+    def _read_tensor_infos(self, count: int) -> dict[str, TensorInfo]:
+        infos: dict[str, TensorInfo] = {}
         for _ in range(count):
-            name = self._string()
-            axes = self._number("<u4")
-            if axes > _MOST_AXES:
-                raise self._damaged(f"the tensor {name!r} has {axes} axes")
-            shape = tuple(reversed([int(self._number("<u8")) for _ in range(axes)]))
-            kind = self._number("<u4")
-            found[name] = Stored(shape, kind, self._number("<u8"), self._size(name, shape, kind))
-        alignment = self.facts.get("general.alignment", ALIGNMENT)
+            name = self._read_string()
+            dimensions = self._read_number("<u4")
+            if dimensions > _MAX_DIMENSIONS:
+                raise self._damaged(f"the tensor {name!r} has {dimensions} dimensions")
+            shape = tuple(reversed([int(self._read_number("<u8")) for _ in range(dimensions)]))
+            tensor_type = self._read_number("<u4")
+            offset, size = self._read_number("<u8"), self._data_size(name, shape, tensor_type)
+            infos[name] = TensorInfo(shape, tensor_type, offset, size)
+        alignment = self.metadata.get("general.alignment", ALIGNMENT)
         if not isinstance(alignment, int) or alignment < 1:
             raise self._damaged(f"general.alignment is {alignment!r}")
-        begin = -(-self._place // alignment) * alignment
-        for name, stored in found.items():
-            start, end = begin + stored.start, begin + stored.start + stored.size
+        data_start = -(-self._position // alignment) * alignment
+        for name, info in infos.items():
+            start, end = data_start + info.start, data_start + info.start + info.size
             if end > len(self._bytes):
-                raise self._damaged(f"the tensor {name!r} would end at byte {end}, and the file has {len(self._bytes)}")
-            found[name] = Stored(stored.shape, stored.kind, start, stored.size)
-        return found
+                raise self._damaged(
+                    f"the tensor {name!r} would end at byte {end}, but the file has {len(self._bytes)} bytes"
+                )
+            infos[name] = TensorInfo(info.shape, info.type, start, info.size)
+        return infos
 
-    def _size(self, name: str, shape: tuple[int, ...], kind: int) -> int:
-        """The bytes that a tensor takes."""
+    def _data_size(self, name: str, shape: tuple[int, ...], tensor_type: int) -> int:
+        """The number of bytes of a tensor's data."""
         count = math.prod(shape)
-        if kind in _PLAIN:
-            return count * _PLAIN[kind]
+        if tensor_type in _ITEM_SIZES:
+            return count * _ITEM_SIZES[tensor_type]
         gguf = gguf_package(f"{self.path}, whose tensor {name!r} is quantised,")
         try:
-            block, size = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType(kind)]
+            block, size = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType(tensor_type)]
         except (KeyError, ValueError):
-            raise self._damaged(f"the tensor {name!r} is of an unknown kind, {kind}") from None
+            raise self._damaged(f"the tensor {name!r} has the unknown type {tensor_type}") from None
         if not shape or shape[-1] % block:
-            raise self._damaged(f"the tensor {name!r} of shape {shape} is not made of blocks of {block}")
+            raise self._damaged(f"the tensor {name!r} of shape {shape} does not divide into blocks of {block}")
         return count // block * size
 
-    def _value(self, kind: int, name: str, inside: int = 0) -> Any:
-        if kind in _NUMBERS:
-            return self._number(_NUMBERS[kind])
-        if kind == _STRING:
-            return self._string()
-        if kind != _ARRAY or inside > _MOST_AXES:
-            raise self._damaged(f"the fact {name!r} is of an unknown type, {kind}")
-        inner, count = self._number("<u4"), self._count(f"values of {name!r}")
-        if inner in _NUMBERS:
-            return self._take(count, _NUMBERS[inner]).tolist()
-        return [self._value(inner, name, inside + 1) for _ in range(count)]
+    def _read_value(self, value_type: int, key: str, depth: int = 0) -> Any:
+        if value_type in _SCALAR_TYPES:
+            return self._read_number(_SCALAR_TYPES[value_type])
+        if value_type == _STRING:
+            return self._read_string()
+        if value_type != _ARRAY or depth > _MAX_DIMENSIONS:
+            raise self._damaged(f"the metadata entry {key!r} has the unknown type {value_type}")
+        item_type, count = self._read_number("<u4"), self._read_count(f"values of {key!r}")
+        if item_type in _SCALAR_TYPES:
+            return self._read(count, _SCALAR_TYPES[item_type]).tolist()
+        return [self._read_value(item_type, key, depth + 1) for _ in range(count)]
 
-    def _count(self, of: str) -> int:
-        """A number of things, each of which takes a byte at least."""
-        count = self._number("<u8")
+    def _read_count(self, items: str) -> int:
+        """A number of items. Every item takes at least one byte, so a larger number than the file has bytes is damage."""
+        count = self._read_number("<u8")
         if count > len(self._bytes):
-            raise self._damaged(f"it claims {count} {of}")
+            raise self._damaged(f"it claims {count} {items}")
         return count
 
-    def _number(self, kind: str) -> Any:
-        return self._take(1, kind)[0].item()
+    def _read_number(self, number_type: str) -> Any:
+        return self._read(1, number_type)[0].item()
 
-    def _string(self) -> str:
-        return bytes(self._take(self._count("letters"), "<u1")).decode("utf-8", "replace")
+    def _read_string(self) -> str:
+        return bytes(self._read(self._read_count("bytes of a string"), "<u1")).decode("utf-8", "replace")
 
-    def _take(self, count: int, kind: str) -> np.ndarray:
-        size = count * np.dtype(kind).itemsize
-        if self._place + size > len(self._bytes):
-            raise self._damaged("its facts do not end before the file does")
-        taken = self._bytes[self._place : self._place + size]
-        self._place += size
-        return np.frombuffer(taken.tobytes(), kind)
+    def _read(self, count: int, number_type: str) -> np.ndarray:
+        size = count * np.dtype(number_type).itemsize
+        if self._position + size > len(self._bytes):
+            raise self._damaged("it ends within its metadata")
+        raw = self._bytes[self._position : self._position + size]
+        self._position += size
+        return np.frombuffer(raw.tobytes(), number_type)
 
-    def _damaged(self, what: str) -> CannotImport:
+    def _damaged(self, reason: str) -> CannotImport:
         return CannotImport(
-            "damaged-gguf", f"{self.path} is a damaged or incomplete GGUF file: {what}; fetch or export it again"
+            "damaged-gguf", f"{self.path} is a damaged or incomplete GGUF file: {reason}; download or export it again"
         )
 
 
 def gguf_package(purpose: str) -> Any:
-    """The package `gguf`, which knows what quantised numbers mean and how a file is written."""
+    """The Python package `gguf`, which dequantises tensors and writes files."""
     try:
         import gguf
     except ImportError:

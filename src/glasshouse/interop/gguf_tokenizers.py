@@ -1,220 +1,235 @@
-"""A tokenizer as the facts of a GGUF file, and back to a tokenizer.json; knows nothing of weights.
+"""A tokenizer as GGUF metadata, and back to a tokenizer.json. Knows nothing of weights.
 
-llama.cpp has byte-level byte pairs ("gpt2", split first by a rule that `pre` names) and SentencePiece's scored pieces
-("llama"). It has no words and no single characters.
+llama.cpp supports two kinds: byte-level BPE ("gpt2", whose pre-tokenizer `pre` names) and SentencePiece BPE ("llama"). It
+has no word tokenizer and no character tokenizer.
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 from glasshouse.interop import sentencepiece
-from glasshouse.interop.sentencepiece import CONTROL, NORMAL, UNKNOWN, UNUSED, USER, ScoredPieces
+from glasshouse.interop.sentencepiece import CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, ScoredPieces
 from glasshouse.specs.errors import CannotExport, CannotImport
 from glasshouse.tokenizers.base import Tokenizer
 from glasshouse.tokenizers.byte_pair import BytePair
-from glasshouse.tokenizers.document import UnsupportedTokenizer
 from glasshouse.tokenizers.external import ExternalTokenizer
 from glasshouse.tokenizers.pretokenizer import PATTERNS
+from glasshouse.tokenizers.tokenizer_json import UnsupportedTokenizer
 
-Facts = dict[str, Any]
+Metadata = dict[str, Any]
 
-PRE: Final = {("gpt-2", False): "gpt-2", ("gpt-4", False): "dbrx", ("gpt-4", True): "llama-bpe"}
-"""llama.cpp's name for splitting by a pattern of ours, where a piece that is a token is taken whole whatever the merges say,
-or not. Held against llama.cpp, code point by code point: equal but for what Unicode 16 added, which its tables lack."""
+PREFIX: Final = "tokenizer.ggml."
+"""The beginning of every metadata key of a tokenizer. This module leaves it out in the names of its own dictionaries."""
 
-PATTERNS_OF: Final = {
+PRE_TOKENIZERS: Final = {("gpt-2", False): "gpt-2", ("gpt-4", False): "dbrx", ("gpt-4", True): "llama-bpe"}
+"""llama.cpp's name for a pre-tokenizer, by our split pattern and by whether merges are ignored for a word that is itself a
+token. Compared with llama.cpp for every code point: equal except for the code points new in Unicode 16, which llama.cpp's
+tables lack."""
+
+PATTERN_NAMES: Final = {
     **dict.fromkeys(("gpt-2", "phi-2", "mpt", "olmo"), "gpt-2"),
     **dict.fromkeys(("dbrx", "smaug-bpe", "llama-bpe", "llama3", "llama-v3"), "gpt-4"),
 }
-"""Our pattern for those of llama.cpp's names that are read."""
+"""Our split pattern for every name of a llama.cpp pre-tokenizer that can be imported."""
 
-WHOLE_PIECES: Final = ("llama-bpe", "llama3", "llama-v3")
-"""The names under which a piece that is a token is taken whole, and a text begins with the start token by default."""
+IGNORES_MERGES: Final = ("llama-bpe", "llama3", "llama-v3")
+"""Pre-tokenizers that ignore merges for a word that is itself a token, and put a start token before a text by default."""
 
 LONG_S: Final = "ſ".encode()
 
 
-def write(tokenizer: Tokenizer, document: Mapping[str, Any], vocabulary: int) -> Facts:
-    """The facts, under their names without `tokenizer.ggml.`, for a model of so many tokens.
+def write(tokenizer: Tokenizer, document: Mapping[str, Any], vocabulary: int) -> Metadata:
+    """The metadata of a tokenizer for a model with `vocabulary` tokens; keys are without their prefix.
 
-    `document` is the contents of the tokenizer's file. Ids that the model has and the tokenizer has not are unused.
+    `document` is the contents of the tokenizer.json. Ids that only the model has are marked as unused.
     """
     if tokenizer.vocabulary > vocabulary:
         raise CannotExport(
             "tokenizer-does-not-fit",
-            f"the tokenizer has {tokenizer.vocabulary} tokens and the model {vocabulary}; a GGUF file needs a row for each",
+            f"the tokenizer has {tokenizer.vocabulary} tokens, but the model only {vocabulary}; "
+            "every token of a GGUF file needs a row of the embedding",
         )
     if tokenizer.end_of_text is None:
         raise CannotExport(
             "tokenizer-does-not-fit",
-            "the tokenizer has no end-of-text token, without which llama.cpp takes an ordinary token for it",
+            "the tokenizer has no end-of-text token, and llama.cpp would take an ordinary token for it; "
+            "train with a tokenizer that has one",
         )
     if not isinstance(tokenizer, BytePair | ExternalTokenizer):
         raise CannotExport(
             "tokenizer-does-not-fit",
-            f"llama.cpp has no tokenizer of {tokenizer.name}, so this run cannot be a GGUF file; "
-            "train with data.tokenizer=byte-pair for one that can",
+            f"llama.cpp has no tokenizer of the kind {tokenizer.name!r}; train with data.tokenizer=byte-pair to export a "
+            "GGUF file",
         )
-    byte_pairs = tokenizer if isinstance(tokenizer, BytePair) else _as_byte_pairs(document)
-    if byte_pairs is not None:
-        facts = _byte_pairs(byte_pairs, tokenizer, document)
+    byte_pair = tokenizer if isinstance(tokenizer, BytePair) else _as_byte_pair(document)
+    if byte_pair is not None:
+        metadata = _write_byte_pair(byte_pair, tokenizer, document)
     else:
-        facts = _pieces(sentencepiece.from_document(document, tokenizer.frame, tokenizer.end_of_text))
-    missing = range(len(facts["tokens"]), vocabulary)
-    facts["tokens"] += [_unused(id) for id in missing]
-    facts["token_type"] += [UNUSED] * len(missing)
-    if "scores" in facts:
-        facts["scores"] += [0.0] * len(missing)
-    return facts
+        metadata = _write_pieces(
+            sentencepiece.from_tokenizer_json(document, tokenizer.prefix_and_suffix, tokenizer.end_of_text)
+        )
+    missing = range(len(metadata["tokens"]), vocabulary)
+    metadata["tokens"] += [_unused_token(id) for id in missing]
+    metadata["token_type"] += [UNUSED] * len(missing)
+    if "scores" in metadata:
+        metadata["scores"] += [0.0] * len(missing)
+    return metadata
 
 
-class NoTokenizer(CannotImport):
-    """A GGUF file without a tokenizer that we read: its model can still be used."""
+class UnsupportedGGUFTokenizer(CannotImport):
+    """A GGUF file whose tokenizer is missing or not supported. Its model can still be imported."""
 
     def __init__(self, reason: str) -> None:
         super().__init__("unsupported-tokenizer", reason)
 
 
-def read(facts: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The tokenizer.json that gives the same ids, from the facts of a file."""
-    begin = "tokenizer.ggml."
-    own = {name.removeprefix(begin): value for name, value in facts.items() if name.startswith(begin)}
-    kind, texts = own.get("model"), own.get("tokens")
+def read(metadata: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The contents of the tokenizer.json that gives the same ids. `where` names the file in error messages."""
+    entries = {key.removeprefix(PREFIX): value for key, value in metadata.items() if key.startswith(PREFIX)}
+    kind, texts = entries.get("model"), entries.get("tokens")
     if kind not in ("gpt2", "llama") or not texts:
-        named = "it has no tokenizer" if kind is None or not texts else f"its tokenizer is of the kind {kind!r}"
-        raise NoTokenizer(f"{named}; those of the kinds 'gpt2' and 'llama' are read")
+        problem = "it has no tokenizer" if kind is None or not texts else f"its tokenizer has the kind {kind!r}"
+        raise UnsupportedGGUFTokenizer(f"{problem}; supported are the kinds 'gpt2' and 'llama'")
     for name in ("tokens", "merges"):
-        if not all(isinstance(text, str) for text in own.get(name, [])):
-            raise CannotImport("bad-fact", f"{where}: {begin}{name} is not a list of texts")
-    pre = own.get("pre", "default")
-    if kind == "gpt2" and pre not in PATTERNS_OF:
-        raise NoTokenizer(f"its text is split by the rule {pre!r}; those read are {', '.join(PATTERNS_OF)}")
-    for name, usual in (("token_type", NORMAL), ("scores", 0.0)):
-        own.setdefault(name, [usual] * len(texts))
-        if not isinstance(own[name], list) or len(own[name]) != len(texts):
+        if not all(isinstance(text, str) for text in entries.get(name, [])):
+            raise CannotImport("bad-fact", f"{where}: {PREFIX}{name} must be a list of strings; export the file again")
+    pre_tokenizer = entries.get("pre", "default")
+    if kind == "gpt2" and pre_tokenizer not in PATTERN_NAMES:
+        raise UnsupportedGGUFTokenizer(f"its pre-tokenizer is {pre_tokenizer!r}; supported are {', '.join(PATTERN_NAMES)}")
+    for name, default in (("token_type", NORMAL), ("scores", 0.0)):
+        entries.setdefault(name, [default] * len(texts))
+        if not isinstance(entries[name], list) or len(entries[name]) != len(texts):
             raise CannotImport(
-                "bad-fact", f"{where}: {begin}{name} does not have an entry for each of the {len(texts)} tokens"
+                "bad-fact",
+                f"{where}: {PREFIX}{name} must have one entry for each of the {len(texts)} tokens; export the file again",
             )
     for name in ("bos_token_id", "eos_token_id"):
-        if name in own and not (isinstance(own[name], int) and 0 <= own[name] < len(texts)):
+        if name in entries and not (isinstance(entries[name], int) and 0 <= entries[name] < len(texts)):
             raise CannotImport(
-                "bad-fact", f"{where} has {begin}{name}={own[name]}, and its tokens are 0 to {len(texts) - 1}"
+                "bad-fact",
+                f"{where} has {PREFIX}{name}={entries[name]}, but its token ids go from 0 to {len(texts) - 1}; "
+                "export the file again",
             )
     if kind == "gpt2":
-        return _byte_pair_document(own, pre, where)
+        return _byte_pair_document(entries, pre_tokenizer, where)
     pieces = ScoredPieces(
         tuple(texts),
-        tuple(own["scores"]),
-        tuple(own["token_type"]),
-        own.get("bos_token_id", min(1, len(texts) - 1)),
-        own.get("eos_token_id", min(2, len(texts) - 1)),
-        starts=bool(own.get("add_bos_token", True)),
-        prefix=bool(own.get("add_space_prefix", True)),
+        tuple(entries["scores"]),
+        tuple(entries["token_type"]),
+        entries.get("bos_token_id", min(1, len(texts) - 1)),
+        entries.get("eos_token_id", min(2, len(texts) - 1)),
+        adds_bos=bool(entries.get("add_bos_token", True)),
+        adds_space=bool(entries.get("add_space_prefix", True)),
     )
-    return sentencepiece.to_document(pieces)
+    return sentencepiece.to_tokenizer_json(pieces)
 
 
-def roles(facts: Mapping[str, Any]) -> dict[str, int]:
-    """The ids of the tokens that start and end a text and fill it up, where a file names them."""
-    names = {"bos": "bos_token_id", "eos": "eos_token_id", "pad": "padding_token_id"}
-    return {role: facts[f"tokenizer.ggml.{name}"] for role, name in names.items() if f"tokenizer.ggml.{name}" in facts}
+def read_token_ids(metadata: Mapping[str, Any]) -> dict[str, int]:
+    """The ids of the special tokens that a file names, by role."""
+    keys = {"bos": f"{PREFIX}bos_token_id", "eos": f"{PREFIX}eos_token_id", "pad": f"{PREFIX}padding_token_id"}
+    return {role: metadata[key] for role, key in keys.items() if key in metadata}
 
 
-def _as_byte_pairs(document: Mapping[str, Any]) -> BytePair | None:
-    """Our own class for a foreign file that differs from ours in things which a GGUF file can say."""
+def _as_byte_pair(document: Mapping[str, Any]) -> BytePair | None:
+    """A tokenizer.json of another program as our own byte-pair tokenizer; None if it is not byte-level BPE.
+
+    The properties that our class does not support, but GGUF metadata can express, are removed first.
+    """
     added = [{**token, "special": True} for token in document.get("added_tokens") or []]
     model = {**document["model"], "ignore_merges": False}
     try:
-        return BytePair.from_document({**document, "added_tokens": added, "post_processor": None, "model": model})
+        return BytePair.from_json({**document, "added_tokens": added, "post_processor": None, "model": model})
     except (UnsupportedTokenizer, KeyError, TypeError, ValueError, AttributeError):
         return None
 
 
-def _byte_pairs(byte_pairs: BytePair, tokenizer: Tokenizer, document: Mapping[str, Any]) -> Facts:
-    model, pattern = document["model"], byte_pairs.pattern
-    before, after = tokenizer.frame
+def _write_byte_pair(byte_pair: BytePair, tokenizer: Tokenizer, document: Mapping[str, Any]) -> Metadata:
+    model, pattern = document["model"], byte_pair.pattern
+    before, after = tokenizer.prefix_and_suffix
     if len(before) > 1 or after:
         raise CannotExport(
             "tokenizer-does-not-fit",
-            f"the tokenizer puts the ids {before} before a text and {after} after it; a GGUF file can say one start token",
+            f"the tokenizer puts the ids {before} before a text and {after} after it, but a GGUF file can hold only one "
+            "start token",
         )
-    letters = {id: text for text, id in model["vocab"].items()}
-    marks = {id: text for text, id in byte_pairs.specials.items()}
-    ordinary = [byte_pairs.token_bytes(id) for id in letters if id not in marks]
+    texts = {id: text for text, id in model["vocab"].items()}
+    specials = {id: text for text, id in byte_pair.specials.items()}
+    ordinary = [byte_pair.token_bytes(id) for id in texts if id not in specials]
     if pattern == "gpt-4" and any(LONG_S in token[:-1] for token in ordinary):
         raise CannotExport(
             "tokenizer-does-not-fit",
-            "the tokenizer has tokens that go on after ſ (U+017F), and llama.cpp splits such text in another place than "
-            "data.pattern='gpt-4' after an apostrophe; train with data.pattern=gpt-2 for a GGUF file",
+            "the tokenizer has tokens with letters after ſ (U+017F), and after an apostrophe llama.cpp splits them in "
+            "another place than data.pattern='gpt-4'; train with data.pattern=gpt-2 to export a GGUF file",
         )
     rule = (pattern, bool(model.get("ignore_merges")))
-    if rule not in PRE:
+    if rule not in PRE_TOKENIZERS:
         raise CannotExport(
             "tokenizer-does-not-fit",
-            f"llama.cpp has no tokenizer that splits by the pattern {pattern!r} and takes pieces whole",
+            f"llama.cpp has no pre-tokenizer for data.pattern={pattern!r} with ignore_merges; train with data.pattern=gpt-4",
         )
-    every = range(tokenizer.vocabulary)
+    ids = range(tokenizer.vocabulary)
     return {
         "model": "gpt2",
-        "pre": PRE[rule],
-        "tokens": [marks.get(id) or letters.get(id) or _unused(id) for id in every],
-        "token_type": [_kind(id, marks, letters, tokenizer.specials) for id in every],
+        "pre": PRE_TOKENIZERS[rule],
+        "tokens": [specials.get(id) or texts.get(id) or _unused_token(id) for id in ids],
+        "token_type": [_token_type(id, specials, texts, tokenizer.specials) for id in ids],
         "merges": [merge if isinstance(merge, str) else " ".join(merge) for merge in model["merges"]],
-        "bos_token_id": before[0] if before else tokenizer.end_of_text,  # an empty prompt begins from it
+        "bos_token_id": before[0] if before else tokenizer.end_of_text,  # llama.cpp starts an empty prompt with it
         "eos_token_id": tokenizer.end_of_text,
         "add_bos_token": bool(before),
     }
 
 
-def _pieces(pieces: ScoredPieces) -> Facts:
-    unknown = next((id for id, kind in enumerate(pieces.kinds) if kind == UNKNOWN), None)
-    facts = {
+def _write_pieces(pieces: ScoredPieces) -> Metadata:
+    unknown = next((id for id, piece_type in enumerate(pieces.types) if piece_type == UNKNOWN), None)
+    metadata = {
         "model": "llama",
         "pre": "default",
         "tokens": list(pieces.texts),
         "scores": list(pieces.scores),
-        "token_type": list(pieces.kinds),
-        "bos_token_id": pieces.start,
-        "eos_token_id": pieces.end,
+        "token_type": list(pieces.types),
+        "bos_token_id": pieces.bos_id,
+        "eos_token_id": pieces.eos_id,
         "unknown_token_id": unknown,
-        "add_bos_token": pieces.starts,
-        "add_space_prefix": pieces.prefix,
+        "add_bos_token": pieces.adds_bos,
+        "add_space_prefix": pieces.adds_space,
     }
-    return {name: value for name, value in facts.items() if value is not None}
+    return {name: value for name, value in metadata.items() if value is not None}
 
 
-def _byte_pair_document(own: Mapping[str, Any], pre: str, where: str) -> dict[str, Any]:
-    """Byte pairs as our own class writes them, but for what only the foreign one can follow."""
-    texts, kinds, start = own["tokens"], own["token_type"], own.get("bos_token_id")
-    vocabulary = {text: id for id, text in enumerate(texts) if kinds[id] != UNUSED}
-    merges = [merge.split(" ", 1) for merge in own.get("merges", [])]
+def _byte_pair_document(entries: Mapping[str, Any], pre_tokenizer: str, where: str) -> dict[str, Any]:
+    """A tokenizer.json of byte-level BPE, written as our own class writes it wherever that class can express it."""
+    texts, types, bos_id = entries["tokens"], entries["token_type"], entries.get("bos_token_id")
+    vocabulary = {text: id for id, text in enumerate(texts) if types[id] != UNUSED}
+    merges = [merge.split(" ", 1) for merge in entries.get("merges", [])]
     for merge in merges:
         if len(merge) != 2 or not {*merge, "".join(merge)} <= vocabulary.keys():
             raise CannotImport(
-                "bad-fact", f"{where} has a merge {' '.join(merge)!r} of tokens that its vocabulary does not have"
+                "bad-fact",
+                f"{where} has a merge {' '.join(merge)!r} of tokens that are not in its vocabulary; export the file again",
             )
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
-    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
-    splitter: dict[str, Any] = {**level, "use_regex": True}
-    if PATTERNS_OF[pre] != "gpt-2":
-        split = {"type": "Split", "pattern": {"Regex": PATTERNS[PATTERNS_OF[pre]]}, "behavior": "Isolated", "invert": False}
-        splitter = {"type": "Sequence", "pretokenizers": [split, {**level, "use_regex": False}]}
-    frame = None
-    if start is not None and own.get("add_bos_token", pre in WHOLE_PIECES):
-        frame = sentencepiece.beginning(texts[start], start)
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+    splitter: dict[str, Any] = {**byte_level, "use_regex": True}
+    if (pattern := PATTERN_NAMES[pre_tokenizer]) != "gpt-2":
+        split = {"type": "Split", "pattern": {"Regex": PATTERNS[pattern]}, "behavior": "Isolated", "invert": False}
+        splitter = {"type": "Sequence", "pretokenizers": [split, {**byte_level, "use_regex": False}]}
+    post_processor = None
+    if bos_id is not None and entries.get("add_bos_token", pre_tokenizer in IGNORES_MERGES):
+        post_processor = sentencepiece.bos_post_processor(texts[bos_id], bos_id)
     return {
         "version": "1.0",
         "truncation": None,
         "padding": None,
         "added_tokens": [
-            {"id": id, "content": text, **flags, "special": kinds[id] != USER}
+            {"id": id, "content": text, **flags, "special": types[id] != USER_DEFINED}
             for id, text in enumerate(texts)
-            if kinds[id] in (UNKNOWN, CONTROL, USER)
+            if types[id] in (UNKNOWN, CONTROL, USER_DEFINED)
         ],
         "normalizer": None,
         "pre_tokenizer": splitter,
-        "post_processor": frame,
-        "decoder": {**level, "use_regex": True},
+        "post_processor": post_processor,
+        "decoder": {**byte_level, "use_regex": True},
         "model": {
             "type": "BPE",
             "dropout": None,
@@ -223,18 +238,18 @@ def _byte_pair_document(own: Mapping[str, Any], pre: str, where: str) -> dict[st
             "end_of_word_suffix": None,
             "fuse_unk": False,
             "byte_fallback": False,
-            "ignore_merges": pre in WHOLE_PIECES,
+            "ignore_merges": pre_tokenizer in IGNORES_MERGES,
             "vocab": vocabulary,
             "merges": merges,
         },
     }
 
 
-def _kind(id: int, marks: Mapping[int, str], letters: Mapping[int, str], specials: Mapping[str, int]) -> int:
-    if id in marks:
-        return CONTROL if marks[id] in specials else USER
-    return NORMAL if id in letters else UNUSED
+def _token_type(id: int, added: Mapping[int, str], texts: Mapping[int, str], control_tokens: Mapping[str, int]) -> int:
+    if id in added:
+        return CONTROL if added[id] in control_tokens else USER_DEFINED
+    return NORMAL if id in texts else UNUSED
 
 
-def _unused(id: int) -> str:
+def _unused_token(id: int) -> str:
     return f"[UNUSED{id}]"

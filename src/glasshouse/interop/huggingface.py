@@ -1,6 +1,6 @@
-"""Hugging Face's model folders, read and written: config.json, safetensors, tokenizer.json. Knows no architecture.
+"""Reads and writes Hugging Face model directories: config.json, safetensors, tokenizer.json. Knows no architecture.
 
-Nothing is ever unpickled, and no code that a folder brings is run.
+Pickled weights are never read, and code in a directory is never run.
 """
 
 import json
@@ -12,13 +12,13 @@ from typing import Any
 
 import torch
 
-from glasshouse.interop import imported_model, weight_tables
+from glasshouse.interop import imported_model, weight_mapping
 from glasshouse.interop.architectures import registry
 from glasshouse.interop.architectures.base import Architecture
 from glasshouse.interop.architectures.canonical_spec import canonical
-from glasshouse.interop.architectures.config_fields import Values, values_of, with_values
-from glasshouse.interop.imported_model import Imported
-from glasshouse.interop.weight_tables import Tensors
+from glasshouse.interop.architectures.config_fields import FieldValues, field_values, with_field_values
+from glasshouse.interop.imported_model import ImportedModel
+from glasshouse.interop.weight_mapping import Tensors
 from glasshouse.records import atomic_files, checkpoint
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotExport, CannotImport, GlasshouseError, MissingExtra
@@ -26,7 +26,7 @@ from glasshouse.specs.spec import ModelSpec
 
 CONFIG, WEIGHTS, INDEX, TOKENIZER = "config.json", "model.safetensors", "model.safetensors.index.json", "tokenizer.json"
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
-# What tokenizers call the tokens of each role, for those whose ids a config does not name.
+# Usual spellings of special tokens by role, for roles whose ids config.json does not give.
 TOKEN_NAMES = {
     "bos": ("<|endoftext|>", "<s>"),
     "eos": ("<|endoftext|>", "</s>"),
@@ -39,108 +39,118 @@ TOKEN_NAMES = {
 
 
 def resolve(name_or_path: str | PathLike[str]) -> Path:
-    """The folder at a path or, where there is none, of that name on the hub, from which it is then fetched."""
+    """The directory at a path. If nothing exists there, the model with that name is downloaded from the hub."""
     path, name = Path(name_or_path), str(name_or_path)
     if path.exists():
         return path
     if not re.fullmatch(r"([A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*", name):
         raise CannotImport(
-            "unknown-model", f"there is no folder {name!r}, and it is not a name on the Hugging Face hub (owner/name)"
+            "unknown-model",
+            f"{name!r} is neither a directory nor a name on the Hugging Face hub; give a path, or a name like owner/name",
         )
     try:
         from huggingface_hub import snapshot_download
     except ImportError:
         raise MissingExtra(
-            "huggingface_hub", f"there is no folder {name!r} here, and fetching a model of that name"
+            "huggingface_hub", f"the directory {name!r} does not exist, and downloading a model of that name"
         ) from None
     try:
         return Path(snapshot_download(name, allow_patterns=["*.json", "*.safetensors"]))
-    except Exception as error:  # whatever the hub, the network or the disk had to say
-        first = str(error).strip().split("\n")[0] or type(error).__name__
+    except Exception as error:  # any error of the hub, the network or the disk
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise CannotImport(
             "fetch-failed",
-            f"there is no folder {name!r} here, and a model of that name could not be fetched from the Hugging Face hub "
-            f"({first}); check the name and the network",
+            f"the directory {name!r} does not exist, and a model of that name could not be downloaded from the Hugging Face "
+            f"hub ({reason}); check the name and the network",
         ) from None
 
 
-def read(directory: Path) -> Imported:
-    """The model in a folder."""
+def read(directory: Path) -> ImportedModel:
+    """The model in a directory."""
     if not directory.is_dir():
-        what = "is a file" if directory.exists() else "does not exist"
-        raise CannotImport("not-a-model-folder", f"{directory} {what}; give the folder that holds {CONFIG} and {WEIGHTS}")
+        problem = "is a file" if directory.exists() else "does not exist"
+        raise CannotImport(
+            "not-a-model-folder", f"{directory} {problem}; give the directory that contains {CONFIG} and {WEIGHTS}"
+        )
     if not (directory / CONFIG).is_file():
-        raise CannotImport("not-a-model-folder", f"{directory} has no {CONFIG}; give the folder of a Hugging Face model")
-    architecture, values, tokens = _understood(directory / CONFIG)
+        raise CannotImport("not-a-model-folder", f"{directory} has no {CONFIG}; give the directory of a Hugging Face model")
+    architecture, values, token_ids = _read_config(directory / CONFIG)
     theirs = _read_tensors(directory)
-    for name, ours in architecture.optional.items():
-        values[ours] = values[ours] and name in theirs
+    for tensor, spec_field in architecture.optional_tensors.items():
+        values[spec_field] = values[spec_field] and tensor in theirs
     context, vocabulary, where = values["context"], values["vocabulary"], str(directory)
     _check_sizes(values, theirs, where)
-    model = with_values(ModelSpec(), values)
+    model = with_field_values(ModelSpec(), values)
     try:
-        imported_model.check(model, context, where)
+        imported_model.check_spec(model, context, where)
         model = canonical(model, context)
-        shapes = imported_model.shapes(model, vocabulary, context)
+        shapes = imported_model.tensor_shapes(model, vocabulary, context)
     except (RuntimeError, TypeError, OverflowError) as error:
-        raise CannotImport("sizes-do-not-fit", f"{where} cannot be built in the sizes of its {CONFIG}: {error}") from None
-    return Imported(
+        raise CannotImport(
+            "sizes-do-not-fit", f"{where}: a model with the sizes in {CONFIG} cannot be built: {error}"
+        ) from None
+    return ImportedModel(
         model=model,
         context=context,
         vocabulary=vocabulary,
-        tensors=weight_tables.load(
-            architecture.weights(model), architecture.named(theirs, model, where), shapes, where=where
+        tensors=weight_mapping.import_tensors(
+            architecture.weight_mappings(model), architecture.normalise_names(theirs, model, where), shapes, where=where
         ),
         tokenizer=_read_json(directory / TOKENIZER) if (directory / TOKENIZER).is_file() else None,
         origin=where,
         architecture=architecture.name,
-        token_ids=tokens,
+        token_ids=token_ids,
     )
 
 
-def _check_sizes(values: Values, theirs: Tensors, where: str) -> None:
-    """Refuse sizes that are not of these files at all before a model of such sizes is so much as named."""
+def _check_sizes(values: FieldValues, theirs: Tensors, where: str) -> None:
+    """Raise an error if the config describes a much larger model than the file contains, before such a model is built."""
     layers = values["layers"] + values.get("encoder_layers", 0) + values.get("image_layers", 0)
     if layers > len(theirs):
         raise CannotImport(
-            "sizes-do-not-fit", f"{where} has {layers} layers by its {CONFIG}, and only {len(theirs)} tensors"
+            "sizes-do-not-fit",
+            f"{where} has {layers} layers according to {CONFIG}, but only {len(theirs)} tensors; download it again",
         )
     embedding, numbers = values["vocabulary"] * values["width"], sum(tensor.numel() for tensor in theirs.values())
     if embedding > numbers:
         raise CannotImport(
             "sizes-do-not-fit",
-            f"{where} has {embedding} numbers in its embedding by its {CONFIG}, and only {numbers} in all",
+            f"{where} has an embedding of {embedding} numbers according to {CONFIG}, but all its tensors have only "
+            f"{numbers}; download it again",
         )
 
 
-def _understood(path: Path) -> tuple[Architecture, Values, dict[str, Any]]:
-    """What a config says: the architecture, our fields and the ids of tokens."""
+def _read_config(path: Path) -> tuple[Architecture, FieldValues, dict[str, Any]]:
+    """The contents of config.json: the architecture, our spec fields and the ids of special tokens."""
     config = _read_json(path)
-    named = config.get("architectures")
+    names = config.get("architectures")
     try:
-        if not isinstance(named, list) or not named or not isinstance(named[0], str):
-            known = ", ".join(sorted(registry.BY_NAME))
+        if not isinstance(names, list) or not names or not isinstance(names[0], str):
             raise CannotImport(
-                "unsupported-architecture", f"architectures={named!r} names no architecture; give a list of one of: {known}"
+                "unsupported-architecture",
+                f"architectures={names!r} must be a list with the name of an architecture; supported: "
+                f"{', '.join(sorted(registry.by_name()))}",
             )
-        architecture = registry.find(named[0])
-        return architecture, architecture.read_config(config), architecture.read_tokens(config)
+        architecture = registry.find(names[0])
+        return architecture, architecture.read_config(config), architecture.read_token_ids(config)
     except GlasshouseError as error:
         raise CannotImport(error.code, f"{path}: {error}") from None
 
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise CannotImport("not-json", f"{path} is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise CannotImport("not-json", f"{path} holds {type(found).__name__} where an object of named fields is needed")
-    return found
+        raise CannotImport("not-json", f"{path} is not JSON: {error}; download or export it again") from None
+    if not isinstance(document, dict):
+        raise CannotImport(
+            "not-json", f"{path} contains a {type(document).__name__} instead of a JSON object; download or export it again"
+        )
+    return document
 
 
 def _read_tensors(directory: Path) -> Tensors:
-    """The tensors of one file, or of all that an index names."""
+    """The state dict, from one file or from the shards that an index lists."""
     if (directory / WEIGHTS).is_file():
         return checkpoint.load_tensors(directory / WEIGHTS)
     if (directory / INDEX).is_file():
@@ -148,71 +158,84 @@ def _read_tensors(directory: Path) -> Tensors:
     if pickles := sorted(path.name for pattern in PICKLES for path in directory.glob(pattern)):
         raise CannotImport(
             "pickle-refused",
-            f"{directory} holds its weights as {', '.join(pickles)}, which can run any code when it is opened; nothing is "
-            f'unpickled here. If you trust it, convert it with: python -c "import torch; from safetensors.torch import '
+            f"{directory} has its weights in {', '.join(pickles)}; pickles are never opened, because they can run any code. "
+            f'If you trust the file, convert it with: python -c "import torch; from safetensors.torch import '
             f"save_file; weights = torch.load('{pickles[0]}', weights_only=True); save_file({{name: tensor.clone("
             f"memory_format=torch.contiguous_format) for name, tensor in weights.items()}}, '{WEIGHTS}')\"",
         )
-    raise CannotImport("no-weights", f"{directory} has no weights: neither {WEIGHTS} nor {INDEX} is there")
+    raise CannotImport("no-weights", f"{directory} has no weights: neither {WEIGHTS} nor {INDEX} exists; download it again")
 
 
 def _read_shards(directory: Path) -> Tensors:
     index = directory / INDEX
-    places = _read_json(index).get("weight_map")
-    if not isinstance(places, dict) or not all(isinstance(file, str) for file in places.values()):
-        raise CannotImport("bad-index", f"{index} has no weight_map that says in which file each tensor is")
-    found: Tensors = {}
-    for file in sorted(set(places.values())):
+    file_of_tensor = _read_json(index).get("weight_map")
+    if not isinstance(file_of_tensor, dict) or not all(isinstance(file, str) for file in file_of_tensor.values()):
+        raise CannotImport(
+            "bad-index", f"{index} has no weight_map that gives the file of every tensor; download or export it again"
+        )
+    tensors: Tensors = {}
+    for file in sorted(set(file_of_tensor.values())):
         if Path(file).name != file:
-            raise CannotImport("bad-index", f"{index} names the file {file!r}, which is not in its own folder")
+            raise CannotImport(
+                "bad-index", f"{index} lists the file {file!r}, which is outside its directory; download or export it again"
+            )
         if not (directory / file).is_file():
             raise CannotImport(
-                "missing-file", f"{directory} lacks {file!r}, one of the files that {INDEX} names; fetch it again"
+                "missing-file", f"{directory} lacks {file!r}, one of the files that {INDEX} lists; download it again"
             )
-        found |= checkpoint.load_tensors(directory / file)
-    for name, file in places.items():
-        if name not in found:
-            raise CannotImport("missing-tensor", f"{directory} lacks the tensor {name!r}, which {INDEX} says is in {file}")
-    return found
+        tensors |= checkpoint.load_tensors(directory / file)
+    for name, file in file_of_tensor.items():
+        if name not in tensors:
+            raise CannotImport(
+                "missing-tensor",
+                f"{directory} lacks the tensor {name!r}, which {INDEX} says is in {file}; download it again",
+            )
+    return tensors
 
 
 def export(run: Run, output: Path) -> None:
-    """Write a run as a folder that `transformers` loads; which architecture it is follows from the run's spec."""
+    """Write a run as a directory that `transformers` loads. The run's spec determines the architecture."""
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise CannotExport("output-exists", f"{output} exists already; give a folder that does not, or delete it")
+        raise CannotExport("output-exists", f"{output} exists already; choose another directory, or delete it")
     context, vocabulary, facts = run.spec.data.context, run.vocabulary, run.facts
     try:
-        architecture, model = registry.fitting(run.spec.model, context, vocabulary, facts.get("architecture", ""))
+        architecture, model = registry.find_for_export(run.spec.model, context, vocabulary, facts.get("architecture", ""))
     except GlasshouseError as error:
         raise CannotExport(error.code, f"{run.name} cannot be exported: {error}") from None
     ours = {name: tensor.detach().float().cpu() for name, tensor in run.model.state_dict().items()}
-    for name, shape in imported_model.shapes(model, vocabulary, context).items():
-        if name not in ours:  # what the run does without and the architecture has: at zero it does nothing
+    for name, shape in imported_model.tensor_shapes(model, vocabulary, context).items():
+        if name not in ours:  # a weight that only the exported architecture has; zeros leave the function unchanged
             ours[name] = torch.zeros(shape)
-    theirs = architecture.copied(weight_tables.save(architecture.weights(model), ours), model)
+    exported = weight_mapping.export_tensors(architecture.weight_mappings(model), ours)
+    theirs = architecture.add_shared_copies(exported, model)
     tokenizer = _read_json(run.folder.tokenizer_file) if run.folder.tokenizer_file.exists() else None
-    ids = _ids_of(tokenizer)
-    tokens = {role: ids[role] for role in ("bos", "eos", "pad") if role in ids} | facts.get("token_ids", {})
+    ids_by_role = _ids_by_role(tokenizer)
+    token_ids: dict[str, Any] = {role: ids_by_role[role] for role in ("bos", "eos", "pad") if role in ids_by_role}
+    token_ids |= facts.get("token_ids", {})
     if model.kind == "dual-encoder":
-        tokens.setdefault("eos", vocabulary - 1)  # whose place gives a text its vector: there must be one
-    config = architecture.write_config(values_of(model, context, vocabulary), tokens)
+        token_ids.setdefault("eos", vocabulary - 1)  # CLIP needs an end-of-text token: its vector represents the text
+    config = architecture.write_config(field_values(model, context, vocabulary), token_ids)
     try:
         with atomic_files.folder(output) as temporary:
             _save_tensors(temporary / WEIGHTS, theirs)
             atomic_files.write_json(temporary / CONFIG, config)
-            if model.kind in ("decoder", "encoder-decoder") and tokens:
+            if model.kind in ("decoder", "encoder-decoder") and token_ids:
                 atomic_files.write_json(
-                    temporary / "generation_config.json", {f"{role}_token_id": id for role, id in tokens.items()}
+                    temporary / "generation_config.json", {f"{role}_token_id": id for role, id in token_ids.items()}
                 )
             if tokenizer is not None:
                 atomic_files.write_text(temporary / TOKENIZER, run.folder.tokenizer_file.read_text(encoding="utf-8"))
                 atomic_files.write_json(
-                    temporary / "tokenizer_config.json", _tokenizer_config(tokenizer, tokens, ids, context)
+                    temporary / "tokenizer_config.json", _tokenizer_config(tokenizer, token_ids, ids_by_role, context)
                 )
     except FileExistsError:
-        raise CannotExport("output-exists", f"{output} came into being meanwhile; give another folder") from None
+        raise CannotExport(
+            "output-exists", f"{output} was created by another program during the export; choose another directory"
+        ) from None
     except OSError as error:
-        raise CannotExport("cannot-write", f"cannot write {output}: {error.strerror or error}") from None
+        raise CannotExport(
+            "cannot-write", f"cannot write {output}: {error.strerror or error}; check the path and the free disk space"
+        ) from None
 
 
 def _save_tensors(path: Path, tensors: Tensors) -> None:
@@ -225,28 +248,29 @@ def _save_tensors(path: Path, tensors: Tensors) -> None:
         raise OSError(f"{path.name}: {error}") from None
 
 
-def _spelled(tokenizer: Mapping[str, Any] | None) -> dict[str, int]:
-    """The ids of a tokenizer's special tokens."""
+def _special_tokens(tokenizer: Mapping[str, Any] | None) -> dict[str, int]:
+    """The ids of a tokenizer's special tokens by their text."""
     added = (tokenizer or {}).get("added_tokens") or []
     return {token["content"]: token["id"] for token in added if token.get("special")}
 
 
-def _ids_of(tokenizer: Mapping[str, Any] | None) -> dict[str, int]:
-    """The ids of the tokens whose names say their roles."""
-    ids = _spelled(tokenizer)
-    found = {role: [ids[name] for name in names if name in ids] for role, names in TOKEN_NAMES.items()}
-    return {role: known[0] for role, known in found.items() if known}
+def _ids_by_role(tokenizer: Mapping[str, Any] | None) -> dict[str, int]:
+    """The ids of the special tokens whose usual spelling gives away their role."""
+    ids = _special_tokens(tokenizer)
+    candidates = {role: [ids[name] for name in names if name in ids] for role, names in TOKEN_NAMES.items()}
+    return {role: known[0] for role, known in candidates.items() if known}
 
 
 def _tokenizer_config(
-    tokenizer: Mapping[str, Any], tokens: Mapping[str, Any], ids: Mapping[str, int], context: int
+    tokenizer: Mapping[str, Any], token_ids: Mapping[str, Any], ids_by_role: Mapping[str, int], context: int
 ) -> dict[str, Any]:
-    names = {id: name for name, id in _spelled(tokenizer).items()}
+    """The contents of tokenizer_config.json. Ids from the model's config take precedence over ids found by spelling."""
+    texts = {id: text for text, id in _special_tokens(tokenizer).items()}
     config: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": context}
     config["clean_up_tokenization_spaces"] = False
     for role in TOKEN_NAMES:
-        id = tokens.get(role, ids.get(role))
+        id = token_ids.get(role, ids_by_role.get(role))
         id = id[0] if isinstance(id, list) and id else id
-        if isinstance(id, int) and id in names:
-            config[f"{role}_token"] = names[id]
+        if isinstance(id, int) and id in texts:
+            config[f"{role}_token"] = texts[id]
     return config

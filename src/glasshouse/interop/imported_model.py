@@ -1,4 +1,4 @@
-"""A model from elsewhere, understood: what every reader gives, and how it becomes a run folder."""
+"""A model as every importer returns it: our spec, our tensors and a tokenizer.json; and how it becomes a run folder."""
 
 import json
 import tempfile
@@ -9,23 +9,27 @@ from typing import Any
 import torch
 
 from glasshouse import models, tokenizers
-from glasshouse.interop.weight_tables import Tensors
+from glasshouse.interop.weight_mapping import Tensors
 from glasshouse.records import atomic_files, checkpoint, run_folder
 from glasshouse.records.checkpoint import Checkpoint
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
-from glasshouse.specs import spec_files
+from glasshouse.specs import declared, spec_files
 from glasshouse.specs.errors import CannotImport, GlasshouseError, MissingExtra, SpecError
 from glasshouse.specs.spec import DataSpec, ModelSpec, Spec
 
 
 @dataclass(frozen=True)
-class Imported:
-    """Our spec and weights of a model, its vocabulary (which may be larger than its tokenizer's), and the contents of its
-    tokenizer.json where there is one.
+class ImportedModel:
+    """A model in our terms.
 
-    Where they are known: what the model is called where it came from, so that it can go back as the same, and the ids of its
-    tokens by role (bos, eos, pad, ...).
+    model: the spec, in which the settings that its parts declare are filled in, so that equal models compare equal.
+    vocabulary: rows of the token embedding; may be larger than the tokenizer's vocabulary.
+    tensors: our state dict, in float32.
+    tokenizer: the contents of a tokenizer.json; None if the model comes without a tokenizer.
+    origin: the file or directory that was read, for messages and reports.
+    architecture: the name of its Hugging Face architecture if known, so that it is exported as the same.
+    token_ids: the ids of special tokens by role (bos, eos, pad, ...), as far as they are known.
     """
 
     model: ModelSpec
@@ -37,51 +41,54 @@ class Imported:
     architecture: str = ""
     token_ids: dict[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "model", declared.completed(Spec(model=self.model)).model)
+
     @property
     def spec(self) -> Spec:
-        """A spec that made no run: it names the parts, and no text and no training."""
+        """The spec of the run. It names the model's parts; its data and training tables are defaults and were not used."""
         spec = Spec(data=DataSpec(context=self.context), model=self.model)
         return replace(spec, evaluation=replace(spec.evaluation, sample_tokens=min(60, self.context)))
 
 
-def check(model: ModelSpec, context: int, origin: str) -> None:
-    """Refuse a model whose parts do not fit together here."""
+def check_spec(model: ModelSpec, context: int, origin: str) -> None:
+    """Raise an error if Glasshouse cannot build this model."""
     try:
         spec_files.checked(Spec(data=DataSpec(context=context), model=model))
         models.check(model, context)
     except SpecError as error:
-        raise CannotImport(error.code, f"{origin} cannot be expressed here: {error}") from None
+        raise CannotImport(error.code, f"{origin} cannot be imported: {error}") from None
 
 
-def _check_tokenizer(imported: Imported) -> None:
-    """Refuse a tokenizer that cannot be read, or that has tokens which the model has no rows for."""
+def _check_tokenizer(imported: ImportedModel) -> None:
+    """Raise an error if the tokenizer cannot be read, or has more tokens than the model."""
     with tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "tokenizer.json"
         path.write_text(json.dumps(imported.tokenizer), encoding="utf-8")
         try:
             tokenizer = tokenizers.load(path)
         except MissingExtra:
-            return  # the model may be imported where its tokenizer cannot be used
+            return  # the model can be imported even if the package that its tokenizer needs is not installed
         except GlasshouseError as error:
             raise CannotImport(error.code, f"{imported.origin}: {str(error).replace(str(path), 'its tokenizer')}") from None
     if tokenizer.vocabulary > imported.vocabulary:
         raise CannotImport(
             "tokenizer-does-not-fit",
-            f"{imported.origin} has a tokenizer of {tokenizer.vocabulary} tokens and a model that knows only "
-            f"{imported.vocabulary}: they do not belong together",
+            f"{imported.origin} has a tokenizer of {tokenizer.vocabulary} tokens, but a model of only "
+            f"{imported.vocabulary}; import it with the tokenizer of this model",
         )
 
 
-def shapes(model: ModelSpec, vocabulary: int, context: int) -> dict[str, tuple[int, ...]]:
-    """The names and shapes of a model's tensors, without making it."""
+def tensor_shapes(model: ModelSpec, vocabulary: int, context: int) -> dict[str, tuple[int, ...]]:
+    """The names and shapes of a model's state dict, without allocating memory for it."""
     with torch.device("meta"):
         built = models.assemble(model, vocabulary, context)
     return {name: tuple(tensor.shape) for name, tensor in built.state_dict().items()}
 
 
-def write(imported: Imported, name: str) -> RunFolder:
-    """A new run with these weights, which `sample`, `evaluate`, `export` and `certify` read like any other."""
-    check(imported.model, imported.context, imported.origin)
+def save_as_run(imported: ImportedModel, name: str) -> RunFolder:
+    """Create a run folder with the model, which every command opens like a run that was trained here."""
+    check_spec(imported.model, imported.context, imported.origin)
     if imported.tokenizer is not None:
         _check_tokenizer(imported)
     run = run_folder.create(imported.spec, name, name)

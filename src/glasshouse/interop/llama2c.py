@@ -1,6 +1,7 @@
-"""The model files of llama2.c (stories260K.bin and its kin), with the tokenizer that lies beside them. Knows no other file.
+"""Imports llama2.c model files such as stories260K.bin, with their tokenizer file. Knows no other format.
 
-A model file is seven numbers and then float32 weights in a fixed order, without names: its size says whether it is whole.
+A model file is a header of seven integers, then the float32 weights in a fixed order and without names. The header
+determines the size of the file, which reveals a truncated file.
 """
 
 import struct
@@ -11,24 +12,24 @@ from typing import Final
 import numpy as np
 import torch
 
-from glasshouse.interop import imported_model, sentencepiece, weight_tables
-from glasshouse.interop.imported_model import Imported
+from glasshouse.interop import imported_model, sentencepiece, weight_mapping
+from glasshouse.interop.imported_model import ImportedModel
 from glasshouse.interop.sentencepiece import BYTE, CONTROL, NORMAL, SPACE, UNKNOWN, ScoredPieces
-from glasshouse.interop.weight_tables import Tensors, for_each, halved, joined, row
+from glasshouse.interop.weight_mapping import Tensors, concatenation, for_each_layer, one_to_one, rotary_permutation
 from glasshouse.specs.errors import CannotImport
 from glasshouse.specs.spec import ModelSpec
 
 EPSILON: Final = 1e-5
-START, END, FIRST_BYTE = 1, 2, 3
+BOS_ID, EOS_ID, FIRST_BYTE_ID = 1, 2, 3
 HEADER: Final = struct.Struct("<7i")
-_NEWER: Final = 0x616B3432  # how files of version 1 and 2 begin: "ak42"
-_MOST: Final = 1 << 24  # a larger number in the header is no size
-_RECORD: Final = struct.Struct("<fi")
+_VERSIONED_MAGIC: Final = 0x616B3432  # "ak42", the beginning of files of version 1 and 2
+_MAX_SIZE: Final = 1 << 24  # a larger number in a header is not a size
+_PIECE_HEADER: Final = struct.Struct("<fi")
 
 
 @dataclass(frozen=True)
 class Header:
-    """The sizes of a model, as its file begins."""
+    """The sizes of a model, from the beginning of its file."""
 
     width: int
     feed_forward: int
@@ -44,21 +45,21 @@ class Header:
         return self.width // self.heads
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The tensors of the file in their order; the last two are rotary tables, which can be computed."""
-        width, layers, inner = self.width, self.layers, self.feed_forward
-        shared = self.key_value_heads * self.head_width
+        """The tensors of the file in their order. The cosines and sines are precomputed rotary tables."""
+        width, layers, hidden = self.width, self.layers, self.feed_forward
+        key_value_rows = self.key_value_heads * self.head_width
         output = {} if self.tied else {"output": (self.vocabulary, width)}
         return {
             "embedding": (self.vocabulary, width),
             "attention_norm": (layers, width),
             "queries": (layers, width, width),
-            "keys": (layers, shared, width),
-            "values": (layers, shared, width),
-            "mixed": (layers, width, width),
+            "keys": (layers, key_value_rows, width),
+            "values": (layers, key_value_rows, width),
+            "attention_output": (layers, width, width),
             "feed_forward_norm": (layers, width),
-            "gate": (layers, inner, width),
-            "down": (layers, width, inner),
-            "up": (layers, inner, width),
+            "gate": (layers, hidden, width),
+            "down": (layers, width, hidden),
+            "up": (layers, hidden, width),
             "final_norm": (width,),
             "cosines": (self.context, self.head_width // 2),
             "sines": (self.context, self.head_width // 2),
@@ -66,9 +67,12 @@ class Header:
         }
 
 
-def read(path: Path, tokenizer: Path | None = None) -> Imported:
-    """A model and its tokenizer: the file given, or beside it `tok512.bin` (512 being its vocabulary) or `tokenizer.bin`."""
-    content = _bytes_of(path)
+def read(path: Path, tokenizer: Path | None = None) -> ImportedModel:
+    """A model and its tokenizer.
+
+    Without a tokenizer file, `tokN.bin` (N is the size of the vocabulary) or `tokenizer.bin` in the same directory is read.
+    """
+    content = _read_bytes(path)
     header = read_header(content, path)
     grouped = header.key_value_heads < header.heads
     model = ModelSpec(
@@ -87,139 +91,160 @@ def read(path: Path, tokenizer: Path | None = None) -> Imported:
         tied=header.tied,
         bias=False,
     )
-    shapes = imported_model.shapes(model, header.vocabulary, header.context)
-    theirs = _tensors(content, header)
-    return Imported(
+    shapes = imported_model.tensor_shapes(model, header.vocabulary, header.context)
+    theirs = _split_tensors(content, header)
+    return ImportedModel(
         model=model,
         context=header.context,
         vocabulary=header.vocabulary,
-        tensors=weight_tables.load(_rows(header), theirs, shapes, ignored=("cosines", "sines"), where=str(path)),
-        tokenizer=sentencepiece.to_document(
-            read_pieces(tokenizer or _tokenizer_beside(path, header.vocabulary), header.vocabulary)
+        tensors=weight_mapping.import_tensors(
+            _weight_mappings(header), theirs, shapes, ignored=("cosines", "sines"), where=str(path)
+        ),
+        tokenizer=sentencepiece.to_tokenizer_json(
+            read_pieces(tokenizer or _find_tokenizer(path, header.vocabulary), header.vocabulary)
         ),
         origin=f"llama2.c model {path.name}",
-        token_ids={"bos": START, "eos": END},
+        token_ids={"bos": BOS_ID, "eos": EOS_ID},
     )
 
 
 def read_header(content: bytes, path: Path) -> Header:
-    """The sizes, once they are possible and the file is exactly as long as they ask for."""
+    """The sizes of a model. Impossible sizes, or a file that is not exactly as long as they require, are an error."""
     if len(content) < HEADER.size:
-        raise CannotImport("not-llama2c", f"{path} is not a llama2.c model: it has {len(content)} bytes, less than a header")
-    if struct.unpack_from("<I", content)[0] == _NEWER:
-        raise CannotImport(
-            "unsupported-llama2c",
-            f"{path} is a llama2.c model of version {struct.unpack_from('<i', content, 4)[0]}; only the first form, "
-            "version 0, is read here; export it again with: python export.py --version 0",
-        )
-    width, inner, layers, heads, key_value_heads, vocabulary, context = HEADER.unpack_from(content)
-    # A vocabulary below zero is how a file says that the output has a matrix of its own.
-    found = Header(width, inner, layers, heads, key_value_heads, abs(vocabulary), context, tied=vocabulary > 0)
-    sizes = {"dim": width, "hidden_dim": inner, "n_layers": layers, "n_heads": heads, "n_kv_heads": key_value_heads}
-    sizes |= {"vocab_size": abs(vocabulary), "seq_len": context}
-    for name, size in sizes.items():
-        if not 0 < size < _MOST:
-            raise CannotImport("not-llama2c", f"{path} is not a llama2.c model: its header gives {name}={size}")
-    if width % heads or heads % key_value_heads or found.head_width % 2:
         raise CannotImport(
             "not-llama2c",
-            f"{path} is not a llama2.c model: its header gives dim={width}, n_heads={heads}, n_kv_heads={key_value_heads}, "
-            "which do not divide",
+            f"{path} is not a llama2.c model: it has {len(content)} bytes, less than a header; check the path",
         )
-    expected = HEADER.size + 4 * sum(int(np.prod(shape, dtype=np.int64)) for shape in found.shapes().values())
+    if struct.unpack_from("<I", content)[0] == _VERSIONED_MAGIC:
+        raise CannotImport(
+            "unsupported-llama2c",
+            f"{path} is a llama2.c model of version {struct.unpack_from('<i', content, 4)[0]}, and only version 0 is "
+            "supported; export it again with: python export.py --version 0",
+        )
+    width, hidden, layers, heads, key_value_heads, vocabulary, context = HEADER.unpack_from(content)
+    # A negative vocabulary means that the output matrix is not tied to the embedding.
+    header = Header(width, hidden, layers, heads, key_value_heads, abs(vocabulary), context, tied=vocabulary > 0)
+    sizes = {"dim": width, "hidden_dim": hidden, "n_layers": layers, "n_heads": heads, "n_kv_heads": key_value_heads}
+    sizes |= {"vocab_size": abs(vocabulary), "seq_len": context}
+    for name, size in sizes.items():
+        if not 0 < size < _MAX_SIZE:
+            raise CannotImport(
+                "not-llama2c",
+                f"{path} is not a llama2.c model: {name}={size} in its header is not a possible size; check the path",
+            )
+    if width % heads or heads % key_value_heads or header.head_width % 2:
+        raise CannotImport(
+            "not-llama2c",
+            f"{path} is not a llama2.c model: its header has dim={width}, n_heads={heads}, n_kv_heads={key_value_heads}, "
+            "but n_kv_heads must divide n_heads, and n_heads must divide dim into even head widths; check the path",
+        )
+    expected = HEADER.size + 4 * sum(int(np.prod(shape, dtype=np.int64)) for shape in header.shapes().values())
     if len(content) != expected:
         listing = ", ".join(f"{name}={size}" for name, size in sizes.items())
-        state = "cut short" if len(content) < expected else "too long"
+        problem = "too short" if len(content) < expected else "too long"
         raise CannotImport(
             "damaged-llama2c",
-            f"{path} is {state}: its header ({listing}) asks for {expected} bytes, and it has {len(content)}",
+            f"{path} is {problem}: its header ({listing}) requires {expected} bytes, but it has {len(content)}; "
+            "download or export it again",
         )
-    return found
+    return header
 
 
 def read_pieces(path: Path, vocabulary: int) -> ScoredPieces:
-    """The tokenizer of a file: a score, a length and the bytes of each piece, as many as the model has tokens."""
-    content = _bytes_of(path)
-    texts, scores, place = [], [], 4
+    """The pieces of a tokenizer file: the score, length and bytes of one piece for each token of the model."""
+    content = _read_bytes(path)
+    remedy = f"give the tokenizer of this model, usually tok{vocabulary}.bin or tokenizer.bin"
+    texts, scores, position = [], [], 4
     for id in range(vocabulary):
         try:
-            score, length = _RECORD.unpack_from(content, place)
-            piece = content[place + _RECORD.size : place + _RECORD.size + length]
+            score, length = _PIECE_HEADER.unpack_from(content, position)
+            piece = content[position + _PIECE_HEADER.size : position + _PIECE_HEADER.size + length]
             if length < 0 or len(piece) < length:
                 raise ValueError(f"piece {id} has length {length}")
             texts.append(piece.decode("utf-8"))
         except (struct.error, ValueError) as error:
             raise CannotImport(
                 "tokenizer-does-not-fit",
-                f"{path} is not the llama2.c tokenizer of a model of {vocabulary} tokens: it breaks off at "
-                f"piece {id} ({error}); give the right one, usually tok{vocabulary}.bin or tokenizer.bin",
+                f"{path} is not the llama2.c tokenizer of a model with {vocabulary} tokens: piece {id} cannot be read "
+                f"({error}); {remedy}",
             ) from None
         scores.append(score)
-        place += _RECORD.size + length
-    if place != len(content):
+        position += _PIECE_HEADER.size + length
+    if position != len(content):
         raise CannotImport(
             "tokenizer-does-not-fit",
-            f"{path} is not the llama2.c tokenizer of a model of {vocabulary} tokens: it has {len(content) - place} bytes "
-            f"after its last piece; give the right one, usually tok{vocabulary}.bin or tokenizer.bin",
+            f"{path} is not the llama2.c tokenizer of a model with {vocabulary} tokens: {len(content) - position} bytes "
+            f"follow its last piece; {remedy}",
         )
-    if vocabulary < FIRST_BYTE + 256 or texts[FIRST_BYTE : FIRST_BYTE + 256] != [f"<0x{byte:02X}>" for byte in range(256)]:
-        raise CannotImport("not-llama2c", f"{path} is not a llama2.c tokenizer: its pieces 3 to 258 are not the 256 bytes")
-    kinds = [UNKNOWN, CONTROL, CONTROL, *[BYTE] * 256, *[NORMAL] * (vocabulary - FIRST_BYTE - 256)]
-    # The file has the marks with newlines around them, and pieces with plain spaces, to be printed as they are.
-    texts[:FIRST_BYTE] = ["<unk>", "<s>", "</s>"]
-    spelled = [text.replace(" ", SPACE) if kind == NORMAL else text for text, kind in zip(texts, kinds, strict=True)]
-    return ScoredPieces(tuple(spelled), tuple(scores), tuple(kinds), START, END)
-
-
-def _rows(header: Header) -> list[weight_tables.WeightRow]:
-    heads, shared = header.heads, header.key_value_heads
-    width, shared_width = header.width, header.key_value_heads * header.head_width
-    blocks = [
-        row("blocks.{}.attention_connection.norm.weight", "attention_norm.{}"),
-        joined(
-            "blocks.{}.attention.projection.weight",
-            ("queries.{}", width, halved(heads)),
-            ("keys.{}", shared_width, halved(shared)),
-            ("values.{}", shared_width),
-        ),
-        row("blocks.{}.attention.output.weight", "mixed.{}"),
-        row("blocks.{}.feed_forward_connection.norm.weight", "feed_forward_norm.{}"),
-        row("blocks.{}.feed_forward.gate.weight", "gate.{}"),
-        row("blocks.{}.feed_forward.up.weight", "up.{}"),
-        row("blocks.{}.feed_forward.down.weight", "down.{}"),
+    byte_pieces = texts[FIRST_BYTE_ID : FIRST_BYTE_ID + 256]
+    if vocabulary < FIRST_BYTE_ID + 256 or byte_pieces != [f"<0x{byte:02X}>" for byte in range(256)]:
+        raise CannotImport(
+            "not-llama2c",
+            f"{path} is not a llama2.c tokenizer: its pieces {FIRST_BYTE_ID} to {FIRST_BYTE_ID + 255} are not the 256 byte "
+            "pieces; check the path",
+        )
+    types = [UNKNOWN, CONTROL, CONTROL, *[BYTE] * 256, *[NORMAL] * (vocabulary - FIRST_BYTE_ID - 256)]
+    # llama2.c stores the pieces as it prints them: special tokens between line breaks, and spaces as they are.
+    texts[:FIRST_BYTE_ID] = ["<unk>", "<s>", "</s>"]
+    texts = [
+        text.replace(" ", SPACE) if piece_type == NORMAL else text for text, piece_type in zip(texts, types, strict=True)
     ]
-    output = [] if header.tied else [row("head.weight", "output")]
-    around = [row("embedding.weight", "embedding"), row("final_norm.weight", "final_norm"), *output]
-    return [*around, *for_each(header.layers, blocks)]
+    return ScoredPieces(tuple(texts), tuple(scores), tuple(types), BOS_ID, EOS_ID)
 
 
-def _tensors(content: bytes, header: Header) -> Tensors:
-    """The file's tensors, those of each layer by themselves: `queries.3`."""
+def _weight_mappings(header: Header) -> list[weight_mapping.WeightMapping]:
+    key_value_rows = header.key_value_heads * header.head_width
+    blocks = [
+        one_to_one("blocks.{}.attention_connection.norm.weight", "attention_norm.{}"),
+        concatenation(
+            "blocks.{}.attention.projection.weight",
+            ("queries.{}", header.width, rotary_permutation(header.heads)),
+            ("keys.{}", key_value_rows, rotary_permutation(header.key_value_heads)),
+            ("values.{}", key_value_rows),
+        ),
+        one_to_one("blocks.{}.attention.output.weight", "attention_output.{}"),
+        one_to_one("blocks.{}.feed_forward_connection.norm.weight", "feed_forward_norm.{}"),
+        one_to_one("blocks.{}.feed_forward.gate.weight", "gate.{}"),
+        one_to_one("blocks.{}.feed_forward.up.weight", "up.{}"),
+        one_to_one("blocks.{}.feed_forward.down.weight", "down.{}"),
+    ]
+    return [
+        one_to_one("embedding.weight", "embedding"),
+        one_to_one("final_norm.weight", "final_norm"),
+        *([] if header.tied else [one_to_one("head.weight", "output")]),
+        *for_each_layer(header.layers, blocks),
+    ]
+
+
+def _split_tensors(content: bytes, header: Header) -> Tensors:
+    """The tensors of the file; those of the layers are separate, with names such as `queries.3`."""
     numbers = np.frombuffer(content, "<f4", offset=HEADER.size)
-    found: Tensors = {}
-    place = 0
+    tensors: Tensors = {}
+    position = 0
     for name, shape in header.shapes().items():
         count = int(np.prod(shape))
-        tensor = torch.from_numpy(numbers[place : place + count].reshape(shape).astype(np.float32))
+        tensor = torch.from_numpy(numbers[position : position + count].reshape(shape).astype(np.float32))
         if len(shape) == 3 or name in ("attention_norm", "feed_forward_norm"):
-            found |= {f"{name}.{layer}": each for layer, each in enumerate(tensor)}
+            tensors |= {f"{name}.{layer}": matrix for layer, matrix in enumerate(tensor)}
         else:
-            found[name] = tensor
-        place += count
-    return found
+            tensors[name] = tensor
+        position += count
+    return tensors
 
 
-def _tokenizer_beside(path: Path, vocabulary: int) -> Path:
+def _find_tokenizer(path: Path, vocabulary: int) -> Path:
     candidates = [path.with_name(f"tok{vocabulary}.bin"), path.with_name("tokenizer.bin")]
     for candidate in candidates:
         if candidate.is_file():
             return candidate
     names = " nor ".join(candidate.name for candidate in candidates)
-    raise CannotImport("missing-file", f"beside {path} there is neither {names}; put its tokenizer there, or name the file")
+    raise CannotImport(
+        "missing-file", f"the directory of {path} has neither {names}; put the tokenizer there, or give it with --tokenizer"
+    )
 
 
-def _bytes_of(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise CannotImport("unreadable-file", f"cannot read {path}: {error.strerror}") from None
+        raise CannotImport("unreadable-file", f"cannot read {path}: {error.strerror}; check the path") from None

@@ -1,7 +1,7 @@
-"""llama.cpp on a GGUF file: what it generates and how it cuts text, to hold our own answers against. Knows no run.
+"""Runs llama.cpp on a GGUF file: greedy decoding and tokenization, for comparison with Glasshouse. Knows no run.
 
-llama.cpp runs in a process of its own: what it prints goes nowhere, and should it abort, only that process ends. This file
-is also that process's program: questions in JSON on its standard input, answers on its standard output.
+llama.cpp runs in a subprocess, so its output can be dropped and a crash does not end this process. This module is also the
+program of the subprocess: it reads requests as JSON from standard input and writes responses to standard output.
 """
 
 import http.client
@@ -16,19 +16,20 @@ from typing import Any, Final, NoReturn
 
 from glasshouse.specs.errors import GlasshouseError, MissingExtra
 
-_SMALL: Final = 1 << 26
-"""Bytes up to which one thread is enough: with more, they wait for each other longer than they compute."""
+_SINGLE_THREAD_BYTES: Final = 1 << 26
+"""A file below this size is run with one thread, because several would wait for each other longer than they compute."""
 
 _ERRORS_ONLY: Final = 1
 
 
 def greedy_in_llama_cpp(path: Path, prompts: Sequence[str | Sequence[int]], tokens: int) -> list[list[int]]:
-    """The ids that llama.cpp continues each prompt with, always the likeliest token, computed in float32.
+    """The tokens with which llama.cpp continues each prompt: greedy decoding in float32.
 
-    A prompt is text, which llama.cpp cuts by the file's tokenizer and begins as the file says, or ids, taken as they are.
-    There are fewer than `tokens` ids where the end of text comes (it is not among them) or the model's context is full.
+    A text prompt is tokenized by llama.cpp with the tokenizer of the file, which may add a start token. A prompt of ids is
+    used unchanged. A continuation is shorter than `tokens` if it reaches the end of the context, or the end-of-text token,
+    which is not included.
     """
-    asked = [
+    requests = [
         {
             "at": "/completion",
             "prompt": prompt if isinstance(prompt, str) else [int(id) for id in prompt],
@@ -40,36 +41,39 @@ def greedy_in_llama_cpp(path: Path, prompts: Sequence[str | Sequence[int]], toke
         }
         for prompt in prompts
     ]
-    found = []
-    for answer in _ask(path, asked):
-        ids = answer["tokens"]
-        found.append(ids[:-1] if answer["stop_type"] == "eos" and len(ids) == answer["tokens_predicted"] else ids)
-    return found
+    continuations = []
+    for response in _run_in_subprocess(path, requests):
+        ids = response["tokens"]
+        ended = response["stop_type"] == "eos" and len(ids) == response["tokens_predicted"]
+        continuations.append(ids[:-1] if ended else ids)
+    return continuations
 
 
 def tokens_in_llama_cpp(path: Path, texts: Sequence[str]) -> list[list[int]]:
-    """The ids that llama.cpp cuts each text into by the file's tokenizer, special tokens in it found, none put around it."""
-    asked = [{"at": "/tokenize", "content": text, "add_special": False, "parse_special": True} for text in texts]
-    return [answer["tokens"] for answer in _ask(path, asked)]
+    """The token ids of each text in llama.cpp. Special tokens in a text are recognised; none are added."""
+    requests = [{"at": "/tokenize", "content": text, "add_special": False, "parse_special": True} for text in texts]
+    return [response["tokens"] for response in _run_in_subprocess(path, requests)]
 
 
-def _ask(path: Path, questions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _run_in_subprocess(path: Path, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if importlib.util.find_spec("xllamacpp") is None:
         raise MissingExtra("xllamacpp", "running llama.cpp")
     if not path.is_file():
-        raise GlasshouseError("missing-file", f"there is no GGUF file {path}")
-    request = json.dumps({"path": str(path.resolve()), "questions": questions})
+        raise GlasshouseError("missing-file", f"the GGUF file {path} does not exist; check the path")
+    job = json.dumps({"path": str(path.resolve()), "requests": requests})
     command = [sys.executable, "-P", "-m", __name__]
-    done = subprocess.run(command, input=request, capture_output=True, text=True, encoding="utf-8", check=False)
-    if done.returncode:
-        said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        reason = next((line for line in said if "error" in line.lower()), said[-1] if said else "it said nothing")
-        raise GlasshouseError("llama-cpp-failed", f"llama.cpp cannot run {path}: {reason} (exit status {done.returncode})")
-    return json.loads(done.stdout)
+    process = subprocess.run(command, input=job, capture_output=True, text=True, encoding="utf-8", check=False)
+    if process.returncode:
+        lines = [line.strip() for line in process.stderr.splitlines() if line.strip()]
+        reason = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "it printed nothing")
+        raise GlasshouseError(
+            "llama-cpp-failed", f"llama.cpp cannot run {path}: {reason} (exit status {process.returncode})"
+        )
+    return json.loads(process.stdout)
 
 
-def _answer(path: str, questions: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], Any]:
-    """The answers, and the server that gave them."""
+def _send_requests(path: str, requests: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], Any]:
+    """Start a llama.cpp server and send it the requests; gives the responses and the server."""
     import xllamacpp
 
     params = xllamacpp.CommonParams()
@@ -78,44 +82,44 @@ def _answer(path: str, questions: list[dict[str, Any]]) -> tuple[list[dict[str, 
     params.warmup = params.fit_params = params.use_jinja = params.ui = False
     params.cache_ram_mib = 0
     params.verbosity = _ERRORS_ONLY
-    # Keys and values in float32, and attention plainly: what is compared is the model, not the rounding.
+    # A float32 key-value cache and no flash attention keep rounding differences small.
     params.cache_type_k = params.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_F32
     params.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
-    threads = 1 if os.path.getsize(path) < _SMALL else os.cpu_count() or 1
+    threads = 1 if os.path.getsize(path) < _SINGLE_THREAD_BYTES else os.cpu_count() or 1
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     server = xllamacpp.Server(params)
     address = server.listening_address.removeprefix("http://")
     connection = http.client.HTTPConnection(address)
-    answers = []
-    for question in questions:
-        body = {name: value for name, value in question.items() if name != "at"}
-        connection.request("POST", question["at"], json.dumps(body), {"Content-Type": "application/json"})
+    responses = []
+    for request in requests:
+        body = {name: value for name, value in request.items() if name != "at"}
+        connection.request("POST", request["at"], json.dumps(body), {"Content-Type": "application/json"})
         response = connection.getresponse()
         content = response.read()
         if response.status != http.client.OK:
-            _leave(f"error: {content.decode('utf-8', 'replace')}")
-        answers.append(json.loads(content))
+            _exit(f"error: {content.decode('utf-8', 'replace')}")
+        responses.append(json.loads(content))
     connection.close()
-    return answers, server
+    return responses, server
 
 
-def _serve() -> None:
-    """The other process: its standard output is kept for the answers alone."""
-    kept = os.dup(1)
+def _main() -> None:
+    """The program of the subprocess. Standard output is reserved for the responses; all other output goes to stderr."""
+    original_stdout = os.dup(1)
     os.dup2(2, 1)
-    request = json.load(sys.stdin)
-    answers, _server = _answer(request["path"], request["questions"])
-    with open(kept, "w", encoding="utf-8") as output:
-        json.dump(answers, output)
-    _leave()
+    job = json.load(sys.stdin)
+    responses, _server = _send_requests(job["path"], job["requests"])
+    with open(original_stdout, "w", encoding="utf-8") as output:
+        json.dump(responses, output)
+    _exit()
 
 
-def _leave(error: str = "") -> NoReturn:
-    """End this process as it stands: to take a server down waits for its threads, now and then for ever."""
+def _exit(error: str = "") -> NoReturn:
+    """End the process without shutting the server down, because that waits for its threads and sometimes hangs."""
     if error:
         print(error, file=sys.stderr, flush=True)
     os._exit(1 if error else 0)
 
 
 if __name__ == "__main__":
-    _serve()
+    _main()

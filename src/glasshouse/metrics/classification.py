@@ -1,25 +1,28 @@
-"""Classification: accuracy, and what keeps it honest. Pure functions of arrays of class numbers."""
+"""Classification metrics: the confusion matrix, accuracy, macro F1, recall. Pure functions of arrays of class numbers."""
 
 import numpy as np
 
 
-def confusion(truth: np.ndarray, answers: np.ndarray, classes: int) -> np.ndarray:
-    """How often class i (a row) was taken for class j (a column)."""
-    return np.bincount(truth * classes + answers, minlength=classes * classes).reshape(classes, classes)
+def confusion_matrix(truth: np.ndarray, predictions: np.ndarray, classes: int) -> np.ndarray:
+    """How often class i (row) was predicted as class j (column)."""
+    return np.bincount(truth * classes + predictions, minlength=classes * classes).reshape(classes, classes)
 
 
-def scores(table: np.ndarray, names: tuple[str, ...]) -> dict[str, float]:
-    """From a confusion table: accuracy, what always answering the commonest class would have, macro F1, recall by class."""
-    total = int(table.sum())
-    right = np.diag(table).astype(float)
-    there, said = table.sum(1), table.sum(0)
-    recall = np.divide(right, there, out=np.zeros(len(right)), where=there > 0)
-    f1 = np.divide(2 * right, there + said, out=np.zeros(len(right)), where=there + said > 0)
-    occurs = there > 0
-    found = {
-        "accuracy": float(right.sum() / total),
-        "majority": float(there.max() / total),
+def scores(matrix: np.ndarray, names: tuple[str, ...]) -> dict[str, float]:
+    """Accuracy, the accuracy of always predicting the largest class, macro F1, and recall by class, from a confusion matrix.
+
+    Macro F1 is the mean over the classes that occur. A class that does not occur has no recall.
+    """
+    total = int(matrix.sum())
+    correct = np.diag(matrix).astype(float)
+    actual, predicted = matrix.sum(1), matrix.sum(0)
+    recall = np.divide(correct, actual, out=np.zeros(len(correct)), where=actual > 0)
+    f1 = np.divide(2 * correct, actual + predicted, out=np.zeros(len(correct)), where=actual + predicted > 0)
+    occurs = actual > 0
+    metrics = {
+        "accuracy": float(correct.sum() / total),
+        "majority": float(actual.max() / total),
         "macro_f1": float(f1[occurs].mean()),
         "examples": float(total),
     }
-    return {**found, **{f"recall.{name}": float(recall[i]) for i, name in enumerate(names) if occurs[i]}}
+    return {**metrics, **{f"recall.{name}": float(recall[i]) for i, name in enumerate(names) if occurs[i]}}

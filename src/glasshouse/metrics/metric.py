@@ -1,6 +1,6 @@
-"""What a metric is: its name in files, its title for people, how it is formatted, and which way is better. Pure data.
+"""The description of a metric: its name in files, its title, its number format, and whether lower or higher is better.
 
-A task declares the metrics that it reports (`Task.metrics`); everything that shows or compares figures asks the declaration.
+A task declares the metrics that it reports (`Task.metrics`). Tables, reports and studies read these declarations.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,14 +12,14 @@ from typing import Literal
 class Metric:
     """One metric.
 
-    `better` is empty for a count, which is shown and cannot decide anything. `per_token` marks a metric that depends on how
-    the tokenizer cuts the text, so that it cannot compare runs with different tokenizers. `per_class` marks a metric that is
-    reported once for each class, as `NAME.CLASS`.
+    `better` is empty for a count, which is shown but cannot decide a comparison. `per_token` marks a metric that depends on
+    how the tokenizer splits the text, so it cannot compare runs with different tokenizers. `per_class` marks a metric that
+    is reported once for each class, as `NAME.CLASS`.
     """
 
     name: str
     title: str
-    form: str = "{:.4f}"
+    number_format: str = "{:.4f}"
     better: Literal["lower", "higher", ""] = ""
     per_token: bool = False
     per_class: bool = False
@@ -29,8 +29,8 @@ class Metric:
         return self.better == "higher"
 
     def text(self, value: float) -> str:
-        """The value as people read it."""
-        return self.form.format(value)
+        """The value as formatted text."""
+        return self.number_format.format(value)
 
 
 LOSS = Metric("loss", "loss", "{:.4f}", "lower")
@@ -50,12 +50,12 @@ UNKNOWN = Metric("unknown_share", "unknown tokens", "{:.2%}")
 
 
 def per_token(metric: Metric) -> Metric:
-    """The metric of a task whose predictions are tokens, where it depends on the tokenizer."""
+    """The same metric for a task that predicts tokens, so that it depends on the tokenizer."""
     return replace(metric, per_token=True)
 
 
 class Metrics(Mapping[str, Metric]):
-    """The metrics of a task by name, in the order of its tables."""
+    """The metrics of a task by name, in the order of the columns of a table. `headline` names those that head a report."""
 
     def __init__(self, metrics: Iterable[Metric], headline: Iterable[str] = ()) -> None:
         self._known = {metric.name: metric for metric in metrics}
@@ -64,10 +64,10 @@ class Metrics(Mapping[str, Metric]):
     def __getitem__(self, name: str) -> Metric:
         if name in self._known:
             return self._known[name]
-        family, dot, of = name.partition(".")
-        if dot and family in self._known and self._known[family].per_class:
-            whole = self._known[family]
-            return replace(whole, name=name, title=f"{whole.title} of {of}")
+        base, dot, class_name = name.partition(".")
+        if dot and base in self._known and self._known[base].per_class:
+            metric = self._known[base]
+            return replace(metric, name=name, title=f"{metric.title} of {class_name}")
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -77,7 +77,7 @@ class Metrics(Mapping[str, Metric]):
         return len(self._known)
 
     def find(self, name: str) -> Metric:
-        """A metric by name; one that was not declared is shown as it is called, and decides nothing."""
+        """A metric by name. A name that is not declared gives a metric with a title made from the name and no direction."""
         return self[name] if name in self else Metric(name, name.replace("_", " ").replace(".", " of "), "{:.4g}")
 
     def __contains__(self, name: object) -> bool:
@@ -87,13 +87,13 @@ class Metrics(Mapping[str, Metric]):
             return False
 
     def ordered(self, values: Mapping[str, float]) -> list[str]:
-        """The metrics among these values that have a column in a table, in its order."""
+        """The declared metrics among these values, in the order of the columns of a table."""
         return [name for name in self._known if name in values]
 
     def headlines(self, values: Mapping[str, float]) -> list[tuple[str, str]]:
-        """(title, figure) of the metrics that head a report, as far as they were measured."""
+        """(title, formatted value) of the headline metrics that were measured."""
         return [(self[name].title, self[name].text(values[name])) for name in self.headline if name in values]
 
-    def deciding(self) -> list[str]:
-        """The metrics that can decide a comparison."""
+    def comparable(self) -> list[str]:
+        """The names of the metrics that can decide a comparison of runs."""
         return [name for name, metric in self._known.items() if metric.better and not metric.per_class]

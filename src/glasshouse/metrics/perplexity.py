@@ -1,16 +1,16 @@
-"""Perplexity and bits per byte, from summed or mean log-losses in nats."""
+"""Perplexity and bits per byte, from losses in nats."""
 
 import math
 
-# exp(700) is near the largest float; a loss beyond it means the model has failed, and infinity says so no better.
+# The exponent is limited, because exp overflows soon after. A loss this large means that the model has failed.
 LARGEST = 700.0
 
 
 def perplexity(loss: float) -> float:
-    """exp(mean loss): the number of equally likely tokens that would be as hard to guess."""
+    """exp(mean loss): the number of equally likely tokens that would be as hard to predict."""
     return math.exp(min(loss, LARGEST))
 
 
 def bits_per_byte(nats: float, size: int) -> float:
-    """Bits to encode each byte of the text: comparable between tokenizers, as perplexity is not."""
+    """Bits to encode one byte of the text, from the summed loss. Unlike perplexity it is comparable between tokenizers."""
     return nats / math.log(2) / size

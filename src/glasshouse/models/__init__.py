@@ -1,4 +1,4 @@
-"""Whole models, built from parts. A model knows nothing of tasks or training."""
+"""Whole models, built from parts. A model knows nothing about tasks or training."""
 
 from glasshouse.models.build import assemble, build, check, initialise, one_block
 from glasshouse.models.decoder import Decoder

@@ -1,4 +1,4 @@
-"""The decoder: tokens in, a score for every possible next token out, each position seeing only what came before.
+"""The decoder: predicts the next token at each position, from this token and earlier ones.
 
 Axes: B batch, T time, D width, V vocabulary.
 """
@@ -18,67 +18,70 @@ from glasshouse.specs.spec import ModelSpec
 
 
 class Decoder(TransformerStack):
-    """Embedding, positions, blocks, a last norm, and a head that may share the embedding's matrix."""
+    """Embedding, positional encoding, blocks, a final norm, and a head whose weights may be tied to the embedding."""
 
     default_head: ClassVar[str] = "next-token"
     embedding: nn.Embedding
 
-    def __init__(self, embedding: nn.Embedding, blocks: list[Any], head: Head, **tower: Any) -> None:
-        super().__init__(embedding, blocks, **tower)
+    def __init__(self, embedding: nn.Embedding, blocks: list[Any], head: Head, **stack_options: Any) -> None:
+        super().__init__(embedding, blocks, **stack_options)
         self.head = head
         head.check(embedding.embedding_dim, embedding.num_embeddings)
         self.logits = Probe()
 
     @classmethod
     def assemble(cls, factory: PartFactory, spec: ModelSpec, vocabulary: int) -> "Decoder":
-        """The decoder that a spec describes."""
-        factory = factory.under(causal=True)
+        """Build the decoder that a spec describes."""
+        factory = factory.with_causal(True)
         head = factory.head(cls.default_head, vocabulary, predicts=("next", "whole"))
         embedding = factory.embedding(vocabulary, cached=True)
-        return cls(embedding, factory.blocks(spec.layers), head, **factory.around_blocks())
+        return cls(embedding, factory.blocks(spec.layers), head, **factory.stack_options())
 
     @property
     def vocabulary(self) -> int:
         return self.embedding.num_embeddings
 
     def forward(self, tokens_BT: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Logits (B, T, V). Tokens after the first `lengths` of a row are padding, which no real token sees."""
-        answer = self.head(self.features(tokens_BT), self.embedding.weight, lengths)
-        return self.logits(self.head.with_tokens(answer, tokens_BT, lengths))
+        """The output of the head: logits (B, T, V), or one row per sequence from a head that pools.
+
+        Only the first `lengths` (B) tokens of each row are real; the others are padding. By default all are real.
+        """
+        output = self.head(self.features(tokens_BT), self.embedding.weight, lengths)
+        return self.logits(self.head.add_token_evidence(output, tokens_BT, lengths))
 
     def features(
         self, tokens_BT: Tensor, positions: Tensor | None = None, cache: Cache | None = None, mask: Mask | None = None
     ) -> Tensor:
-        """The last hidden states (B, T, D), from which the head makes logits.
+        """The last hidden states (B, T, D), which are the input of the head.
 
-        Another mask than the causal one, such as `Causal() | Prefix(lengths)`, makes it a prefix language model.
+        The default mask is causal. With `Causal() | Prefix(lengths)` the decoder is a prefix language model.
         """
-        return self.run(tokens_BT, mask or Causal(), positions, cache)
+        return self.hidden_states(tokens_BT, mask or Causal(), positions, cache)
 
     def project(self, features_BTD: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Logits from hidden states."""
+        """The output of the head for these hidden states."""
         return self.logits(self.head(features_BTD, self.embedding.weight, lengths))
 
     def flops(self, tokens: int) -> int:
-        """Multiplications and additions of the matrix products for one sequence, forward."""
-        return self.tower_flops(tokens, causal=True) + self.head.flops(tokens)
+        """FLOPs of the matrix products in the forward pass of one sequence."""
+        return self.block_flops(tokens, causal=True) + self.head.flops(tokens)
 
     def empty_cache(self, batch: int, slots: int) -> Cache:
-        """A cache of this model's shape."""
-        return Cache(empty_layers(self, batch, slots, self.embedding.weight))
+        """An empty cache for this model."""
+        return Cache(empty_layer_caches(self, batch, slots, self.embedding.weight))
 
-    def example(self, batch: int, length: int, generator: torch.Generator | None = None) -> dict[str, Tensor]:
-        """Random inputs of the right shapes, by the names that `forward` gives them."""
+    def random_inputs(self, batch: int, length: int, generator: torch.Generator | None = None) -> dict[str, Tensor]:
+        """Random keyword arguments for `forward`."""
         return {"tokens_BT": torch.randint(0, self.vocabulary, (batch, length), generator=generator)}
 
 
-def empty_layers(
-    tower: TransformerStack, batch: int, slots: int, like: Tensor, sources: list[Any] | None = None
+def empty_layer_caches(
+    stack: TransformerStack, batch: int, slots: int, like: Tensor, sources: list[Any] | None = None
 ) -> list[LayerCache]:
-    """A cache for each block's attention, with what each keeps of a source."""
-    layers = []
-    for index, block in enumerate(tower.blocks):
+    """An empty cache for the attention of each block; `sources` are the keys and values of its cross-attention."""
+    caches = []
+    for index, block in enumerate(stack.blocks):
         attention: Any = block.attention
         source = sources[index] if sources else None
-        layers.append(LayerCache.empty(batch, attention.key_value_heads, slots, attention.head_width, like, source))
-    return layers
+        caches.append(LayerCache.empty(batch, attention.key_value_heads, slots, attention.head_width, like, source))
+    return caches

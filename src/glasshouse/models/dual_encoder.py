@@ -1,4 +1,4 @@
-"""The dual encoder: texts and pictures in one space, where what belongs together is close.
+"""The dual encoder: maps texts and pictures to one space, in which matching pairs are close.
 
 Axes: N texts, T time, M pictures, C channels, S pixels, D width.
 """
@@ -13,7 +13,7 @@ from glasshouse.models.heads.contrastive import ContrastiveHead
 from glasshouse.models.heads.pooling import pool
 from glasshouse.models.part_factory import PartFactory
 from glasshouse.models.stack import TransformerStack
-from glasshouse.parts.masks import Everything, over
+from glasshouse.parts.masks import Everything, sequence_mask
 from glasshouse.parts.patch_embedding import Patches
 from glasshouse.parts.probe import Probe
 from glasshouse.specs.declared import settings_of
@@ -23,22 +23,22 @@ from glasshouse.specs.spec_fields import setting
 
 
 class DualEncoder(nn.Module):
-    """A tower over tokens, a tower over the patches of a picture, and a head that compares their pooled features."""
+    """One stack for tokens, one for the patches of a picture, and a head that compares their pooled features."""
 
     @dataclass(frozen=True)
     class Settings:
-        causal: bool = setting(False, "each text token sees only the tokens before it")
+        causal: bool = setting(False, "causal mask: each text token sees only itself and earlier tokens")
         image_size: int = setting(32, "side length of a picture in pixels", minimum=1)
         image_channels: int = setting(3, "colour channels of a picture", minimum=1)
         patch_size: int = setting(8, "side length of a patch in pixels; must divide image_size", minimum=1)
-        image_width: int = setting(0, "width of the picture side; 0 means width", minimum=0)
-        image_layers: int = setting(0, "blocks of the picture side; 0 means layers", minimum=0)
-        image_heads: int = setting(0, "attention heads of the picture side; 0 means heads", minimum=0)
-        image_feed_forward: int = setting(0, "inner feed-forward size of the picture side; 0 as on the text side", minimum=0)
-        image_norm: bool = setting(False, "normalise embedded patches before the first block")
+        image_width: int = setting(0, "width of the picture encoder; 0 means width", minimum=0)
+        image_layers: int = setting(0, "number of blocks of the picture encoder; 0 means layers", minimum=0)
+        image_heads: int = setting(0, "attention heads of the picture encoder; 0 means heads", minimum=0)
+        image_feed_forward: int = setting(0, "feed-forward size of the picture encoder; 0 as in the text encoder", minimum=0)
+        image_norm: bool = setting(False, "normalise the embedded patches before the first block")
 
     default_head: ClassVar[str] = "contrastive"
-    # Settings that count blocks.
+    # The settings that are numbers of blocks.
     layer_counts: ClassVar[tuple[str, ...]] = ("image_layers",)
 
     def __init__(
@@ -56,17 +56,18 @@ class DualEncoder(nn.Module):
 
     @classmethod
     def assemble(cls, factory: PartFactory, spec: ModelSpec, vocabulary: int) -> "DualEncoder":
-        """The dual encoder that a spec describes."""
+        """Build the dual encoder that a spec describes."""
         if spec.head.kind not in ("", cls.default_head):
             raise SpecError(
                 "head-does-not-fit",
-                f"model.head.kind={spec.head.kind!r} does not go with model.kind='dual-encoder': use {cls.default_head!r}",
+                f"model.head.kind={spec.head.kind!r} does not fit model.kind='dual-encoder'; choose {cls.default_head!r}",
             )
         settings, head = settings_of(cls, spec.own), settings_of(ContrastiveHead, spec.head.own)
         if settings.image_size % settings.patch_size:
             raise SpecError(
                 "patch-divides-image",
-                f"model.patch_size={settings.patch_size} does not divide model.image_size={settings.image_size}",
+                f"model.patch_size={settings.patch_size} does not divide model.image_size={settings.image_size}; "
+                "choose a divisor of the image size",
             )
         image_spec = replace(
             spec,
@@ -79,44 +80,45 @@ class DualEncoder(nn.Module):
         if image_spec.width % image_spec.heads and not spec.head_width:
             raise SpecError(
                 "heads-divide-width",
-                f"model.image_heads={image_spec.heads} does not divide model.image_width={image_spec.width}",
+                f"model.image_heads={image_spec.heads} does not divide model.image_width={image_spec.width}; "
+                "choose a divisor of the width",
             )
         patches = Patches(settings.image_size, settings.patch_size, settings.image_channels, image_spec.width)
-        reading = factory.under(settings.causal)
-        seeing = PartFactory.of(image_spec, patches.count + 1).under(causal=False)
-        embedding = reading.embedding(vocabulary, cached=False)
-        text = TransformerStack(embedding, reading.blocks(spec.layers), **reading.around_blocks())
-        image = TransformerStack(patches, seeing.blocks(image_spec.layers), **seeing.around_blocks())
-        compare = ContrastiveHead(spec.width, image_spec.width, head.width or spec.width)
-        return cls(text, image, compare, head.pooling, settings.causal)
+        text_factory = factory.with_causal(settings.causal)
+        image_factory = PartFactory.from_spec(image_spec, patches.count + 1).with_causal(False)
+        embedding = text_factory.embedding(vocabulary, cached=False)
+        text = TransformerStack(embedding, text_factory.blocks(spec.layers), **text_factory.stack_options())
+        image = TransformerStack(patches, image_factory.blocks(image_spec.layers), **image_factory.stack_options())
+        contrastive = ContrastiveHead(spec.width, image_spec.width, head.width or spec.width)
+        return cls(text, image, contrastive, head.pooling, settings.causal)
 
     @property
     def vocabulary(self) -> int:
         return self.text.embedding.num_embeddings  # type: ignore[return-value]
 
     def forward(self, tokens_NT: Tensor, pictures_MCSS: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Scores (N, M) of every text with every picture."""
-        texts, pictures = self.of_text(tokens_NT, lengths), self.of_pictures(pictures_MCSS)
+        """Scores (N, M) of each text with each picture."""
+        texts, pictures = self.encode_text(tokens_NT, lengths), self.encode_pictures(pictures_MCSS)
         return self.logits(self.head(texts, pictures))
 
-    def of_text(self, tokens_NT: Tensor, lengths: Tensor | None = None) -> Tensor:
+    def encode_text(self, tokens_NT: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Pooled features (N, D) of texts, before the head."""
-        features = self.text.run(tokens_NT, over(lengths, self.causal))
+        features = self.text.hidden_states(tokens_NT, sequence_mask(lengths, self.causal))
         return self.text_features(pool(features, self.pooling, lengths))
 
-    def of_pictures(self, pictures_MCSS: Tensor) -> Tensor:
-        """Features (M, D) of pictures, before the head: those of the vector that stands before the patches."""
-        return self.image_features(self.image.run(pictures_MCSS, Everything())[:, 0])
+    def encode_pictures(self, pictures_MCSS: Tensor) -> Tensor:
+        """Features (M, D) of pictures, before the head: the hidden state of the class token."""
+        return self.image_features(self.image.hidden_states(pictures_MCSS, Everything())[:, 0])
 
     def flops(self, tokens: int) -> int:
-        """Multiplications and additions of the matrix products for one text and one picture, forward."""
+        """FLOPs of the matrix products in the forward pass of one text and one picture."""
         patches: Patches = self.image.embedding  # type: ignore[assignment]
-        towers = self.text.tower_flops(tokens, self.causal) + self.image.tower_flops(patches.count + 1, causal=False)
+        blocks = self.text.block_flops(tokens, self.causal) + self.image.block_flops(patches.count + 1, causal=False)
         head = 2 * (self.head.text.weight.numel() + self.head.image.weight.numel() + len(self.head.text.weight))
-        return towers + patches.flops() + head
+        return blocks + patches.flops() + head
 
-    def example(self, batch: int, length: int, generator: torch.Generator | None = None) -> dict[str, Tensor]:
-        """Random inputs of the right shapes, by the names that `forward` gives them."""
+    def random_inputs(self, batch: int, length: int, generator: torch.Generator | None = None) -> dict[str, Tensor]:
+        """Random keyword arguments for `forward`."""
         patches: Patches = self.image.embedding  # type: ignore[assignment]
         channels = patches.projection.in_channels
         return {

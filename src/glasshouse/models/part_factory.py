@@ -1,4 +1,4 @@
-"""The part factory: builds the parts that a model spec names, each with its sizes and its own settings."""
+"""The part factory: builds the parts that a model spec names, with the sizes and settings of the spec."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +17,7 @@ from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import ModelSpec
 
-# Family -> the field of a model spec that names one of its classes.
+# Family of parts -> the field of a model spec that names a part of the family.
 FIELDS = {
     "embedding": "embedding",
     "attention": "attention",
@@ -30,14 +30,14 @@ FIELDS = {
 
 @dataclass(frozen=True)
 class PartFactory:
-    """Builds parts of the kinds and sizes of one spec."""
+    """Builds the parts of one spec. `classes` maps each family to the class that the spec names."""
 
     spec: ModelSpec
     sizes: Sizes
     classes: dict[str, Any]
 
     @classmethod
-    def of(cls, spec: ModelSpec, context: int) -> "PartFactory":
+    def from_spec(cls, spec: ModelSpec, context: int) -> "PartFactory":
         sizes = Sizes(
             width=spec.width,
             heads=spec.heads,
@@ -48,15 +48,17 @@ class PartFactory:
             head_width=spec.head_width,
             epsilon=spec.epsilon,
         )
-        found = {family: catalogue.find(family, getattr(spec, field), f"model.{field}") for family, field in FIELDS.items()}
-        return cls(spec, sizes, found)
+        classes = {
+            family: catalogue.find(family, getattr(spec, field), f"model.{field}") for family, field in FIELDS.items()
+        }
+        return cls(spec, sizes, classes)
 
-    def under(self, causal: bool) -> "PartFactory":
-        """The factory for a stack whose tokens see only the tokens before them, or all."""
+    def with_causal(self, causal: bool) -> "PartFactory":
+        """The same factory for a causal stack, or for one that is not causal."""
         return replace(self, sizes=replace(self.sizes, causal=causal))
 
     def build(self, family: str, **parts: Any) -> Any:
-        """A part of a family, with its own settings and the parts that it receives."""
+        """Build the part of a family, with its settings and the parts that it receives."""
         cls = self.classes[family]
         return cls.build(self.sizes, settings_of(cls, self.spec.own), **parts)
 
@@ -64,18 +66,18 @@ class PartFactory:
         return self.build("norm")
 
     def position(self, at_embedding: bool) -> Any:
-        """The position part where it acts, at the embeddings or in each attention; elsewhere `NoPosition`."""
-        acts_there = (self.classes["position"].acts == "embedding") == at_embedding
-        return self.build("position") if acts_there else NoPosition()
+        """The positional encoding for the embeddings or for each attention; `NoPosition` if it acts in the other place."""
+        acts_here = (self.classes["position"].mechanism == "embedding") == at_embedding
+        return self.build("position") if acts_here else NoPosition()
 
     def attention(self, cross: bool = False) -> nn.Module:
-        """The attention part with the position that acts in it. Refuses the two where they do not go together."""
+        """The attention with its positional encoding. Raises SpecError if the two do not fit together."""
         cls, position = self.classes["attention"], self.classes["position"]
-        what = f"model.attention={self.spec.attention!r}"
+        setting = f"model.attention={self.spec.attention!r}"
         if self.sizes.causal and not cross:
-            require(cls, "causal", f"{what} in a model that predicts the next token")
-        if position.acts in ("bias", "rotation") and not cross:
-            require(cls, position.acts, f"{what} with model.position={self.spec.position!r}")
+            require(cls, "causal", f"{setting} in a model that predicts the next token")
+        if position.mechanism in ("bias", "rotation") and not cross:
+            require(cls, position.mechanism, f"{setting} with model.position={self.spec.position!r}")
         return self.build("attention", position=NoPosition() if cross else self.position(at_embedding=False))
 
     def connection(self) -> nn.Module:
@@ -109,14 +111,14 @@ class PartFactory:
         return [self.cross_block() for _ in range(count)]
 
     def embedding(self, vocabulary: int, cached: bool) -> nn.Embedding:
-        """The embedding part; `cached` says whether the model generates text with a cache."""
+        """The embedding. `cached` means that the model generates text with a cache."""
         if cached:
-            what = f"model.embedding={self.spec.embedding!r} in a model of kind {self.spec.kind!r}"
-            require(self.classes["embedding"], "cache", what)
+            setting = f"model.embedding={self.spec.embedding!r} in a model of kind {self.spec.kind!r}"
+            require(self.classes["embedding"], "cache", setting)
         return self.build("embedding", vocabulary=vocabulary)
 
-    def around_blocks(self) -> dict[str, Any]:
-        """What stands around the blocks of a `TransformerStack`, by the names of its arguments."""
+    def stack_options(self) -> dict[str, Any]:
+        """The arguments of a `TransformerStack` besides its embedding and blocks."""
         return {
             "final_norm": self.norm() if self.classes["connection"].final_norm else None,
             "position": self.position(at_embedding=True),
@@ -124,16 +126,16 @@ class PartFactory:
             "dropout": self.spec.dropout,
         }
 
-    def head(self, usual: str, vocabulary: int, predicts: tuple[str, ...]) -> Head:
-        """The head that the spec names, or the usual one; `predicts` lists the kinds of prediction the model can make."""
+    def head(self, default: str, vocabulary: int, predicts: tuple[str, ...]) -> Head:
+        """The head that the spec names, or the default head. `predicts` lists the values of `Head.predicts` that fit."""
         spec = self.spec
-        kind = spec.head.kind or usual
+        kind = spec.head.kind or default
         cls = catalogue.find("head", kind, "model.head.kind")
         if getattr(cls, "predicts", "") not in predicts:
             fitting = [name for name in catalogue.names("head") if catalogue.find("head", name).predicts in predicts]
             raise SpecError(
                 "head-does-not-fit",
-                f"model.head.kind={kind!r} does not go with model.kind={spec.kind!r}; choose one of: {', '.join(fitting)}",
+                f"model.head.kind={kind!r} does not fit model.kind={spec.kind!r}; choose one of: {', '.join(fitting)}",
             )
         sizes = HeadSizes(spec.width, vocabulary, spec.tied, spec.dropout, spec.epsilon)
         return cls.build(sizes, settings_of(cls, spec.head.own))

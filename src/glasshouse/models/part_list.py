@@ -1,4 +1,4 @@
-"""Every part that a spec can name: its word, its docstring, its settings, and what it cannot do. Knows no terminal."""
+"""A list of all parts that a spec can name: their words, docstrings, settings and missing capabilities. Prints nothing."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -7,7 +7,7 @@ from inspect import cleandoc
 from glasshouse.specs import catalogue, declared, spec_fields
 from glasshouse.specs.errors import SpecError
 
-# The families of parts, and where a spec names one of each.
+# Family of parts -> the field of a spec that names one of them.
 FAMILIES = {
     "model": "model.kind",
     "embedding": "model.embedding",
@@ -23,7 +23,7 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class PartSetting:
-    """A setting that a part declares: its dotted name in a spec, its default, and what it means."""
+    """A setting that a part declares: its dotted name in a spec, its default value and its help text."""
 
     name: str
     default: object
@@ -32,7 +32,11 @@ class PartSetting:
 
 @dataclass(frozen=True)
 class PartEntry:
-    """A part: its word, its class, its docstring, its own settings, and the capabilities it lacks with the reasons."""
+    """One part of a family.
+
+    `word` names the part in the spec field `field`, `name` is its class, `about` its docstring, `source` the first paragraph
+    of its module's docstring, and `unsupported` lists the capabilities that it lacks, with reasons.
+    """
 
     word: str
     field: str
@@ -43,13 +47,13 @@ class PartEntry:
     unsupported: dict[str, str]
 
 
-def family(name: str) -> list[PartEntry]:
-    """Every part of a family."""
+def entries(name: str) -> list[PartEntry]:
+    """All parts of a family. The family can be named by its name or by its spec field (`activation`)."""
     name = {field.rpartition(".")[2]: family for family, field in FAMILIES.items()}.get(name, name).replace("-", "_")
     if name not in FAMILIES:
         raise SpecError(
             "unknown-word",
-            f"there is no family {name!r}{catalogue.nearest(name, FAMILIES)} (they are: {', '.join(FAMILIES)})",
+            f"{name!r} is no family of parts; choose one of: {', '.join(FAMILIES)}{catalogue.did_you_mean(name, FAMILIES)}",
         )
     return [_entry(name, word) for word in catalogue.names(name)]
 
@@ -63,11 +67,11 @@ def _entry(name: str, word: str) -> PartEntry:
         field=FAMILIES[name],
         name=".".join([*part.__module__.split(".")[:2], part.__name__]),
         about=cleandoc(part.__doc__ or ""),
-        # A module of several parts speaks of none of them in particular.
+        # The docstring of a module with several parts describes none of them in particular.
         source="" if shared else cleandoc(module.__doc__ or "").split("\n\n")[0],
         settings=tuple(
-            PartSetting(f"{FAMILIES[name].rpartition('.')[0]}.{field}", each.default, each.rule.about)
-            for field, each in spec_fields.fields(declared.settings_class(part)).items()
+            PartSetting(f"{FAMILIES[name].rpartition('.')[0]}.{field}", default, rule.about)
+            for field, (_, rule, default) in spec_fields.fields(declared.settings_class(part)).items()
         ),
         unsupported=dict(getattr(part, "unsupported", {})),
     )

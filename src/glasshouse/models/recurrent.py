@@ -1,4 +1,4 @@
-"""The recurrent model: a state carried from token to token, read from one end or both, with or without attention.
+"""The recurrent model: a state is passed from token to token, in one direction or both, with or without attention.
 
 Axes: B batch, T time, D width, V vocabulary.
 """
@@ -14,7 +14,7 @@ from glasshouse.models.part_factory import PartFactory
 from glasshouse.models.stack import check_length
 from glasshouse.parts.cache import Cache, LayerCache
 from glasshouse.parts.capabilities import require
-from glasshouse.parts.masks import over
+from glasshouse.parts.masks import sequence_mask
 from glasshouse.parts.positions.base import NoPosition, Position
 from glasshouse.parts.probe import Probe
 from glasshouse.parts.recurrence import Recurrence
@@ -26,15 +26,15 @@ from glasshouse.specs.spec_fields import setting
 
 
 class Recurrent(nn.Module):
-    """Layers of cells, each over the one below, then an attention over their states whose gathering is added to them."""
+    """A stack of recurrent layers; x + attention(x) over the states of the last layer; and a head."""
 
     @dataclass(frozen=True)
     class Settings:
         cell: str = setting("lstm", "the recurrent cell", family="cell")
-        bidirectional: bool = setting(False, "read the sequence from both ends")
+        bidirectional: bool = setting(False, "read the sequence in both directions")
 
     default_head: ClassVar[str] = "next-token"
-    # Families of parts that it has none of.
+    # The families of parts that it does not use.
     omits: ClassVar[tuple[str, ...]] = ("feed_forward", "connection", "norm")
 
     def __init__(
@@ -56,22 +56,24 @@ class Recurrent(nn.Module):
 
     @classmethod
     def assemble(cls, factory: PartFactory, spec: ModelSpec, vocabulary: int) -> "Recurrent":
-        """The recurrent model that a spec describes."""
+        """Build the recurrent model that a spec describes."""
         settings = settings_of(cls, spec.own)
         if settings.bidirectional and spec.width % 2:
             raise SpecError(
-                "odd-width", f"model.bidirectional halves the width, and model.width={spec.width} is odd; choose an even one"
+                "odd-width",
+                f"model.bidirectional=true gives half of the width to each direction, but model.width={spec.width} is odd; "
+                "choose an even width",
             )
         if settings.bidirectional and spec.head.kind in ("", "next-token"):
             raise SpecError(
                 "bidirectional-next-token",
-                "model.bidirectional=true reads what comes later, so it cannot predict the next token; "
+                "a model with model.bidirectional=true sees later tokens, so it cannot predict the next token; "
                 "choose model.head.kind=classifier, masked-token or pooled",
             )
         causal = not settings.bidirectional
         if causal:
             require(factory.classes["attention"], "causal", f"model.attention={spec.attention!r} in a recurrent model")
-        factory = factory.under(causal)
+        factory = factory.with_causal(causal)
         cell = catalogue.find("cell", settings.cell, "model.cell")
         state = spec.width if causal else spec.width // 2
         layers = [
@@ -92,9 +94,9 @@ class Recurrent(nn.Module):
         return self.embedding.num_embeddings
 
     def forward(self, tokens_BT: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """The head's answer. Only the first `lengths` (B) tokens of each row are real; by default all are."""
-        answer = self.head(self.features(tokens_BT, lengths=lengths), self.embedding.weight, lengths)
-        return self.logits(self.head.with_tokens(answer, tokens_BT, lengths))
+        """The output of the head. Only the first `lengths` (B) tokens of each row are real; by default all are."""
+        output = self.head(self.features(tokens_BT, lengths=lengths), self.embedding.weight, lengths)
+        return self.logits(self.head.add_token_evidence(output, tokens_BT, lengths))
 
     def features(
         self,
@@ -103,44 +105,47 @@ class Recurrent(nn.Module):
         cache: Cache | None = None,
         lengths: Tensor | None = None,
     ) -> Tensor:
-        """The last states (B, T, D), with what attention gathered from the others."""
+        """The states (B, T, D) of the last layer plus the output of the attention. A cache needs positions (B, T)."""
         check_length([self.position, self.attention], tokens_BT.shape[1])
-        given = positions
+        cache_positions = positions
         if positions is None:
             positions = torch.arange(tokens_BT.shape[1], device=tokens_BT.device)
         x = self.embedded(self.dropout(self.position.embed(self.embedding(tokens_BT), positions)))
         for index, layer in enumerate(self.layers):
-            x = self.dropout(layer(x, lengths) if cache is None else _continued(layer, x, cache.layers[index], given))
+            if cache is None:
+                x = self.dropout(layer(x, lengths))
+            else:
+                x = self.dropout(_continue_from_cache(layer, x, cache.layers[index], cache_positions))
         x = self.states(x)
-        last = cache.layers[-1] if cache is not None else None
-        return x + self.attention(x, over(lengths, not self.bidirectional), positions, last)
+        attention_cache = cache.layers[-1] if cache is not None else None
+        return x + self.attention(x, sequence_mask(lengths, not self.bidirectional), positions, attention_cache)
 
     def project(self, features_BTD: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """The head's answer from states."""
+        """The output of the head for these states."""
         return self.logits(self.head(features_BTD, self.embedding.weight, lengths))
 
     def flops(self, tokens: int) -> int:
-        """Multiplications and additions of the matrix products for one sequence, forward."""
+        """FLOPs of the matrix products in the forward pass of one sequence."""
         cells = sum(layer.flops(tokens) for layer in self.layers)  # type: ignore[operator]
         attention = self.attention.flops(tokens, tokens, not self.bidirectional)  # type: ignore[operator]
         return cells + attention + self.head.flops(tokens)
 
     def empty_cache(self, batch: int, slots: int) -> Cache:
-        """A slot for the state after each token in each layer, and the attention's keys and values."""
+        """An empty cache: slots for the states of each layer, and for the keys and values of the attention."""
         like = self.embedding.weight
         cells = [LayerCache.empty(batch, 1, slots, layer.forwards.state, like) for layer in self.layers]  # type: ignore[union-attr, arg-type]
         heads = getattr(self.attention, "key_value_heads", 1), getattr(self.attention, "head_width", 1)
         return Cache([*cells, LayerCache.empty(batch, heads[0], slots, heads[1], like)])
 
-    def example(self, batch: int, length: int, generator: torch.Generator | None = None) -> dict[str, Tensor]:
-        """Random inputs of the right shapes, by the names that `forward` gives them."""
+    def random_inputs(self, batch: int, length: int, generator: torch.Generator | None = None) -> dict[str, Tensor]:
+        """Random keyword arguments for `forward`."""
         return {"tokens_BT": torch.randint(0, self.vocabulary, (batch, length), generator=generator)}
 
 
-def _continued(layer: Any, x_BTD: Tensor, cache: LayerCache, positions_BT: Tensor | None) -> Tensor:
-    """The states after new tokens, from the state before them."""
+def _continue_from_cache(layer: Any, x_BTD: Tensor, cache: LayerCache, positions_BT: Tensor | None) -> Tensor:
+    """The states after new tokens, computed from the cached state before them. Writes the new states to the cache."""
     assert positions_BT is not None
-    before = tuple(state[:, 0] for state in cache.before(positions_BT))
+    before = tuple(state[:, 0] for state in cache.state_before(positions_BT))
     first, second = layer.forwards(x_BTD, before)
     cache.extend(first[:, None], second[:, None], positions_BT)
     return first

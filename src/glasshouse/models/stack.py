@@ -1,4 +1,4 @@
-"""A tower: embeddings with order in them, a stack of blocks, a last norm. Encoders and decoders are towers under a mask.
+"""The Transformer stack: embeddings with positions, blocks, and a final norm. Encoders and decoders are such stacks.
 
 Axes: B batch, T time, D width.
 """
@@ -18,15 +18,15 @@ from glasshouse.specs.errors import GlasshouseError, SpecError
 
 
 class SequenceTooLong(GlasshouseError):
-    """A sequence that is longer than a part of the model can take; `reason` says which part and why."""
+    """A sequence is longer than a part of the model accepts; `reason` names the part."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__("too-long", f"{reason}; give fewer, or train with a longer data.context or other parts")
+        super().__init__("too-long", f"{reason}; use fewer tokens, or train with a longer data.context or with other parts")
         self.reason = reason
 
 
 class TransformerStack(nn.Module):
-    """Tokens (or whatever `embedding` takes; without one, vectors) to features (B, T, D)."""
+    """From tokens to hidden states (B, T, D). Without an `embedding` the inputs are vectors (B, T, D)."""
 
     def __init__(
         self,
@@ -41,11 +41,11 @@ class TransformerStack(nn.Module):
         super().__init__()
         self.embedding = embedding or nn.Identity()
         self.position = position or NoPosition()
-        if self.position.acts in ("rotation", "bias"):
+        if self.position.mechanism in ("rotation", "bias"):
             raise SpecError(
                 "position-in-wrong-place",
-                f"{type(self.position).__name__} acts in each attention and would do nothing at the embeddings; "
-                "give it to the attentions",
+                f"{type(self.position).__name__} acts in each attention and has no effect on the embeddings; "
+                "pass it to the attentions instead",
             )
         self.segments = segments
         self.embedding_norm = embedding_norm or nn.Identity()
@@ -54,7 +54,7 @@ class TransformerStack(nn.Module):
         self.blocks = nn.ModuleList(blocks)
         self.final_norm = final_norm or nn.Identity()
 
-    def run(
+    def hidden_states(
         self,
         inputs: Tensor,
         mask: Mask,
@@ -63,7 +63,7 @@ class TransformerStack(nn.Module):
         memory: Memory | None = None,
         segments: Tensor | None = None,
     ) -> Tensor:
-        """The last hidden states. Positions (B, T) go with a cache; without one they run from 0."""
+        """The last hidden states. A cache needs positions (B, T); the default positions are 0, 1, 2, ..."""
         x = self.embedding(inputs)
         if positions is None:
             positions = torch.arange(x.shape[1], device=x.device)
@@ -76,16 +76,16 @@ class TransformerStack(nn.Module):
             x = block(x, mask, positions, cache.layers[index] if cache else None, memory)
         return self.final_norm(x)
 
-    def tower_flops(self, tokens: int, causal: bool, source: int = 0) -> int:
-        """Multiplications and additions of the blocks' matrix products for one sequence, forward."""
+    def block_flops(self, tokens: int, causal: bool, source: int = 0) -> int:
+        """FLOPs of the blocks' matrix products in the forward pass of one sequence."""
         return sum(block.flops(tokens, tokens, causal, source) for block in self.blocks)  # type: ignore[operator]
 
 
 def check_length(parts: Iterable[Any], length: int) -> None:
-    """Raise for the first of these parts that has no answer for so many tokens."""
+    """Raise SequenceTooLong if a part cannot process a sequence of this length."""
     for part in parts:
-        if (limit := part.limit()) is not None and length > limit:
+        if (limit := part.max_length()) is not None and length > limit:
             kind = type(part)
             raise SequenceTooLong(
-                f"{kind.__name__} ends at {limit} tokens and {length} were given: {kind.unsupported['longer']}"
+                f"{kind.__name__} accepts at most {limit} tokens, not {length}, because {kind.unsupported['longer']}"
             )

@@ -1,4 +1,4 @@
-"""Attention maps as small pictures and packed numbers, and a head's habit in words. Knows nothing of the page's layout.
+"""Attention maps as images and packed numbers, and a short description of each head's pattern. Knows nothing of the page.
 
 Axes: L layers, H heads, Q queries, K keys.
 """
@@ -15,45 +15,47 @@ import numpy as np
 from glasshouse import formatting
 from glasshouse.pages.report_content import AttentionMap
 
-# From paper to ink in one hue: lightness alone carries the weight, so it reads the same in any kind of colour vision.
+# Colour stops of one hue: the weight is encoded in lightness alone, so the map reads the same with colour blindness.
 LIGHT = ("#f6f9f7", "#d3e9dd", "#86c6a6", "#2f8f68", "#0d553d", "#042a1e")
 DARK = ("#151d19", "#183a2d", "#1f6a4c", "#3dab7d", "#a2e4c5", "#f2fdf7")
-# Sixty-four shades are more than the eye tells apart, and compress well.
+# Enough shades to look continuous, and few enough that the PNG compresses well.
 SHADES = 64
 MOST_LABEL_CHARACTERS = 12
 
 
 @dataclass(frozen=True)
-class HeadPicture:
+class HeadImage:
+    """One head: its image as data: URLs for light and dark pages, and a description of its attention pattern."""
+
     layer: int
     head: int
-    light: str  # data: addresses of the picture, for light and for dark pages
+    light: str
     dark: str
-    habit: str
+    pattern: str
 
 
-def heads(attention: AttentionMap) -> list[HeadPicture]:
-    """Every head in order of layer, then head, both counted from one."""
-    weights_LHQK = known(attention.weights)
-    tell = habit if attention.sources is None else cross_habit
+def heads(attention: AttentionMap) -> list[HeadImage]:
+    """Every head, ordered by layer, then by head; both are numbered from one."""
+    weights_LHQK = clean_weights(attention.weights)
+    describe = self_attention_pattern if attention.sources is None else cross_attention_pattern
     return [
-        HeadPicture(layer + 1, head + 1, picture(weights_QK, LIGHT), picture(weights_QK, DARK), tell(weights_QK))
+        HeadImage(layer + 1, head + 1, image_url(weights_QK, LIGHT), image_url(weights_QK, DARK), describe(weights_QK))
         for layer, weights_HQK in enumerate(weights_LHQK)
         for head, weights_QK in enumerate(weights_HQK)
     ]
 
 
-def known(weights: np.ndarray) -> np.ndarray:
-    """Weights between zero and one; what is not finite counts as zero."""
+def clean_weights(weights: np.ndarray) -> np.ndarray:
+    """Clip weights to [0, 1]; a weight that is not finite becomes zero."""
     return np.clip(np.nan_to_num(np.asarray(weights, dtype=float), nan=0.0, posinf=0.0, neginf=0.0), 0.0, 1.0)
 
 
 def pack(attention: AttentionMap) -> dict[str, object]:
-    """Weights in thousandths, two bytes each (little-endian), in base64: exact to the three decimals a reader sees.
+    """Pack the weights for attention.js: integers in thousandths, two bytes each (little-endian), in base64.
 
-    In order of layer, head, query, key. Where no query looks ahead, only the keys up to it are there: half the size.
+    The order is layer, head, query, key. In a causal map each query has only the keys up to itself, which halves the size.
     """
-    thousandths = np.round(known(attention.weights) * 1000).astype("<u2")
+    thousandths = np.round(clean_weights(attention.weights) * 1000).astype("<u2")
     queries, keys = thousandths.shape[2:]
     causal = attention.sources is None and not np.triu(thousandths, k=1).any()
     kept = thousandths[..., *np.tril_indices(queries)] if causal else thousandths
@@ -67,14 +69,14 @@ def pack(attention: AttentionMap) -> dict[str, object]:
 
 
 def shade(weights: np.ndarray) -> np.ndarray:
-    """Which shade shows a weight. The square root spreads the small weights, among which most of the pattern lies."""
+    """The shade of each weight. The square root makes small weights visible, which form most of the pattern."""
     return np.round(np.sqrt(weights) * (SHADES - 1)).astype(np.uint8)
 
 
-def picture(weights_QK: np.ndarray, stops: tuple[str, ...]) -> str:
-    """A PNG of one pixel per weight, as a data: address."""
+def image_url(weights_QK: np.ndarray, stops: tuple[str, ...]) -> str:
+    """A PNG with one pixel per weight, as a data: URL."""
     rows, columns = weights_QK.shape
-    # Each row of a PNG begins with its filter; zero means none.
+    # Each row of a PNG starts with a filter byte; zero means no filter.
     filtered = np.zeros((rows, columns + 1), dtype=np.uint8)
     filtered[:, 1:] = shade(weights_QK)
     header = struct.pack(">IIBBBBB", columns, rows, 8, 3, 0, 0, 0)
@@ -90,84 +92,89 @@ def picture(weights_QK: np.ndarray, stops: tuple[str, ...]) -> str:
     return "data:image/png;base64," + base64.b64encode(png).decode("ascii")
 
 
-def habit(weights_QK: np.ndarray) -> str:
-    """What the head mostly does, by mean weight over the queries that have a choice."""
-    # The first query of a causal model can only see itself, and the second has its previous token as its first.
+def self_attention_pattern(weights_QK: np.ndarray) -> str:
+    """Describe what a self-attention head mostly attends to, by the mean weight over queries."""
+    # The first two queries are left out: under a causal mask the first sees only itself, and the previous token of the
+    # second is also the first token.
     rows = np.arange(2, len(weights_QK))
     if not len(rows):
         return "too few tokens to tell"
-    places = {
+    mean_weights = {
         "the token itself": weights_QK[rows, rows].mean(),
         "the previous token": weights_QK[rows, rows - 1].mean(),
         "the first token": weights_QK[rows, 0].mean(),
     }
-    return _favourite(places) or _spread(weights_QK[rows])
+    return _strongest(mean_weights) or _spread(weights_QK[rows])
 
 
-def cross_habit(weights_QK: np.ndarray) -> str:
-    """What a head mostly does that looks at another sentence, by mean weight over all queries."""
+def cross_attention_pattern(weights_QK: np.ndarray) -> str:
+    """Describe what a cross-attention head mostly attends to, by the mean weight over all queries."""
     queries, keys = weights_QK.shape
     if queries < 3 or keys < 3:
         return "too few tokens to tell"
-    places = {
-        "the source's token at the same place": np.trace(weights_QK) / queries,
-        "the source's token one place further on": np.trace(weights_QK, 1) / queries,
-        "the source's token one place back": np.trace(weights_QK, -1) / queries,
-        "the source's first token": weights_QK[:, 0].mean(),
-        "the source's last token": weights_QK[:, -1].mean(),
+    mean_weights = {
+        "the source token at the same position": np.trace(weights_QK) / queries,
+        "the source token one position later": np.trace(weights_QK, 1) / queries,
+        "the source token one position earlier": np.trace(weights_QK, -1) / queries,
+        "the first source token": weights_QK[:, 0].mean(),
+        "the last source token": weights_QK[:, -1].mean(),
     }
-    return _favourite(places) or _spread(weights_QK)
+    return _strongest(mean_weights) or _spread(weights_QK)
 
 
-def _favourite(places: dict[str, float]) -> str:
-    favourite, weight = max(places.items(), key=lambda place: place[1])
-    return f"mostly {favourite} (mean weight {weight:.2f})" if weight >= 0.4 else ""
+def _strongest(mean_weights: dict[str, float]) -> str:
+    """The target with the largest mean weight; the empty string if that weight is small."""
+    target, weight = max(mean_weights.items(), key=lambda item: item[1])
+    return f"mostly {target} (mean weight {weight:.2f})" if weight >= 0.4 else ""
 
 
 def _spread(weights_QK: np.ndarray) -> str:
+    """The effective number of attended tokens: the exponential of the mean entropy."""
     entropy = -(weights_QK * np.log(np.maximum(weights_QK, 1e-12))).sum(axis=1).mean()
     tokens = f"{np.exp(entropy):.0f}"
     return f"spread over about {tokens} token{'' if tokens == '1' else 's'}"
 
 
-def enlarged(attention: AttentionMap) -> str:
-    """The frame of the large map as SVG, with a token for every row and column and the first head's picture in it."""
-    down, across = ([label(token) for token in tokens] for tokens in (attention.tokens, attention.keys))
-    cell = min(44.0, max(9.0, 560 / max(len(down), len(across))))
+def large_map(attention: AttentionMap) -> str:
+    """SVG of the large map: a token for every row and column, and the first head's image. attention.js swaps the image."""
+    queries, keys = ([label(token) for token in tokens] for tokens in (attention.tokens, attention.keys))
+    cell = min(44.0, max(9.0, 560 / max(len(queries), len(keys))))
     font = min(11.5, cell * 0.92)
-    left, top = (max(map(len, labels)) * font * 0.62 + 10 for labels in (down, across))
-    wide, high = cell * len(across), cell * len(down)
-    width, height = wide + left + 2, high + top + 2
-    area = f'x="{left:.1f}" y="{top:.1f}" width="{wide:.1f}" height="{high:.1f}"'
-    first = known(attention.weights)[0, 0]
+    left, top = (max(map(len, labels)) * font * 0.62 + 10 for labels in (queries, keys))
+    map_width, map_height = cell * len(keys), cell * len(queries)
+    width, height = map_width + left + 2, map_height + top + 2
+    area = f'x="{left:.1f}" y="{top:.1f}" width="{map_width:.1f}" height="{map_height:.1f}"'
+    first = clean_weights(attention.weights)[0, 0]
     images = "".join(
-        f'<image class="{name}" href="{picture(first, stops)}" {area} preserveAspectRatio="none"/>'
+        f'<image class="{name}" href="{image_url(first, stops)}" {area} preserveAspectRatio="none"/>'
         for name, stops in (("light-only", LIGHT), ("dark-only", DARK))
     )
     rows = columns = ""
-    for index, name in enumerate(down):
-        place = top + (index + 0.5) * cell + font * 0.35
-        rows += f'<text class="query" x="{left - 6:.1f}" y="{place:.1f}" text-anchor="end">{escape(name)}</text>'
-    for index, name in enumerate(across):
-        turned = f"translate({left + (index + 0.5) * cell + font * 0.35:.1f} {top - 6:.1f}) rotate(-90)"
-        columns += f'<text class="key" transform="{turned}">{escape(name)}</text>'
+    for index, name in enumerate(queries):
+        y = top + (index + 0.5) * cell + font * 0.35
+        rows += f'<text class="query" x="{left - 6:.1f}" y="{y:.1f}" text-anchor="end">{escape(name)}</text>'
+    for index, name in enumerate(keys):
+        transform = f"translate({left + (index + 0.5) * cell + font * 0.35:.1f} {top - 6:.1f}) rotate(-90)"
+        columns += f'<text class="key" transform="{transform}">{escape(name)}</text>'
     return (
         f'<svg class="map" viewBox="0 0 {width:.1f} {height:.1f}" font-size="{font:.1f}" tabindex="0" role="img" '
-        f'aria-label="Attention of one head; rows look, columns are looked at" data-left="{left:.1f}" data-top="{top:.1f}" '
-        f'data-cell="{cell:.3f}" style="max-width:{width:.0f}px;min-width:{min(width, left + len(across) * 6):.0f}px">'
+        f'aria-label="Attention weights of one head; rows are queries, columns are keys" '
+        f'data-left="{left:.1f}" data-top="{top:.1f}" data-cell="{cell:.3f}" '
+        f'style="max-width:{width:.0f}px;min-width:{min(width, left + len(keys) * 6):.0f}px">'
         f'{images}<rect class="edge" fill="none" {area}/>{rows}{columns}</svg>'
     )
 
 
 def label(token: str) -> str:
-    """A token short enough for an axis."""
-    shown = formatting.visible(token)
-    return shown if len(shown) <= MOST_LABEL_CHARACTERS else shown[: MOST_LABEL_CHARACTERS - 1] + "…"
+    """A token truncated for use as an axis label."""
+    text = formatting.visible(token)
+    return text if len(text) <= MOST_LABEL_CHARACTERS else text[: MOST_LABEL_CHARACTERS - 1] + "…"
 
 
 @cache
 def _palette(stops: tuple[str, ...]) -> bytes:
-    colours = np.array([[int(stop[place : place + 2], 16) for place in (1, 3, 5)] for stop in stops], dtype=float)
-    places = np.linspace(0, len(stops) - 1, SHADES)
-    channels = [np.interp(places, np.arange(len(stops)), colours[:, channel]) for channel in range(3)]
+    """The red, green and blue bytes of all shades, interpolated between the colour stops."""
+    colours = np.array([[int(stop[start : start + 2], 16) for start in (1, 3, 5)] for stop in stops], dtype=float)
+    positions = np.linspace(0, len(stops) - 1, SHADES)
+    channels = [np.interp(positions, np.arange(len(stops)), colours[:, channel]) for channel in range(3)]
     return np.round(np.stack(channels, axis=1)).astype(np.uint8).tobytes()

@@ -1,4 +1,4 @@
-"""Axes: which range to show, where the ticks go, how they are written. Knows numbers only, nothing of SVG or curves."""
+"""Axes of charts: the range to show and the positions of the ticks. Knows nothing of SVG or curves."""
 
 import math
 from dataclasses import dataclass
@@ -14,45 +14,48 @@ class Axis:
     log: bool = False
 
     def fraction(self, value: float) -> float:
-        """Where the value lies between low (0) and high (1)."""
+        """The position of a value on the axis: 0 at `low`, 1 at `high`."""
         if self.log:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
 
-def linear(low: float, high: float, about: int = 5, margin: float = 0.05) -> Axis:
-    """An axis around [low, high] with about that many round ticks."""
+def linear(low: float, high: float, tick_count: int = 5, padding: float = 0.05) -> Axis:
+    """A linear axis for the values in [low, high], padded on both sides, with about `tick_count` round ticks."""
     low, high = float(low), float(high)
-    # Ranges too narrow to hold round ticks count as a single value.
+    # A range too narrow for round ticks is treated as a single value.
     if high - low <= 1e-12 * max(abs(low), abs(high), 1e-200):
-        room = abs(low) * 0.1 or 0.5
+        space = abs(low) * 0.1 or 0.5
     else:
-        room = (high - low) * margin
-    # Room below zero would suggest that a loss or a norm can be negative.
-    floor = 0.0 if low >= 0 > low - room else low - room
-    return Axis(floor, high + room, _round_ticks(floor, high + room, about))
+        space = (high - low) * padding
+    # Values that are never negative, such as losses, get no padding below zero.
+    floor = 0.0 if low >= 0 > low - space else low - space
+    return Axis(floor, high + space, _round_ticks(floor, high + space, tick_count))
 
 
-def steps(low: float, high: float, about: int = 5) -> Axis:
-    """An axis of training steps: its ticks are whole and its line ends where the curve ends."""
+def steps(low: float, high: float, tick_count: int = 5) -> Axis:
+    """An axis of training steps: whole ticks and no padding."""
     low, high = float(low), float(high)
     if high - low <= 1e-12 * max(abs(low), abs(high), 1e-200):
-        room = max(1.0, abs(low) * 1e-3)
-        return Axis(low - room, high + room, (low,))
-    ticks = _round_ticks(low, high, about)
-    # Fractions are kept only where a run is too short to have whole ones.
+        space = max(1.0, abs(low) * 1e-3)
+        return Axis(low - space, high + space, (low,))
+    ticks = _round_ticks(low, high, tick_count)
+    # Fractional ticks remain only if the range has no whole ones.
     return Axis(low, high, tuple(tick for tick in ticks if tick == round(tick)) or ticks)
 
 
-def logarithmic(low: float, high: float, margin: float = 0.05) -> Axis:
-    """An axis of powers of ten, with 2 and 5 between them where there is room; low must be above zero."""
+def logarithmic(low: float, high: float, padding: float = 0.05) -> Axis:
+    """A logarithmic axis with ticks at powers of ten, and at 2 and 5 times these if few decades are shown.
+
+    `low` must be above zero.
+    """
     low, high = float(low), float(high)
-    room = (high / low) ** margin if high > low * (1 + 1e-9) else 1.5
-    low, high = low / room, high * room
+    factor = (high / low) ** padding if high > low * (1 + 1e-9) else 1.5
+    low, high = low / factor, high * factor
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     decades = math.log10(high / low)
     if decades < 0.7:
-        # Within one decade round numbers read better than powers.
+        # Less than a decade may contain no power of ten at all.
         return Axis(low, high, _round_ticks(low, high, 5), log=True)
     multiples = (1, 2, 5) if decades < 3 else (1,)
     stride = max(1, math.ceil(decades / 6))
@@ -60,11 +63,11 @@ def logarithmic(low: float, high: float, margin: float = 0.05) -> Axis:
     return Axis(low, high, tuple(tick for tick in ticks if low <= tick <= high), log=True)
 
 
-def _round_ticks(low: float, high: float, about: int) -> tuple[float, ...]:
-    """Multiples of 1, 2 or 5 times a power of ten."""
-    rough = (high - low) / about
+def _round_ticks(low: float, high: float, tick_count: int) -> tuple[float, ...]:
+    """About `tick_count` multiples of 1, 2 or 5 times a power of ten."""
+    rough = (high - low) / tick_count
     power = 10.0 ** math.floor(math.log10(rough))
     stride = next(multiple * power for multiple in (1, 2, 5, 10) if multiple * power >= rough * 0.75)
     first, last = math.ceil(low / stride - 1e-9), math.floor(high / stride + 1e-9)
-    # Dividing by a whole number keeps 0.3 from becoming 0.30000000000000004.
+    # Rounding to 12 digits removes floating-point error: 0.3, not 0.30000000000000004.
     return tuple(float(f"{index * stride:.12g}") for index in range(first, last + 1))

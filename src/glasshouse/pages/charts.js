@@ -1,9 +1,9 @@
-// Charts: a crosshair with the values of every curve, a legend that hides curves, a switch between scales.
+// Charts: a crosshair that shows the value of every curve, a legend that hides curves, buttons that change the scale.
 document.querySelectorAll("svg[data-chart]").forEach((svg) => {
   const chart = JSON.parse(svg.dataset.chart);
   const [left, top, right, bottom] = chart.frame;
   const hidden = new Set();
-  let shown = chart.shown;
+  let scaleName = chart.shown;
 
   const crosshair = page.drawing("g", { class: "crosshair", display: "none" }, svg);
   const rule = page.drawing("path", { class: "rule" }, crosshair);
@@ -11,17 +11,17 @@ document.querySelectorAll("svg[data-chart]").forEach((svg) => {
 
   const xOf = (step) => left + ((step - chart.across[0]) / (chart.across[1] - chart.across[0])) * (right - left);
   const yOf = (value) => {
-    const [low, high] = chart.scales[shown];
-    const fraction = shown === "log" ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
+    const [low, high] = chart.scales[scaleName];
+    const fraction = scaleName === "log" ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
     return bottom - fraction * (bottom - top);
   };
-  const written = (value) => {
+  const format = (value) => {
     const size = Math.abs(value);
     if (size !== 0 && (size < 1e-4 || size >= 1e6)) return value.toExponential(3);
     return String(Number(value.toPrecision(4)));
   };
 
-  // Steps are in order, so the nearest is found by halving.
+  // Binary search: the steps are sorted.
   function nearest(steps, step) {
     let low = 0, high = steps.length - 1;
     while (high - low > 1) {
@@ -34,21 +34,21 @@ document.querySelectorAll("svg[data-chart]").forEach((svg) => {
   const everyStep = [...new Set(chart.curves.flatMap((curve) => curve.steps))].sort((a, b) => a - b);
   let current = null;
 
-  function show(place) {
-    current = place;
-    const step = everyStep[place];
+  function show(index) {
+    current = index;
+    const step = everyStep[index];
     crosshair.setAttribute("display", "inline");
     rule.setAttribute("d", `M${xOf(step)} ${top}V${bottom}`);
     const parts = [page.element("p", "tooltip-title", "step " + step.toLocaleString("en"))];
-    chart.curves.forEach((curve, index) => {
-      const at = nearest(curve.steps, step), value = curve.values[at];
-      const visible = curve.steps.length > 0 && !hidden.has(index);
-      dots[index].setAttribute("d", visible && value !== null ? `M${xOf(curve.steps[at])} ${yOf(value)}h0` : "");
+    chart.curves.forEach((curve, number) => {
+      const point = nearest(curve.steps, step), value = curve.values[point];
+      const visible = curve.steps.length > 0 && !hidden.has(number);
+      dots[number].setAttribute("d", visible && value !== null ? `M${xOf(curve.steps[point])} ${yOf(value)}h0` : "");
       if (!visible) return;
       const row = page.element("p", "reading " + curve.tone);
       row.append(page.element("span", "swatch"), page.element("span", "name", curve.name));
-      if (curve.steps[at] !== step) row.append(page.element("small", "", "step " + curve.steps[at].toLocaleString("en")));
-      row.append(page.element("b", "", value === null ? "not finite" : written(value)));
+      if (curve.steps[point] !== step) row.append(page.element("small", "", "step " + curve.steps[point].toLocaleString("en")));
+      row.append(page.element("b", "", value === null ? "not finite" : format(value)));
       parts.push(row);
     });
     const box = svg.getBoundingClientRect(), scale = box.width / svg.viewBox.baseVal.width;
@@ -71,7 +71,7 @@ document.querySelectorAll("svg[data-chart]").forEach((svg) => {
 
   svg.addEventListener("pointermove", follow);
   svg.addEventListener("pointerdown", follow);
-  // A finger leaves when it lifts, which is when its owner wants to read.
+  // On a touch screen the pointer leaves when the finger lifts; the tooltip must stay then.
   svg.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") hide(); });
   svg.setAttribute("tabindex", "0");
   svg.addEventListener("blur", hide);
@@ -99,10 +99,10 @@ document.querySelectorAll("svg[data-chart]").forEach((svg) => {
   const switches = panel.querySelectorAll("[data-choose-scale]");
   switches.forEach((button) => {
     button.addEventListener("click", () => {
-      shown = button.dataset.chooseScale;
+      scaleName = button.dataset.chooseScale;
       switches.forEach((other) => other.setAttribute("aria-pressed", String(other === button)));
       svg.querySelectorAll("[data-scale]").forEach((group) => {
-        group.setAttribute("display", group.dataset.scale === shown ? "inline" : "none");
+        group.setAttribute("display", group.dataset.scale === scaleName ? "inline" : "none");
       });
     });
   });

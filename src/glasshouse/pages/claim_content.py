@@ -1,4 +1,7 @@
-"""What the trial of a claim found, as data: a verdict with its reasons, scope and evidence. A page draws it."""
+"""A claim and the result of its trial as plain data: a verdict with its reasons, scope and evidence.
+
+`finding.json` stores the fields of `Trial`. Knows nothing of drawing.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +13,23 @@ VERDICTS = (UPHELD, REFUTED, UNDECIDED)
 
 @dataclass(frozen=True)
 class Evidence:
-    """One line of evidence: what was reported beside what was measured."""
+    """One line of evidence: the reported value and the measured value."""
 
     what: str  # "test perplexity, Obama"
-    reported: str  # "348.0", or "" where nothing was
+    reported: str  # "348.0", or "" if the source reports no value
     measured: str  # "302.6 ± 4.6 (16 seeds)"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a claim's trial found."""
+    """The result of a claim's trial."""
 
     verdict: str  # "upheld", "refuted" or "undecided"
-    because: str  # one or two sentences with the numbers that decided it
-    scope: str  # data, sizes, steps, seeds
+    because: str  # one or two sentences with the numbers that decided the verdict
+    scope: str  # the data, sizes, steps and seeds for which the verdict holds
     rows: tuple[Evidence, ...] = ()
-    studies: tuple[str, ...] = ()  # names of the studies it rests on: folders in the claim's folder
-    pictures: tuple[str, ...] = ()  # file names of pictures in the claim's folder
+    studies: tuple[str, ...] = ()  # names of the studies that it uses: folders in the claim's folder
+    pictures: tuple[str, ...] = ()  # file names of figures in the claim's folder
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -36,10 +39,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Trial:
-    """A finding with when, where and how it was made; `finding.json` holds one."""
+    """A finding with the time, the machine and the number of seeds of its trial."""
 
     finding: Finding
-    seeds: int  # asked for; 0 where nothing could be run
+    seeds: int  # requested; 0 if nothing could be run
     quick: bool
     when: float  # seconds since 1970
     machine: dict[str, str] = field(default_factory=dict)
@@ -47,25 +50,25 @@ class Trial:
 
 @dataclass(frozen=True)
 class Case:
-    """A claim as a page shows it: what is asserted, by whom, how it is judged, and its trial where there was one."""
+    """A claim as the page shows it: its statement, its source, the rule of its verdict, and its trial if there was one."""
 
     name: str
     statement: str
     source: str
     reported: str
     rule: str
-    command: str  # that tries it
+    command: str  # the command that runs the trial
     trial: Trial | None
     pictures: tuple[tuple[str, bytes], ...] = ()  # (file name, content)
 
     @property
     def verdict(self) -> str:
-        """The verdict so far; "not tried" where there was no trial."""
+        """The verdict so far; "not tried" if there was no trial."""
         return self.trial.finding.verdict if self.trial else "not tried"
 
     @property
-    def standing(self) -> str:
-        """What the verdict rests on, where that is not a trial."""
+    def caveat(self) -> str:
+        """Why the verdict is not the result of a full trial; the empty string if it is."""
         if not self.trial or (self.trial.seeds and not self.trial.quick):
             return ""
-        return "a quick look" if self.trial.quick else "no data"
+        return "a quick run" if self.trial.quick else "no data"

@@ -1,12 +1,14 @@
-"""A confusion table made ready for a page: shares of each row, shaded, with recall and precision at the margins.
+"""A confusion matrix as cells for an HTML table: the shares of each row, shaded, with recall and precision in the margins.
 
-Of many classes the commonest keep rows of their own and the rest become one, because a table that does not fit is not read.
+If there are many classes, the most frequent keep their own rows and the others are merged, because a table that is wider
+than the page is hard to read.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from glasshouse.formatting import MISSING
 from glasshouse.pages import token_shading
 from glasshouse.pages.report_content import Confusion
 
@@ -15,14 +17,18 @@ MOST_CLASSES = 16
 
 @dataclass(frozen=True)
 class ConfusionCell:
+    """A cell: its shade, its share of the row as text, its tooltip, and whether it counts correct predictions."""
+
     shade: int
-    share: str  # of the row
+    share: str
     title: str
-    right: bool
+    correct: bool
 
 
 @dataclass(frozen=True)
 class ConfusionRow:
+    """The texts of one true class."""
+
     label: str
     cells: tuple[ConfusionCell, ...]
     recall: str
@@ -31,66 +37,70 @@ class ConfusionRow:
 
 @dataclass(frozen=True)
 class ConfusionTable:
+    """The whole table as text; `where` names the texts that were classified."""
+
     columns: tuple[str, ...]
     rows: tuple[ConfusionRow, ...]
     precision: tuple[str, ...]
-    answers: tuple[str, ...]
+    predictions: tuple[str, ...]
     accuracy: str
     texts: str
     where: str
 
 
 def table(confusion: Confusion) -> ConfusionTable:
-    """The table as text, ready to be written out."""
-    labels, counts, right = _folded(confusion)
-    there, said = counts.sum(1), counts.sum(0)
+    """Format a confusion matrix for the page."""
+    labels, counts, correct = _merge_rare_classes(confusion)
+    row_totals, column_totals = counts.sum(1), counts.sum(0)
     rows = []
     for row, label in enumerate(labels):
         cells = []
         for column, other in enumerate(labels):
-            share = counts[row, column] / there[row] if there[row] else 0.0
-            title = f"{counts[row, column]:,} of {there[row]:,} texts of {label} were taken for {other}"
+            share = counts[row, column] / row_totals[row] if row_totals[row] else 0.0
+            title = f"{counts[row, column]:,} of {row_totals[row]:,} texts of class {label} were classified as {other}"
             cells.append(
                 ConfusionCell(
                     token_shading.shade(share), _percent(share) if counts[row, column] else "", title, row == column
                 )
             )
-        rows.append(ConfusionRow(label, tuple(cells), _ratio(right[row], there[row]), f"{there[row]:,}"))
+        rows.append(ConfusionRow(label, tuple(cells), _ratio(correct[row], row_totals[row]), f"{row_totals[row]:,}"))
     return ConfusionTable(
         labels,
         tuple(rows),
-        tuple(_ratio(right[column], said[column]) for column in range(len(labels))),
-        tuple(f"{number:,}" for number in said),
-        _ratio(right.sum(), counts.sum()),
+        tuple(_ratio(correct[column], column_totals[column]) for column in range(len(labels))),
+        tuple(f"{total:,}" for total in column_totals),
+        _ratio(correct.sum(), counts.sum()),
         f"{counts.sum():,}",
         confusion.where,
     )
 
 
-def _folded(confusion: Confusion) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
-    """(labels, counts, right answers of each) with all but the commonest classes in one row and column.
+def _merge_rare_classes(confusion: Confusion) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+    """Labels, counts and correct predictions by class, with the rarest classes merged into one row and column.
 
-    A class that was taken for another of the same fold is not a right answer, though it stands on the diagonal.
+    The diagonal of the merged class also counts texts of one rare class that were classified as another. They are not
+    correct, so correct predictions are counted before the merge.
     """
     counts = np.asarray(confusion.counts)
-    right = np.diag(counts)
+    correct = np.diag(counts)
     if len(counts) <= MOST_CLASSES:
-        return confusion.labels, counts, right
+        return confusion.labels, counts, correct
     order = np.argsort(-counts.sum(1), kind="stable")
-    kept, rest = np.sort(order[: MOST_CLASSES - 1]), order[MOST_CLASSES - 1 :]
-    fold = np.zeros((len(counts), MOST_CLASSES), counts.dtype)
-    fold[kept, np.arange(len(kept))] = 1
-    fold[rest, -1] = 1
-    labels = (*(confusion.labels[index] for index in kept), f"{len(rest)} others")
-    return labels, fold.T @ counts @ fold, fold.T @ right
+    kept, merged = np.sort(order[: MOST_CLASSES - 1]), order[MOST_CLASSES - 1 :]
+    # membership[i, j] is 1 if class i belongs to row j of the table.
+    membership = np.zeros((len(counts), MOST_CLASSES), counts.dtype)
+    membership[kept, np.arange(len(kept))] = 1
+    membership[merged, -1] = 1
+    labels = (*(confusion.labels[index] for index in kept), f"{len(merged)} others")
+    return labels, membership.T @ counts @ membership, membership.T @ correct
 
 
 def _ratio(part: float, whole: float) -> str:
-    return _percent(part / whole) if whole else "–"
+    return _percent(part / whole) if whole else MISSING
 
 
 def _percent(share: float) -> str:
-    """Whole percents, in which little is not nothing and nearly all is not all."""
+    """A whole percentage; a small share above zero is "<1 %", and one just below all is ">99 %"."""
     if 0 < share < 0.005:
         return "<1 %"
     if 0.995 <= share < 1:

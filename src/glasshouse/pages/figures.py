@@ -1,4 +1,4 @@
-"""Curves and attention as picture files, SVG or PNG by suffix. Knows nothing of pages, and needs no display."""
+"""Figures of curves, attention maps and proportions as image files; the suffix chooses SVG or PNG. Needs no display."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ INK, SOFT, HAIRLINE = "#18221d", "#55645c", "#e0e7e2"
 
 
 def curves(curves: tuple[Curve, ...], path: str | Path, log: bool = False) -> None:
-    """Curves over steps in one picture; `log` asks for a logarithmic scale, which values at or below zero forbid."""
+    """Draw curves over training steps; `log` sets a logarithmic scale, which needs values above zero."""
     if log and not charts.has_log_scale(curves):
         raise GlasshouseError(
-            "log-of-nonpositive", "a logarithmic scale needs values above zero, and these curves have others; leave out log"
+            "log-of-nonpositive",
+            "a logarithmic scale needs values above zero, and these curves have values at or below zero; set log=False",
         )
-    figure = new(7.2, 4.2, path)
+    figure = new_figure(7.2, 4.2, path)
     panel = figure.add_subplot()
     for curve, tone in zip(curves, charts.tones(len(curves)), strict=True):
         steps, values = thin(curve)
@@ -43,15 +44,15 @@ def curves(curves: tuple[Curve, ...], path: str | Path, log: bool = False) -> No
         )
     panel.set_xlabel("step", color=SOFT)
     if log:
-        logarithmic(panel)
-    plain(panel)
+        use_log_scale(panel)
+    style_panel(panel)
     if curves:
         panel.legend(frameon=False, labelcolor=INK)
-    write(figure, path)
+    save(figure, path)
 
 
-def logarithmic(panel: Axes) -> None:
-    """A logarithmic scale upwards, with numbers written out at 1, 2 and 5 of each decade."""
+def use_log_scale(panel: Axes) -> None:
+    """Set a logarithmic y axis with plain numbers at 1, 2 and 5 times each power of ten."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     panel.set_yscale("log")
@@ -61,69 +62,80 @@ def logarithmic(panel: Axes) -> None:
 
 
 def attention(map: AttentionMap, path: str | Path) -> None:
-    """Every head of the sentence in a grid of layers by heads; a single head gets its tokens on both axes."""
-    weights_LHQK = attention_heatmap.known(map.weights)
+    """Draw every head in a grid of layers by heads; a single head gets its tokens on both axes."""
+    weights_LHQK = attention_heatmap.clean_weights(map.weights)
     layers, heads, queries, keys = weights_LHQK.shape
-    alone = layers * heads == 1
-    wide, high = (max(4.0, length * 0.17 + 1.2) if alone else 1.7 for length in (keys, queries))
-    figure = new(wide * heads + 0.4, high * layers + 0.4, path)
+    single = layers * heads == 1
+    width, height = (max(4.0, length * 0.17 + 1.2) if single else 1.7 for length in (keys, queries))
+    figure = new_figure(width * heads + 0.4, height * layers + 0.4, path)
     panels = figure.subplots(layers, heads, squeeze=False)
     colours = _colour_map()
     for layer in range(layers):
         for head in range(heads):
             panel = panels[layer, head]
-            # The same square root as the page's pictures: small weights hold most of the pattern.
+            # The square root makes small weights visible, as in `attention_heatmap.shade`.
             panel.imshow(np.sqrt(weights_LHQK[layer, head]), cmap=colours, vmin=0, vmax=1, interpolation="nearest")
             panel.set_xticks([])
             panel.set_yticks([])
             panel.spines[:].set_color(HAIRLINE)
-            if not alone:
+            if not single:
                 panel.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=8, color=SOFT)
-    if alone:
-        # A dollar sign would start matplotlib's own mathematics.
-        across, down = (
+    if single:
+        # matplotlib reads a dollar sign as the start of a formula.
+        key_labels, query_labels = (
             [attention_heatmap.label(token).replace("$", r"\$") for token in side] for side in (map.keys, map.tokens)
         )
-        panels[0, 0].set_xticks(range(keys), across, rotation=90, fontsize=7, color=SOFT, family="monospace")
-        panels[0, 0].set_yticks(range(queries), down, fontsize=7, color=SOFT, family="monospace")
+        panels[0, 0].set_xticks(range(keys), key_labels, rotation=90, fontsize=7, color=SOFT, family="monospace")
+        panels[0, 0].set_yticks(range(queries), query_labels, fontsize=7, color=SOFT, family="monospace")
         panels[0, 0].xaxis.tick_top()
         panels[0, 0].tick_params(length=0)
-    write(figure, path)
+    save(figure, path)
 
 
-def shares(
-    measured: dict[float, tuple[float, float, float]], level: tuple[str, float], path: str | Path, across: str, along: str
+def proportions(
+    measured: dict[float, tuple[float, float, float]],
+    baseline: tuple[str, float],
+    path: str | Path,
+    x_label: str,
+    y_label: str,
 ) -> None:
-    """Shares (mean, low, high) by a number, with their intervals, beside a level that they are to be compared with."""
-    figure = new(6.4, 4.0, path)
+    """Draw proportions with intervals, setting -> (mean, low, high), and a named baseline as a dashed line."""
+    figure = new_figure(6.4, 4.0, path)
     panel = figure.add_subplot()
-    places = list(range(len(measured)))
+    positions = list(range(len(measured)))
     means, lows, highs = (np.array(values) for values in zip(*measured.values(), strict=True))
     accent, quiet = charts.FALLBACK_COLOURS["accent"], charts.FALLBACK_COLOURS["quiet"]
-    panel.axhline(level[1], color=quiet, linewidth=1.2, linestyle=(0, (4, 3)))
+    panel.axhline(baseline[1], color=quiet, linewidth=1.2, linestyle=(0, (4, 3)))
     panel.annotate(
-        level[0], (1, level[1]), (0, 4), ("axes fraction", "data"), "offset points", ha="right", color=SOFT, fontsize=9
+        baseline[0], (1, baseline[1]), (0, 4), ("axes fraction", "data"), "offset points", ha="right", color=SOFT, fontsize=9
     )
     panel.errorbar(
-        places, means, yerr=[means - lows, highs - means], color=accent, linewidth=1.6, marker="o", markersize=4, capsize=3
+        positions,
+        means,
+        yerr=[means - lows, highs - means],
+        color=accent,
+        linewidth=1.6,
+        marker="o",
+        markersize=4,
+        capsize=3,
     )
-    # Equally far apart, whatever the numbers: shots are mostly doubled.
-    panel.set_xticks(places, [f"{number:g}" for number in measured])
-    panel.set_xlabel(across, color=SOFT)
-    panel.set_ylabel(along, color=SOFT)
-    panel.set_ylim(0, min(1.0, 1.15 * max(float(highs.max()), level[1])))
+    # Settings are spaced equally, because numbers of examples usually double: 1, 2, 4, 8.
+    panel.set_xticks(positions, [f"{setting:g}" for setting in measured])
+    panel.set_xlabel(x_label, color=SOFT)
+    panel.set_ylabel(y_label, color=SOFT)
+    panel.set_ylim(0, min(1.0, 1.15 * max(float(highs.max()), baseline[1])))
     panel.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-    plain(panel)
-    write(figure, path)
+    style_panel(panel)
+    save(figure, path)
 
 
 def check_path(path: str | Path) -> None:
-    """Refuse a path that a figure cannot be written to."""
+    """Raise an error if a figure cannot be written to this path."""
     atomic_files.check_output(Path(path), SUFFIXES)
 
 
-def plain(panel: Axes) -> None:
-    """Hairlines across and an axis below, and nothing else."""
+def style_panel(panel: Axes) -> None:
+    """Keep only horizontal grid lines and the x axis."""
     panel.grid(axis="y", color=HAIRLINE, linewidth=0.8)
     panel.set_axisbelow(True)
     panel.spines[["top", "right", "left"]].set_visible(False)
@@ -132,10 +144,11 @@ def plain(panel: Axes) -> None:
     panel.tick_params(axis="y", which="both", length=0)
 
 
-def new(width: float, height: float, path: str | Path) -> Figure:
+def new_figure(width: float, height: float, path: str | Path) -> Figure:
+    """Create an empty figure, in inches, after checking the path that it will be saved to."""
     check_path(path)
-    # Imported here because it takes longer than most commands. A Figure of its own and not pyplot: no window system, no
-    # global state and no caller's backend is touched.
+    # matplotlib is imported here because the import is slow. pyplot is not used: it has global state and chooses a
+    # display backend.
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -146,10 +159,11 @@ def new(width: float, height: float, path: str | Path) -> Figure:
     return figure
 
 
-def write(figure: Figure, path: str | Path) -> None:
+def save(figure: Figure, path: str | Path) -> None:
+    """Write a figure to a file."""
     from matplotlib import rc_context
 
-    # Text stays text in SVG, and the same data makes the same bytes.
+    # These settings keep text as text in SVG and make the file depend on the data alone.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "glasshouse"}):
         is_svg = Path(path).suffix.lower() == ".svg"
         figure.savefig(path, dpi=160, metadata={"Date": None} if is_svg else None)

@@ -1,26 +1,26 @@
-// What every part of the page shares: the tooltip, moving through a group of items by arrow keys, copying.
+// Functions that the other scripts share: the tooltip, moving through a group of items by arrow keys, copying.
 "use strict";
 document.documentElement.classList.add("with-script");
 
 const page = {
-  // Text only ever enters the page as text, never as markup: a token may hold anything.
+  // Text is set as textContent, never as markup, because a token may contain anything.
   element(name, className, content) {
-    const made = document.createElement(name);
-    if (className) made.className = className;
-    if (content !== undefined) made.textContent = content;
-    return made;
+    const node = document.createElement(name);
+    if (className) node.className = className;
+    if (content !== undefined) node.textContent = content;
+    return node;
   },
 
   drawing(name, attributes, parent) {
-    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-    for (const key in attributes) made.setAttribute(key, attributes[key]);
-    parent.appendChild(made);
-    return made;
+    const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const key in attributes) node.setAttribute(key, attributes[key]);
+    parent.appendChild(node);
+    return node;
   },
 
   tooltip: document.getElementById("tooltip"),
 
-  // Shows the parts beside a rectangle of the window: below it where there is room, else above.
+  // Shows the tooltip below a rectangle of the window, or above it if there is no space below.
   showTooltip(parts, around) {
     const box = page.tooltip;
     box.replaceChildren(...parts);
@@ -37,8 +37,8 @@ const page = {
     page.tooltip.hidden = true;
   },
 
-  // One stop for the tab key; arrows move within. Hundreds of tokens must not be hundreds of stops.
-  byArrowKeys(items, columns) {
+  // The tab key stops once per group, and arrow keys move within it: a sample has hundreds of tokens.
+  moveByArrowKeys(items, columns) {
     items.forEach((item, index) => {
       item.tabIndex = index === 0 ? 0 : -1;
       item.addEventListener("keydown", (event) => {
@@ -57,7 +57,7 @@ const page = {
     });
   },
 
-  // The clipboard interface is refused to some local files; a selected field is the older way.
+  // Browsers may deny the clipboard API to local files; then the text is copied from a temporary text field.
   async copy(text) {
     try {
       await navigator.clipboard.writeText(text);
@@ -76,7 +76,7 @@ const page = {
 
 document.addEventListener("keydown", (event) => { if (event.key === "Escape") page.hideTooltip(); });
 document.addEventListener("scroll", page.hideTooltip, { passive: true });
-// Paper cannot be clicked open.
+// Printed pages show the content of collapsed sections.
 window.addEventListener("beforeprint", () => {
   document.querySelectorAll("details").forEach((details) => { details.open = true; });
 });
@@ -84,7 +84,7 @@ window.addEventListener("beforeprint", () => {
 document.querySelectorAll("button.copy").forEach((button) => {
   button.addEventListener("click", async () => {
     const done = await page.copy(button.parentElement.querySelector("code").textContent);
-    button.textContent = done ? "copied" : "select and copy by hand";
+    button.textContent = done ? "copied" : "cannot copy: select the text";
     setTimeout(() => { button.textContent = "copy"; }, 1600);
   });
 });

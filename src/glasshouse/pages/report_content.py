@@ -1,4 +1,4 @@
-"""What a report says, as plain data: curves, samples, attention. Knows nothing of drawing or of run folders."""
+"""The content of a run's report as plain data: curves, samples, attention maps. Knows nothing of drawing or run folders."""
 
 from dataclasses import dataclass
 
@@ -9,49 +9,51 @@ from glasshouse.specs.errors import GlasshouseError
 
 @dataclass(frozen=True)
 class Token:
-    """One token of a sample, with the likeliest tokens at its place."""
+    """One token of a sample, with the most likely tokens at its position."""
 
     text: str
-    probability: float | None  # None: a prompt token, given rather than chosen
-    alternatives: tuple[tuple[str, float], ...] = ()  # (text, probability), likeliest first
+    probability: float | None  # None for a prompt token, which was not sampled
+    alternatives: tuple[tuple[str, float], ...] = ()  # (text, probability), most likely first
 
 
 @dataclass(frozen=True)
 class Sample:
+    """A generated text: the prompt and all tokens."""
+
     prompt: str
     tokens: tuple[Token, ...]
 
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """Attention of one sentence; weights are (layers, heads, queries, keys), each row of keys summing to one.
+    """Attention weights of one sentence, with the shape (layers, heads, queries, keys); they sum to one over the keys.
 
-    A sentence looks at itself, or at another, its source, whose tokens are then the keys.
+    In self-attention the keys are the sentence's own tokens; in cross-attention they are the tokens of `sources`.
     """
 
     tokens: tuple[str, ...]
     weights: np.ndarray
-    sources: tuple[str, ...] | None = None  # None: the sentence itself
+    sources: tuple[str, ...] | None = None  # None for self-attention
 
     def __post_init__(self) -> None:
         shape, queries, keys = np.shape(self.weights), len(self.tokens), len(self.keys)
         if len(shape) != 4 or 0 in shape or shape[2:] != (queries, keys):
-            seen, given = ("", "sentence") if self.sources is None else (f" that look at {keys}", "pair of sentences")
+            tokens = f"{queries} tokens" if self.sources is None else f"{queries} tokens and {keys} source tokens"
             raise GlasshouseError(
                 "shapes-differ",
-                f"attention weights have shape {shape}, but {queries} tokens{seen} need (layers, heads, {queries}, {keys}); "
-                f"give the weights and the tokens of the same {given}",
+                f"attention weights have shape {shape}, but {tokens} need the shape (layers, heads, {queries}, {keys}); "
+                "pass weights and tokens of the same sentences",
             )
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The tokens that are looked at."""
+        """The tokens of the keys."""
         return self.tokens if self.sources is None else self.sources
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A quantity over training steps; a value that is not finite is drawn as a gap."""
+    """A quantity over training steps. A value that is not finite is drawn as a gap."""
 
     name: str
     steps: list[float]
@@ -62,13 +64,13 @@ class Curve:
             raise GlasshouseError(
                 "shapes-differ",
                 f"curve {self.name!r} has {len(self.steps)} steps and {len(self.values)} values; "
-                "give one step for each value",
+                "pass one step for each value",
             )
 
 
 @dataclass(frozen=True)
 class PlannedCost:
-    """What was foretold against what happened, both already formatted."""
+    """A cost as it was predicted before training and as it was measured, both formatted as text."""
 
     what: str
     predicted: str
@@ -77,7 +79,7 @@ class PlannedCost:
 
 @dataclass(frozen=True)
 class Confusion:
-    """How often a text of class i (a row) was taken for class j (a column), on the texts that `where` names."""
+    """A confusion matrix: `counts[i, j]` texts of class i were classified as class j. `where` names the texts."""
 
     labels: tuple[str, ...]
     counts: np.ndarray
@@ -87,14 +89,14 @@ class Confusion:
         if np.shape(self.counts) != (len(self.labels), len(self.labels)):
             raise GlasshouseError(
                 "shapes-differ",
-                f"a confusion table of shape {np.shape(self.counts)} has {len(self.labels)} labels; "
-                "give a row and a column for each label",
+                f"a confusion matrix of shape {np.shape(self.counts)} does not fit {len(self.labels)} labels; "
+                "pass one row and one column for each label",
             )
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A text that was taken for another class, and how sure the model was of that."""
+    """A text that was classified wrongly, and the probability that the model gave to the wrong class."""
 
     text: str
     truth: str
@@ -104,7 +106,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Translated:
-    """A text, what it became, and what it should have become where that is known."""
+    """A source text, its translation by the model, and its reference translation if there is one."""
 
     source: str
     translation: str
@@ -112,36 +114,39 @@ class Translated:
 
     @property
     def exact(self) -> bool:
+        """Whether the translation equals the reference."""
         return self.translation == self.reference
 
 
 @dataclass(frozen=True)
 class Translations:
-    """What a translator writes: of prompts, and of held-out pairs, which `where` names."""
+    """Translations by a run: of the recipe's prompts, and of held-out pairs, which `where` describes."""
 
     prompts: tuple[Translated, ...] = ()
     pairs: tuple[Translated, ...] = ()
     where: str = ""
-    signatures: tuple[tuple[str, str], ...] = ()  # (metric, how it was counted)
+    signatures: tuple[tuple[str, str], ...] = ()  # (metric, signature of sacrebleu)
 
 
 @dataclass(frozen=True)
 class Report:
+    """Everything that the page of a run shows."""
+
     title: str
     subtitle: str
-    headline: tuple[tuple[str, str], ...]  # (name, figure), e.g. ("validation perplexity", "62.3")
+    headline: tuple[tuple[str, str], ...]  # (title, number), e.g. ("validation perplexity", "62.3")
     loss: tuple[Curve, ...]
     quality: tuple[Curve, ...]
     samples: tuple[Sample, ...]
     attention: AttentionMap | None
-    parameters: tuple[tuple[str, int], ...]  # by part
-    prediction: tuple[PlannedCost, ...]
+    parameters: tuple[tuple[str, int], ...]  # (part, number of parameters)
+    planned_costs: tuple[PlannedCost, ...]
     spec: str  # TOML
     machine: tuple[tuple[str, str], ...]
-    quality_name: str = "Perplexity"  # what those curves are of
+    quality_name: str = "Perplexity"  # title of the `quality` curves
     other: tuple[Curve, ...] = ()  # learning rate, gradient norm, tokens per second
-    notes: tuple[str, ...] = ()  # choices the trainer made, warnings
-    commands: tuple[str, ...] = ()  # to try next
+    notes: tuple[str, ...] = ()  # automatic choices and warnings
+    commands: tuple[str, ...] = ()  # suggestions for the next step
     confusion: Confusion | None = None
-    mistakes: tuple[Mistake, ...] = ()  # the surest ones first
+    mistakes: tuple[Mistake, ...] = ()  # the most confident first
     translations: Translations | None = None

@@ -1,7 +1,7 @@
-"""A run's report as one HTML file that works offline: `render` turns a `Report` into the page.
+"""The HTML page of a run: `render` turns a `Report` into one file that works offline.
 
-Knows nothing of run folders or models: everything it shows is in the data it is given. Style, script and pictures are
-in the page, and its content policy forbids the browser any request, so it can be kept, sent and trusted.
+Knows nothing of run folders or models: everything on the page comes from the `Report`. Style, scripts and images are inside
+the page, and its content security policy forbids every network request.
 """
 
 from glasshouse import formatting
@@ -37,30 +37,30 @@ SCRIPTS = ("page.js", "charts.js", "samples.js", "attention.js")
 
 
 def render(report: Report) -> str:
-    """The whole page. It is drawn here, so that it reads without JavaScript; the scripts add pointing and choosing."""
+    """The whole page. It is complete without JavaScript; the scripts only add interaction."""
     return template.fill(
         "report.html",
         scripts=SCRIPTS,
         report=report,
-        learning=[_panel(title, curves) for title, curves in _titled(report) if curves],
-        along_the_way=[_panel(curve.name, (curve,), small=True) for curve in report.other],
-        samples=[token_shading.shaded(sample) for sample in report.samples],
+        learning_curves=[_panel(title, curves) for title, curves in _learning_curves(report) if curves],
+        statistics=[_panel(curve.name, (curve,), small=True) for curve in report.other],
+        samples=[token_shading.shade_sample(sample) for sample in report.samples],
         shade_names=token_shading.SHADE_NAMES,
         confusion=confusion_table.table(report.confusion) if report.confusion else None,
-        percentage=formatting.percentage,
+        format_probability=formatting.probability,
         attention=_attention(report.attention),
         total_parameters=sum(parameters for _, parameters in report.parameters),
-        parameter_bars=charts.bars(report.parameters),
+        parameter_bars=charts.bar_chart(report.parameters),
     )
 
 
-def _titled(report: Report) -> tuple[tuple[str, tuple[Curve, ...]], ...]:
+def _learning_curves(report: Report) -> tuple[tuple[str, tuple[Curve, ...]], ...]:
     return (("Loss", report.loss), (report.quality_name, report.quality))
 
 
 def _panel(title: str, curves: tuple[Curve, ...], small: bool = False) -> dict[str, object]:
     log = not small and charts.spans_decades(curves)
-    drawing = charts.lines(curves, width=300, height=150) if small else charts.lines(curves, log=log)
+    drawing = charts.line_chart(curves, width=300, height=150) if small else charts.line_chart(curves, log=log)
     return {
         "title": title,
         "drawing": drawing,
@@ -77,14 +77,14 @@ def _attention(attention: AttentionMap | None) -> dict[str, object] | None:
     return {
         "columns": attention.weights.shape[1],
         "heads": attention_heatmap.heads(attention),
-        "enlarged": attention_heatmap.enlarged(attention),
-        "tokens": _words(attention.tokens),
-        "sources": _words(attention.sources) if attention.sources else None,
-        "shape": f"{len(attention.keys)} / {len(attention.tokens)}",
+        "large_map": attention_heatmap.large_map(attention),
+        "tokens": _visible_tokens(attention.tokens),
+        "sources": _visible_tokens(attention.sources) if attention.sources else None,
+        "aspect_ratio": f"{len(attention.keys)} / {len(attention.tokens)}",
         "data": attention_heatmap.pack(attention),
     }
 
 
-def _words(tokens: tuple[str, ...]) -> list[tuple[str, bool]]:
-    """Each token as it is shown, and whether a line ends with it."""
+def _visible_tokens(tokens: tuple[str, ...]) -> list[tuple[str, bool]]:
+    """Each token with visible whitespace, and whether it contains a line break."""
     return [(formatting.visible(token), "\n" in token) for token in tokens]

@@ -1,4 +1,7 @@
-"""What prompts say of a picture, as one HTML file that works offline or as a picture file. Knows nothing of models."""
+"""A page that ranks prompts by their similarity to a picture: an HTML file that works offline, or an image file.
+
+Knows nothing of models.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,13 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".html", ".png", ".svg")
 ACCENT, INK, SOFT = "#1b7f5a", "#18221d", "#55645c"
-# Letters of a caption on a line of a picture file.
-LINE = 24
+# Characters per line of text in an image file.
+LINE_LENGTH = 24
 
 
 @dataclass(frozen=True)
 class Retrieved:
-    """A picture that a prompt found."""
+    """A picture that a prompt retrieved."""
 
     picture: np.ndarray
     caption: str
@@ -34,41 +37,45 @@ class Retrieved:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A prompt: its similarity to the target, its place among all captions, the target's among all pictures."""
+class RankedPrompt:
+    """A prompt with its similarity to the target, and the pictures that it retrieves.
+
+    `caption_place` is the prompt's rank for the target among all captions; `picture_place` is the target's rank for the
+    prompt among all pictures. Ranks start at 1.
+    """
 
     prompt: str
     similarity: float
     caption_place: int
     picture_place: int
     retrieved: tuple[Retrieved, ...]
-    unknown: tuple[str, ...] = ()  # words that the tokenizer does not have
+    unknown: tuple[str, ...] = ()  # words outside the vocabulary
 
 
 @dataclass(frozen=True)
 class Retrieval:
-    """A picture and what was asked of it, the best prompt first. Places count from 1."""
+    """A target picture and the prompts that were compared with it, the most similar first."""
 
     run: str
     target: np.ndarray
-    name: str  # which picture that is
-    caption: str  # its own, where it has one
-    answers: tuple[Answer, ...]
-    closest: tuple[tuple[str, float], ...]  # captions most similar to the target, of all
-    captions: int
-    pictures: int
+    name: str  # the target: a file name or "held-out picture 3"
+    caption: str  # of the target; may be empty
+    prompts: tuple[RankedPrompt, ...]
+    closest: tuple[tuple[str, float], ...]  # the captions most similar to the target
+    captions: int  # number of captions searched
+    pictures: int  # number of pictures searched
 
 
 def check_path(path: Path) -> None:
-    """Raise before any work where nothing could be written there."""
+    """Raise an error if the page cannot be written to this path."""
     atomic_files.check_output(path, SUFFIXES)
 
 
 def render(content: Retrieval) -> str:
     """The whole page."""
-    highest = max([answer.similarity for answer in content.answers] + [value for _, value in content.closest] + [1e-9])
+    highest = max([prompt.similarity for prompt in content.prompts] + [value for _, value in content.closest] + [1e-9])
     return template.fill(
-        "prompting.html",
+        "retrieval.html",
         content=content,
         data_url=data_url,
         share=lambda value: f"{max(0.0, value / highest):.1%}",
@@ -77,59 +84,60 @@ def render(content: Retrieval) -> str:
 
 
 def data_url(picture: np.ndarray) -> str:
-    """A picture as an address that holds it whole."""
+    """A picture as a data: URL."""
     file = io.BytesIO()
     Image.fromarray(picture).save(file, "PNG")
     return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
 
 
 def ordinal(number: int) -> str:
-    """1st, 2nd, 3rd, 4th, ..."""
+    """Format a rank: 1st, 2nd, 3rd, 4th, ..."""
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number:,}{ending}"
 
 
 def draw(content: Retrieval, path: Path) -> None:
-    """The same as a picture file: the target, then a row for each prompt."""
+    """Write an image file: the target, then a row for each prompt."""
     from matplotlib.figure import Figure
 
-    columns = max([len(answer.retrieved) for answer in content.answers] + [1])
-    rows = len(content.answers) + 1
+    columns = max([len(prompt.retrieved) for prompt in content.prompts] + [1])
+    rows = len(content.prompts) + 1
     figure = Figure(figsize=(2.6 + 1.5 * columns, 1.95 * rows), layout="constrained")
     panels = figure.subplots(rows, columns + 1, squeeze=False, width_ratios=[1.6] + [1] * columns)
     for panel in panels.flat:
         panel.set_axis_off()
-    _words(panels[0, 0], f"{content.run}: {content.name}", content.caption)
-    _picture(panels[0, 1], content.target, "", framed=True)
-    for line, answer in zip(panels[1:], content.answers, strict=True):
-        places = f"{ordinal(answer.caption_place)} among {content.captions:,} captions"
-        found = f"finds the target {ordinal(answer.picture_place)} of {content.pictures:,}"
-        _words(line[0], answer.prompt, f"similarity {answer.similarity:.3f}", places, found)
-        for panel, each in zip(line[1:], answer.retrieved, strict=False):
-            _picture(panel, each.picture, f"{each.similarity:.3f}\n{_wrapped(each.caption)}", each.is_target)
+    _draw_text(panels[0, 0], f"{content.run}: {content.name}", content.caption)
+    _draw_picture(panels[0, 1], content.target, "", framed=True)
+    for row, prompt in zip(panels[1:], content.prompts, strict=True):
+        caption_rank = f"{ordinal(prompt.caption_place)} of {content.captions:,} captions"
+        picture_rank = f"target {ordinal(prompt.picture_place)} of {content.pictures:,} pictures"
+        _draw_text(row[0], prompt.prompt, f"similarity {prompt.similarity:.3f}", caption_rank, picture_rank)
+        for panel, retrieved in zip(row[1:], prompt.retrieved, strict=False):
+            text = f"{retrieved.similarity:.3f}\n{_wrap(retrieved.caption)}"
+            _draw_picture(panel, retrieved.picture, text, retrieved.is_target)
     figure.savefig(path, dpi=130)
 
 
-def _words(panel: Axes, first: str, *rest: str) -> None:
-    panel.text(0, 0.95, _wrapped(first), va="top", fontsize=10, weight="bold", color=INK, transform=panel.transAxes)
-    panel.text(0, 0.55, "\n".join(map(_wrapped, rest)), va="top", fontsize=8, color=SOFT, transform=panel.transAxes)
+def _draw_text(panel: Axes, first: str, *rest: str) -> None:
+    panel.text(0, 0.95, _wrap(first), va="top", fontsize=10, weight="bold", color=INK, transform=panel.transAxes)
+    panel.text(0, 0.55, "\n".join(map(_wrap, rest)), va="top", fontsize=8, color=SOFT, transform=panel.transAxes)
 
 
-def _picture(panel: Axes, picture: np.ndarray, below: str, framed: bool) -> None:
+def _draw_picture(panel: Axes, picture: np.ndarray, text_below: str, framed: bool) -> None:
     panel.set_axis_on()
     panel.imshow(picture, interpolation="nearest")
     panel.set_xticks([])
     panel.set_yticks([])
-    panel.set_xlabel(below, fontsize=6.5, color=SOFT)
+    panel.set_xlabel(text_below, fontsize=6.5, color=SOFT)
     for side in panel.spines.values():
         side.set(visible=framed, color=ACCENT, linewidth=3)
 
 
-def _wrapped(words: str) -> str:
-    """Text in short lines, cut between words. A dollar sign would begin a formula."""
+def _wrap(text: str) -> str:
+    """Wrap text into short lines. Dollar signs are escaped, because matplotlib reads them as formulas."""
     lines = [""]
-    for word in words.replace("$", r"\$").split():
-        if lines[-1] and len(lines[-1]) + len(word) >= LINE:
+    for word in text.replace("$", r"\$").split():
+        if lines[-1] and len(lines[-1]) + len(word) >= LINE_LENGTH:
             lines.append("")
         lines[-1] = f"{lines[-1]} {word}".strip()
     return "\n".join(lines)

@@ -1,11 +1,11 @@
-// Samples: a tooltip for each token with its probability and what else was likely in its place.
+// Samples: a tooltip for each token with its probability and the most likely alternatives.
 document.querySelectorAll(".sample").forEach((sample) => {
   const details = JSON.parse(sample.querySelector("script").textContent);
   const tokens = [...sample.querySelectorAll(".token")];
 
   function describe(detail) {
     const parts = [page.element("p", "tooltip-title token-text", detail.text)];
-    if (detail.given) return [...parts, page.element("p", "", "given by the prompt")];
+    if (detail.given) return [...parts, page.element("p", "", "prompt")];
     parts.push(page.element("p", "", "probability " + (detail.probability || "unknown")));
     if (!detail.alternatives.length) return parts;
     const table = page.element("table", "alternatives");
@@ -20,21 +20,21 @@ document.querySelectorAll(".sample").forEach((sample) => {
       table.append(row);
     });
     parts.push(table);
-    if (!detail.rank) parts.push(page.element("p", "remark", `chosen from beyond the ${detail.alternatives.length} likeliest`));
+    if (!detail.rank) parts.push(page.element("p", "remark", `sampled token is not among the ${detail.alternatives.length} most likely`));
     return parts;
   }
 
   tokens.forEach((token, index) => {
-    // The title serves a reader without scripts; with them it would be a second tooltip.
+    // The title is for readers without JavaScript; here it would show a second tooltip.
     token.setAttribute("aria-label", details[index].text + ": " + token.title);
     token.removeAttribute("title");
     token.setAttribute("role", "button");
     const show = () => page.showTooltip(describe(details[index]), token.getClientRects()[0] || token.getBoundingClientRect());
     token.addEventListener("pointerenter", show);
-    // Focus may scroll, and scrolling hides the tooltip: show it once that is over.
+    // Focusing may scroll the page, and scrolling hides the tooltip, so it is shown in the next frame.
     token.addEventListener("focus", () => requestAnimationFrame(show));
     token.addEventListener("pointerleave", page.hideTooltip);
     token.addEventListener("blur", page.hideTooltip);
   });
-  page.byArrowKeys(tokens, 10);
+  page.moveByArrowKeys(tokens, 10);
 });

@@ -1,4 +1,7 @@
-"""What a study found, as data: its arms with every seed's value and curve, and how they were judged. A page draws it."""
+"""The results of a study as plain data: its arms with every seed's value and curve, and their verdicts.
+
+`comparison.json` stores these fields. Knows nothing of drawing.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,15 @@ from glasshouse.metrics.verdicts import Difference, Summary, VerdictRule
 
 @dataclass(frozen=True)
 class Arm:
-    """One of the things compared, with all its seeds. Costs are of one run, as a mean over the seeds."""
+    """One of the variants that a study compares, with all its seeds. A cost is that of one run, averaged over seeds."""
 
     name: str  # "rotary", or "attention=additive, width=32"
-    changes: dict[str, str]  # field -> value, as given; empty for a recipe as it ships
+    changes: dict[str, str]  # field -> value, as the user wrote it; empty for an unchanged recipe
     seeds: tuple[int, ...]
-    values: dict[int, float]  # seed -> the metric at the end (NaN where it diverged)
-    curves: dict[int, list[tuple[int, float]]]  # seed -> (step, what Comparison.curve names)
-    summary: Summary | None  # None where no seed came through
-    difference: Difference | None  # None for the first arm
+    values: dict[int, float]  # seed -> the metric at the end of training; NaN if the run diverged
+    curves: dict[int, list[tuple[int, float]]]  # seed -> (step, value of StudyResults.curve)
+    summary: Summary | None  # None if every seed diverged
+    difference: Difference | None  # from the first arm; None for the first arm itself
     parameters: int
     steps: int
     tokens: int
@@ -30,7 +33,7 @@ class Arm:
 
 @dataclass(frozen=True)
 class StudyResults:
-    """A whole study: the first arm is the one the others are compared with."""
+    """A whole study. Every other arm is compared with the first."""
 
     name: str
     recipe: str
@@ -38,11 +41,11 @@ class StudyResults:
     status: str  # "done", "training", "interrupted"
     metric: str
     higher_is_better: bool
-    curve: str  # what the curves show: "validation.loss"
+    curve: str  # the metric that the curves show: "validation.loss"
     match: str  # "steps", "tokens", "flops", "parameters" or "time"
     rule: VerdictRule
     arms: tuple[Arm, ...]
-    notes: tuple[str, ...] = ()  # tuning, matching, which splits, what the seeds share
-    leaks: tuple[str, ...] = ()  # held-out texts that were trained on too, a sentence for each split
+    notes: tuple[str, ...] = ()  # on tuning, matching, the splits, and what the seeds share
+    leaks: tuple[str, ...] = ()  # a sentence for each held-out split that contains training texts
     machine: dict[str, str] = field(default_factory=dict)
-    command: str = ""  # the command line that makes it again
+    command: str = ""  # the command line that repeats the study

@@ -1,7 +1,7 @@
-"""A study as one HTML file that works offline, and as a picture file: `render` and `draw` show a `Comparison`.
+"""The HTML page of a study: `render` turns `StudyResults` into one file that works offline.
 
-Knows nothing of study folders or runs: everything it shows is in the data it is given. The tables for a paper, which the
-page offers to copy, are those of `study_tables`.
+Knows nothing of study folders or runs: everything on the page comes from `StudyResults`. `draw` writes the study's figure
+as an image file.
 """
 
 import math
@@ -20,71 +20,71 @@ SCRIPTS = ("page.js", "charts.js")
 
 
 def render(comparison: StudyResults) -> str:
-    """The whole page. It is drawn here, so that it reads without JavaScript; the scripts add pointing and choosing."""
+    """The whole page. It is complete without JavaScript; the scripts only add interaction."""
     rows = study_text.rows(comparison)
-    own, shared = study_tables.costs(rows)
+    different_costs, shared_costs = study_tables.costs(rows)
     return template.fill(
         "study.html",
         STYLES,
         SCRIPTS,
         study=comparison,
-        statement=" ".join(study_text.statement(comparison)),
+        description=" ".join(study_text.description(comparison)),
         progress=progress(comparison),
         headline=headline(comparison),
         verdicts=[_verdict(arm, style, comparison.arms[0]) for arm, style in _styled(comparison)],
         level=formatting.percent(1 - comparison.rule.alpha),
         differences=study_differences.differences(comparison),
         difference_remarks=study_differences.remarks(comparison),
-        curve=study_text.curve(comparison),
-        curves=study_curves.curves(comparison),
+        curve=study_text.curve_name(comparison),
+        curves=study_curves.panel(comparison),
         rows=[(row, style.classes) for row, (_, style) in zip(rows, _styled(comparison), strict=True)],
-        costs=own,
+        costs=different_costs,
         cost_names=study_tables.COSTS,
-        shared=study_tables.shared_costs(shared),
+        shared=study_tables.shared_costs(shared_costs),
         sweep=study_sweep.sweep(comparison),
         method=method(comparison),
-        created=_moment(comparison.created),
+        created=_time(comparison.created),
         tables=(("LaTeX", study_tables.latex(comparison)), ("Markdown", study_tables.markdown(comparison))),
-        marks=study_text.MARKS,
+        symbols=study_text.SYMBOLS,
     )
 
 
 def progress(comparison: StudyResults) -> str:
-    """Where a study stands that is not done; nothing for one that is."""
-    done, wanted = study_text.runs(comparison)
+    """A sentence on the progress of an unfinished study; the empty string for a finished one."""
+    done, planned = study_text.run_counts(comparison)
     if comparison.status == "done":
         return ""
-    stands = {"training": "Still running", "interrupted": "Interrupted"}.get(
+    state = {"training": "Still running", "interrupted": "Interrupted"}.get(
         comparison.status, comparison.status.capitalize()
     )
-    return f"{stands}: {done} of {wanted} runs are done. Until all are, every figure and verdict here is provisional."
+    return f"{state}: {done} of {planned} runs are done. All numbers and verdicts on this page are provisional."
 
 
 def headline(comparison: StudyResults) -> list[tuple[str, str]]:
-    """(name, figure): how often each verdict was reached, and what that took."""
-    words = Counter(arm.difference.word for arm in comparison.arms if arm.difference)
-    done, wanted = study_text.runs(comparison)
+    """(title, number) for each tile at the top: the count of each verdict, and the size of the study."""
+    counts = Counter(arm.difference.word for arm in comparison.arms if arm.difference)
+    done, planned = study_text.run_counts(comparison)
     seconds = sum(arm.seconds * len(arm.values) for arm in comparison.arms if math.isfinite(arm.seconds))
-    tiles = [(word, str(words[word])) for word in study_text.MARKS if words[word]]
+    tiles = [(verdict, str(counts[verdict])) for verdict in study_text.SYMBOLS if counts[verdict]]
     tiles.append(("arms", str(len(comparison.arms))))
-    tiles.append(("runs", str(done) if done == wanted else f"{done} of {wanted}"))
+    tiles.append(("runs", str(done) if done == planned else f"{done} of {planned}"))
     if seconds > 0:
-        tiles.append(("training in all", formatting.duration(seconds)))
+        tiles.append(("total training time", formatting.duration(seconds)))
     return tiles
 
 
 def method(comparison: StudyResults) -> list[str]:
-    """How the verdicts were reached, in three sentences."""
+    """Paragraphs that explain how the verdicts were reached."""
     alpha, margin = f"{comparison.rule.alpha:g}", study_text.margin_in_words(comparison)
-    spent = ", of which each look spends its part" if comparison.rule.looks else ""
+    spending = ", divided among the interim tests" if comparison.rule.looks else ""
     return [
-        "Seeds pair the arms: with the same seed, each arm sees the same data in the same order, so arms are compared seed "
-        "by seed, and what makes a seed easy or hard for all of them cancels out.",
-        "An arm is better or worse when a paired t-test tells it from the first arm: its p-value, corrected for the number "
-        f"of arms by Holm's method, is below {alpha}{spent}.",
-        "No difference is a finding of its own, never the mere lack of one: two one-sided tests, corrected likewise, show "
-        f"the difference to be smaller than the margin of {margin} in both directions; where neither can be shown, the "
-        "verdict is undecided.",
+        "Arms are paired by seed: with the same seed, every arm sees the same data in the same order. The differences are "
+        "taken seed by seed, so effects of the seed that all arms share cancel out.",
+        "An arm is better or worse than the first arm if the p-value of a paired t-test, corrected for the number of arms "
+        f"by Holm's method, is below {alpha}{spending}.",
+        "The verdict “no difference” needs evidence too: two one-sided tests, with the same correction, must show that the "
+        f"difference is smaller than the margin of {margin} in both directions. If neither a difference nor equivalence can "
+        "be shown, the verdict is undecided.",
     ]
 
 
@@ -93,34 +93,36 @@ def _styled(comparison: StudyResults) -> list[tuple[Arm, study_differences.Style
 
 
 def _verdict(arm: Arm, style: study_differences.Style, first: Arm) -> dict[str, str]:
-    word, sentence, more = "no result", "", ""
+    """An arm's entry in the list of verdicts. The first arm has no verdict unless it has no result."""
+    word, sentence, power = "no result", "", ""
     difference = arm.difference
     if difference is not None:
         word, sentence = difference.word, difference.sentence
         if math.isfinite(difference.smallest) and word in ("no difference", "undecided"):
             pairs = f"{difference.pairs} pair{'' if difference.pairs == 1 else 's'} of seeds"
-            more = f"{pairs} would find a difference of {formatting.number(difference.smallest)} four times in five."
+            smallest = formatting.number(difference.smallest)
+            power = f"With {pairs}, a true difference of {smallest} would be detected with 80 % probability."
     elif arm.diverged and set(arm.diverged) >= set(arm.seeds):
         sentence = f"{arm.name}: every seed diverged"
     elif arm.summary is None:
-        sentence = f"{arm.name}: no seed has come through yet"
+        sentence = f"{arm.name}: no seed has finished yet"
     elif arm is first:
         word = ""
-    elif study_differences.paired(arm, first):
-        sentence = f"{arm.name}: too few seeds have come through both here and in {first.name} to judge by"
+    elif study_differences.paired_differences(arm, first):
+        sentence = f"{arm.name}: too few seeds have finished in both this arm and {first.name} for a test"
     else:
-        sentence = f"{arm.name}: no seed has come through both here and in {first.name}"
+        sentence = f"{arm.name}: no seed has finished in both this arm and {first.name}"
     return {
         "word": word,
         "kind": word.replace(" ", "-"),
         "sentence": sentence,
-        "more": more,
+        "power": power,
         "classes": style.classes,
     }
 
 
-def _moment(seconds: float) -> str:
-    """A point in time, the same wherever the page is made."""
+def _time(seconds: float) -> str:
+    """A time in UTC; the empty string if it is not valid."""
     if not 0 < seconds < 253402300800:
         return ""
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))

@@ -1,4 +1,4 @@
-"""A study as a table for a paper: Markdown, and LaTeX that needs booktabs and graphicx. Knows nothing of the page."""
+"""A study as a table for a paper, in Markdown or in LaTeX with the packages booktabs and graphicx. Knows no HTML."""
 
 import re
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ from glasshouse import formatting
 from glasshouse.pages import latex_text, study_text
 from glasshouse.pages.study_content import StudyResults
 
+# Cost -> column title.
 COSTS = {
     "parameters": "parameters",
     "steps": "steps",
@@ -16,18 +17,19 @@ COSTS = {
     "time": "training time",
     "memory": "memory",
 }
-# A first column of more characters is wrapped, so that the others stay on a page of LaTeX's usual width.
+# A first column with more characters is wrapped, so that the table fits the width of a LaTeX page.
 WIDEST = 16
-RESULTS = 7  # columns before the costs
-# What a caption says of the test, and the same with its signs.
-TEST, TEST_IN_SIGNS = "p is of the paired t-test", "$p$ is of the paired $t$-test"
-OF = {"time": "of training", "memory": "of memory"}
+RESULT_COLUMNS = 7  # the columns before the costs
+# The same phrase of the caption as plain text and in LaTeX.
+TEST, TEST_IN_LATEX = "p is from a paired t-test", "$p$ is from a paired $t$-test"
+# Words after a shared cost whose number already has a unit; the others take their column title.
+UNIT_PHRASES = {"time": "of training", "memory": "of memory"}
 MARKDOWN = re.compile(r"([\\`*_{}\[\]|#~])")
 
 
 @dataclass(frozen=True)
 class Table:
-    """Header and rows as written; the first column is words, the others figures."""
+    """Header and rows as text; the first column names the arms."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -36,9 +38,9 @@ class Table:
 
 
 def table(comparison: StudyResults) -> Table:
-    """The columns that say something: a cost that is the same for every arm moves into the caption."""
+    """The results and the costs that differ. A cost that is the same for every arm moves into the caption."""
     rows = study_text.rows(comparison)
-    kept, same = costs(rows)
+    different, same = costs(rows)
     first = comparison.arms[0].name if comparison.arms else "the first arm"
     level = formatting.percent(1 - comparison.rule.alpha)
     heading = study_text.labels(comparison)[0] or "arm"
@@ -51,52 +53,54 @@ def table(comparison: StudyResults) -> Table:
             _with_interval(row.difference, row.difference_interval),
             row.p,
             row.effect,
-            row.word or formatting.NOTHING,
-            *(row.costs[name] for name in kept),
+            row.verdict or formatting.MISSING,
+            *(row.costs[name] for name in different),
         )
         for row in rows
     )
     better = "higher" if comparison.higher_is_better else "lower"
     recipe = f" of {comparison.recipe}" if comparison.recipe else ""
     caption = [
-        f"{comparison.metric}{recipe} ({better} is better), {study_text.seeds(comparison)}, matched by {comparison.match}.",
+        f"{comparison.metric}{recipe} ({better} is better), {study_text.seed_count(comparison)}, "
+        f"matched by {comparison.match}.",
         f"Differences are from {first}, paired by seed; {TEST}, corrected for the number of arms (Holm); "
         "the effect is the mean difference in standard deviations of the differences, with Hedges' correction.",
-        f"A verdict of no difference is an equivalence test against a margin of {study_text.margin_in_words(comparison)}; "
+        f"The verdict “no difference” means equivalence within a margin of {study_text.margin_in_words(comparison)}; "
         f"alpha is {comparison.rule.alpha:g}.",
     ]
     if comparison.rule.looks:
-        caption.append(f"Judged after {formatting.listed(comparison.rule.looks)} seeds, alpha held over all looks together.")
-    done, wanted = study_text.runs(comparison)
+        looks = formatting.join_with_and(comparison.rule.looks)
+        caption.append(f"The arms were tested after {looks} seeds; alpha holds for all these interim tests together.")
+    done, planned = study_text.run_counts(comparison)
     if comparison.status != "done":
-        caption.append(f"Not final: {done} of {wanted} runs are done.")
+        caption.append(f"Not final: {done} of {planned} runs are done.")
     if same:
         caption.append(f"The same for every arm, per run: {shared_costs(same)}.")
-    named = zip(comparison.arms, rows, strict=True)
-    notes = tuple(f"{arm.name}: {'; '.join(row.notes)}" for arm, row in named if row.notes)
-    return Table((*header, *(COSTS[name] for name in kept)), cells, " ".join(caption), notes)
+    pairs = zip(comparison.arms, rows, strict=True)
+    notes = tuple(f"{arm.name}: {'; '.join(row.notes)}" for arm, row in pairs if row.notes)
+    return Table((*header, *(COSTS[name] for name in different)), cells, " ".join(caption), notes)
 
 
 def costs(rows: list[study_text.ArmRow]) -> tuple[list[str], dict[str, str]]:
-    """The costs that differ between arms, and the figures of those that are the same for all; unknown ones are left out."""
+    """The costs that differ between arms, and the value of each cost that is the same. Unknown costs are left out."""
     columns = {name: {row.costs[name] for row in rows} for name in COSTS}
-    known = {name: figures for name, figures in columns.items() if figures - {formatting.NOTHING}}
-    same = {name: next(iter(figures)) for name, figures in known.items() if len(figures) == 1}
+    known = {name: values for name, values in columns.items() if values - {formatting.MISSING}}
+    same = {name: next(iter(values)) for name, values in known.items() if len(values) == 1}
     return [name for name in known if name not in same], same
 
 
 def shared_costs(same: dict[str, str]) -> str:
-    """ "3,000 steps, 12.3 M tokens and 412 MB of memory"."""
-    return formatting.listed(f"{figure} {OF.get(name, COSTS[name])}" for name, figure in same.items())
+    """Shared costs as a phrase: "3,000 steps, 12.3 M tokens and 412 MB of memory"."""
+    return formatting.join_with_and(f"{value} {UNIT_PHRASES.get(name, COSTS[name])}" for name, value in same.items())
 
 
 def markdown(comparison: StudyResults) -> str:
-    """The table for a README or a notebook, with its caption above and its notes below."""
+    """The table in Markdown, with its caption above and its notes below."""
     content = table(comparison)
-    rows = [content.header, tuple(":--" if place == 0 else "--:" for place in range(len(content.header))), *content.rows]
+    rows = [content.header, tuple(":--" if column == 0 else "--:" for column in range(len(content.header))), *content.rows]
     lines = [_markdown_text(content.caption), ""]
-    for place, row in enumerate(rows):
-        cells = row if place == 1 else tuple(map(_markdown_text, row))
+    for index, row in enumerate(rows):
+        cells = row if index == 1 else tuple(map(_markdown_text, row))
         lines.append(f"| {' | '.join(cells)} |")
     if content.notes:
         lines += ["", *(f"- {_markdown_text(note)}" for note in content.notes)]
@@ -104,27 +108,28 @@ def markdown(comparison: StudyResults) -> str:
 
 
 def latex(comparison: StudyResults) -> str:
-    """The table for a paper; its preamble needs \\usepackage{booktabs,graphicx}.
+    """The table in LaTeX; the preamble needs \\usepackage{booktabs,graphicx}.
 
-    To fit on a page it has half intervals, and its costs are a table of their own; what is still wider than a line, as in
-    a paper of two columns, is made smaller.
+    To fit on a page, intervals are written with ±, and the costs are a second table. A table that is still wider than a
+    line, as in a two-column paper, is scaled down.
     """
     content = table(comparison)
     results = [
-        (row[0], row[1], mean, difference, *row[4:RESULTS])
-        for row, (mean, difference) in zip(content.rows, study_text.halved(comparison), strict=True)
+        (row[0], row[1], mean, difference, *row[4:RESULT_COLUMNS])
+        for row, (mean, difference) in zip(content.rows, study_text.half_intervals(comparison), strict=True)
     ]
-    header = (content.header[0], "seeds", "mean", "difference", *content.header[4:RESULTS])
+    header = (content.header[0], "seeds", "mean", "difference", *content.header[4:RESULT_COLUMNS])
     level = formatting.percent(1 - comparison.rule.alpha)
-    halved = [f"± is half the {level} interval."] if any("±" in cell for row in results for cell in row[2:4]) else []
-    caption = latex_text.escape(" ".join([content.caption, *halved, *map(_sentence, content.notes)]))
+    has_intervals = any("±" in cell for row in results for cell in row[2:4])
+    legend = [f"± is half the {level} interval."] if has_intervals else []
+    caption = latex_text.escape(" ".join([content.caption, *legend, *map(_sentence, content.notes)]))
     label = re.sub("[^A-Za-z0-9]+", "-", comparison.name).strip("-") or "study"
-    tables = [(caption.replace(TEST, TEST_IN_SIGNS), label, _tabular(header, results, "rrrrrl"))]
-    if costs := content.header[RESULTS:]:
-        rows = [(row[0], *row[RESULTS:]) for row in content.rows]
-        body = _tabular((content.header[0], *costs), rows, "r" * len(costs))
-        tables.append((f"What one run of each arm in table~\\ref{{tab:{label}}} takes.", f"{label}-costs", body))
-    lines = [line for each in tables for line in _float(*each)]
+    tables = [(caption.replace(TEST, TEST_IN_LATEX), label, _tabular(header, results, "rrrrrl"))]
+    if cost_titles := content.header[RESULT_COLUMNS:]:
+        rows = [(row[0], *row[RESULT_COLUMNS:]) for row in content.rows]
+        body = _tabular((content.header[0], *cost_titles), rows, "r" * len(cost_titles))
+        tables.append((f"Cost of one run of each arm in table~\\ref{{tab:{label}}}.", f"{label}-costs", body))
+    lines = [line for parts in tables for line in _float(*parts)]
     return "\n".join(["% needs \\usepackage{booktabs,graphicx}", *lines]) + "\n"
 
 
@@ -143,9 +148,9 @@ def _float(caption: str, label: str, body: list[str]) -> list[str]:
 
 
 def _tabular(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], columns: str) -> list[str]:
-    """The lines of a table: arms in a first column that is wrapped where it is wide, figures in `columns`."""
+    """The lines of a tabular; `columns` aligns all columns but the first, which is wrapped if it is wide."""
     longest = max(len(row[0]) for row in (header, *rows))
-    # A character takes about half an em, and a name about three lines, but never most of the page.
+    # A character is about half an em wide. A long name is wrapped to about three lines, within limits.
     wrapped = f"p{{{min(max(longest / 3, WIDEST), 2 * WIDEST) / 2:.1f}em}}"
     first, start = (wrapped, r"\raggedright\hangindent=1em ") if longest > WIDEST else ("l", "")
     return [
@@ -161,14 +166,14 @@ def _tabular(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], columns: 
     ]
 
 
-def _with_interval(figure: str, interval: str) -> str:
-    return f"{figure} ({interval})" if interval else figure
+def _with_interval(value: str, interval: str) -> str:
+    return f"{value} ({interval})" if interval else value
 
 
 def _sentence(note: str) -> str:
     return note if note.endswith(".") else f"{note}."
 
 
-def _markdown_text(words: str) -> str:
-    escaped = MARKDOWN.sub(r"\\\1", latex_text.one_line(words))
+def _markdown_text(text: str) -> str:
+    escaped = MARKDOWN.sub(r"\\\1", latex_text.one_line(text))
     return escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

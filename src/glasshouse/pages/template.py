@@ -1,4 +1,4 @@
-"""One way to fill a page's template: everything escaped and inline, and text that any file can hold."""
+"""Fills the HTML templates. Values are escaped; style sheets and scripts are inlined, so that a page is one file."""
 
 from collections.abc import Sequence
 from importlib import resources
@@ -8,7 +8,7 @@ import jinja2
 
 
 def fill(name: str, styles: Sequence[str] = ("report.css",), scripts: Sequence[str] = (), **values: Any) -> str:
-    """The template of that name with these values, and the text of these files as `style` and `script`."""
+    """Render the template `name`; `style` and `script` in it hold the text of these files."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("glasshouse", "pages"),
         autoescape=True,
@@ -16,14 +16,14 @@ def fill(name: str, styles: Sequence[str] = ("report.css",), scripts: Sequence[s
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    inline = {"style": "\n".join(map(_file, styles)), "script": "\n".join(map(_file, scripts))}
+    inline = {"style": "\n".join(map(_read, styles)), "script": "\n".join(map(_read, scripts))}
     return writable(environment.get_template(name).render(**inline, **values))
 
 
 def writable(text: str) -> str:
-    """The text with stand-ins for a lone surrogate, which cannot be written to a file, and NUL, which ends some parsers."""
+    """Replace characters that a file or a parser cannot hold: lone surrogates (not valid UTF-8) and NUL."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 
-def _file(name: str) -> str:
+def _read(name: str) -> str:
     return resources.files("glasshouse.pages").joinpath(name).read_text(encoding="utf-8")

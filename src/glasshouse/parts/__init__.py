@@ -1,4 +1,4 @@
-"""The parts a Transformer is made of. Parts receive parts, and know nothing of tasks, training or who looks at them."""
+"""The parts of a Transformer. A part receives other parts as arguments; it knows nothing about tasks or training."""
 
 from glasshouse.parts.attention.additive import AdditiveAttention
 from glasshouse.parts.attention.base import Attention

@@ -1,4 +1,4 @@
-"""A Transformer block: attention, then a feed-forward part, each joined to the residual stream by a connection."""
+"""A Transformer block: an attention and a feed-forward part, each joined to the residual stream by a connection."""
 
 from torch import Tensor, nn
 
@@ -39,5 +39,5 @@ class Block(nn.Module):
         return self.output(x)
 
     def flops(self, queries: int, keys: int, causal: bool, source: int = 0) -> int:
-        """Matrix multiplications and additions for one sequence, forward."""
+        """FLOPs of the matrix products in the forward pass of one sequence."""
         return self.attention.flops(queries, keys, causal) + self.feed_forward.flops(queries)  # type: ignore[operator]

@@ -1,10 +1,11 @@
-"""The cache: what a layer computed for earlier tokens, kept so that a new token costs one row.
+"""The key-value cache: what each layer computed for earlier tokens, so that a new token needs no recomputation.
 
-Slot s of a row holds what that row's position s left: the key and value of an attention, the state of a recurrent cell. Rows
-may be at different positions: a slot that a row has not reached yet lies after its queries, where the causal mask hides it,
-so no padding is needed. Writes in place: caches belong to generation and never to training.
+Slot s of a row belongs to position s of that row. It holds the key and value of an attention, or the state of a recurrent
+cell. The rows of a batch may be at different positions. A slot that a row has not reached yet is at a later position than
+its queries, so the causal mask hides it and no padding is needed. The cache is written in place: it is for generation, not
+for training.
 
-Axes: B batch, H heads, T new tokens, S slots, E head width, M source tokens.
+Axes: B batch, H heads, T new tokens, S slots, E head width.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from glasshouse.parts.memory import Memory
 
 
 class LayerCache:
-    """Two tensors of slots for one layer (keys and values), and the keys and values of a source where there is one."""
+    """The slots of one layer (keys and values). `source` holds the keys and values of a source for cross-attention."""
 
     def __init__(self, keys_BHSE: Tensor, values_BHSE: Tensor, source: tuple[Tensor, Tensor] | None = None) -> None:
         self.keys, self.values, self.source = keys_BHSE, values_BHSE, source
@@ -31,33 +32,33 @@ class LayerCache:
         like: Tensor,
         source: tuple[Tensor, Tensor] | None = None,
     ) -> "LayerCache":
-        """Room for `slots` positions of `batch` rows, of the type and on the device of `like`."""
+        """An empty cache with the dtype and device of `like`."""
         shape = (batch, heads, slots, head_width)
         return cls(like.new_zeros(shape), like.new_zeros(shape), source)
 
     def extend(self, keys_BHTE: Tensor, values_BHTE: Tensor, positions_BT: Tensor) -> tuple[Tensor, Tensor]:
-        """Put new keys and values at their positions; give back those of every slot."""
+        """Write new keys and values at their positions; return the keys and values of all slots."""
         index = positions_BT[:, None, :, None].expand_as(keys_BHTE)
         self.keys.scatter_(2, index, keys_BHTE.to(self.keys.dtype))
         self.values.scatter_(2, index, values_BHTE.to(self.values.dtype))
         return self.keys, self.values
 
-    def before(self, positions_BT: Tensor) -> tuple[Tensor, Tensor]:
-        """What stands (B, H, E) in the slot before each row's first new position; zeros where there is none."""
+    def state_before(self, positions_BT: Tensor) -> tuple[Tensor, Tensor]:
+        """The content (B, H, E) of the slot before each row's first new position; zeros at the start of a sequence."""
         first = positions_BT[:, 0]
         index = (first - 1).clamp(min=0)[:, None, None, None].expand(-1, self.keys.shape[1], 1, self.keys.shape[3])
-        real = (first > 0)[:, None, None]
-        return tuple(slots.gather(2, index)[:, :, 0] * real for slots in (self.keys, self.values))  # type: ignore[return-value]
+        exists = (first > 0)[:, None, None]
+        return self.keys.gather(2, index)[:, :, 0] * exists, self.values.gather(2, index)[:, :, 0] * exists
 
 
 class Cache:
-    """A layer's cache for each layer of a model, and the source that they share."""
+    """A `LayerCache` for each layer of a model, and the memory that the layers attend to, if any."""
 
     def __init__(self, layers: Sequence[LayerCache], memory: Memory | None = None) -> None:
         self.layers, self.memory = list(layers), memory
 
-    def rows(self, index: Tensor) -> "Cache":
-        """A copy of some rows, to be worked on apart and put back with `put_rows`."""
+    def select_rows(self, index: Tensor) -> "Cache":
+        """A copy of some rows. `write_rows` writes it back after a change."""
         layers = [
             LayerCache(
                 layer.keys[index],
@@ -66,25 +67,25 @@ class Cache:
             )
             for layer in self.layers
         ]
-        return Cache(layers, None if self.memory is None else self.memory.rows(index))
+        return Cache(layers, None if self.memory is None else self.memory.select_rows(index))
 
-    def put_rows(self, index: Tensor, other: "Cache") -> None:
-        """Overwrite some rows with those of another cache. A source never changes."""
-        for own, new in zip(self.layers, other.layers, strict=True):
-            own.keys[index], own.values[index] = new.keys, new.values
+    def write_rows(self, index: Tensor, other: "Cache") -> None:
+        """Overwrite some rows with those of another cache. Sources do not change."""
+        for layer, new in zip(self.layers, other.layers, strict=True):
+            layer.keys[index], layer.values[index] = new.keys, new.values
 
-    def move_rows(self, index: Tensor, slots: int) -> None:
-        """Row i becomes what row `index[i]` was, in the first slots; sources stay."""
+    def reorder_rows(self, index: Tensor, slots: int) -> None:
+        """Replace row i by row `index[i]` in the first `slots` slots. Sources do not change."""
         for layer in self.layers:
             layer.keys[:, :, :slots] = layer.keys[index, :, :slots]
             layer.values[:, :, :slots] = layer.values[index, :, :slots]
 
-    def upto(self, slots: int) -> "Cache":
-        """A view of the first slots only, so that attention does not read what nobody has reached."""
+    def first_slots(self, slots: int) -> "Cache":
+        """A view of the first slots, so that attention does not read slots that no row has reached."""
         layers = [LayerCache(layer.keys[:, :, :slots], layer.values[:, :, :slots], layer.source) for layer in self.layers]
         return Cache(layers, self.memory)
 
 
-def positions_of(slots: Tensor) -> Tensor:
-    """The positions 0..S-1 of (B, H, S, E) slots."""
+def slot_positions(slots: Tensor) -> Tensor:
+    """The positions 0..S-1 of slots (B, H, S, E)."""
     return torch.arange(slots.shape[2], device=slots.device)

@@ -1,6 +1,6 @@
-"""The capabilities of parts. A part lists the ones it lacks, with the reason; a model that needs one refuses to be built.
+"""The capabilities of parts. A part lists those that it lacks, with reasons; a model that needs one cannot be built.
 
-The battery in the tests holds every part to the capabilities that it does not list, and to those that it does.
+The test battery checks every part for the capabilities that it does not list, and checks that it lacks those that it lists.
 """
 
 from typing import Any, Final
@@ -10,21 +10,21 @@ from glasshouse.specs.errors import SpecError
 CAPABILITIES: Final = {
     "causal": "under a causal mask no output depends on a later token",
     "rows": "it forms attention weights, and each row of them sums to one",
-    "tokens": "its attention weights are over tokens: one for each query and key",
-    "bias": "a position may add a bias to its scores",
-    "rotation": "a position may rotate its queries and keys",
-    "cross": "its keys and values may come from another sequence (cross-attention)",
-    "cache": "cached states of earlier tokens give the same result as computing them again",
+    "tokens": "its attention weights are over tokens: one weight for each query and key",
+    "bias": "a position part can add a bias to its scores",
+    "rotation": "a position part can rotate its queries and keys",
+    "cross": "its keys and values can come from another sequence (cross-attention)",
+    "cache": "with a cache of earlier tokens the output is the same as without",
     "longer": "it runs on sequences longer than the context it was built for",
-    "batch": "the other sequences of a batch change nothing, in training too",
-    "blocks": "it may stand in a Transformer block",
+    "batch": "the output for a sequence does not depend on the other sequences of its batch, in training too",
+    "blocks": "it can be used in a Transformer block",
 }
 
 Unsupported = dict[str, str]
 
 
-def require(part: Any, capability: str, what: str) -> None:
-    """Refuse a part that lacks a capability; `what` is the setting that needs it."""
+def require(part: Any, capability: str, needed_by: str) -> None:
+    """Raise SpecError if a part lacks a capability. `needed_by` names the setting that needs it."""
     reason = getattr(part, "unsupported", {}).get(capability)
     if reason is not None:
-        raise SpecError("lacks-capability", f"{what}: {reason}")
+        raise SpecError("lacks-capability", f"{needed_by}: {reason}")

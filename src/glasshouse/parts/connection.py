@@ -1,7 +1,4 @@
-"""Connections: how a part (attention, feed-forward) joins the residual stream.
-
-`final_norm` says whether a stack of such blocks leaves its stream unnormalised, so that a model ends it with a norm.
-"""
+"""Connections: how an attention or feed-forward part joins the residual stream."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -13,8 +10,9 @@ from glasshouse.parts.sizes import Sizes
 
 
 class Connection(nn.Module, ABC):
-    """A norm and dropout around a part; each kind says in which order."""
+    """A norm and dropout around a part. Each subclass defines their order."""
 
+    # Whether a model needs a norm after its last block, because the residual stream leaves the blocks unnormalised.
     final_norm: ClassVar[bool] = True
 
     def __init__(self, norm: nn.Module, dropout: float = 0.0) -> None:
@@ -24,23 +22,23 @@ class Connection(nn.Module, ABC):
 
     @classmethod
     def build(cls, sizes: Sizes, settings: Any, norm: nn.Module) -> "Connection":
-        """The connection of these sizes; `settings` is an instance of the class's own `Settings`, where it declares some."""
+        """Build the connection with these sizes. `settings` is an instance of the class's `Settings`, if it declares one."""
         return cls(norm, sizes.dropout)
 
     @abstractmethod
     def forward(self, x: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
-        """The stream after the part."""
+        """The residual stream after the part."""
 
 
 class PreNorm(Connection):
-    """x + part(norm(x)): the stream itself is never normalised (Xiong et al., On Layer Normalization, 2020)."""
+    """x + part(norm(x)): the residual stream itself is never normalised (Xiong et al., On Layer Normalization, 2020)."""
 
     def forward(self, x: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
         return x + self.dropout(part(self.norm(x)))
 
 
 class PostNorm(Connection):
-    """norm(x + part(x)), as in the first Transformer (Vaswani et al., Attention Is All You Need, 2017)."""
+    """norm(x + part(x)), as in the original Transformer (Vaswani et al., Attention Is All You Need, 2017)."""
 
     final_norm: ClassVar[bool] = False
 
@@ -49,7 +47,7 @@ class PostNorm(Connection):
 
 
 class NoResidual(Connection):
-    """part(norm(x)): nothing is carried past a part, for the trials of what residual connections are for."""
+    """part(norm(x)): no residual connection, for ablation studies."""
 
     def forward(self, x: Tensor, part: Callable[[Tensor], Tensor]) -> Tensor:
         return self.dropout(part(self.norm(x)))

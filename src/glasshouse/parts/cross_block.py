@@ -1,4 +1,4 @@
-"""A decoder's block that also looks at a source: attention, cross-attention, feed-forward, each joined by a connection."""
+"""A decoder block with cross-attention: attention, cross-attention and feed-forward, each joined by a connection."""
 
 from torch import Tensor, nn
 
@@ -9,7 +9,7 @@ from glasshouse.parts.probe import Probe
 
 
 class CrossBlock(nn.Module):
-    """x -> connection(x, attention) -> connection(x, cross-attention to a memory) -> connection(x, feed-forward)."""
+    """x -> connection(x, attention) -> connection(x, cross-attention to the memory) -> connection(x, feed-forward)."""
 
     def __init__(
         self,
@@ -44,6 +44,6 @@ class CrossBlock(nn.Module):
         return self.output(x)
 
     def flops(self, queries: int, keys: int, causal: bool, source: int = 0) -> int:
-        """Matrix multiplications and additions for one sequence and its source, forward."""
-        own = self.attention.flops(queries, keys, causal) + self.feed_forward.flops(queries)  # type: ignore[operator]
-        return own + self.cross_attention.flops(queries, source)  # type: ignore[operator]
+        """FLOPs of the matrix products in the forward pass of one sequence and its source."""
+        block = self.attention.flops(queries, keys, causal) + self.feed_forward.flops(queries)  # type: ignore[operator]
+        return block + self.cross_attention.flops(queries, source)  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""Feed-forward parts: the same small network applied to every token by itself."""
+"""Feed-forward parts: the same small network applied to each token separately."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec_fields import setting
 
 
-class _Across(nn.Module):
-    """One more inner layer: from the hidden vector before it, which can be read by name, to the next."""
+class _InnerLayer(nn.Module):
+    """An additional inner layer. The probe `hidden` records its input."""
 
     def __init__(self, inner: int, bias: bool) -> None:
         super().__init__()
@@ -26,30 +26,30 @@ class _Across(nn.Module):
         return self.across(self.hidden(x))
 
 
-class _Plain(nn.Module, ABC):
-    """down(activation(up(x))); with several inner layers, all of one size, a matrix and an activation more for each."""
+class _FeedForward(nn.Module, ABC):
+    """down(activation(up(x))). Each additional inner layer adds one square matrix and one activation."""
 
     @dataclass(frozen=True)
     class Settings:
-        feed_forward_layers: int = setting(1, "inner layers of the feed-forward part, each of its inner size", minimum=1)
+        feed_forward_layers: int = setting(1, "number of inner layers of the feed-forward part", minimum=1)
 
     def __init__(self, width: int, inner: int, bias: bool = True, layers: int = 1) -> None:
         super().__init__()
         if layers < 1:
-            raise SpecError("no-layers", f"model.feed_forward_layers={layers} leaves no inner layer; give 1 or more")
+            raise SpecError("no-layers", f"model.feed_forward_layers={layers} leaves no inner layer; choose 1 or more")
         self.up = nn.Linear(width, inner, bias=bias)
-        # Empty with one inner layer: no weights, no names, no draws from the seed.
-        self.between = nn.ModuleList(_Across(inner, bias) for _ in range(layers - 1))
+        # With one inner layer this list is empty: it adds no weights and no random draws.
+        self.between = nn.ModuleList(_InnerLayer(inner, bias) for _ in range(layers - 1))
         self.down = nn.Linear(inner, width, bias=bias)
         self.hidden = Probe()
 
     @classmethod
-    def build(cls, sizes: Sizes, settings: Settings) -> "_Plain":
+    def build(cls, sizes: Sizes, settings: Settings) -> "_FeedForward":
         return cls(sizes.width, sizes.feed_forward, sizes.bias, settings.feed_forward_layers)
 
     @abstractmethod
     def activate(self, x: Tensor) -> Tensor:
-        """The function after every inner layer."""
+        """The activation function after each inner layer."""
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.activate(self.up(x))
@@ -58,34 +58,35 @@ class _Plain(nn.Module, ABC):
         return self.down(self.hidden(x))
 
     def flops(self, tokens: int) -> int:
-        """Multiplications and additions of the matrix products, forward."""
+        """FLOPs of the matrix products in the forward pass."""
         width, inner = self.up.in_features, self.up.out_features
         return 2 * tokens * inner * (2 * width + len(self.between) * inner)
 
 
-class ReLU(_Plain):
-    """down(max(0, up(x))), as in the first Transformer."""
+class ReLU(_FeedForward):
+    """down(max(0, up(x))), as in the original Transformer (Vaswani et al. 2017)."""
 
     def activate(self, x: Tensor) -> Tensor:
         return F.relu(x)
 
 
-class GELU(_Plain):
-    """down(g(up(x))), g(x) = x P(N < x) for a normal N (Hendrycks and Gimpel 2016), in GPT-2's tanh form."""
+class GELU(_FeedForward):
+    """down(g(up(x))), g(x) = x Phi(x), Phi being the normal distribution function (Hendrycks and Gimpel 2016), in the tanh
+    approximation of GPT-2."""
 
     def activate(self, x: Tensor) -> Tensor:
         return F.gelu(x, approximate="tanh")
 
 
-class ExactGELU(_Plain):
-    """down(g(up(x))), g(x) = x times the normal distribution function of x, by the error function, as in BERT."""
+class ExactGELU(_FeedForward):
+    """down(g(up(x))), g(x) = x Phi(x), Phi being the normal distribution function, computed exactly as in BERT."""
 
     def activate(self, x: Tensor) -> Tensor:
         return F.gelu(x)
 
 
-class SigmoidGELU(_Plain):
-    """down(g(up(x))), g(x) = x sigmoid(1.702 x): the GELU by a logistic function, as in CLIP."""
+class SigmoidGELU(_FeedForward):
+    """down(g(up(x))), g(x) = x sigmoid(1.702 x): the sigmoid approximation of GELU, as in CLIP."""
 
     def activate(self, x: Tensor) -> Tensor:
         return x * torch.sigmoid(1.702 * x)
@@ -94,7 +95,7 @@ class SigmoidGELU(_Plain):
 class SwiGLU(nn.Module):
     """down(silu(gate(x)) * up(x)): three matrices (Shazeer, GLU Variants Improve Transformer, 2020).
 
-    At two thirds of the inner size it has the parameters of the two-layer form.
+    With two thirds of the inner size it has as many parameters as a feed-forward part of two matrices.
     """
 
     def __init__(self, width: int, inner: int, bias: bool = False) -> None:

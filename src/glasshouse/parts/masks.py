@@ -1,7 +1,8 @@
-"""Masks: which query may look at which key, as a rule over positions that is made dense only where it must be.
+"""Attention masks: rules over positions that say which query may attend to which key.
 
-Positions have shape (T) or (B, ..., T): the first axis of two or more is the batch. Masks compose: `Causal() & Padding(n)`
-allows what both allow, `Causal() | Prefix(n)` what either does.
+A mask becomes a dense tensor only when a kernel needs one. Positions have the shape (T) or (B, ..., T): with two or more
+axes, the first is the batch. Masks can be combined: `Causal() & Padding(n)` allows what both allow, `Causal() | Prefix(n)`
+what at least one allows.
 
 Axes: B batch, Q queries, K keys.
 """
@@ -18,16 +19,16 @@ class Mask(ABC):
 
     @abstractmethod
     def allowed(self, queries: Tensor, keys: Tensor) -> Tensor | None:
-        """Truth for each query position (..., Q) and key position (..., K) as (..., Q, K); None: everything is."""
+        """Booleans (..., Q, K) for query positions (..., Q) and key positions (..., K); None if all are allowed."""
 
     @property
-    def plainly_causal(self) -> bool:
-        """Whether, over positions 0..n-1, this is exactly the lower triangle: the fused kernel has that built in."""
+    def lower_triangular(self) -> bool:
+        """Whether the mask over positions 0..n-1 is exactly the lower triangle, which fused kernels have built in."""
         return False
 
     @property
     def causal(self) -> bool:
-        """Whether no query may look at a later key."""
+        """Whether no query may attend to a later key."""
         return False
 
     def __and__(self, other: "Mask") -> "Mask":
@@ -38,20 +39,20 @@ class Mask(ABC):
 
 
 class Everything(Mask):
-    """No rule: every query sees every key."""
+    """No restriction: each query sees every key."""
 
     def allowed(self, queries: Tensor, keys: Tensor) -> Tensor | None:
         return None
 
 
 class Causal(Mask):
-    """A query sees its own position and those before it."""
+    """A query sees its own position and earlier ones."""
 
     def allowed(self, queries: Tensor, keys: Tensor) -> Tensor | None:
         return keys[..., None, :] <= queries[..., :, None]
 
     @property
-    def plainly_causal(self) -> bool:
+    def lower_triangular(self) -> bool:
         return True
 
     @property
@@ -60,7 +61,7 @@ class Causal(Mask):
 
 
 class Window(Mask):
-    """A query sees keys less than `size` away, on both sides."""
+    """A query sees keys at a distance below `size`, on both sides."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -70,27 +71,30 @@ class Window(Mask):
 
 
 class Padding(Mask):
-    """Only the first `lengths` (B) positions of each sequence are real; the rest is seen by nobody."""
+    """A query sees the first `lengths` (B) positions of its sequence; the others are padding."""
 
     def __init__(self, lengths_B: Tensor | Sequence[int]) -> None:
         self.lengths = torch.as_tensor(lengths_B)
 
     def allowed(self, queries: Tensor, keys: Tensor) -> Tensor | None:
-        return keys[..., None, :] < _over_batch(self.lengths, keys)
+        return keys[..., None, :] < _align(self.lengths, keys)
 
 
 class Prefix(Mask):
-    """Every query sees the first `lengths` (B) positions: with `Causal() |` before it, a prefix read from both sides."""
+    """A query sees the first `lengths` (B) positions of its sequence.
+
+    `Causal() | Prefix(lengths)` is the mask of a prefix language model: bidirectional over the prefix, causal after it.
+    """
 
     def __init__(self, lengths_B: Tensor | Sequence[int]) -> None:
         self.lengths = torch.as_tensor(lengths_B)
 
     def allowed(self, queries: Tensor, keys: Tensor) -> Tensor | None:
-        return keys[..., None, :] < _over_batch(self.lengths, keys)
+        return keys[..., None, :] < _align(self.lengths, keys)
 
 
 class Both(Mask):
-    """What two masks both allow."""
+    """Allows what both of two masks allow."""
 
     def __init__(self, first: Mask, second: Mask) -> None:
         self.first, self.second = first, second
@@ -107,7 +111,7 @@ class Both(Mask):
 
 
 class Either(Mask):
-    """What at least one of two masks allows."""
+    """Allows what at least one of two masks allows."""
 
     def __init__(self, first: Mask, second: Mask) -> None:
         self.first, self.second = first, second
@@ -121,13 +125,13 @@ class Either(Mask):
         return self.first.causal and self.second.causal
 
 
-def over(lengths_B: Tensor | None, causal: bool = False) -> Mask:
-    """The mask of sequences of which so much is real (None: all). A causal one hides padding at the end already."""
+def sequence_mask(lengths_B: Tensor | None, causal: bool = False) -> Mask:
+    """The mask of sequences with these lengths (None: no padding). A causal mask hides the padding at the end by itself."""
     if causal:
         return Causal()
     return Everything() if lengths_B is None else Padding(lengths_B)
 
 
-def _over_batch(lengths_B: Tensor, keys: Tensor) -> Tensor:
-    """Lengths with as many axes as (..., Q, K) over these keys has."""
+def _align(lengths_B: Tensor, keys: Tensor) -> Tensor:
+    """Lengths in a shape that broadcasts with the mask (..., Q, K) of these keys."""
     return lengths_B.view(-1, *([1] * max(keys.dim(), 2)))

@@ -1,4 +1,4 @@
-"""Memory: what one sequence left behind for another to look at, as an encoder does for a decoder.
+"""Memory: the encoder's output, which a decoder attends to.
 
 Axes: B batch, S source tokens, D width.
 """
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from glasshouse.parts.masks import Mask, over
+from glasshouse.parts.masks import Mask, sequence_mask
 
 
 @dataclass(frozen=True)
 class Memory:
-    """The states (B, S, D) of a source, and how many of each row are real; None: all."""
+    """The states (B, S, D) of the sources and their lengths (B). Without lengths there is no padding."""
 
     states: Tensor
     lengths: Tensor | None = None
 
     @property
     def mask(self) -> Mask:
-        return over(self.lengths)
+        return sequence_mask(self.lengths)
 
-    def rows(self, index: Tensor) -> "Memory":
-        """Some rows."""
+    def select_rows(self, index: Tensor) -> "Memory":
+        """The memory of some rows of the batch."""
         return Memory(self.states[index], None if self.lengths is None else self.lengths[index])

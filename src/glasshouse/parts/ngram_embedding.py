@@ -1,7 +1,8 @@
-"""N-gram embeddings: a vector for each token, and one for every n-gram that ends at it (Joulin et al., Bag of Tricks for
+"""N-gram embedding: a token's vector plus the vectors of the n-grams that end at it (Joulin et al., Bag of Tricks for
 Efficient Text Classification, 2017).
 
-There are too many n-grams for a vector each. An n-gram is hashed into a bucket, and the n-grams of a bucket share a vector.
+There are too many n-grams to give each its own vector. Each n-gram is hashed into a bucket; all n-grams of a bucket share
+one vector.
 
 Axes: B batch, T time, D width.
 """
@@ -16,12 +17,12 @@ from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.spec_fields import setting
 
-# A prime, so that the same tokens in another order hash to another bucket.
+# A large prime, so that the hash depends on the order of the tokens.
 MULTIPLIER = 1_000_003
 
 
 class NgramEmbedding(nn.Embedding):
-    """E[token] + sum over n = 2..N of B[hash(the n-gram that ends there) mod buckets]."""
+    """E[token] + sum over n = 2..N of B[hash(n-gram that ends at the token) mod buckets]."""
 
     @dataclass(frozen=True)
     class Settings:
@@ -29,13 +30,14 @@ class NgramEmbedding(nn.Embedding):
         ngram_buckets: int = setting(16384, "number of hash buckets that n-grams share", minimum=1)
 
     unsupported: ClassVar[Unsupported] = {
-        "cache": "an n-gram embedding reads the tokens before each token, which a cache does not keep; "
-        "choose model.embedding=token, or an encoder"
+        "cache": "an n-gram embedding needs the earlier tokens, which a cache does not keep; "
+        "choose model.embedding=token, or model.kind=encoder"
     }
 
     def __init__(self, vocabulary: int, width: int, max_ngram: int, buckets: int) -> None:
         super().__init__(vocabulary, width)
         self.max_ngram = max_ngram
+        # The n-gram vectors. The attribute name is a tensor name in checkpoints.
         self.runs = nn.Embedding(buckets, width)
 
     @classmethod
@@ -44,9 +46,9 @@ class NgramEmbedding(nn.Embedding):
 
     def forward(self, tokens_BT: Tensor) -> Tensor:
         embedded, ngram = super().forward(tokens_BT), tokens_BT + 1
-        for back in range(1, self.max_ngram):
-            # Before the text stands 0, which is no token's number here.
-            earlier = F.pad(tokens_BT + 1, (back, 0))[:, : tokens_BT.shape[1]]
+        for offset in range(1, self.max_ngram):
+            # Tokens count from 1 here, so that 0 can stand for "before the start of the text".
+            earlier = F.pad(tokens_BT + 1, (offset, 0))[:, : tokens_BT.shape[1]]
             ngram = (ngram * MULTIPLIER + earlier) % (MULTIPLIER * MULTIPLIER)
-            embedded = embedded + self.runs((ngram + back) % self.runs.num_embeddings)
+            embedded = embedded + self.runs((ngram + offset) % self.runs.num_embeddings)
         return embedded

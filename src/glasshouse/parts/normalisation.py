@@ -1,4 +1,4 @@
-"""Normalisation: each token's vector brought to unit scale, with a learned gain."""
+"""Normalisation: scale each token's vector to unit variance or unit root mean square, with a learned gain."""
 
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ EPSILON = 1e-5
 
 
 class LayerNorm(nn.LayerNorm):
-    """(x - mean) / deviation * gain + bias (Ba et al., Layer Normalization, 2016)."""
+    """(x - mean) / standard deviation * gain + bias, over each token's features (Ba et al., Layer Normalization, 2016)."""
 
     def __init__(self, width: int, bias: bool = True, epsilon: float = EPSILON) -> None:
         super().__init__(width, eps=epsilon, bias=bias)
@@ -34,13 +34,14 @@ class RMSNorm(nn.RMSNorm):
 
 
 class BatchNorm(nn.Module):
-    """(x - mean) / deviation * gain + bias, mean and deviation of each feature over all tokens of the batch
-    (Ioffe and Szegedy, Batch Normalization, 2015).
+    """(x - mean) / standard deviation * gain + bias, for each feature over all tokens of the batch (Ioffe and Szegedy,
+    Batch Normalization, 2015).
 
-    In training a token's output depends on every other token, later ones included; once trained, on none.
+    In training a token's output depends on all other tokens of the batch, later ones included. In evaluation it depends on
+    no other token.
     """
 
-    unsupported: ClassVar[Unsupported] = {"batch": "in training its mean and deviation are those of the batch"}
+    unsupported: ClassVar[Unsupported] = {"batch": "in training it normalises by the mean and variance of the batch"}
 
     def __init__(self, width: int, epsilon: float = EPSILON) -> None:
         super().__init__()
@@ -55,7 +56,7 @@ class BatchNorm(nn.Module):
 
 
 class NoNorm(nn.Identity):
-    """x itself, for the trials of what normalisation is for."""
+    """x: no normalisation, for ablation studies."""
 
     @classmethod
     def build(cls, sizes: Sizes, settings: NoSettings) -> "NoNorm":

@@ -1,6 +1,6 @@
-"""Pictures as sequences: squares of pixels, each made a vector (Dosovitskiy et al., An Image Is Worth 16x16 Words, 2021).
+"""Patch embedding: a picture as a sequence of square patches (Dosovitskiy et al., An Image Is Worth 16x16 Words, 2021).
 
-Axes: B batch, C channels, P patches, D width.
+Axes: B batch, C channels, S pixels, P patches, D width.
 """
 
 import torch
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 
 class Patches(nn.Module):
-    """One product for each square of pixels, and a learned vector before them that gathers the whole."""
+    """A linear projection of each patch. A learned class token comes first; it represents the whole picture."""
 
     def __init__(self, size: int, patch: int, channels: int, width: int) -> None:
         super().__init__()

@@ -1,18 +1,18 @@
-"""Probes: named places in a model where an activation can be read or replaced. Knows nothing of who looks.
+"""Probes: named points in a model where an activation can be read or replaced.
 
-A probe is the identity. Its name is its path in the model (`blocks.2.attention.weights`), and looking is a forward hook on
-it, so a model that nobody watches pays nothing and a model never changes to be watched.
+A probe is the identity function. Its name is its path in the model (`blocks.2.attention.weights`). A forward hook on the
+probe reads or replaces the activation. Without a hook a probe costs nothing, and no model needs to change to be inspected.
 """
 
 from torch import Tensor, nn
 
 
 class Probe(nn.Module):
-    """The identity, at a place worth a name."""
+    """The identity, at a named point of a model."""
 
     @property
-    def watched(self) -> bool:
-        """Whether anybody looks. Attention asks, because its fused kernel never forms the weights."""
+    def hooked(self) -> bool:
+        """Whether a forward hook is attached. Attention uses this, because its fused kernel never forms the weights."""
         return bool(self._forward_hooks)
 
     def forward(self, value: Tensor) -> Tensor:

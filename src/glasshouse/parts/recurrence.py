@@ -1,9 +1,9 @@
-"""Recurrent layers: a state carried from token to token.
+"""Recurrent layers: a state is passed from token to token.
 
-Each cell is h_t = f(h_(t-1), x_t). The loop over time is the definition; torch's fused kernels, where they have the cell,
-are the fast path. Both read the same weights, in torch's layout.
+Each cell computes h_t = f(h_(t-1), x_t). The loop over time is the reference; torch's fused kernels are the fast path for
+the cells that torch has. Both use the same weights, in torch's layout.
 
-Axes: B batch, T time, D width, G gates times state.
+Axes: B batch, T time, D width, G number of gates times state size.
 """
 
 from abc import ABC, abstractmethod
@@ -17,10 +17,13 @@ State = tuple[Tensor, Tensor]
 
 
 class Cell(nn.Module, ABC):
-    """One layer in one direction. A state is two tensors (B, state); only the LSTM uses the second."""
+    """One layer in one direction. A state is a pair of tensors (B, state); only the LSTM uses the second.
+
+    `plain = True` selects the loop over time instead of the fused kernel.
+    """
 
     gates: ClassVar[int] = 1
-    # torch's kernel for this cell, or None where it has none.
+    # torch's fused kernel for this cell, or None.
     kernel: ClassVar[Any] = None
 
     def __init__(self, width: int, state: int) -> None:
@@ -32,10 +35,10 @@ class Cell(nn.Module, ABC):
 
     @abstractmethod
     def step(self, input_BG: Tensor, state: State) -> State:
-        """The next state, from the token's part W x_t + b and the state before."""
+        """The next state, from W x_t + b and the previous state."""
 
     def forward(self, x_BTD: Tensor, state: State | None = None) -> tuple[Tensor, Tensor]:
-        """The states (B, T, state) after each token, and the LSTM's second ones (others give the first again)."""
+        """The states (B, T, state) after each token, and the LSTM's cell states (other cells return the first again)."""
         if state is None:
             zeros = x_BTD.new_zeros(x_BTD.shape[0], self.state)
             state = (zeros, zeros)
@@ -48,26 +51,27 @@ class Cell(nn.Module, ABC):
         return torch.stack(first, 1), torch.stack(second, 1)
 
     def outputs(self, x_BTD: Tensor) -> Tensor:
-        """The states (B, T, state) from a state of zeros, by the fused kernel where there is one.
+        """The states (B, T, state) from a zero state, by the fused kernel if torch has one for this cell.
 
-        The kernels give the second state at the end only, so they do not serve where a cache goes on from the middle.
+        The kernels return the second state after the last token only, so they cannot fill a cache.
         """
-        # Not every processor has kernels for cells in bfloat16.
-        coarse = x_BTD.device.type == "cpu" and torch.is_autocast_enabled("cpu")
-        if self.kernel is None or self.plain or coarse:
+        # Not every CPU has bfloat16 kernels for recurrent cells.
+        cpu_autocast = x_BTD.device.type == "cpu" and torch.is_autocast_enabled("cpu")
+        if self.kernel is None or self.plain or cpu_autocast:
             return self.forward(x_BTD)[0]
         zeros = x_BTD.new_zeros(1, x_BTD.shape[0], self.state)
-        start: Any = (zeros, zeros) if isinstance(self, LSTMCell) else zeros
+        initial: Any = (zeros, zeros) if isinstance(self, LSTMCell) else zeros
         weights = [self.input.weight, self.recurrent.weight, self.input.bias, self.recurrent.bias]
-        # Said to be training, since cuDNN keeps what a backward pass needs only then; without dropout it is the same.
-        return self.kernel(x_BTD, start, weights, True, 1, 0.0, True, False, True)[0]
+        # The first flag after the dropout of 0 is `train`: cuDNN allows a backward pass only in training mode, and without
+        # dropout the mode changes no output.
+        return self.kernel(x_BTD, initial, weights, True, 1, 0.0, True, False, True)[0]
 
     def flops(self, tokens: int) -> int:
         return 2 * tokens * self.gates * self.state * (self.width + self.state)
 
 
 class IdentityCell(Cell):
-    """h_t = W x_t + U h_(t-1) + b: linear, so that its gradients are powers of U."""
+    """h_t = W x_t + U h_(t-1) + b: a linear cell, whose gradients through time are powers of U."""
 
     def step(self, input_BG: Tensor, state: State) -> State:
         hidden = input_BG + self.recurrent(state[0])
@@ -95,7 +99,7 @@ class ReLUCell(Cell):
 
 
 class GRUCell(Cell):
-    """r, z = sigmoid(..); n = tanh(W x + b + r (U h + c)); h_t = (1 - z) n + z h_(t-1) (Cho et al. 2014)."""
+    """r, z = sigmoid(...); n = tanh(W x_t + b + r (U h_(t-1) + c)); h_t = (1 - z) n + z h_(t-1) (Cho et al. 2014)."""
 
     gates = 3
     kernel = staticmethod(torch.gru)
@@ -110,40 +114,40 @@ class GRUCell(Cell):
 
 
 class LSTMCell(Cell):
-    """i, f, o = sigmoid(..), g = tanh(..); c_t = f c_(t-1) + i g; h_t = o tanh(c_t) (Hochreiter and Schmidhuber 1997)."""
+    """i, f, o = sigmoid(...); g = tanh(...); c_t = f c_(t-1) + i g; h_t = o tanh(c_t) (Hochreiter and Schmidhuber 1997)."""
 
     gates = 4
     kernel = staticmethod(torch.lstm)
 
     def step(self, input_BG: Tensor, state: State) -> State:
-        keep_in, forget, new, out = (input_BG + self.recurrent(state[0])).chunk(4, -1)
-        cell = torch.sigmoid(forget) * state[1] + torch.sigmoid(keep_in) * torch.tanh(new)
-        return torch.sigmoid(out) * torch.tanh(cell), cell
+        input_gate, forget_gate, new, output_gate = (input_BG + self.recurrent(state[0])).chunk(4, -1)
+        cell = torch.sigmoid(forget_gate) * state[1] + torch.sigmoid(input_gate) * torch.tanh(new)
+        return torch.sigmoid(output_gate) * torch.tanh(cell), cell
 
 
 class Recurrence(nn.Module):
-    """One layer: a cell that reads forwards, and another that reads backwards where the layer has two."""
+    """One layer: a cell that reads forwards and, in a bidirectional layer, a second cell that reads backwards."""
 
     def __init__(self, forwards: Cell, backwards: Cell | None = None) -> None:
         super().__init__()
         self.forwards, self.backwards = forwards, backwards
 
     def forward(self, x_BTD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
-        """Outputs (B, T, D). Backwards means from each row's own last token, so padding changes nothing."""
-        ahead = self.forwards.outputs(x_BTD)
+        """Outputs (B, T, D). The backward cell starts at the last token of each row, so padding changes nothing."""
+        forward_states = self.forwards.outputs(x_BTD)
         if self.backwards is None:
-            return ahead
-        turned = _reversed(self.backwards.outputs(_reversed(x_BTD, lengths_B)), lengths_B)
-        return torch.cat([ahead, turned], -1)
+            return forward_states
+        backward_states = _reversed(self.backwards.outputs(_reversed(x_BTD, lengths_B)), lengths_B)
+        return torch.cat([forward_states, backward_states], -1)
 
     def flops(self, tokens: int) -> int:
         return self.forwards.flops(tokens) + (self.backwards.flops(tokens) if self.backwards else 0)
 
 
 def _reversed(x_BTD: Tensor, lengths_B: Tensor | None) -> Tensor:
-    """The first `lengths` tokens of each row in reverse, the rest where they stand."""
+    """Reverse the first `lengths` tokens of each row; leave the padding in place."""
     if lengths_B is None:
         return x_BTD.flip(1)
-    places = torch.arange(x_BTD.shape[1], device=x_BTD.device)
-    source = torch.where(places < lengths_B[:, None], lengths_B[:, None] - 1 - places, places)
+    positions = torch.arange(x_BTD.shape[1], device=x_BTD.device)
+    source = torch.where(positions < lengths_B[:, None], lengths_B[:, None] - 1 - positions, positions)
     return x_BTD.gather(1, source[..., None].expand_as(x_BTD))

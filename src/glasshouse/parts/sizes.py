@@ -1,13 +1,13 @@
-"""The sizes that any part may need when it is built from a spec. A part's own settings are declared on its class."""
+"""The sizes that a part receives when it is built from a spec. A part's own settings are declared on its class."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What `Part.build` receives beside the part's settings.
+    """The argument of `build` that is common to all parts.
 
-    `context` is the longest sequence in training; `causal` says whether a token sees only the tokens before it.
+    `context` is the longest sequence in training. `causal` means that a token sees only itself and earlier tokens.
     """
 
     width: int

@@ -1,4 +1,4 @@
-"""The token embedding: a learned vector for each token of the vocabulary."""
+"""Token embedding: a learned vector for each token of the vocabulary."""
 
 from torch import nn
 

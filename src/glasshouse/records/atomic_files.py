@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all: written under a temporary name beside their place and renamed."""
+"""Atomic writes: a file or folder is written under a temporary name next to its target and then renamed."""
 
 import json
 import os
@@ -12,25 +12,23 @@ from glasshouse.specs.errors import GlasshouseError
 
 
 def check_output(path: Path, suffixes: tuple[str, ...] = ()) -> None:
-    """Refuse, before any work, a file that could not be written, or that does not end as it must."""
+    """Refuse an output file that could not be written or has the wrong suffix. Call it before any work starts."""
     if suffixes and path.suffix.lower() not in suffixes:
-        ending = path.suffix or "without a suffix"
-        raise GlasshouseError(
-            "wrong-suffix", f"{path} must be {' or '.join(suffixes)}, not {ending}; name a file that ends so"
-        )
+        suffix = f"the suffix {path.suffix}" if path.suffix else "no suffix"
+        raise GlasshouseError("wrong-suffix", f"{path} has {suffix}; name a file that ends in {' or '.join(suffixes)}")
     if path.is_dir():
         raise GlasshouseError("folder-not-file", f"{path} is a folder; name a file in it")
     if not path.absolute().parent.is_dir():
         raise GlasshouseError(
-            "missing-folder", f"there is no folder {path.absolute().parent} to write {path.name} into; make it first"
+            "missing-folder", f"{path.name} cannot be written: there is no folder {path.absolute().parent}; create it first"
         )
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file name that becomes `path` when the block ends well, and vanishes when it does not.
+    """A temporary file that replaces `path` when the block succeeds and is deleted when the block fails.
 
-    A reader, or a crash, sees the old content or the new and nothing between.
+    At any moment, and after a crash, `path` holds either the complete old content or the complete new content.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -40,26 +38,26 @@ def replacing(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     finally:
-        with suppress(OSError):  # on a disk that is read-only there is nothing to delete
+        with suppress(OSError):  # after the rename, or on a read-only disk, the temporary file does not exist
             temporary.unlink()
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
+    """Write a text file atomically."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a value as JSON, whole or not at all."""
+    """Write a value as JSON atomically."""
     write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
 @contextmanager
 def folder(path: Path) -> Iterator[Path]:
-    """A temporary folder that becomes `path` when the block ends well, and vanishes when it does not.
+    """A temporary folder that is renamed to `path` when the block succeeds and is deleted when the block fails.
 
-    Raises FileExistsError where `path` exists already by then.
+    Raises FileExistsError if `path` exists by then.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -81,7 +79,7 @@ def folder(path: Path) -> Iterator[Path]:
 
 
 def sync(path: Path) -> None:
-    """Ask the system to put a file or folder on the disk now, so that it survives a power cut too."""
+    """Flush a file or folder to the disk, so that it survives a power failure."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

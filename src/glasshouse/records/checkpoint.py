@@ -1,6 +1,6 @@
-"""Checkpoint files: safetensors plus JSON with checksums, in a folder that appears whole. Nothing is ever unpickled.
+"""Checkpoint files: safetensors plus JSON with checksums, in a folder that is written atomically. Nothing is unpickled.
 
-Knows tensors by name and nothing of models or optimisers.
+This module knows named tensors. It knows nothing about models or optimisers.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ Tensors = dict[str, "torch.Tensor"]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What was saved at one step: groups of named tensors (`model`, `optimiser`, ...) and plain values."""
+    """The saved state of one step: groups of named tensors (`model`, `optimiser`, ...) and plain values."""
 
     step: int
     groups: dict[str, Tensors]
@@ -30,7 +30,7 @@ class Checkpoint:
 
     @property
     def weights(self) -> Tensors:
-        """The weights to use: the running mean of the model's where one was kept, else the model's own."""
+        """The weights to use: their exponential moving average if there is one, else the model's weights."""
         return self.groups.get("average", self.groups["model"])
 
 
@@ -39,7 +39,7 @@ def folder_of(checkpoints: Path, step: int) -> Path:
 
 
 def steps(checkpoints: Path) -> list[int]:
-    """The steps that have a checkpoint, oldest first. Unfinished ones have other names and are not seen."""
+    """The steps that have a checkpoint, oldest first. Unfinished checkpoints have other names and are ignored."""
     if not checkpoints.is_dir():
         return []
     names = (path.name for path in checkpoints.iterdir())
@@ -47,84 +47,84 @@ def steps(checkpoints: Path) -> list[int]:
 
 
 def save(checkpoints: Path, checkpoint: Checkpoint) -> Path:
-    """Write a checkpoint; on any failure (a full disk, say) the earlier ones stand untouched."""
+    """Write a checkpoint. If that fails, for example on a full disk, earlier checkpoints stay intact."""
     path = folder_of(checkpoints, checkpoint.step)
     if path.exists():
         return path
     try:
         with atomic_files.folder(path) as temporary:
-            sums = {}
+            checksums = {}
             for group, tensors in checkpoint.groups.items():
                 file = temporary / f"{group}.safetensors"
                 save_tensors(file, tensors)
-                sums[file.name] = _checksum(file)
-            state = {"step": checkpoint.step, "values": checkpoint.values, "checksums": sums}
+                checksums[file.name] = _checksum(file)
+            state = {"step": checkpoint.step, "values": checkpoint.values, "checksums": checksums}
             atomic_files.write_json(temporary / "state.json", state)
     except OSError as error:
         last = max(steps(checkpoints), default=None)
-        stands = f"the checkpoint of step {last} stands" if last is not None else "there is no earlier checkpoint"
+        earlier = f"the checkpoint of step {last} is intact" if last is not None else "there is no earlier checkpoint"
         raise RunError(
             "cannot-save-checkpoint",
-            f"cannot save the checkpoint {path}: {error.strerror or error}; {stands}; "
+            f"cannot save the checkpoint {path}: {error.strerror or error}; {earlier}; "
             "free some space and continue with `glasshouse resume`",
         ) from None
     return path
 
 
 def load(checkpoints: Path, step: int) -> Checkpoint:
-    """Read a checkpoint; RunError says what is wrong with one that is cut short, altered or foreign."""
+    """Read a checkpoint. RunError says what is wrong with a truncated, altered or foreign checkpoint."""
     path = folder_of(checkpoints, step)
     try:
         state = json.loads((path / "state.json").read_text(encoding="utf-8"))
         groups = {}
         for name, expected in state["checksums"].items():
             if _checksum(path / name) != expected:
-                raise RunError("damaged-checkpoint", f"{path / name} is damaged: its content does not match its checksum")
+                raise RunError("damaged-checkpoint", f"{path / name} is damaged: its checksum differs from the recorded one")
             groups[name.removesuffix(".safetensors")] = load_tensors(path / name)
         return Checkpoint(int(state["step"]), groups, state["values"])
     except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
-        raise RunError("damaged-checkpoint", f"{path} is not a whole checkpoint: {error}") from None
+        raise RunError("damaged-checkpoint", f"the checkpoint {path} is incomplete or damaged: {error}") from None
 
 
-def newest(checkpoints: Path, complain: Callable[[str], None], delete: bool = False) -> Checkpoint | None:
-    """The newest checkpoint that is whole. Damaged ones after it are complained of and, if asked, deleted."""
+def newest(checkpoints: Path, warn: Callable[[str], None], delete: bool = False) -> Checkpoint | None:
+    """The newest intact checkpoint. Each damaged one after it is reported to `warn` and, with `delete`, deleted."""
     for step in reversed(steps(checkpoints)):
         try:
             return load(checkpoints, step)
         except RunError as error:
-            complain(f"{error}; the one before it is used")
+            warn(f"{error}; an earlier checkpoint is used instead")
             if delete:
                 shutil.rmtree(folder_of(checkpoints, step))
     return None
 
 
-def best(checkpoints: Path, complain: Callable[[str], None]) -> Checkpoint | None:
-    """The checkpoint that did best in validation, or the newest whole one where nothing was validated or it is damaged."""
-    saved = newest(checkpoints, complain)
-    if saved and (known := saved.values["best"]):
+def best(checkpoints: Path, warn: Callable[[str], None]) -> Checkpoint | None:
+    """The best checkpoint by validation; the newest intact one if the best is damaged or there was no validation."""
+    latest = newest(checkpoints, warn)
+    if latest and (best_evaluation := latest.values["best"]):
         try:
-            return load(checkpoints, int(known["step"]))
+            return load(checkpoints, int(best_evaluation["step"]))
         except RunError as error:
-            complain(f"{error}; the newest one is used")
-    return saved
+            warn(f"{error}; the newest checkpoint is used instead")
+    return latest
 
 
-def clean(checkpoints: Path) -> None:
-    """Delete what a killed process left unfinished. Call it only while holding the run's lock."""
+def delete_unfinished(checkpoints: Path) -> None:
+    """Delete unfinished checkpoints of a killed process. Call it only while holding the run's lock."""
     if checkpoints.is_dir():
         for path in checkpoints.glob(".*.tmp"):
             shutil.rmtree(path, ignore_errors=True)
 
 
 def prune(checkpoints: Path, keep: set[int], latest: int = 2) -> None:
-    """Delete all but the steps in `keep` and the latest few (two, so that one damaged file is no loss)."""
+    """Delete all checkpoints except the steps in `keep` and the latest ones (two, so that one may be damaged)."""
     for step in steps(checkpoints)[:-latest]:
         if step not in keep:
             shutil.rmtree(folder_of(checkpoints, step))
 
 
 def save_tensors(path: Path, tensors: Tensors) -> None:
-    """Named tensors as one safetensors file."""
+    """Write named tensors as one safetensors file."""
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
@@ -135,7 +135,7 @@ def save_tensors(path: Path, tensors: Tensors) -> None:
 
 
 def load_tensors(path: Path) -> Tensors:
-    """The named tensors of a safetensors file."""
+    """Read the named tensors of a safetensors file."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 

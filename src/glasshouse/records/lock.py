@@ -1,4 +1,4 @@
-"""A lock on a folder: one process holds it, and the system lets go of it however the process ends."""
+"""A lock on a folder. One process at a time holds it; the system releases it when the process ends, even if killed."""
 
 import fcntl
 import os
@@ -11,8 +11,8 @@ from glasshouse.specs.errors import RunError
 FILE = ".lock"
 
 
-def held(folder: Path) -> bool:
-    """Whether a process holds the folder now."""
+def is_held(folder: Path) -> bool:
+    """Whether some process holds the folder's lock."""
     try:
         with open(folder / FILE, encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -24,8 +24,8 @@ def held(folder: Path) -> bool:
 
 
 @contextmanager
-def holding(folder: Path, remedy: str) -> Iterator[None]:
-    """Hold the folder for this process; where another does, RunError names it and the remedy."""
+def hold(folder: Path, remedy: str) -> Iterator[None]:
+    """Hold the folder's lock in this process. If another process holds it, RunError names that process and the remedy."""
     with open(folder / FILE, "a+", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

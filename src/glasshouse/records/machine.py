@@ -1,4 +1,4 @@
-"""What machine this is, in words: processor, memory, accelerator, versions. Measures nothing."""
+"""A description of this machine: processor, memory, accelerator, software versions. Measures no speed."""
 
 import os
 import platform
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def describe(device: str = "cpu") -> dict[str, str]:
-    """Facts for a run's record. CUDA is asked only when it is the device."""
+    """The description that a run records. CUDA is queried only if it is the device."""
     import torch
 
     facts = {
@@ -27,17 +27,17 @@ def describe(device: str = "cpu") -> dict[str, str]:
 
 
 def cores() -> int:
-    """Cores this process may use."""
+    """The number of CPU cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def memory() -> int:
-    """Bytes of main memory."""
+    """Main memory of the machine in bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def resident() -> int:
-    """Bytes this process holds now (0 where the system does not say)."""
+def resident_memory() -> int:
+    """Resident memory of this process in bytes; 0 if the system does not report it."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):

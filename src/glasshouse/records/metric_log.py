@@ -1,4 +1,4 @@
-"""The metric log, `metrics.jsonl`: one JSON object a line, each with its step. Appended as training goes."""
+"""The metric log `metrics.jsonl`: one JSON object per line, each with its step. Training appends to it."""
 
 import json
 from pathlib import Path
@@ -8,13 +8,13 @@ from glasshouse.records import atomic_files
 
 
 def append(path: Path, *rows: dict[str, Any]) -> None:
-    """Add a line for each. A crash can lose or cut the last lines and no others."""
+    """Append one line per row. A crash can only lose or truncate the last lines."""
     with open(path, "a", encoding="utf-8") as file:
         file.write("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Every whole line, in order; a line cut short by a crash is passed over."""
+    """Every complete row, in order. A line that a crash truncated is skipped."""
     rows = []
     if path.exists():
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -28,12 +28,12 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def rewind(path: Path, step: int) -> None:
-    """Drop what was logged after `step`: a run that goes on from there will log it again."""
+    """Delete the rows after `step`. A run that resumes from there logs them again."""
     kept = [row for row in read(path) if row["step"] <= step]
     atomic_files.write_text(path, "".join(json.dumps(row) + "\n" for row in kept))
 
 
 def column(rows: list[dict[str, Any]], name: str) -> tuple[list[float], list[float]]:
-    """Steps and values of one metric, where it was logged."""
+    """The steps and values of one metric, from the rows that have it."""
     pairs = [(row["step"], row[name]) for row in rows if row.get(name) is not None]
     return [float(step) for step, _ in pairs], [float(value) for _, value in pairs]

@@ -1,4 +1,4 @@
-"""Progress on the terminal: bars with the time left where a person watches, nothing where nobody does."""
+"""Progress bars and messages on the error stream. Bars appear only if the stream is a terminal."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -9,51 +9,51 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 console = Console(stderr=True)
-# For what is shown while the work inside it is quiet.
+# A second console, which `quiet` does not silence.
 _outer = Console(stderr=True)
 
 
-def watched() -> bool:
-    """Whether a person is looking at the error stream."""
+def is_terminal() -> bool:
+    """Whether the error stream is a terminal."""
     return console.is_terminal
 
 
 def display(*columns: Any, transient: bool = False, outer: bool = False) -> Progress:
-    """A live display with our columns, then a bar, the time spent and the time left."""
+    """A live display: the description, the columns, a bar, the elapsed time and the remaining time."""
     tail = (BarColumn(bar_width=20), TextColumn("{task.percentage:>3.0f}%"), TimeElapsedColumn(), TimeRemainingColumn())
     head = TextColumn("{task.description}")
-    place = _outer if outer else console
-    return Progress(head, *columns, *tail, console=place, transient=transient, disable=not watched())
+    target = _outer if outer else console
+    return Progress(head, *columns, *tail, console=target, transient=transient, disable=not is_terminal())
 
 
 @contextmanager
 def bar(description: str, outer: bool = False) -> Iterator[Callable[..., None]]:
-    """A bar that goes away when done; the block calls what it is given with the share done and, if it likes, of what.
+    """A bar that disappears at the end. Yields `show(share, description)`, which updates the bar; a share is 0 to 1.
 
-    An outer one is seen while what it is about is `quiet`.
+    An `outer` bar stays visible inside `quiet`.
     """
     with display(transient=True, outer=outer) as live:
         task = live.add_task(description, total=1.0)
 
-        def show(share: float, what: str = description) -> None:
-            live.update(task, completed=min(share, 1.0), description=what)
+        def show(share: float, text: str = description) -> None:
+            live.update(task, completed=min(share, 1.0), description=text)
 
         yield show
 
 
 @contextmanager
-def quiet(wanted: bool = True) -> Iterator[None]:
-    """Show and say nothing for a while."""
+def quiet(enabled: bool = True) -> Iterator[None]:
+    """Suppress bars and messages within the block."""
     before = console.quiet
-    console.quiet = wanted or before
+    console.quiet = enabled or before
     try:
         yield
     finally:
         console.quiet = before
 
 
-def say(text: str, aloud: bool = False) -> None:
-    """One line for the person at the terminal (or the job's log), kept out of a command's output. Aloud: also when quiet."""
-    place = _outer if aloud else console
-    place.print(text, highlight=False, markup=False, soft_wrap=True)
+def say(text: str, even_if_quiet: bool = False) -> None:
+    """Print one line to the error stream, so that it stays out of a command's output."""
+    target = _outer if even_if_quiet else console
+    target.print(text, highlight=False, markup=False, soft_wrap=True)
     sys.stderr.flush()

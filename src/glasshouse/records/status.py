@@ -1,10 +1,10 @@
-"""The status of a run or a study, as it is recorded and as it is found."""
+"""The status of a run or a study."""
 
 from enum import StrEnum
 
 
 class Status(StrEnum):
-    """All but INTERRUPTED are recorded; that one is found where a run should be training and no process trains it."""
+    """Every status is recorded except INTERRUPTED, which means: recorded as training, but no process trains the run."""
 
     NEW = "new"
     TRAINING = "training"
@@ -17,5 +17,5 @@ class Status(StrEnum):
 
     @classmethod
     def read(cls, text: object) -> "Status":
-        """The status of this name; UNKNOWN for a word that this version does not know."""
+        """The status with this name, or UNKNOWN for a name that this version does not know."""
         return next((status for status in cls if status == text), cls.UNKNOWN)

@@ -1,4 +1,4 @@
-"""Runs, opened: their model, tokenizer, spec and metrics; sampling and evaluating them."""
+"""Open runs: their model, tokenizer, spec and metrics; and use them: sample, evaluate, classify, translate, embed."""
 
 from glasshouse.runs.run import Run
 

@@ -1,4 +1,4 @@
-"""From a recipe and what is changed in it to the whole spec of a run, which alone reproduces it. Makes no folder."""
+"""Resolve a recipe and its overrides to the complete spec of a run. The spec alone reproduces the run. Writes no files."""
 
 import os
 from dataclasses import replace
@@ -11,29 +11,30 @@ from glasshouse.training import warm_start
 
 
 def spec_of(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
-    """The whole spec of a recipe with what is changed in it. A run to start from gives its model's shape and tokenizer."""
+    """The complete spec of a recipe with overrides. `training.start_from` names a run that provides the model's shape and
+    tokenizer."""
     spec = recipes.spec(recipe, overrides, **sections)
-    # A run's own spec.toml has taken all that over already, and says what was changed in it.
-    finished = Path(recipe).name == "spec.toml"
-    known = recipes.tables_of(recipe).get("training", {}).get("start_from", "") if finished else ""
-    if spec.training.start_from and spec.training.start_from != known:
+    # A run's spec.toml already contains the shape and tokenizer of the run that it started from.
+    from_run = Path(recipe).name == "spec.toml"
+    resolved_start = recipes.tables_of(recipe).get("training", {}).get("start_from", "") if from_run else ""
+    if spec.training.start_from and spec.training.start_from != resolved_start:
         origin = warm_start.find(spec.training.start_from)
-        given = {"model": warm_start.shape(origin.spec()), "data": {}}
+        inherited = {"model": warm_start.inherited_fields(origin.spec()), "data": {}}
         if origin.tokenizer_file.exists():
-            given["data"]["tokenizer_file"] = str(origin.tokenizer_file)
-        spec = recipes.spec(recipe, overrides, given, **sections)
+            inherited["data"]["tokenizer_file"] = str(origin.tokenizer_file)
+        spec = recipes.spec(recipe, overrides, inherited, **sections)
         spec = replace(spec, training=replace(spec.training, start_from=str(origin.path.absolute())))
     return _with_absolute_paths(spec)
 
 
 def name_of(recipe: str) -> str:
-    """What a run of a recipe is called by default; a run's own spec.toml is named after its folder."""
+    """The default name of a run of this recipe. For the spec.toml of another run it is that run's name."""
     path = Path(recipe)
     return path.parent.name if path.name == "spec.toml" and path.parent.name else path.stem
 
 
 def _with_absolute_paths(spec: Spec) -> Spec:
-    """The spec with files that can be found from any folder, so that it alone reproduces the run."""
+    """The spec with absolute file names, so that it reproduces the run from any current folder."""
     data = spec.data
     files = tuple(os.path.abspath(os.path.expanduser(name)) for name in data.files)
     tokenizer = os.path.abspath(os.path.expanduser(data.tokenizer_file)) if data.tokenizer_file else ""

@@ -1,4 +1,4 @@
-"""A run, opened from its folder. Needs nothing of the process that trained it, and changes nothing in the folder."""
+"""An open run: the model and everything in its folder. It does not need the training process and changes no file."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from glasshouse import models, tokenizers
 from glasshouse.data import prepared_data, shards
 from glasshouse.generation import text_stream as texts
-from glasshouse.generation.beam_search import Beams
+from glasshouse.generation.beam_search import BeamOptions
 from glasshouse.generation.sampling import Sampling
-from glasshouse.generation.text_stream import Completion, Piece
+from glasshouse.generation.text_stream import Completion, TextPiece
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.models.encoder import Encoder
 from glasshouse.models.heads.next_token import NextTokenHead
@@ -38,24 +38,24 @@ from glasshouse.training import devices, precision, warm_start
 
 @dataclass(frozen=True)
 class Translation:
-    """A translation, what it scored (log-probability / length to the length penalty), and whether its source was cut."""
+    """A translation. `score` is log-probability / length ** length_penalty; `truncated` says whether the source was."""
 
     text: str
     score: float
-    cut: bool = False
+    truncated: bool = False
 
     @classmethod
     def joined(cls, parts: Sequence["Translation"]) -> "Translation":
-        """Of a text whose words were translated one by one."""
+        """The translation of a text from the translations of its words."""
         scores = [part.score for part in parts] or [0.0]
-        return cls(" ".join(part.text for part in parts), sum(scores) / len(scores), any(part.cut for part in parts))
+        return cls(" ".join(part.text for part in parts), sum(scores) / len(scores), any(part.truncated for part in parts))
 
     def __str__(self) -> str:
         return self.text
 
 
 class Run:
-    """One trained (or half-trained) model and everything known of it."""
+    """One trained (or partly trained) model and everything in its run folder."""
 
     def __init__(self, where: RunFolder | str | PathLike[str], device: str = "auto") -> None:
         self.folder = where if isinstance(where, RunFolder) else run_folder.find(where)
@@ -71,19 +71,19 @@ class Run:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What `run.json` holds: status, machine, plan, outcome."""
+        """The content of `run.json`: status, machine, cost plan, outcome."""
         return self.folder.facts()
 
     @property
     def metrics(self) -> list[dict[str, Any]]:
-        """Every row logged so far."""
+        """Every row of the metric log so far."""
         return metric_log.read(self.folder.metrics_file)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
         if not self.folder.tokenizer_file.exists() and "origin" in self.facts:
             raise RunError(
-                "no-tokenizer", f"{self.name} was imported without a tokenizer; put a tokenizer.json into {self.folder.path}"
+                "no-tokenizer", f"{self.name} was imported without a tokenizer; put a tokenizer.json in {self.folder.path}"
             )
         if not self.folder.tokenizer_file.exists():
             raise RunError("no-tokenizer", f"{self.name} has no tokenizer yet; {self._remedy()}")
@@ -91,17 +91,17 @@ class Run:
 
     @cached_property
     def model(self) -> nn.Module:
-        """The model with its best weights by validation loss, or its latest where nothing was validated."""
-        saved = checkpoint.best(self.folder.checkpoints, complain=say)
+        """The model with the weights of its best evaluation, or its latest weights if it was never evaluated."""
+        saved = checkpoint.best(self.folder.checkpoints, warn=say)
         if saved is None:
             raise RunError("no-checkpoint", f"{self.name} has no checkpoint yet; {self._remedy()}")
         where = f"the checkpoint of step {saved.step}"
-        return warm_start.opened(self.folder, self.spec, saved.weights, where).to(self.device).eval()
+        return warm_start.load_model(self.folder, self.spec, saved.weights, where).to(self.device).eval()
 
     def sample(self, prompt: str | Sequence[str] = "", count: int = 1, **how: Any) -> list[Completion]:
-        """Continue a prompt, or several. See `stream` for how."""
+        """Continue one or more prompts, each `count` times. `how` holds the options of `stream`."""
         prompts = [prompt] if isinstance(prompt, str) else list(prompt)
-        completions = [self.begin(text) for text in prompts for _ in range(count)]
+        completions = [self.new_completion(text) for text in prompts for _ in range(count)]
         for _ in self.stream(completions, **how):
             pass
         return completions
@@ -114,15 +114,15 @@ class Run:
         cached: bool = True,
         alternatives: int = 0,
         **sampling: Any,
-    ) -> Iterator[Piece]:
-        """Continue in place, giving text as it comes; sampling: temperature, top_k, top_p, min_p, seed, ..."""
+    ) -> Iterator[TextPiece]:
+        """Extend the completions in place and yield each new piece of text. `sampling`: temperature, top_k, seed, ..."""
         if tokens < 1:
-            raise GlasshouseError("bad-option", f"tokens={tokens} is not possible; ask for 1 or more")
+            raise GlasshouseError("bad-option", f"tokens={tokens} is below the minimum; choose 1 or more")
         if not self.continues_text:
             raise GlasshouseError(
                 "not-a-language-model",
-                f"{self.name} is a model of kind {self.spec.model.kind!r} that does not continue a text; "
-                "a decoder, a recurrent model or a causal encoder with the head next-token does",
+                f"{self.name} is a model of kind {self.spec.model.kind!r} that cannot continue a text; "
+                "use a decoder, a recurrent model or a causal encoder with the head next-token",
             )
         rules = Sampling(**sampling)
         return texts.stream(
@@ -135,13 +135,13 @@ class Run:
             (stop,) if isinstance(stop, str) else stop,
             cached and hasattr(self.model, "empty_cache"),
             alternatives,
-            self.ends,
+            self.end_tokens,
         )
 
     def evaluate(
         self, data: str | PathLike[str] | None = None, progress: Callable[[float], None] = lambda share: None
     ) -> dict[str, dict[str, float]]:
-        """Metrics by split, or of a text file, by the task's full rule."""
+        """The metrics of the task's final evaluation, for each held-out split or for the file `data`."""
         if data is not None:
             with tempfile.TemporaryDirectory() as temporary:
                 return {str(data): self._score(self._shard_of(Path(data), Path(temporary)), progress)}
@@ -149,21 +149,21 @@ class Run:
         if not self.spec.data.source and not self.spec.data.files:
             raise DataError(
                 "no-data",
-                f"{self.name} was imported and has no text of its own; give a file: "
+                f"{self.name} was imported and has no data of its own; name a file: "
                 f"glasshouse evaluate {self.name} --data FILE",
             )
         prepared = prepared_data.prepare(self.spec.data, self.tokenizer, columns=self.task.columns)
-        held = [split for split, shard in prepared.splits.items() if split != "train" and shard.tokens_count > 1]
-        if not held:
+        held_out = [split for split, shard in prepared.splits.items() if split != "train" and shard.tokens_count > 1]
+        if not held_out:
             raise DataError(
                 "nothing-held-out",
-                f"{self.name} holds out no text; give a file: glasshouse evaluate {self.name} --data FILE",
+                f"{self.name} has no held-out data; name a file: glasshouse evaluate {self.name} --data FILE",
             )
-        return {split: self._score(prepared.splits[split], progress) for split in held}
+        return {split: self._score(prepared.splits[split], progress) for split in held_out}
 
     @cached_property
     def task(self) -> Task:
-        """What is asked of the model, with the names of its classes where it has some."""
+        """The task of the run, with its tokenizer and the names of its classes."""
         task: Task = catalogue.find("task", self.spec.task, "task").from_spec(self.spec)
         if self.folder.tokenizer_file.exists():
             task.set_vocabulary(self.tokenizer, tuple(self.facts.get("labels", ())))
@@ -171,18 +171,18 @@ class Run:
 
     @torch.inference_mode()
     def classify(self, texts: Sequence[str], batch: int = 32) -> list[dict[str, float]]:
-        """The probability of each class, for each text, likeliest first."""
+        """For each text, the probability of each class, most probable class first."""
         if not isinstance(self.task, Classify):
             raise GlasshouseError(
                 "not-a-classifier",
-                f"{self.name} does not tell classes apart: its task is {self.spec.task!r}, not 'classify'",
+                f"{self.name} is not a classifier: its task is {self.spec.task!r}; use a run with task 'classify'",
             )
-        found = []
+        probabilities = []
         for tokens, lengths in self._batches(texts, batch):
             for row in self.model(tokens, lengths=lengths).float().softmax(-1).tolist():
                 pairs = zip(self.task.labels, row, strict=True)
-                found.append(dict(sorted(pairs, key=lambda pair: -pair[1])))
-        return found
+                probabilities.append(dict(sorted(pairs, key=lambda pair: -pair[1])))
+        return probabilities
 
     @torch.inference_mode()
     def translate(
@@ -195,134 +195,138 @@ class Run:
         batch: int = 32,
         progress: Callable[[float], None] = lambda share: None,
     ) -> list[list[Translation]]:
-        """The best translations of each text, best first; by default as the spec's evaluation translates."""
+        """The best translations of each text, best first. Options default to those of the spec's evaluation."""
         task, settings = self.task, self.spec.evaluation
         if not isinstance(task, Translate):
             raise GlasshouseError(
-                "not-a-translator", f"{self.name} does not translate: its task is {self.spec.task!r}, not 'translate'"
+                "not-a-translator",
+                f"{self.name} is not a translator: its task is {self.spec.task!r}; use a run with task 'translate'",
             )
         if settings.word_by_word if word_by_word is None else word_by_word:
             if n_best > 1:
                 raise GlasshouseError(
                     "bad-option",
-                    f"n_best={n_best} goes with whole texts, and this translates word by word; leave it out, or choose "
+                    f"n_best={n_best} needs whole texts, but this run translates word by word; leave n_best out, or choose "
                     "word_by_word=False (--whole)",
                 )
             words = sorted({word for text in texts for word in text.split()})
-            known = dict(zip(words, self.translate(words, beams, length_penalty, 1, False, batch, progress), strict=True))
-            return [[Translation.joined([known[word][0] for word in text.split()])] for text in texts]
+            by_word = dict(zip(words, self.translate(words, beams, length_penalty, 1, False, batch, progress), strict=True))
+            return [[Translation.joined([by_word[word][0] for word in text.split()])] for text in texts]
         count = beams or max(settings.beams, n_best)
         if not 1 <= n_best <= count:
-            raise GlasshouseError(
-                "bad-option", f"n_best={n_best} is not possible with beams={count}: choose between 1 and as many as beams"
-            )
-        rules = Beams(count, settings.length_penalty if length_penalty is None else length_penalty, task.rooms[1])
+            raise GlasshouseError("bad-option", f"n_best={n_best} is impossible with beams={count}; choose 1 to {count}")
+        rules = BeamOptions(
+            count, settings.length_penalty if length_penalty is None else length_penalty, task.max_lengths[1]
+        )
         sources = [self.tokenizer.encode(text, specials=False).tolist() for text in texts]
         order = sorted(range(len(texts)), key=lambda index: len(sources[index]))
-        found: list[list[Translation]] = [[] for _ in texts]
+        translations: list[list[Translation]] = [[] for _ in texts]
         for begin in range(0, len(order), batch):
-            index = order[begin : begin + batch]
-            for place, best in zip(index, task.search(self.model, [sources[i] for i in index], rules), strict=True):
-                cut = len(sources[place]) > task.rooms[0]
-                found[place] = [Translation(self.tokenizer.decode(h.tokens), h.score, cut) for h in best[:n_best]]
+            indices = order[begin : begin + batch]
+            for index, best in zip(indices, task.search(self.model, [sources[i] for i in indices], rules), strict=True):
+                truncated = len(sources[index]) > task.max_lengths[0]
+                translations[index] = [
+                    Translation(self.tokenizer.decode(hypothesis.tokens), hypothesis.score, truncated)
+                    for hypothesis in best[:n_best]
+                ]
             progress(min(begin + batch, len(order)) / len(order))
-        return found
+        return translations
 
     @cached_property
     def continues_text(self) -> bool:
-        """Whether the model says what follows a text, so that it can be sampled; known before it has weights."""
+        """Whether the model can continue a text by sampling. This needs no weights."""
         task: Task = catalogue.find("task", self.spec.task, "task").from_spec(self.spec)
         model = models.check(task.draft_model(self.spec.model), self.spec.data.context)
-        writes = isinstance(getattr(model, "head", None), NextTokenHead) and hasattr(model, "features")
-        return writes and self.spec.task != "translate"
+        predicts_next_token = isinstance(getattr(model, "head", None), NextTokenHead) and hasattr(model, "features")
+        return predicts_next_token and self.spec.task != "translate"
 
     @torch.inference_mode()
     def embed(self, texts: Sequence[str], pooling: str | None = None, batch: int = 32) -> Tensor:
-        """One vector (D) for each text, pooled over its tokens as the spec's head says, or otherwise.
+        """One vector (D) per text: its features pooled over tokens, by default with the pooling of the model's head.
 
-        A dual encoder's are in the space that it shares with pictures, pooled in its own way.
+        The vectors of a dual encoder are in the space that it shares with pictures; it ignores `pooling`.
         """
         if isinstance(texts, str):
-            raise GlasshouseError("one-text", "embed takes a list of texts; put the one text into brackets")
-        found = []
-        for tokens, real in self._batches(texts, batch):
+            raise GlasshouseError("one-text", "embed takes a list of texts, not one string; write [text]")
+        vectors = []
+        for tokens, lengths in self._batches(texts, batch):
             if isinstance(self.model, DualEncoder):
-                found.append(self.model.head.text(self.model.of_text(tokens, real)))
+                vectors.append(self.model.head.text(self.model.encode_text(tokens, lengths)))
             elif isinstance(self.model, Encoder | Recurrent):
-                features = self.model.features(tokens, lengths=real)
-                found.append(pool(features, pooling or str(getattr(self.model.head, "pooling", "mean")), real))
+                features = self.model.features(tokens, lengths=lengths)
+                vectors.append(pool(features, pooling or str(getattr(self.model.head, "pooling", "mean")), lengths))
             else:
                 raise GlasshouseError(
                     "no-text-vector",
                     f"{self.name} is a model of kind {self.spec.model.kind!r}, which has no vector for a text; "
-                    "an encoder, a dual encoder and a recurrent model have",
+                    "use an encoder, a dual encoder or a recurrent model",
                 )
-        return torch.cat(found) if found else torch.zeros(0, self.spec.model.width)
+        return torch.cat(vectors) if vectors else torch.zeros(0, self.spec.model.width)
 
     def _batches(self, texts: Sequence[str], batch: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """(tokens, lengths) of a few texts at a time, on the device."""
+        """Padded batches of the texts as (tokens, lengths), on the device."""
         for begin in range(0, len(texts), batch):
             ids = [self.tokenizer.encode(text, specials=False).tolist() for text in texts[begin : begin + batch]]
-            made = padded(ids, self.tokenizer.frame, self.spec.data.context)
-            yield made["tokens"].to(self.device), made["lengths"].to(self.device)
+            padded_texts = padded(ids, self.tokenizer.prefix_and_suffix, self.spec.data.context)
+            yield padded_texts["tokens"].to(self.device), padded_texts["lengths"].to(self.device)
 
-    def begin(self, prompt: str) -> Completion:
-        """A completion of this prompt with nothing generated yet."""
+    def new_completion(self, prompt: str) -> Completion:
+        """A completion of this prompt without any generated tokens yet."""
         return Completion(prompt, texts.encode_prompt(self.tokenizer, prompt))
 
     def _remedy(self) -> str:
         if self.folder.status() == "training":
-            return "it is being trained: wait for its first evaluation"
-        return f"continue it with: glasshouse resume {self.name}"
+            return "it is still training; wait for its first evaluation"
+        return f"continue its training with: glasshouse resume {self.name}"
 
     def _shard_of(self, path: Path, temporary: Path) -> shards.Shard:
-        alone = replace(self.spec.data, files=(str(path),), source="", validation=0.0, test=0.0)
-        source = prepared_data.source_of(alone, self.task.columns)
+        """The file's content as a shard, all of it in one split."""
+        one_file = replace(self.spec.data, files=(str(path),), source="", validation=0.0, test=0.0)
+        source = prepared_data.find_source(one_file, self.task.columns)
         shard = shards.write(temporary, "given", source.documents("train"), self.tokenizer)
         if "target" in self.task.columns:
             prepared_data.write_targets(temporary, "given", source.documents("train"), self.tokenizer)
         if "picture" in self.task.columns:
-            drawn = (document.picture for document in source.documents("train"))
-            shards.write_pictures(temporary, "given", (picture for picture in drawn if picture is not None))
+            pictures = (document.picture for document in source.documents("train"))
+            shards.write_pictures(temporary, "given", (picture for picture in pictures if picture is not None))
         if isinstance(self.task, Classify):
-            shards.write_labels(temporary, "given", [self._class(d.fields["label"]) for d in source.documents("train")])
+            classes = [self._class_index(document.fields["label"]) for document in source.documents("train")]
+            shards.write_labels(temporary, "given", classes)
         if shard.tokens_count < 2:
-            raise DataError("too-little-text", f"{path} has no text to predict; give a longer one")
+            raise DataError("too-little-text", f"{path} has no token to predict; use a longer text")
         return shard
 
-    def _class(self, label: str) -> int:
+    def _class_index(self, label: str) -> int:
         assert isinstance(self.task, Classify)
         if label not in self.task.labels:
             known = ", ".join(self.task.labels)
-            raise DataError(
-                "unknown-label", f"the label {label!r} is none of those that {self.name} was trained on: {known}"
-            )
+            raise DataError("unknown-label", f"{self.name} was not trained on the label {label!r}; its labels are: {known}")
         return self.task.labels.index(label)
 
     def _score(self, shard: shards.Shard, progress: Callable[[float], None]) -> dict[str, float]:
         task = self.task
         task.check_model(self.model, self.spec.model.kind)
-        # A model trained in bf16 on a GPU is measured in fp32 on a CPU, where bf16 may be hundreds of times slower.
-        chosen = "fp32" if self.device.type == "cpu" else self.spec.training.precision
-        with precision.context(chosen, self.device):
+        # On a CPU, fp32 is used even for a model trained in bf16, because bf16 may be hundreds of times slower there.
+        number_format = "fp32" if self.device.type == "cpu" else self.spec.training.precision
+        with precision.context(number_format, self.device):
             return task.evaluate(self.model, shard, self.spec.evaluation, final=True, progress=progress)
 
     @property
-    def ends(self) -> set[int]:
-        """The tokens that end a text, where an imported model came with such; else those of its tokenizer do."""
-        known = self.facts.get("token_ids", {}).get("eos")
-        return set(known) if isinstance(known, list) else set() if known is None else {int(known)}
+    def end_tokens(self) -> set[int]:
+        """The end-of-sequence tokens that an imported model declares. Empty means: use those of the tokenizer."""
+        declared = self.facts.get("token_ids", {}).get("eos")
+        return set(declared) if isinstance(declared, list) else set() if declared is None else {int(declared)}
 
     @property
     def vocabulary(self) -> int:
-        """How many tokens the model knows: its tokenizer's, or, of an imported model, as many as it came with."""
+        """The model's vocabulary size: that of an imported model's file, else that of the tokenizer."""
         return int(self.facts.get("vocabulary", 0)) or self.tokenizer.vocabulary
 
     def __repr__(self) -> str:
         return f"Run({self.name!r}, {self.folder.status()})"
 
     def _repr_html_(self) -> str:
-        """How a notebook shows a run."""
+        """The run as a table in a notebook."""
         outcome = self.facts.get("outcome", {})
         rows = [("run", self.name), ("status", self.folder.status()), ("folder", str(self.folder.path))]
         for split in outcome:

@@ -1,4 +1,4 @@
-"""What to try next with a run: commands that work as they stand, for a terminal and for the report."""
+"""Suggested next commands for a run, shown after training and in the report. They work without editing."""
 
 import shlex
 
@@ -6,10 +6,10 @@ from glasshouse.runs.run import Run
 
 
 def commands(run: Run) -> tuple[str, ...]:
-    """Use it, measure it, and train again with one part changed."""
+    """Commands that use the run, evaluate it, and train it again with another positional encoding."""
     if "origin" in run.facts:
-        sampled = run.continues_text and run.folder.tokenizer_file.exists()
-        return (*((f"glasshouse sample {run.name}",) if sampled else ()), f"glasshouse certify {run.name}")
+        can_sample = run.continues_text and run.folder.tokenizer_file.exists()
+        return (*((f"glasshouse sample {run.name}",) if can_sample else ()), f"glasshouse certify {run.name}")
     position = "learned" if run.spec.model.position != "learned" else "rotary"
     prompt = next(iter(run.spec.evaluation.prompts), "")
     use = run.task.example_command(run.name, _quoted(prompt) if prompt else "")
@@ -21,5 +21,5 @@ def commands(run: Run) -> tuple[str, ...]:
 
 
 def _quoted(text: str) -> str:
-    """As one word of a shell; in double quotes, which every system's shell knows, where nothing in it means more there."""
+    """The text as one shell word. Double quotes work in every shell, unless the text contains a special character."""
     return shlex.quote(text) if set(text) & set('"$`\\!') else f'"{text}"'

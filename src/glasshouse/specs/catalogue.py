@@ -1,7 +1,7 @@
-"""Catalogues: from a spec's word to the class behind it, through entry points.
+"""Catalogues: look up the class behind a word in a spec, through Python entry points.
 
-A name can be checked, and the names of a family listed, without importing torch or the part itself. Another package
-adds a part by declaring an entry point in the same group, `glasshouse.FAMILY`.
+The names of a family can be listed and checked without importing torch or the part itself. Another package adds a part by
+declaring an entry point in the group `glasshouse.FAMILY`.
 """
 
 from collections.abc import Iterable
@@ -19,20 +19,20 @@ def _entries(family: str) -> dict[str, EntryPoint]:
 
 
 def names(family: str) -> list[str]:
-    """Every word that a spec may use for this family."""
+    """Every name that a spec may use for this family, in alphabetical order."""
     return list(_entries(family))
 
 
 def check(family: str, name: str, where: str) -> None:
-    """Refuse a word that no package provides; `where` is the field that used it."""
+    """Refuse a name that no package provides; `where` is the field that holds it."""
     if name not in _entries(family):
         raise SpecError(
-            "unknown-word", f"{where}={name!r} is not one of: {', '.join(names(family))}{nearest(name, names(family))}"
+            "unknown-word", f"{where}={name!r} is not one of: {', '.join(names(family))}{did_you_mean(name, names(family))}"
         )
 
 
 def find(family: str, name: str, where: str | None = None) -> Any:
-    """The class behind a word; importing it happens here and not before."""
+    """The class behind a name. The class is imported here, on first use."""
     check(family, name, where or family)
     try:
         return _entries(family)[name].load()
@@ -44,7 +44,7 @@ def find(family: str, name: str, where: str | None = None) -> Any:
         ) from error
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean ...?` for a misspelt name, or nothing when no known name is close."""
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The hint `; did you mean ...?` for a misspelt name, or an empty string if no known name is similar."""
     close = get_close_matches(name, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""

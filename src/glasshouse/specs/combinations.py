@@ -1,6 +1,6 @@
-"""Rules between fields: combinations that cannot be, refused before any work starts.
+"""Rules between fields of a spec. An invalid combination is refused before any work starts.
 
-Only what can be known without torch; whether parts fit together is checked by `models.build`.
+These are the rules that can be checked without torch. `models.build` checks whether the parts fit together.
 """
 
 from itertools import islice
@@ -11,55 +11,57 @@ from glasshouse.specs.spec import SECTIONS, Spec
 
 
 def check(spec: Spec) -> None:
-    """Raise SpecError for the first combination that cannot be."""
+    """Raise SpecError for the first invalid combination."""
     data, model, training = spec.data, spec.model, spec.training
     if data.source and data.files:
-        raise SpecError("source-and-files", f"data.source={data.source!r} and data.files are both given; give one of them")
+        raise SpecError("source-and-files", f"data.source={data.source!r} and data.files are both set; set only one")
     untrained = not training.steps and not training.epochs
     if not data.source and not data.files and not untrained:
         raise SpecError(
             "no-data",
-            "no data are given; name a data set (data.source=state-of-the-union) or your own files (data.files=mine.txt)",
+            "the spec names no data; set data.source (data.source=state-of-the-union) or data.files (data.files=mine.txt)",
         )
     if model.width % model.heads and not model.head_width:
-        fitting = list(islice((str(n) for n in range(1, model.width + 1) if model.width % n == 0), 7))
-        some = ", ".join(fitting[:6]) + (", ..." if len(fitting) > 6 else "")
+        divisors = list(islice((str(n) for n in range(1, model.width + 1) if model.width % n == 0), 7))
+        choices = ", ".join(divisors[:6]) + (", ..." if len(divisors) > 6 else "")
         raise SpecError(
-            "heads-divide-width", f"model.heads={model.heads} does not divide model.width={model.width}; choose {some}"
+            "heads-divide-width", f"model.heads={model.heads} does not divide model.width={model.width}; choose {choices}"
         )
-    # Neither text nor steps: the spec of a model that was imported and not trained here.
+    # An imported model has neither data nor steps, and its spec is valid.
     if bool(training.steps) == bool(training.epochs) and (data.source or data.files):
-        given = f"training.steps={training.steps} and training.epochs={training.epochs:g}"
-        raise SpecError("steps-or-epochs", f"{given}: give exactly one of them a value above 0")
+        raise SpecError(
+            "steps-or-epochs",
+            f"training.steps={training.steps} and training.epochs={training.epochs:g}: set exactly one of them above 0",
+        )
     if training.batch % training.gradient_accumulation:
         raise SpecError(
             "accumulation-divides-batch",
             f"training.gradient_accumulation={training.gradient_accumulation} does not divide "
-            f"training.batch={training.batch}; the batch is computed in that many equal parts",
+            f"training.batch={training.batch}; choose a divisor, because micro-batches have equal sizes",
         )
     if training.lora_rank and training.freeze == "gradual":
         raise SpecError(
             "lora-or-gradual",
-            f"training.lora_rank={training.lora_rank} keeps everything but the head frozen, and training.freeze='gradual' "
-            "unfreezes it; choose one of them",
+            f"training.lora_rank={training.lora_rank} keeps everything except the head frozen, but "
+            "training.freeze='gradual' unfreezes it; choose one of them",
         )
-    _refuse_unheeded(spec)
+    _refuse_unread_fields(spec)
     if spec.evaluation.stride > data.context:
         raise SpecError(
             "stride-within-context",
             f"evaluation.stride={spec.evaluation.stride} is more than data.context={data.context}; "
-            "a window cannot score more tokens than it holds",
+            "a window cannot score more tokens than it holds, so choose a smaller stride",
         )
 
 
-def _refuse_unheeded(spec: Spec) -> None:
-    """Refuse a changed setting that this task does not read: a person would think that it had done something."""
+def _refuse_unread_fields(spec: Spec) -> None:
+    """Refuse a changed field that this task does not read, so that the user does not believe it had an effect."""
     for section, cls in SECTIONS.items():
         for name, (_, rule, default) in spec_fields.fields(cls).items():
-            if not rule.of_task or (value := getattr(getattr(spec, section), name)) == default:
+            if not rule.task_specific or (value := getattr(getattr(spec, section), name)) == default:
                 continue
             if f"{section}.{name}" not in catalogue.find("task", spec.task, "task").reads:
                 raise SpecError(
                     "not-of-this-task",
-                    f"{section}.{name}={value!r} does nothing in task={spec.task!r}; leave it out",
+                    f"{section}.{name}={value!r} has no effect in task={spec.task!r}; remove it",
                 )

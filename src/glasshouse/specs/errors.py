@@ -1,12 +1,12 @@
-"""Errors that a person can act on. Commands print them and exit with status 2.
+"""Errors that the user can act on. Commands print them and exit with status 2.
 
-Each error has a code and a message. The code names the rule that was broken (`heads-divide-width`); tests and programs hold
-on to it. The message says the rule, the value that broke it and the remedy, in words that may become better at any time.
+Each error has a code and a message. The code names the broken rule (`heads-divide-width`) and never changes, so tests and
+programs compare codes. The message states the rule, the value that broke it and the remedy; its wording may change.
 """
 
 
 class GlasshouseError(Exception):
-    """Something the caller can put right. Anything else that is raised is a fault of ours and keeps its traceback."""
+    """An error that the caller can correct. Any other exception is a bug in Glasshouse and keeps its traceback."""
 
     exit_status = 2
 
@@ -16,7 +16,7 @@ class GlasshouseError(Exception):
 
 
 class Interrupted(GlasshouseError):
-    """A signal asked to stop, and what was done is saved. `reached` says how far it came, `command` what continues it."""
+    """A signal stopped the work, and the progress is saved. `reached` describes the progress, `command` continues it."""
 
     def __init__(self, signal: int, reached: str, command: str = "") -> None:
         super().__init__("interrupted", f"{reached}; continue with: {command}" if command else reached)
@@ -25,19 +25,19 @@ class Interrupted(GlasshouseError):
 
 
 class SpecError(GlasshouseError):
-    """A spec that cannot be: an unknown field, a wrong type, a value out of range, parts that do not fit together."""
+    """An invalid spec: an unknown field, a wrong type, a value out of range, or parts that do not fit together."""
 
 
 class DataError(GlasshouseError):
-    """Data that cannot be read, or that do not suffice for what was asked."""
+    """Data that cannot be read, or that are too few for the task."""
 
 
 class RunError(GlasshouseError):
-    """A run folder that is missing, foreign, in use, damaged or from a newer version."""
+    """A run folder that is missing, in use, damaged, written by a newer version, or not a run folder at all."""
 
 
 class CannotImport(GlasshouseError):
-    """A file from elsewhere that is damaged, unknown, or holds what a model of ours cannot express."""
+    """An external model file that is damaged, has an unknown format, or holds something no Glasshouse model can express."""
 
 
 class CannotExport(GlasshouseError):

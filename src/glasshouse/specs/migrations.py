@@ -1,6 +1,6 @@
-"""Specs that an older version wrote, brought to today's fields. docs/files.md says what an older run promises.
+"""Migrations: specs that an older version wrote, converted to the current fields. docs/files.md states what stays readable.
 
-`format` in a TOML file counts the changes of field names. A file without it is of format 1, the last before it was written.
+`format` in a TOML file counts the changes of field names. A file without `format` has format 1.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from glasshouse.specs.errors import SpecError
 FORMAT = 2
 Tables = dict[str, Any]
 
-# Fields of format 1 that every spec had, and that belong to a part, a head or a kind of model now, with their defaults.
+# Fields that every spec had in format 1, with their defaults. A part, a head or a kind of model declares them now.
 OWN_SINCE_2 = {
     "model": {
         "encoder_layers": 0,
@@ -47,12 +47,12 @@ RENAMED_SINCE_2 = {
 
 
 def migrated(tables: Tables, format: int) -> Tables:
-    """Tables of an older format in today's fields; refuses a newer one."""
+    """Tables of an older format, converted to the current fields. A newer format is refused."""
     if not isinstance(format, int) or not 1 <= format <= FORMAT:
         raise SpecError(
             "newer-format",
-            f"the spec has format={format!r}, and this Glasshouse reads formats 1 to {FORMAT}; "
-            "upgrade with: pip install --upgrade glasshouse",
+            f"the spec has format={format!r}, but this version of Glasshouse reads the formats 1 to {FORMAT}; "
+            "if a newer version wrote it, install that version",
         )
     for step in STEPS[format - 1 :]:
         tables = step(tables)
@@ -60,18 +60,18 @@ def migrated(tables: Tables, format: int) -> Tables:
 
 
 def _from_1(tables: Tables) -> Tables:
-    found = {name: dict(table) if isinstance(table, dict) else table for name, table in tables.items()}
+    result = {name: dict(table) if isinstance(table, dict) else table for name, table in tables.items()}
     for section, names in RENAMED_SINCE_2.items():
-        table = found.get(section, {})
+        table = result.get(section, {})
         for old, new in names.items():
             if old in table:
                 table[new] = table.pop(old)
-    if found.get("training", {}).get("freeze") == "encoder":
-        found["training"]["freeze"] = "backbone"
-    model = found.setdefault("model", {})
-    longest, buckets = model.pop("ngrams", 1), model.pop("ngram_buckets", 16384)
-    if longest > 1:
-        model |= {"embedding": "ngram", "max_ngram": longest, "ngram_buckets": buckets}
+    if result.get("training", {}).get("freeze") == "encoder":
+        result["training"]["freeze"] = "backbone"
+    model = result.setdefault("model", {})
+    max_ngram, buckets = model.pop("ngrams", 1), model.pop("ngram_buckets", 16384)
+    if max_ngram > 1:
+        model |= {"embedding": "ngram", "max_ngram": max_ngram, "ngram_buckets": buckets}
     image = model.pop("image", {})
     if model.get("kind") == "dual-encoder":
         image["patch_size"] = image.pop("patch", 8)
@@ -83,8 +83,8 @@ def _from_1(tables: Tables) -> Tables:
                 del table[name]
     if head:
         model["head"] = head
-    return found
+    return result
 
 
-# The step from each format to the next.
+# One step from each format to the next.
 STEPS: tuple[Callable[[Tables], Tables], ...] = (_from_1,)

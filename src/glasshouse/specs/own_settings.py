@@ -1,11 +1,11 @@
-"""An immutable mapping of setting names to values, so that a frozen spec can be compared and hashed."""
+"""An immutable mapping from setting names to values. It lets a frozen spec be compared and hashed."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 
 class OwnSettings(Mapping[str, Any]):
-    """Values of settings that parts declare themselves, by name."""
+    """The values, by name, of settings that parts declare on their own classes."""
 
     __slots__ = ("_values",)
 

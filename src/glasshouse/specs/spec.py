@@ -1,7 +1,7 @@
-"""The spec: everything that makes a run, as a task's name and four small frozen dataclasses.
+"""The spec: everything that defines a run, as a task's name and four small frozen dataclasses.
 
-The fields here are those that every run has. A part, a head or a kind of model declares further settings on its own class.
-Their values lie in `own`; in a TOML file they stand among the other fields of the same table. Nothing here imports torch.
+These fields belong to every run. A part, a head or a kind of model declares further settings on its own class. Their values
+are stored in `own`; in a TOML file they are ordinary fields of the same table. Nothing here imports torch.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from glasshouse.specs.spec_fields import setting
 
 @dataclass(frozen=True)
 class DataSpec:
-    """The text (or pairs, labels, pictures) and how it becomes tokens."""
+    """The text (or pairs, labels, pictures) and its tokenizer."""
 
     source: str = setting("", "a data set by name (see `glasshouse data`)", family="source", instead_of="files")
     files: tuple[str, ...] = setting((), "your own files: plain text, .gz, JSON lines, TSV or CSV", instead_of="source")
@@ -23,7 +23,7 @@ class DataSpec:
     target: str = setting("target", "the column or JSON field that holds the translation")
     picture_size: int = setting(32, "side length in pixels that pictures are resized to", minimum=8)
     tokenizer: str = setting("byte-pair", "the tokenizer to train", family="tokenizer", instead_of="tokenizer_file")
-    tokenizer_file: str = setting("", "a tokenizer.json to use as it is, instead of training one")
+    tokenizer_file: str = setting("", "an existing tokenizer.json to use instead of training one")
     vocabulary: int = setting(4096, "vocabulary size (an upper bound for words and characters)", minimum=2)
     pattern: str = setting("gpt-2", "the pre-tokenizer pattern of byte-pair encoding", choices=("gpt-2", "gpt-4"))
     context: int = setting(128, "context length in tokens", minimum=2)
@@ -33,9 +33,9 @@ class DataSpec:
 
 @dataclass(frozen=True)
 class HeadSpec:
-    """The head: what the model's features are turned into. `own` holds the settings that the head declares."""
+    """The head, which turns the model's features into outputs. `own` holds the settings that the head declares."""
 
-    kind: str = setting("", "the head; empty means the task's, or the usual one of the kind of model", family="head")
+    kind: str = setting("", "the head; empty means the default of the task or of the kind of model", family="head")
     own: Mapping[str, Any] = field(default_factory=OwnSettings)
 
     def __post_init__(self) -> None:
@@ -75,41 +75,46 @@ class ModelSpec:
 class TrainingSpec:
     """Optimiser, schedule, fine-tuning, precision and checkpoints."""
 
-    steps: int = setting(0, "optimiser steps (or give epochs)", minimum=0, instead_of="epochs")
-    epochs: float = setting(0.0, "passes over the training data (or give steps)", minimum=0, instead_of="steps")
+    steps: int = setting(0, "optimiser steps (or set epochs)", minimum=0, instead_of="epochs")
+    epochs: float = setting(0.0, "passes over the training data (or set steps)", minimum=0, instead_of="steps")
     batch: int = setting(16, "batch size: sequences in a step", minimum=1)
     gradient_accumulation: int = setting(
-        1, "micro-batches that a batch is computed in, to save memory; the loss is the same", minimum=1
+        1, "number of micro-batches that a batch is split into, to save memory; the loss is the same", minimum=1
     )
     optimiser: str = setting("adamw", "the optimiser", family="optimiser")
     learning_rate: float = setting(1e-3, "the peak learning rate", minimum=0)
     schedule: str = setting("cosine", "the learning-rate schedule", choices=("constant", "cosine", "warmup-stable-decay"))
     warmup: float = setting(0.05, "share of the steps in which the learning rate rises from 0", minimum=0, maximum=1)
     decay: float = setting(
-        0.2, "share of the steps after warm-up in which it falls (warmup-stable-decay)", minimum=0, maximum=1
+        0.2,
+        "share of the steps after warm-up in which the learning rate falls (warmup-stable-decay)",
+        minimum=0,
+        maximum=1,
     )
     final: float = setting(0.1, "final learning rate as a share of the peak", minimum=0, maximum=1)
-    beta1: float = setting(0.9, "AdamW's beta1: decay of the mean of the gradient", minimum=0, maximum=0.9999)
-    beta2: float = setting(0.99, "AdamW's beta2: decay of the mean of its square", minimum=0, maximum=0.99999)
-    weight_decay: float = setting(0.1, "weight decay of matrices; biases and gains have none", minimum=0)
+    beta1: float = setting(0.9, "AdamW's beta1: decay of the gradient's moving average", minimum=0, maximum=0.9999)
+    beta2: float = setting(0.99, "AdamW's beta2: decay of the squared gradient's moving average", minimum=0, maximum=0.99999)
+    weight_decay: float = setting(0.1, "weight decay of matrices; biases and gains are not decayed", minimum=0)
     clip: float = setting(1.0, "clip the gradient to this norm; 0 turns clipping off", minimum=0)
     label_smoothing: float = setting(
-        0.0, "probability spread evenly over the vocabulary in the target", minimum=0, maximum=0.9, of_task=True
+        0.0, "probability spread evenly over the vocabulary in the target", minimum=0, maximum=0.9, task_specific=True
     )
     loss_on: str = setting(
         "target",
-        "which tokens of a decoder-only translator have a loss",
+        "tokens that contribute to the loss of a decoder-only translator",
         choices=("target", "all"),
-        of_task=True,
+        task_specific=True,
     )
-    class_weights: tuple[str, ...] = setting((), "weights of the classes in the loss: [balanced], or [name=2]", of_task=True)
+    class_weights: tuple[str, ...] = setting(
+        (), "weights of the classes in the loss: [balanced], or [name=2]", task_specific=True
+    )
     ema: float = setting(
         0.0,
-        "decay of an exponential moving average of the weights, which is evaluated and used; 0 turns it off",
+        "decay of an exponential moving average of the weights, which replaces the weights in use; 0 turns it off",
         minimum=0,
         maximum=0.9999,
     )
-    start_from: str = setting("", "a run to start from: its weights, its shape and its tokenizer")
+    start_from: str = setting("", "a run whose weights, model shape and tokenizer training starts from")
     freeze: str = setting(
         "none",
         "backbone freezes everything except the head; gradual unfreezes it from the top down",
@@ -119,19 +124,25 @@ class TrainingSpec:
         0.5, "share of the steps by which everything is unfrozen (freeze=gradual)", minimum=0, maximum=1
     )
     layer_decay: float = setting(
-        1.0, "learning rate of a block as a share of that of the block above it", minimum=0, maximum=1
+        1.0, "learning rate of a block as a share of the learning rate of the block above", minimum=0, maximum=1
     )
-    lora_rank: int = setting(0, "rank of LoRA adapters; all else but the head is frozen; 0 means no adapters", minimum=0)
+    lora_rank: int = setting(
+        0, "rank of LoRA adapters; everything except them and the head is frozen; 0 means no adapters", minimum=0
+    )
     lora_alpha: float = setting(16.0, "adapters are scaled by lora_alpha / lora_rank", minimum=0)
-    lora_targets: tuple[str, ...] = setting(("projection", "output"), "matrices of a block that get adapters")
-    patience: int = setting(0, "early stopping: evaluations without improvement; 0 turns it off", minimum=0)
+    lora_targets: tuple[str, ...] = setting(("projection", "output"), "matrices of a block that get LoRA adapters")
+    patience: int = setting(
+        0, "early stopping: stop after this many evaluations without improvement; 0 turns it off", minimum=0
+    )
     seed: int = setting(0, "random seed of initial weights, data order and dropout", minimum=0, maximum=2**31 - 1)
     replicas: int = setting(
-        1, "runs with seeds seed, seed + 1, ... that train side by side as one program", minimum=1, maximum=4096
+        1, "number of runs, with seeds seed, seed + 1, ..., trained together as one program", minimum=1, maximum=4096
     )
-    precision: str = setting("auto", "number format; auto measures and says what it chose", choices=("auto", "fp32", "bf16"))
-    threads: int = setting(0, "CPU threads; 0 measures and says what it chose", minimum=0)
-    compile: bool = setting(False, "torch.compile the model (slow to start)")
+    precision: str = setting(
+        "auto", "number format; auto times both and reports its choice", choices=("auto", "fp32", "bf16")
+    )
+    threads: int = setting(0, "CPU threads; 0 times the options and reports its choice", minimum=0)
+    compile: bool = setting(False, "compile the model with torch.compile (slow to start)")
     cuda_graph: bool = setting(True, "on CUDA, record the step as a CUDA graph and replay it; not with compile")
     checkpoint_every: int = setting(0, "steps between checkpoints; 0 means at every evaluation", minimum=0)
     loggers: tuple[str, ...] = setting((), "where metrics are logged besides metrics.jsonl", family="logger")
@@ -143,22 +154,24 @@ class EvaluationSpec:
 
     every: int = setting(100, "steps between evaluations", minimum=1)
     batch: int = setting(32, "batch size in evaluations", minimum=1)
-    tokens: int = setting(0, "validation tokens used in evaluations during training; 0 means all", minimum=0, of_task=True)
+    tokens: int = setting(
+        0, "validation tokens used in evaluations during training; 0 means all", minimum=0, task_specific=True
+    )
     stride: int = setting(
-        0, "tokens scored per window in the final evaluation; 0 means half the context", minimum=0, of_task=True
+        0, "tokens scored per window in the final evaluation; 0 means half the context", minimum=0, task_specific=True
     )
     prompts: tuple[str, ...] = setting((), "prompts that the report's samples continue or translate")
     sample_tokens: int = setting(60, "length of each such sample in tokens", minimum=1)
-    beams: int = setting(1, "beam size in the final evaluation; 1 is greedy decoding", minimum=1, of_task=True)
+    beams: int = setting(1, "beam size in the final evaluation; 1 is greedy decoding", minimum=1, task_specific=True)
     length_penalty: float = setting(
-        1.0, "beams are ranked by log-probability / length ** length_penalty", minimum=0, of_task=True
+        1.0, "beams are ranked by log-probability / length ** length_penalty", minimum=0, task_specific=True
     )
-    word_by_word: bool = setting(False, "translate each word of a text by itself", of_task=True)
+    word_by_word: bool = setting(False, "translate each word of a text by itself", task_specific=True)
 
 
 @dataclass(frozen=True)
 class Spec:
-    """Everything that makes one run."""
+    """Everything that defines one run."""
 
     task: str = "next-token"
     data: DataSpec = field(default_factory=DataSpec)
@@ -167,7 +180,7 @@ class Spec:
     evaluation: EvaluationSpec = field(default_factory=EvaluationSpec)
 
 
-# Every table of a spec by its dotted name, a table before the tables inside it.
+# Every table of a spec by its dotted name. An outer table comes before its inner tables.
 SECTIONS: dict[str, type] = {
     "data": DataSpec,
     "model": ModelSpec,

@@ -1,6 +1,6 @@
-"""What a field of a spec may hold: its type, its range, its help, and how a command line's text becomes its value.
+"""The rules of a spec field: its type, its range, its help text, and how text on the command line becomes its value.
 
-Knows no particular field. `spec.py` declares the fields that every run has; a part declares its own (see `declared.py`).
+This module knows no particular field. `spec.py` declares the fields of every run; a part declares its own (`declared.py`).
 """
 
 import dataclasses
@@ -16,10 +16,10 @@ from glasshouse.specs.errors import SpecError
 
 @dataclass(frozen=True)
 class FieldRule:
-    """What a field means and which values it takes.
+    """What a field means and which values it allows.
 
-    `family` names a catalogue: the value is one of its words. `instead_of` names a field of the same section that setting
-    this one switches off. `of_task` marks a field that only some tasks read; such a task lists it in `Task.reads`.
+    `family` names a catalogue; the value must be one of its names. `instead_of` names a field of the same section; setting
+    this field resets that one. `task_specific` marks a field that only some tasks read; they list it in `Task.reads`.
     """
 
     about: str
@@ -28,7 +28,7 @@ class FieldRule:
     choices: tuple[str, ...] = ()
     family: str | None = None
     instead_of: str | None = None
-    of_task: bool = False
+    task_specific: bool = False
 
 
 class SpecField(NamedTuple):
@@ -46,14 +46,14 @@ def setting(default: Any, about: str, **rule: Any) -> Any:
 
 @cache
 def fields(section: type) -> dict[str, SpecField]:
-    """Every field that a dataclass declares with `setting`, by name and in order."""
-    hints = get_type_hints(section)
-    plain = [f for f in dataclasses.fields(section) if "rule" in f.metadata]
-    return {f.name: SpecField(hints[f.name], f.metadata["rule"], f.default) for f in plain}
+    """Every field that a dataclass declares with `setting`, by name, in order of declaration."""
+    types = get_type_hints(section)
+    declared = [field for field in dataclasses.fields(section) if "rule" in field.metadata]
+    return {field.name: SpecField(types[field.name], field.metadata["rule"], field.default) for field in declared}
 
 
 def from_text(kind: Any, text: str, where: str) -> Any:
-    """The value that a command line's `field=text` means for a field of this type."""
+    """Parse the text of `field=text` on the command line as a value of the field's type."""
     text = text.strip()
     if get_origin(kind) is tuple:
         if text.startswith("[") and text.endswith("]"):
@@ -64,7 +64,7 @@ def from_text(kind: Any, text: str, where: str) -> Any:
     if kind is bool:
         if text.lower() in ("true", "false"):
             return text.lower() == "true"
-        raise SpecError("wrong-type", f"{where}={text!r} is not a truth value; write true or false")
+        raise SpecError("wrong-type", f"{where}={text!r} is neither true nor false; write one of them")
     if kind is int:
         try:
             return int(text)
@@ -89,17 +89,17 @@ def _number(text: str) -> float | None:
 
 
 def coerce(kind: Any, value: Any, where: str) -> Any:
-    """A value from TOML or Python as the field's type, where that loses nothing; otherwise an error."""
+    """Convert a value from TOML or Python to the field's type. A conversion that would lose information is an error."""
     if get_origin(kind) is tuple:
         item = get_args(kind)[0]
         values = (value,) if isinstance(value, item) else value
         if isinstance(values, list | tuple) and all(isinstance(v, item) for v in values):
             return tuple(values)
-        raise SpecError("wrong-type", f"{where}={value!r} is not a list of {_noun(item)}")
+        raise SpecError("wrong-type", f"{where}={value!r} must be a list, and each item must be {_noun(item)}")
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if (kind is int and isinstance(value, bool)) or not isinstance(value, kind):
-        raise SpecError("wrong-type", f"{where}={value!r} is not {_noun(kind)}")
+        raise SpecError("wrong-type", f"{where}={value!r} must be {_noun(kind)}")
     return value
 
 
@@ -108,19 +108,19 @@ def _noun(kind: type) -> str:
 
 
 def check(value: Any, rule: FieldRule, where: str) -> None:
-    """Refuse a value that its field's rule does not allow."""
+    """Refuse a value that the field's rule does not allow."""
     if rule.choices and value not in rule.choices:
-        close = catalogue.nearest(str(value), rule.choices)
-        raise SpecError("unknown-word", f"{where}={value!r} is not one of: {', '.join(rule.choices)}{close}")
+        hint = catalogue.did_you_mean(str(value), rule.choices)
+        raise SpecError("unknown-word", f"{where}={value!r} is not one of: {', '.join(rule.choices)}{hint}")
     if rule.family and value:
         for name in value if isinstance(value, tuple) else (value,):
             catalogue.check(rule.family, name, where)
     if isinstance(value, int | float) and not isinstance(value, bool):
         if value != value:
-            raise SpecError("not-finite", f"{where} is not a number (NaN); give a finite value")
+            raise SpecError("not-finite", f"{where} is not a number (NaN); choose a finite value")
         if value in (float("inf"), float("-inf")):
-            raise SpecError("not-finite", f"{where}={value} is not possible; give a finite value")
+            raise SpecError("not-finite", f"{where}={value} is infinite; choose a finite value")
         if rule.minimum is not None and value < rule.minimum:
-            raise SpecError("out-of-range", f"{where}={value:g} is below {rule.minimum:g}, the smallest value allowed")
+            raise SpecError("out-of-range", f"{where}={value:g} is below the minimum; choose {rule.minimum:g} or more")
         if rule.maximum is not None and value > rule.maximum:
-            raise SpecError("out-of-range", f"{where}={value:g} is above {rule.maximum:g}, the largest value allowed")
+            raise SpecError("out-of-range", f"{where}={value:g} is above the maximum; choose {rule.maximum:g} or less")

@@ -1,4 +1,4 @@
-"""Specs from and to TOML, nested dictionaries and dotted overrides. Every way in passes through `from_tables`."""
+"""Read and write specs: TOML text, nested dictionaries and dotted overrides. Every input passes the same checks."""
 
 import json
 import tomllib
@@ -14,28 +14,28 @@ from glasshouse.specs.spec_fields import SpecField
 
 
 def from_tables(tables: Mapping[str, Any]) -> Spec:
-    """A checked spec from nested dictionaries (as TOML gives them)."""
+    """A checked spec from nested dictionaries, as a TOML parser returns them."""
     return checked(unchecked(tables))
 
 
 def from_toml(text: str, where: str) -> Spec:
-    """A checked spec from TOML text that `to_toml` wrote, today or once; `where` is the file named in an error."""
+    """A checked spec from text that this or an older version's `to_toml` wrote. Errors name the file `where`."""
     try:
-        tables = tables_from_toml(text, where, unmarked=1)
+        tables = tables_from_toml(text, where, default_format=1)
         if not tables:
-            raise SpecError("empty-spec", "the spec is empty; it must say at least which data and how many steps")
+            raise SpecError("empty-spec", "the spec is empty; set at least the data and the number of steps")
         return from_tables(tables)
     except SpecError as error:
         raise SpecError(error.code, f"{where}: {error}") from None
 
 
-def tables_from_toml(text: str, where: str, unmarked: int = migrations.FORMAT) -> dict[str, Any]:
-    """The tables of a spec's TOML, in today's fields; text that does not name its format is of format `unmarked`."""
+def tables_from_toml(text: str, where: str, default_format: int = migrations.FORMAT) -> dict[str, Any]:
+    """The tables of a spec's TOML text, in the current fields. Text without `format` has format `default_format`."""
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SpecError("not-toml", f"{where} is not TOML: {error}") from None
-    return migrations.migrated(tables, tables.pop("format", unmarked)) if tables else {}
+        raise SpecError("not-toml", f"{where} is not TOML: {error}; correct its syntax") from None
+    return migrations.migrated(tables, tables.pop("format", default_format)) if tables else {}
 
 
 def load(path: Path) -> Spec:
@@ -43,11 +43,11 @@ def load(path: Path) -> Spec:
     try:
         return from_toml(path.read_text(encoding="utf-8"), str(path))
     except (OSError, UnicodeDecodeError) as error:
-        raise SpecError("unreadable-spec", f"cannot read the spec {path}: {error}") from None
+        raise SpecError("unreadable-spec", f"the spec {path} cannot be read: {error}; restore or correct the file") from None
 
 
 def override(spec: Spec, changes: Iterable[str]) -> Spec:
-    """The spec with `section.field=value` applied; `task=...` is allowed too."""
+    """The checked spec with each `section.field=value` applied. `task=...` is allowed too."""
     tables: dict[str, Any] = {}
     for change in changes:
         name, equals, text = change.partition("=")
@@ -55,7 +55,7 @@ def override(spec: Spec, changes: Iterable[str]) -> Spec:
             raise SpecError("not-an-override", f"{change!r} is not field=value; write for example model.width=64")
         section, dot, field = name.strip().rpartition(".")
         if name.strip() in SECTIONS:
-            raise SpecError("section-not-field", _section_of_fields(name.strip()))
+            raise SpecError("section-not-field", _not_a_field(name.strip()))
         if not dot:
             if field != "task":
                 raise SpecError("unknown-field", _unknown_field(spec, name.strip()))
@@ -71,11 +71,11 @@ def override(spec: Spec, changes: Iterable[str]) -> Spec:
 
 
 class _Text(str):
-    """A value as a command line gives it, to be read by the type of its field."""
+    """A value as text from the command line, to be parsed by the type of its field."""
 
 
 def unchecked(*layers: Mapping[str, Any]) -> Spec:
-    """A spec from several layers of tables, later ones winning, whose combinations are still to be checked."""
+    """A spec from several layers of tables; a later layer wins. Combinations of fields are not checked yet."""
     spec = Spec()
     for tables in layers:
         spec = _with_tables(spec, tables)
@@ -83,7 +83,7 @@ def unchecked(*layers: Mapping[str, Any]) -> Spec:
 
 
 def checked(spec: Spec) -> Spec:
-    """The spec, complete with what its parts declare, once every field and every combination has passed."""
+    """Check every field and every combination, and fill in the defaults of settings that the parts declare."""
     catalogue.check("task", spec.task, "task")
     for table in SECTIONS:
         _check_fields(spec, table, spec_fields.fields(SECTIONS[table]))
@@ -95,12 +95,12 @@ def checked(spec: Spec) -> Spec:
 
 
 def _check_fields(spec: Spec, table: str, fields: Mapping[str, SpecField]) -> None:
-    for name, each in fields.items():
-        spec_fields.check(declared.value_of(spec, f"{table}.{name}"), each.rule, f"{table}.{name}")
+    for name, field in fields.items():
+        spec_fields.check(declared.value_of(spec, f"{table}.{name}"), field.rule, f"{table}.{name}")
 
 
 def model_spec(**fields: Any) -> ModelSpec:
-    """A model spec from its fields, wherever they are declared: `model_spec(kind="encoder", causal=True, head={...})`."""
+    """A model spec from its fields, including those that parts declare: `model_spec(kind="encoder", causal=True)`."""
     return declared.completed(unchecked({"model": fields})).model
 
 
@@ -124,28 +124,28 @@ def to_toml(spec: Spec) -> str:
     return "\n".join(lines) + "\n"
 
 
-def renewed(text: str) -> str:
-    """What `to_toml` would write today for text that it wrote once: fields that have come since stand at their usual values.
+def in_current_format(text: str) -> str:
+    """Rewrite a spec's TOML text in the current format; fields that are new since then get their defaults.
 
-    Text that cannot be read any more stays as it is.
+    Text that can no longer be read is returned unchanged.
     """
     try:
-        return to_toml(from_toml(text, "a kept spec"))
+        return to_toml(from_toml(text, "a recorded spec"))
     except SpecError:
         return text
 
 
 def _with_tables(spec: Spec, tables: Mapping[str, Any]) -> Spec:
-    """The spec with one layer of tables over it.
+    """The spec with one layer of tables applied.
 
-    Fields that every spec has come first: they name the parts, and the parts declare which other fields there are. Settings
-    of a part that this layer replaces go with it.
+    Fields of every spec come first. They name the parts, and the parts declare the remaining fields. If this layer replaces
+    a part, the settings of the old part are dropped.
     """
     own: dict[str, dict[str, Any]] = {}
     for section, table in tables.items():
         if section == "task":
             if not isinstance(table, str):
-                raise SpecError("wrong-type", f"task={table!r} is not text")
+                raise SpecError("wrong-type", f"task={table!r} must be text, such as 'next-token'")
             spec = replace(spec, task=str(table))
             continue
         if section not in SECTIONS or "." in section:
@@ -160,9 +160,9 @@ def _with_tables(spec: Spec, tables: Mapping[str, Any]) -> Spec:
 
 
 def _with_fields(spec: Spec, section: str, table: Any, own: dict[str, dict[str, Any]]) -> Spec:
-    """The spec with a table's fields that every spec has; what else the table holds is collected in `own`."""
+    """The spec with the values of a table's ordinary fields. The remaining values are collected in `own`, by section."""
     if not isinstance(table, Mapping):
-        raise SpecError("section-not-field", _section_of_fields(section))
+        raise SpecError("section-not-field", _not_a_field(section))
     known, values = spec_fields.fields(SECTIONS[section]), {}
     for name, value in table.items():
         where = f"{section}.{name}"
@@ -171,7 +171,7 @@ def _with_fields(spec: Spec, section: str, table: Any, own: dict[str, dict[str, 
         elif where.rpartition(".")[0] in SECTIONS and "." in name:
             inner, _, last = name.rpartition(".")
             raise SpecError(
-                "field-of-inner-table", f"{where} stands in a table of its own: write {{{inner!r}: {{{last!r}: ...}}}}"
+                "field-of-inner-table", f"{where} belongs to an inner table; write {{{inner!r}: {{{last!r}: ...}}}}"
             )
         elif name in known:
             kind, rule, _ = known[name]
@@ -188,7 +188,7 @@ def _with_fields(spec: Spec, section: str, table: Any, own: dict[str, dict[str, 
 
 
 def _with_own(spec: Spec, section: str, values: Mapping[str, Any]) -> Spec:
-    """The spec with values of settings that its parts declare. One setting may name the class that declares another."""
+    """The spec with the values of settings that its parts declare. One setting may name the class that declares another."""
     waiting = dict(values)
     while waiting:
         kinds = {name: field.kind for name, field in declared.own_fields(spec, section).items() if name in waiting}
@@ -207,21 +207,20 @@ def _value(kind: Any, value: Any, where: str) -> Any:
 
 
 def _undeclared(spec: Spec, section: str, name: str, value: Any) -> SpecError:
-    """Why a table cannot have a setting: another part declares it, or none does."""
+    """The error for a setting that no part in this spec declares; it names the parts that do."""
     owners = [owner for owner, _ in declared.declarations(section).get(name, ())]
     if not owners:
         return SpecError("unknown-field", _unknown_field(spec, f"{section}.{name}"))
-    choose = " or ".join(owners)
     fields = dict.fromkeys(owner.partition("=")[0] for owner in owners)
-    has = " and ".join(f"{field}={_chosen(spec, field)!r}" for field in fields)
-    shown = value if isinstance(value, _Text) else repr(value)
+    current = " and ".join(f"{field}={_current_value(spec, field)!r}" for field in fields)
+    value_text = value if isinstance(value, _Text) else repr(value)
     return SpecError(
         "undeclared-setting",
-        f"{section}.{name}={shown} does nothing here: it is a setting of {choose}, and this spec has {has}; leave it out",
+        f"{section}.{name}={value_text} is a setting of {' or '.join(owners)}, but this spec has {current}; remove it",
     )
 
 
-def _chosen(spec: Spec, field: str) -> Any:
+def _current_value(spec: Spec, field: str) -> Any:
     if field == "model.head.kind":
         return declared.head_kind(spec.model, spec.task)
     section, _, name = field.rpartition(".")
@@ -229,23 +228,23 @@ def _chosen(spec: Spec, field: str) -> Any:
 
 
 def _unknown_field(spec: Spec, name: str) -> str:
-    every = [f"{section}.{field}" for section in SECTIONS for field in _names(section)]
+    known = [f"{section}.{field}" for section in SECTIONS for field in _possible_fields(section)]
     section, _, field = name.rpartition(".")
-    same_field = [known for known in every if known.rpartition(".")[2] == field]
-    hint = f"; did you mean {same_field[0]!r}?" if same_field else catalogue.nearest(name, every)
-    own = list(declared.fields_of(spec, section)) if section in SECTIONS else []
-    listing = f"the fields of {section} are: {', '.join(own)}" if own else f"the sections are: {', '.join(SECTIONS)}"
-    return f"there is no field {name!r}{hint} ({listing})"
+    same_field = [candidate for candidate in known if candidate.rpartition(".")[2] == field]
+    hint = f"; did you mean {same_field[0]!r}?" if same_field else catalogue.did_you_mean(name, known)
+    siblings = list(declared.fields_of(spec, section)) if section in SECTIONS else []
+    names = f"the fields of {section} are: {', '.join(siblings)}" if siblings else f"the sections are: {', '.join(SECTIONS)}"
+    return f"there is no field {name!r}{hint} ({names})"
 
 
-def _names(section: str) -> list[str]:
-    """Every field that a table may have, whichever parts are chosen."""
+def _possible_fields(section: str) -> list[str]:
+    """Every field that a table may have with any choice of parts."""
     return [*spec_fields.fields(SECTIONS[section]), *declared.declarations(section)]
 
 
-def _section_of_fields(section: str) -> str:
+def _not_a_field(section: str) -> str:
     first = next(iter(spec_fields.fields(SECTIONS[section])))
-    return f"{section} is a section of fields; write for example {section}.{first}=..."
+    return f"{section} is a section, not a field; set one of its fields, for example {section}.{first}=..."
 
 
 def _toml(value: Any) -> str:
@@ -254,6 +253,6 @@ def _toml(value: Any) -> str:
     if isinstance(value, tuple):
         return "[" + ", ".join(_toml(item) for item in value) + "]"
     if isinstance(value, str):
-        # A JSON string is a TOML basic string, but for DEL, which TOML wants escaped.
+        # A JSON string is a TOML basic string, except that TOML requires DEL to be escaped.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return repr(value)

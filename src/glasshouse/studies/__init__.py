@@ -1,1 +1,1 @@
-"""Studies: several arms trained with several seeds each, and a verdict on whether they differ."""
+"""Studies: several arms, each trained with several seeds, and a verdict on whether each arm differs from the first."""

@@ -1,7 +1,7 @@
-"""The arms of a study from the words of a command: values with commas, ranges, grids, recipes. Trains nothing.
+"""The arms of a study, parsed from command-line words: recipes, lists of values, ranges, grids. Trains nothing.
 
-`model.position=learned,alibi` means each of these, and so does `training.learning_rate=1e-4..1e-2:log:8`; commas inside
-brackets belong to a list. Several such fields make a grid.
+`model.position=learned,alibi` gives one arm for each value, and so does `training.learning_rate=1e-4..1e-2:log:8`. Commas
+inside brackets separate the items of one list value. Several fields with several values form a grid.
 """
 
 import math
@@ -19,24 +19,24 @@ from glasshouse.specs import declared, spec_fields
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import SECTIONS, Spec
 
-# More would be a mistake of the keyboard: each arm is trained once for every seed.
-MOST = 200
-SEED = "training.seed"
-# What pairs the arms and cannot tell them apart.
-PAIRING = (SEED, "training.replicas")
-ONE_TASK = "task cannot vary between arms: tasks have no metric in common; compare arms of one task"
-# Names that a study's own files have.
-RESERVED = ("study.json", "report.html", "table.md", "table.tex", "comparison.json")
+# More arms are almost certainly a typing error: each arm is trained once per seed.
+MAX_ARMS = 200
+SEED_FIELD = "training.seed"
+# These fields pair the runs of different arms, so they cannot define arms.
+PAIRING_FIELDS = (SEED_FIELD, "training.replicas")
+ONE_TASK = "task cannot vary between arms, because tasks have no metric in common; compare arms of one task"
+# File names that a study folder uses itself.
+RESERVED_NAMES = ("study.json", "report.html", "table.md", "table.tex", "comparison.json")
 LARGEST_SEED = 2**31 - 1
-MOST_SEEDS = 1000
+MAX_SEEDS = 1000
 _NUMBER = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?::(log|lin):(\d+))?")
-_FORMS = "write 1e-4..1e-2:log:8, 0..0.5:lin:6, or 1..8 for whole numbers"
+_RANGE_EXAMPLES = "write 1e-4..1e-2:log:8, 0..0.5:lin:6, or 1..8 for whole numbers"
 
 
 @dataclass(frozen=True)
 class Variant:
-    """An arm before it has run: `changes` are the fields that vary, as given; `folder` is where its runs lie."""
+    """An arm before it is planned: `changes` maps each varied field to its value as typed; `folder` holds its runs."""
 
     name: str
     folder: str
@@ -46,130 +46,133 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Words:
-    """What a command's words mean: recipes, changes that every arm shares, and the values of each field that varies."""
+class ArmGrid:
+    """Parsed command-line words: the recipes, the overrides that all arms share, and the values of each varied field."""
 
     recipes: tuple[str, ...]
     fixed: tuple[str, ...]
     varied: dict[str, tuple[str, ...]]
 
     @property
-    def stem(self) -> str:
-        """What a study of these is called by default."""
+    def default_study_name(self) -> str:
         names = "-or-".join(dict.fromkeys(resolve_spec.name_of(recipe) for recipe in self.recipes[:3]))
         return folder_name("-".join([names, *(field.rpartition(".")[2] for field in self.varied)]))
 
     @property
-    def count(self) -> int:
+    def arm_count(self) -> int:
         return len(self.recipes) * int(np.prod([len(values) for values in self.varied.values()], dtype=object))
 
 
-def read(words: Sequence[str]) -> Words:
-    """Sort the words into recipes and fields, and take the values apart."""
+def parse(words: Sequence[str]) -> ArmGrid:
+    """Sort the words into recipes, fixed overrides and varied fields."""
     recipes = [word for word in words if _is_recipe(word)]
     if not recipes:
         raise SpecError(
-            "no-recipe", "no recipe is named; begin with one (see `glasshouse recipes`) or the path of a spec's .toml file"
+            "no-recipe",
+            "no recipe is named; begin with one (see `glasshouse recipes`) or with the path of a .toml spec file",
         )
-    if twice := [name for place, name in enumerate(recipes) if name in recipes[:place]]:
-        raise SpecError("recipe-twice", f"the recipe {twice[0]!r} is named twice; each arm must differ from the others")
-    given: dict[str, list[tuple[str, ...]]] = {}
+    if duplicates := [name for place, name in enumerate(recipes) if name in recipes[:place]]:
+        raise SpecError("recipe-twice", f"the recipe {duplicates[0]!r} is named twice; name each recipe once")
+    values_by_field: dict[str, list[tuple[str, ...]]] = {}
     for word in words:
         if not _is_recipe(word):
             field, _, text = word.partition("=")
-            _refuse_field(field.strip())
-            given.setdefault(field.strip(), []).append(values_of(field.strip(), text))
-    # As in training, what is given later holds; but values that would be lost are not passed over.
-    for field, values in given.items():
-        if any(len(each) > 1 for each in values[:-1]):
-            raise SpecError("field-twice", f"{field} is given more than once; write all its values after one {field}=")
-    varied = {field: values[-1] for field, values in given.items() if len(values[-1]) > 1}
+            _refuse_pairing_field(field.strip())
+            values_by_field.setdefault(field.strip(), []).append(parse_values(field.strip(), text))
+    # As in `glasshouse train`, the last value of a repeated field wins, but a list of values must not be lost silently.
+    for field, occurrences in values_by_field.items():
+        if any(len(values) > 1 for values in occurrences[:-1]):
+            raise SpecError("field-twice", f"{field} is set more than once; write all its values after one {field}=")
+    varied = {field: occurrences[-1] for field, occurrences in values_by_field.items() if len(occurrences[-1]) > 1}
     if "task" in varied:
         raise SpecError("one-task", ONE_TASK)
-    fixed = tuple(f"{field}={values[-1][0]}" for field, values in given.items() if field not in varied)
-    found = Words(tuple(recipes), fixed, varied)
-    if found.count < 2:
+    fixed = tuple(f"{field}={occurrences[-1][0]}" for field, occurrences in values_by_field.items() if field not in varied)
+    grid = ArmGrid(tuple(recipes), fixed, varied)
+    if grid.arm_count < 2:
         single = f" ({fixed[-1]} has one value)" if fixed else ""
         raise SpecError(
             "nothing-to-compare",
-            f"there is nothing to compare{single}; give a field several values, such as model.position=learned,rotary, "
-            "or name two recipes",
+            f"there is only one arm, so nothing to compare{single}; write several values for a field, such as "
+            "model.position=learned,rotary, or name two recipes",
         )
-    if found.count > MOST:
-        raise SpecError("too-many-arms", f"these make {found.count} arms, and {MOST} is the most; give fewer values")
-    return found
+    if grid.arm_count > MAX_ARMS:
+        raise SpecError(
+            "too-many-arms",
+            f"these values make {grid.arm_count} arms, more than the maximum of {MAX_ARMS}; use fewer values",
+        )
+    return grid
 
 
-def variants(words: Words) -> tuple[Variant, ...]:
-    """Every arm, its spec checked."""
-    shown = _short_names(list(words.varied))
-    recipes = _recipe_names(words.recipes)
-    found: list[Variant] = []
-    for recipe, *values in product(words.recipes, *words.varied.values()):
-        changes = dict(zip(words.varied, values, strict=True))
-        parts = [recipes[recipe]] if len(words.recipes) > 1 else []
+def expand(grid: ArmGrid) -> tuple[Variant, ...]:
+    """Every arm of the grid, with its spec checked. The first field varies slowest."""
+    field_names = _short_field_names(list(grid.varied))
+    recipe_names = _short_recipe_names(grid.recipes)
+    variants: list[Variant] = []
+    for recipe, *values in product(grid.recipes, *grid.varied.values()):
+        changes = dict(zip(grid.varied, values, strict=True))
+        parts = [recipe_names[recipe]] if len(grid.recipes) > 1 else []
         if len(changes) == 1 and not parts:
             parts = [values[0] or '""']
         else:
-            parts += [f"{shown[field]}={value}" for field, value in changes.items()]
-        spec = resolve_spec.spec_of(recipe, *words.fixed, *(f"{field}={value}" for field, value in changes.items()))
+            parts += [f"{field_names[field]}={value}" for field, value in changes.items()]
+        spec = resolve_spec.spec_of(recipe, *grid.fixed, *(f"{field}={value}" for field, value in changes.items()))
         name = ", ".join(parts)
-        if same := next((other for other in found if other.spec == spec), None):
-            raise SpecError("same-arm", f"the arms {same.name!r} and {name!r} are the same spec; leave one of them out")
-        taken = {*RESERVED, *(other.folder for other in found)}
-        found.append(Variant(name, _free(folder_name(name), taken), recipe, changes, spec))
-    return tuple(found)
+        if same := next((other for other in variants if other.spec == spec), None):
+            raise SpecError("same-arm", f"the arms {same.name!r} and {name!r} have the same spec; remove one of them")
+        used = {*RESERVED_NAMES, *(other.folder for other in variants)}
+        variants.append(Variant(name, _unused_name(folder_name(name), used), recipe, changes, spec))
+    return tuple(variants)
 
 
-def values_of(field: str, text: str) -> tuple[str, ...]:
-    """The values that a field is given: each between commas, each of a range; `""` is an empty one."""
-    kind = _kind(field)
-    found: list[str] = []
-    parts = _split(field, text)
+def parse_values(field: str, text: str) -> tuple[str, ...]:
+    """The values of a field: items separated by commas, with ranges expanded. `""` stands for the empty value."""
+    field_type = _field_type(field)
+    values: list[str] = []
+    parts = _split_at_commas(field, text)
     for part in parts:
-        if kind in (int, float) and ".." in part:
-            found += _range(field, part, kind)
+        if field_type in (int, float) and ".." in part:
+            values += _expand_range(field, part, field_type)
         elif not part and len(parts) > 1:
             raise SpecError(
-                "empty-value", f'{field}={text} has an empty value between commas; take a comma away, or write ""'
+                "empty-value", f'{field}={text} has an empty value between commas; remove a comma, or write "" for it'
             )
         else:
-            found.append("" if part == '""' else part)
+            values.append("" if part == '""' else part)
     known: list[Any] = []
-    for value in found if len(found) > 1 else ():
-        meant = spec_fields.from_text(kind, value, field) if kind else value
-        if meant in known:
-            raise SpecError("same-arm", f"{field}={text} has the value {value} twice; each arm must differ from the others")
-        known.append(meant)
-    return tuple(found)
+    for value in values if len(values) > 1 else ():
+        parsed = spec_fields.from_text(field_type, value, field) if field_type else value
+        if parsed in known:
+            raise SpecError("same-arm", f"{field}={text} contains the value {value} twice; write each value once")
+        known.append(parsed)
+    return tuple(values)
 
 
-def seeds_of(text: str | int | Sequence[int]) -> tuple[int, ...]:
-    """`8` means the seeds 0 to 7; `3,5,9` means these."""
-    remedy = "write a number of seeds (--seeds 8) or a list of them (--seeds 3,5,9)"
+def parse_seeds(text: str | int | Sequence[int]) -> tuple[int, ...]:
+    """`8` means the seeds 0 to 7; `3,5,9` means these three seeds."""
+    remedy = "write a number of seeds (--seeds 8) or a list of seeds (--seeds 3,5,9)"
     if isinstance(text, Sequence) and not isinstance(text, str):
-        found = tuple(int(seed) for seed in text)
+        seeds = tuple(int(seed) for seed in text)
     else:
         parts = [part.strip() for part in str(text).rstrip(",").split(",")]
         if not all(re.fullmatch(r"[0-9]{1,10}", part) for part in parts):
-            raise SpecError("bad-seeds", f"--seeds={text} is not possible; {remedy}")
-        if "," not in str(text) and int(parts[0]) > MOST_SEEDS:
-            raise SpecError("bad-seeds", f"--seeds={text} is more than {MOST_SEEDS}, the most there can be; {remedy}")
-        found = tuple(map(int, parts)) if "," in str(text) else tuple(range(int(parts[0])))
-    if len(found) < 2:
+            raise SpecError("bad-seeds", f"--seeds={text} is not a list of whole numbers; {remedy}")
+        if "," not in str(text) and int(parts[0]) > MAX_SEEDS:
+            raise SpecError("bad-seeds", f"--seeds={text} is more than the maximum of {MAX_SEEDS} seeds; {remedy}")
+        seeds = tuple(map(int, parts)) if "," in str(text) else tuple(range(int(parts[0])))
+    if len(seeds) < 2:
         raise SpecError(
             "bad-seeds",
-            f"--seeds={text} leaves nothing to tell chance from effect; a verdict needs at least two seeds, better eight",
+            f"--seeds={text} is too few to tell an effect from chance; use at least two seeds, better eight",
         )
-    if len(set(found)) < len(found):
-        raise SpecError("bad-seeds", f"--seeds={text} has a seed twice; each must differ")
-    if not all(0 <= seed <= LARGEST_SEED for seed in found):
-        raise SpecError("bad-seeds", f"--seeds={text} has a seed outside 0 to {LARGEST_SEED}; {remedy}")
-    return found
+    if len(set(seeds)) < len(seeds):
+        raise SpecError("bad-seeds", f"--seeds={text} contains a seed twice; write each seed once")
+    if not all(0 <= seed <= LARGEST_SEED for seed in seeds):
+        raise SpecError("bad-seeds", f"--seeds={text} contains a seed outside 0 to {LARGEST_SEED}; {remedy}")
+    return seeds
 
 
 def folder_name(name: str) -> str:
-    """A name with the characters that are safe in every file system, beginning with a letter or digit."""
+    """A name made of characters that are safe in every file system. It begins with a letter or a digit."""
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")
     return safe[:60].rstrip("-._") or "arm"
 
@@ -178,88 +181,92 @@ def _is_recipe(word: str) -> bool:
     return "=" not in word or (word.endswith(".toml") and Path(word).is_file())
 
 
-def _kind(field: str) -> Any:
-    """The type of a field; None where there is no such field, which reading the spec will say better."""
+def _field_type(field: str) -> Any:
+    """The type of a field. None for an unknown field: resolving the spec gives a better error message for it."""
     section, _, name = field.rpartition(".")
     if section not in SECTIONS:
         return None
     base = spec_fields.fields(SECTIONS[section])
     if name in base:
         return base[name].kind
-    own = declared.declarations(section).get(name)
-    return own[0][1].kind if own else None
+    declarations = declared.declarations(section).get(name)
+    return declarations[0][1].kind if declarations else None
 
 
-def _refuse_field(field: str) -> None:
-    if field in PAIRING:
+def _refuse_pairing_field(field: str) -> None:
+    if field in PAIRING_FIELDS:
         raise SpecError(
-            "pairs-the-arms", f"{field} does not make arms, it pairs them; say which seeds with --seeds 8, or --seeds 3,5,9"
+            "pairs-the-arms",
+            f"{field} cannot define arms, because the same seeds are used in every arm; choose the seeds with --seeds 8 or "
+            "--seeds 3,5,9",
         )
 
 
-def _split(field: str, text: str) -> list[str]:
-    """The parts between commas that stand outside brackets."""
+def _split_at_commas(field: str, text: str) -> list[str]:
+    """The parts of the text between commas, ignoring commas inside brackets."""
     parts, depth, start = [], 0, 0
-    for place, sign in enumerate(text):
-        depth += {"[": 1, "]": -1}.get(sign, 0)
+    for place, character in enumerate(text):
+        depth += {"[": 1, "]": -1}.get(character, 0)
         if depth < 0:
             break
-        if sign == "," and not depth:
+        if character == "," and not depth:
             parts.append(text[start:place].strip())
             start = place + 1
     if depth:
-        raise SpecError(
-            "unbalanced-bracket",
-            f"{field}={text} has a bracket without its partner; lists are written [a,b], separated by commas",
-        )
+        raise SpecError("unbalanced-bracket", f"{field}={text} has a bracket without its partner; write a list as [a,b]")
     return [*parts, text[start:].strip()]
 
 
-def _range(field: str, part: str, kind: type) -> list[str]:
+def _expand_range(field: str, part: str, field_type: type) -> list[str]:
     match = _RANGE.fullmatch(part)
     if not match:
-        raise SpecError("bad-range", f"{field}={part} is not a range; {_FORMS}")
+        raise SpecError("bad-range", f"{field}={part} is not a range; {_RANGE_EXAMPLES}")
     low, high, spacing, count = float(match[1]), float(match[2]), match[3], int(match[4] or 0)
     if not -math.inf < low < high < math.inf:
-        raise SpecError("bad-range", f"{field}={part} does not rise; {_FORMS}")
+        raise SpecError("bad-range", f"{field}={part} does not go from a lower to a higher number; {_RANGE_EXAMPLES}")
     if not spacing:
-        if kind is not int or not (low.is_integer() and high.is_integer()):
-            raise SpecError("bad-range", f"{field}={part} does not say how many values; {_FORMS}")
+        if field_type is not int or not (low.is_integer() and high.is_integer()):
+            raise SpecError("bad-range", f"{field}={part} does not state the number of values; {_RANGE_EXAMPLES}")
         count = int(high - low) + 1
-    if not 2 <= count <= MOST:
-        raise SpecError("bad-range", f"{field}={part} asks for {count} values; 2 to {MOST} are possible")
+    if not 2 <= count <= MAX_ARMS:
+        raise SpecError("bad-range", f"{field}={part} has {count} values; choose 2 to {MAX_ARMS}")
     if spacing == "log" and low <= 0:
         raise SpecError(
-            "bad-range", f"{field}={part} cannot be spaced by ratio from {low:g}; begin above 0, or write :lin:{count}"
+            "bad-range", f"{field}={part} cannot have logarithmic spacing from {low:g}; start above 0, or write :lin:{count}"
         )
     values = (np.geomspace if spacing == "log" else np.linspace)(low, high, count)
-    if kind is int:
+    if field_type is int:
         whole = [str(round(value)) for value in values.tolist()]
         if len(set(whole)) < len(whole):
-            raise SpecError("bad-range", f"{field}={part} has fewer than {count} whole numbers that differ; ask for fewer")
+            raise SpecError(
+                "bad-range", f"{field}={part} contains fewer than {count} different whole numbers; use a smaller count"
+            )
         return whole
-    # What is run is what is shown, so the values are as short as they can be while they differ; the ends are as given.
+    # A run uses exactly the value shown. Rounding moves a value by less than half the smallest step from it; the two ends
+    # stay as typed.
+    steps = np.diff(values)
+    largest_error = np.minimum(steps[:-1], steps[1:]) / 2
     for digits in range(3, 18):
-        shown = [match[1], *(f"{value:.{digits}g}" for value in values.tolist()[1:-1]), match[2]]
-        if len({float(value) for value in shown}) == count:
-            return shown
-    raise SpecError("bad-range", f"{field}={part} has fewer than {count} numbers that differ; ask for fewer")
+        texts = [match[1], *(f"{value:.{digits}g}" for value in values.tolist()[1:-1]), match[2]]
+        if (np.abs(np.array(texts[1:-1], float) - values[1:-1]) < largest_error).all():
+            return texts
+    raise SpecError("bad-range", f"{field}={part} contains fewer than {count} different numbers; use a smaller count")
 
 
-def _short_names(fields: list[str]) -> dict[str, str]:
-    """Each field's last word, where that tells them apart."""
+def _short_field_names(fields: list[str]) -> dict[str, str]:
+    """Each field's last word if these differ, otherwise the dotted name."""
     short = [field.rpartition(".")[2] for field in fields]
     return dict(zip(fields, short if len(set(short)) == len(short) else fields, strict=True))
 
 
-def _recipe_names(recipes: Sequence[str]) -> dict[str, str]:
+def _short_recipe_names(recipes: Sequence[str]) -> dict[str, str]:
     short = [resolve_spec.name_of(recipe) for recipe in recipes]
     return dict(zip(recipes, short if len(set(short)) == len(short) else recipes, strict=True))
 
 
-def _free(name: str, taken: set[str]) -> str:
-    """The name, or the name with a number where a file system that ignores case would have it already."""
-    lower = {each.lower() for each in taken}
+def _unused_name(name: str, used: set[str]) -> str:
+    """The name, with a number added if a file system that ignores case already has it."""
+    lower = {other.lower() for other in used}
     attempt, chosen = 1, name
     while chosen.lower() in lower:
         attempt += 1

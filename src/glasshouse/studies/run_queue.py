@@ -1,7 +1,7 @@
-"""Doing the runs of a study: one place that knows which are left, in what order, how many at once, and how far they are.
+"""The queue of a study's runs: which runs are left, in what order they train, how many train together, how far they are.
 
-A run that is done is kept, one that was interrupted goes on where it stood, one whose loss was not finite is a result and is
-not repeated. Where the runs are done (here, one after another or side by side) is this file's matter alone.
+A finished run is kept. An interrupted run continues from its checkpoint. A run whose loss was not finite is a result and is
+not repeated. Only this file knows whether runs train one after another or together.
 """
 
 import json
@@ -20,17 +20,17 @@ from glasshouse.records.status import Status
 from glasshouse.specs.errors import Interrupted, RunError
 from glasshouse.specs.spec import Spec
 from glasshouse.training import loop
-from glasshouse.training.replicas import alike
-from glasshouse.training.signals import watching
+from glasshouse.training.replicas import can_be_replicas
+from glasshouse.training.signals import catch_signals
 
 ENDED = (Status.DONE, Status.FAILED)
-# Bytes that surely hold the last line of a metric log.
-TAIL = 4096
+# The last line of a metric log is shorter than this number of bytes.
+LOG_TAIL_BYTES = 4096
 
 
 @dataclass(frozen=True)
 class QueuedRun:
-    """One run to do: where, what, what is known of it beforehand, and how many like it may train side by side."""
+    """One run to train: its folder, its spec, facts recorded before training, and how many runs may train with it."""
 
     run: RunFolder
     name: str  # "rotary, seed 3"
@@ -38,7 +38,7 @@ class QueuedRun:
     recipe: str
     facts: dict[str, Any]
     replicas: int = 1
-    arm: str = ""  # only runs of one arm train side by side
+    arm: str = ""  # only runs of the same arm train together
 
     @property
     def steps(self) -> int:
@@ -46,144 +46,148 @@ class QueuedRun:
 
 
 def status(run: RunFolder) -> str:
-    """What is recorded of a run; "absent" where there is none yet."""
+    """The recorded status of a run; "absent" if its folder does not exist yet."""
     return str(run.facts().get("status")) if run.path.is_dir() else "absent"
 
 
-def do(
-    wanted: Sequence[QueuedRun],
+def run_all(
+    queue: Sequence[QueuedRun],
     device: str,
-    what: str,
-    each: Callable[[QueuedRun], str] = lambda done: "",
+    title: str,
+    describe: Callable[[QueuedRun], str] = lambda run: "",
 ) -> None:
-    """Do the runs that are left, in this order; `each` gives a word on one that has ended.
+    """Train the runs that have not ended, in this order. `describe` gives the result of an ended run in a few words.
 
-    Raises Interrupted where a signal came, with everything saved.
+    After a signal, everything is saved and Interrupted is raised.
     """
-    left = {one.run for one in wanted if status(one.run) not in ENDED}
-    if not left:
+    unfinished = {queued.run for queued in queue if status(queued.run) not in ENDED}
+    if not unfinished:
         return
-    teller = _Teller(len(wanted), len(left), each)
-    with watching() as watch, _showing(what, teller), _stopping(teller):
-        # Sets are made of all the runs, so that those of a study that was stopped are the same when it goes on.
-        for group in _groups(wanted):
-            rest = [one for one in group if one.run in left]
-            if not rest:
+    progress = _QueueProgress(len(queue), len(unfinished), describe)
+    with catch_signals() as watch, _progress_bar(title, progress), _interruption_names_the_queue(progress):
+        # Groups are formed from all runs, finished ones included, so that a continued study has the same groups.
+        for group in _groups(queue):
+            remaining = [queued for queued in group if queued.run in unfinished]
+            if not remaining:
                 continue
-            teller.under_way = rest
-            _train(rest, device)
-            teller.ended()
-            if watch.received and teller.left:
-                raise Interrupted(watch.received, teller.stopped())
+            progress.training = remaining
+            _train(remaining, device)
+            progress.record_end()
+            if watch.received and progress.left:
+                raise Interrupted(watch.received, progress.interruption_message())
 
 
-def _groups(wanted: Sequence[QueuedRun]) -> list[list[QueuedRun]]:
-    """The runs in the sets that train at once; a set stands where its first run stood."""
-    found: list[list[QueuedRun]] = []
-    with_room: dict[str, list[list[QueuedRun]]] = {}
-    for one in wanted:
-        own = with_room.setdefault(one.arm, [])
-        group = next((group for group in own if one.replicas > 1 and alike(group[0].spec, one.spec)), None)
+def _groups(queue: Sequence[QueuedRun]) -> list[list[QueuedRun]]:
+    """The groups of runs that train together, in the order of each group's first run."""
+    groups: list[list[QueuedRun]] = []
+    open_groups: dict[str, list[list[QueuedRun]]] = {}  # arm -> groups that have room for more runs
+    for queued in queue:
+        candidates = open_groups.setdefault(queued.arm, [])
+        group = next(
+            (group for group in candidates if queued.replicas > 1 and can_be_replicas(group[0].spec, queued.spec)), None
+        )
         if group is None:
             group = []
-            found.append(group)
-            own.append(group)
-        group.append(one)
-        if len(group) >= one.replicas:
-            own.remove(group)
-    return found
+            groups.append(group)
+            candidates.append(group)
+        group.append(queued)
+        if len(group) >= queued.replicas:
+            candidates.remove(group)
+    return groups
 
 
 def _train(group: Sequence[QueuedRun], device: str) -> None:
-    """Train some runs to their end, side by side where they are several."""
-    for one in group:
-        if not one.run.path.is_dir():
-            run_folder.make(one.run.path, one.spec, one.recipe, **one.facts)
+    """Train a group of runs to their end; several runs train together."""
+    for queued in group:
+        if not queued.run.path.is_dir():
+            run_folder.create_at(queued.run.path, queued.spec, queued.recipe, **queued.facts)
     with progress_bar.quiet():
-        loop.train_group([one.run for one in group], device, together=len(group) > 1)
-    for one in group:
-        facts = one.run.facts()
+        loop.train_group([queued.run for queued in group], device, together=len(group) > 1)
+    for queued in group:
+        facts = queued.run.facts()
         if facts.get("status") not in ENDED:
-            raise RunError("run-not-finished", f"{one.run.path} did not come to an end; continue the study to do it again")
-        # A finished run is read, not continued: its best weights and its last are enough.
+            raise RunError("run-not-finished", f"{queued.run.path} did not finish; continue the study to train it again")
+        # An ended run is only read from now on, so its best and its last checkpoint are enough.
         best = facts.get("best")
-        checkpoint.prune(one.run.checkpoints, {int(best["step"])} if best else set(), latest=1)
+        checkpoint.prune(queued.run.checkpoints, {int(best["step"])} if best else set(), latest=1)
 
 
-class _Teller:
-    """How far the runs are, in shares and in words."""
+class _QueueProgress:
+    """How many runs have ended, which are training, and the time that is left."""
 
-    under_way: Sequence[QueuedRun] = ()
+    training: Sequence[QueuedRun] = ()
 
-    def __init__(self, total: int, left: int, each: Callable[[QueuedRun], str]) -> None:
-        self.total, self.left, self.each = total, left, each
-        self.before, self.done = total - left, 0
-        self.began = time.monotonic()
+    def __init__(self, total: int, left: int, describe: Callable[[QueuedRun], str]) -> None:
+        self.total, self.left, self.describe = total, left, describe
+        self.ended_before, self.ended = total - left, 0
+        self.start = time.monotonic()
 
-    def ended(self) -> None:
-        """Note and say that the runs under way have come to their end."""
-        group, self.under_way = self.under_way, ()
-        for one in group:
-            self.done += 1
+    def record_end(self) -> None:
+        """Count the runs in training as ended and print a line for each, unless a progress bar is shown."""
+        group, self.training = self.training, ()
+        for queued in group:
+            self.ended += 1
             self.left -= 1
-            word = self.each(one)
-            if not progress_bar.watched():
-                progress_bar.say(f"{one.name}: {word} ({self.before + self.done} of {self.total} runs{self.remaining()})")
+            result = self.describe(queued)
+            if not progress_bar.is_terminal():
+                count = f"{self.ended_before + self.ended} of {self.total} runs"
+                progress_bar.say(f"{queued.name}: {result} ({count}{self.time_left()})")
 
-    def remaining(self) -> str:
-        """ ", about 3 min left", where there is anything left."""
+    def time_left(self) -> str:
+        """ ", about 3 min left"; empty if no run is left."""
         if not self.left:
             return ""
-        seconds = (time.monotonic() - self.began) / self.done * self.left
+        seconds = (time.monotonic() - self.start) / self.ended * self.left
         return f", about {seconds / 60:.0f} min left" if seconds >= 90 else f", about {seconds:.0f} s left"
 
     def share(self) -> float:
-        """The share of what was left that is done, a run that is under way counted by its steps."""
-        return (self.done + sum(map(_reached, self.under_way))) / (self.done + self.left)
+        """The finished share of the work of this call; a run in training counts by its logged steps."""
+        return (self.ended + sum(map(_finished_share, self.training))) / (self.ended + self.left)
 
-    def stopped(self) -> str:
-        return f"stopped with {self.before + self.done} of {self.total} runs done, all saved"
+    def interruption_message(self) -> str:
+        return f"stopped with {self.ended_before + self.ended} of {self.total} runs done, all saved"
 
 
-def _reached(one: QueuedRun) -> float:
-    """The share of its steps that a run has logged, from the end of its log."""
+def _finished_share(queued: QueuedRun) -> float:
+    """The share of a run's steps that the last line of its metric log has reached."""
     try:
-        with open(one.run.metrics_file, "rb") as file:
-            file.seek(max(file.seek(0, os.SEEK_END) - TAIL, 0))
+        with open(queued.run.metrics_file, "rb") as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - LOG_TAIL_BYTES, 0))
             lines = file.read().splitlines()
-        return min(int(json.loads(lines[-1])["step"]) / one.steps, 1.0)
+        return min(int(json.loads(lines[-1])["step"]) / queued.steps, 1.0)
     except (OSError, ValueError, LookupError, TypeError):
-        return 0.0  # nothing yet, or a line that is just being written
+        return 0.0  # no log yet, or its last line is still being written
 
 
 @contextmanager
-def _showing(what: str, teller: _Teller) -> Iterator[None]:
-    """A bar over all the runs, moved by what they log; nothing where nobody watches."""
-    if not progress_bar.watched():
+def _progress_bar(title: str, progress: _QueueProgress) -> Iterator[None]:
+    """A progress bar over all runs that follows their metric logs; nothing if the terminal shows no bars."""
+    if not progress_bar.is_terminal():
         yield
         return
-    over = threading.Event()
-    with progress_bar.bar(what, outer=True) as show:
+    stop = threading.Event()
+    with progress_bar.bar(title, outer=True) as show:
 
         def follow() -> None:
-            while not over.wait(0.5):
-                show(teller.share(), f"{what}: {teller.before + teller.done} of {teller.total} runs")
+            while not stop.wait(0.5):
+                ended = progress.ended_before + progress.ended
+                show(progress.share(), f"{title}: {ended} of {progress.total} runs")
 
         thread = threading.Thread(target=follow, daemon=True)
         thread.start()
         try:
             yield
         finally:
-            over.set()
+            stop.set()
             thread.join()
 
 
 @contextmanager
-def _stopping(teller: _Teller) -> Iterator[None]:
-    """Say of a signal what it means for the study, and not for the run that it hit."""
+def _interruption_names_the_queue(progress: _QueueProgress) -> Iterator[None]:
+    """Make the message of an interruption state the progress of the whole queue instead of one run."""
     try:
         yield
     except Interrupted as stop:
-        raise Interrupted(stop.signal, teller.stopped()) from None
+        raise Interrupted(stop.signal, progress.interruption_message()) from None
     except KeyboardInterrupt:
-        raise Interrupted(signal.SIGINT, teller.stopped()) from None
+        raise Interrupted(signal.SIGINT, progress.interruption_message()) from None

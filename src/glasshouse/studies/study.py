@@ -1,4 +1,4 @@
-"""A study, opened: what it found, in words and in figures, and how a notebook shows it. Changes nothing in the folder."""
+"""A study, opened: its results as text and as numbers, and its display in a notebook. Changes nothing in the folder."""
 
 from html import escape
 from os import PathLike
@@ -12,7 +12,7 @@ from glasshouse.studies.study_folder import Design, StudyFolder
 
 
 class Study:
-    """One study and everything known of it."""
+    """One study with its design, runs and results."""
 
     def __init__(self, where: StudyFolder | str | PathLike[str]) -> None:
         self.folder = where if isinstance(where, StudyFolder) else study_folder.find(where)
@@ -23,39 +23,40 @@ class Study:
 
     @property
     def design(self) -> Design:
-        """What was decided before the runs."""
+        """Everything that was decided before the runs."""
         return self.folder.design()
 
     @property
     def comparison(self) -> StudyResults:
-        """What the runs have shown so far."""
-        return study_results.compare(self.folder)
+        """The results of the runs that have ended so far."""
+        return study_results.collect(self.folder)
 
     @property
     def verdicts(self) -> dict[str, str]:
         """Arm -> its verdict in one sentence."""
-        return study_results.sentences(self.comparison)
+        return study_results.verdict_sentences(self.comparison)
 
     @property
     def report(self) -> Path:
-        """The page."""
+        """The path of the HTML report."""
         return self.folder.report_file
 
     def run(self, arm: str, seed: int, device: str = "auto") -> Run:
-        """The run of an arm and a seed."""
-        for each in self.design.arms:
-            if each.name == arm:
-                return Run(self.folder.run(each, seed).path, device)
+        """The run of one arm with one seed."""
+        for planned in self.design.arms:
+            if planned.name == arm:
+                return Run(self.folder.run(planned, seed).path, device)
         raise KeyError(arm)
 
     def __repr__(self) -> str:
         return f"Study({self.name!r}, {self.folder.status()})"
 
     def _repr_html_(self) -> str:
-        """How a notebook shows a study."""
-        comparison = self.comparison
-        table = study_tables.table(comparison)
+        """The display in a notebook: the table of arms and the verdicts."""
+        results = self.comparison
+        table = study_tables.table(results)
         head = "".join(f"<th>{escape(cell)}</th>" for cell in table.header)
         rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows)
-        said = "".join(f"<li>{escape(sentence)}</li>" for sentence in study_results.sentences(comparison).values())
-        return f"<table><tr>{head}</tr>{rows}</table><ul>{said}</ul><p>{escape(table.caption)}</p>"
+        sentences = study_results.verdict_sentences(results).values()
+        verdicts = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+        return f"<table><tr>{head}</tr>{rows}</table><ul>{verdicts}</ul><p>{escape(table.caption)}</p>"

@@ -1,7 +1,7 @@
-"""The study folder: a question, its arms, and a folder of runs for each. How it is written, read, found and locked.
+"""The study folder: a question, its arms, and a folder of runs for each arm. How it is written, read, found and locked.
 
-`study.json` holds all that is decided before the runs; every run lies in `ARM/seed-N`, like any other run. Nothing else
-holds state, and nothing here trains.
+`study.json` holds everything that is decided before the runs. Every run is stored in `ARM/seed-N` as an ordinary run folder.
+A study has no other state. Nothing in this module trains.
 """
 
 import dataclasses
@@ -24,13 +24,13 @@ from glasshouse.specs.errors import GlasshouseError, RunError
 from glasshouse.specs.spec import Spec
 from glasshouse.version import __version__
 
-# Raised whenever a folder written now could not be read by the release before.
+# Increased whenever the previous release could not read a folder that this release writes.
 FORMAT = 2
 FILE = "study.json"
-# Where an arm's runs for tuning lie, beside those of its seeds.
+# The folder inside an arm's folder that holds its tuning runs.
 TUNING = "tuning"
-# What JSON holds of an arm as it is.
-ARM = ("name", "folder", "recipe", "changes", "asked", "replicas", "facts", "step_flops")
+# The fields of PlannedArm that study.json stores unchanged.
+PLAIN_ARM_FIELDS = ("name", "folder", "recipe", "changes", "asked", "replicas", "facts", "step_flops")
 
 
 def root() -> Path:
@@ -40,7 +40,7 @@ def root() -> Path:
 
 @dataclass(frozen=True)
 class Question:
-    """What a person asked, as asked: two studies with the same question and the same arms are one."""
+    """The user's question, as typed. The same question with the same arms continues the same study."""
 
     kind: str  # "compare" or "sweep"
     words: tuple[str, ...]
@@ -49,32 +49,32 @@ class Question:
     tune: str | None = None
     alpha: float = 0.05
     margin: float | None = None
-    batch: int = 0  # seeds added at a time until it is decided; 0: all at once
-    most: int = 0  # and the most of them
+    batch: int = 0  # seeds added at a time in a sequential study (--until-decided); 0: all seeds in one batch
+    most: int = 0  # maximum number of seeds of a sequential study
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """After how many seeds a sequential study is judged."""
+        """The numbers of seeds after which a sequential study is judged; empty for other studies."""
         return (*range(self.batch, self.most, self.batch), self.most) if self.batch else ()
 
     def options(self) -> list[str]:
-        """The options of the command that asks this, without seeds and name."""
-        given = [
+        """The command-line options of this question, without --seeds and --name."""
+        values = [
             ("--metric", self.metric),
             ("--match", self.match if self.match != "steps" else None),
             ("--tune", self.tune),
             ("--alpha", repr(self.alpha) if self.alpha != 0.05 else None),
             ("--margin", repr(self.margin) if self.margin is not None else None),
         ]
-        found = [word for name, value in given if value is not None for word in (name, value)]
+        options = [word for name, value in values if value is not None for word in (name, value)]
         if self.batch:
-            found += ["--until-decided", "--batch", str(self.batch), "--max-seeds", str(self.most)]
-        return found
+            options += ["--until-decided", "--batch", str(self.batch), "--max-seeds", str(self.most)]
+        return options
 
 
 @dataclass(frozen=True)
 class PlannedArm:
-    """One arm before its runs: its spec as asked (TOML) and as it is run, what its runs know beforehand, notes on it."""
+    """One arm before its runs: the requested spec as TOML, the spec as it will run, and facts recorded in every run."""
 
     name: str
     folder: str
@@ -83,19 +83,19 @@ class PlannedArm:
     asked: str
     spec: Spec
     facts: dict[str, Any]
-    replicas: int = 1  # how many seeds train side by side
+    replicas: int = 1  # number of seeds that train together
     notes: tuple[str, ...] = ()
-    step_flops: int = 0  # of one training step; 0 in a study of an earlier release, which did not count them
+    step_flops: int = 0  # FLOPs of one training step; 0 if an earlier release, which did not count them, wrote the study
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """A field that each arm gets its own best of: the values tried, and by arm the means found and the value chosen."""
+    """Tuning of one field before the comparison. All mappings are by arm: values tried, mean metrics, value chosen."""
 
     field: str
     values: dict[str, list[str]]
     seeds: tuple[int, ...]
-    found: dict[str, dict[str, float | None]] = dataclasses.field(default_factory=dict)
+    found: dict[str, dict[str, float | None]] = dataclasses.field(default_factory=dict)  # arm -> value -> mean metric
     chosen: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
@@ -110,39 +110,42 @@ class Design:
     metric: str
     rule: VerdictRule
     tuning: Tuning | None = None
-    step_seconds: dict[str, list[float]] = dataclasses.field(default_factory=dict)  # by arm, round by round
-    judged: tuple[int, ...] = ()  # numbers of seeds that were judged before more were asked for
+    step_seconds: dict[str, list[float]] = dataclasses.field(default_factory=dict)  # arm -> seconds per step in each round
+    judged: tuple[int, ...] = ()  # the numbers of seeds that had been judged each time more seeds were added
     notes: tuple[str, ...] = ()
-    leaks: tuple[Leak, ...] = ()  # of any arm's data
+    leaks: tuple[Leak, ...] = ()  # data leakage in any arm's data
     finished: bool = False
-    replicas: str = "auto"  # as asked for; how many of each arm were found is the arm's
+    replicas: str = "auto"  # as requested; the resulting number is in each PlannedArm
 
     def command(self, name: str) -> str:
-        """The command line that makes the study again."""
-        plain = self.seeds == tuple(range(len(self.seeds)))
-        seeds = str(len(self.seeds)) if plain else ",".join(map(str, self.seeds))
-        wanted = [] if self.question.batch else ["--seeds", seeds]
-        options = [*wanted, *self.question.options(), *(["--replicas", self.replicas] if self.replicas != "auto" else [])]
+        """The command line that reproduces the study."""
+        consecutive = self.seeds == tuple(range(len(self.seeds)))
+        seeds = str(len(self.seeds)) if consecutive else ",".join(map(str, self.seeds))
+        options = [
+            *([] if self.question.batch else ["--seeds", seeds]),
+            *self.question.options(),
+            *(["--replicas", self.replicas] if self.replicas != "auto" else []),
+        ]
         return shlex.join(["glasshouse", self.question.kind, *self.question.words, *options, "--name", name])
 
     def to_json(self) -> dict[str, Any]:
         arms = []
         for arm in self.arms:
-            plain = {name: getattr(arm, name) for name in ARM}
+            plain = {name: getattr(arm, name) for name in PLAIN_ARM_FIELDS}
             arms.append({**plain, "notes": list(arm.notes), "spec": spec_files.to_toml(arm.spec)})
         names = ("created", "seeds", "metric", "step_seconds", "judged", "notes", "replicas")
-        own = {name: getattr(self, name) for name in names}
+        fields = {name: getattr(self, name) for name in names}
         tables = {"question": asdict(self.question), "rule": asdict(self.rule), "arms": arms}
         tuning = asdict(self.tuning) if self.tuning else None
         head = {"format": FORMAT, "glasshouse": __version__}
         leaks = [asdict(leak) for leak in self.leaks]
-        return {**head, **own, **tables, "tuning": tuning, "leaks": leaks, "finished": self.finished}
+        return {**head, **fields, **tables, "tuning": tuning, "leaks": leaks, "finished": self.finished}
 
     @classmethod
     def from_json(cls, table: Mapping[str, Any], where: str) -> "Design":
         arms = tuple(
             PlannedArm(
-                **{name: arm[name] for name in ARM if name in arm},
+                **{name: arm[name] for name in PLAIN_ARM_FIELDS if name in arm},
                 spec=spec_files.from_toml(arm["spec"], where),
                 notes=tuple(arm["notes"]),
             )
@@ -183,7 +186,7 @@ class StudyFolder:
         return self.path / "report.html"
 
     def design(self) -> Design:
-        """What was decided before the runs, from `study.json`."""
+        """Everything that was decided before the runs, read from `study.json`."""
         file = self.path / FILE
         try:
             table = json.loads(file.read_text(encoding="utf-8"))
@@ -202,28 +205,28 @@ class StudyFolder:
         atomic_files.write_json(self.path / FILE, design.to_json())
 
     def run(self, arm: PlannedArm, seed: int) -> RunFolder:
-        """Where the run of an arm and a seed lies, whether it is there yet or not."""
+        """The run folder of one arm and seed, whether or not it exists yet."""
         return RunFolder(self.path / arm.folder / f"seed-{seed}")
 
     def tuning_run(self, arm: PlannedArm, value: str, seed: int) -> RunFolder:
-        """Where the run of an arm with another value of the tuned field lies."""
+        """The run folder of one arm and seed with one value of the tuned field."""
         return RunFolder(self.path / arm.folder / TUNING / value / f"seed-{seed}")
 
     def status(self, design: Design | None = None) -> Status:
-        """DONE, TRAINING, or INTERRUPTED where runs are left and no process trains them."""
-        if lock.held(self.path):
+        """DONE; TRAINING; or INTERRUPTED if runs are left and no process trains them."""
+        if lock.is_held(self.path):
             return Status.TRAINING
         return Status.DONE if (design or self.design()).finished else Status.INTERRUPTED
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the study for this process."""
-        with lock.holding(self.path, "wait for it or stop it, or give another --name"):
+        """Lock the study for this process."""
+        with lock.hold(self.path, "wait for it or stop it, or choose another --name"):
             yield
 
 
 def create(design: Design, name: str, where: Path | None = None) -> StudyFolder:
-    """A new study folder in `where`, by default the studies folder; FileExistsError where something is there already."""
+    """Create a study folder in `where`, by default the studies folder. Raises FileExistsError if the path exists."""
     path = (where or root()) / run_folder.checked_name(name, "study")
     try:
         with atomic_files.folder(path) as temporary:
@@ -232,39 +235,39 @@ def create(design: Design, name: str, where: Path | None = None) -> StudyFolder:
         raise
     except OSError as error:
         raise RunError(
-            "cannot-write", f"cannot create the study folder {path}: {error}; set GLASSHOUSE_STUDIES to another place"
+            "cannot-write", f"cannot create the study folder {path}: {error}; set GLASSHOUSE_STUDIES to another folder"
         ) from None
     return StudyFolder(path)
 
 
-def at(name: str | os.PathLike[str]) -> StudyFolder | None:
-    """The study of that name under the root, or at that path, if there is one."""
-    given = Path(name)
-    for path in [root() / given, given] if len(given.parts) == 1 else [given]:
+def find_or_none(name: str | os.PathLike[str]) -> StudyFolder | None:
+    """The study with that name in the studies folder, or at that path; None if it does not exist."""
+    relative = Path(name)
+    for path in [root() / relative, relative] if len(relative.parts) == 1 else [relative]:
         if (path / FILE).is_file():
             return StudyFolder(path)
     return None
 
 
-def named(name: str | os.PathLike[str]) -> StudyFolder | None:
-    """The study of a name, if there is one. Refuses a name that is a run's too."""
-    study = at(name)
+def find_unambiguous(name: str | os.PathLike[str]) -> StudyFolder | None:
+    """As `find_or_none`, but refuses a name that both a study and a run have."""
+    study = find_or_none(name)
     if study and (run := run_folder.root() / name) != study.path and (run / "spec.toml").is_file():
-        raise RunError("run-and-study", f"{str(name)!r} is both a run and a study; say which: {run} or {study.path}")
+        raise RunError("run-and-study", f"{str(name)!r} is both a run and a study; write the path: {run} or {study.path}")
     return study
 
 
 def find(name: str | os.PathLike[str]) -> StudyFolder:
-    """The study of that name, or at that path."""
-    if found := at(name):
-        return found
+    """The study with that name, or at that path. Raises RunError if it does not exist."""
+    if study := find_or_none(name):
+        return study
     known = [study.name for study in every()]
     listing = f"the studies in {root()} are: {', '.join(known)}" if known else f"there are no studies in {root()} yet"
-    raise RunError("unknown-study", f"there is no study {str(name)!r}{catalogue.nearest(str(name), known)} ({listing})")
+    raise RunError("unknown-study", f"there is no study {str(name)!r}{catalogue.did_you_mean(str(name), known)} ({listing})")
 
 
 def every() -> list[StudyFolder]:
-    """All studies under the root, oldest first."""
+    """All studies in the studies folder, oldest first."""
     if not root().is_dir():
         return []
     paths = [path for path in root().iterdir() if (path / FILE).is_file() and path.name[0] != "."]
@@ -272,7 +275,7 @@ def every() -> list[StudyFolder]:
 
 
 def _created(study: StudyFolder) -> float:
-    """When a study was begun; one that cannot be read is listed first, and says so when it is opened."""
+    """When a study was created; 0 for a damaged study, which is listed first and reported when it is opened."""
     try:
         return study.design().created
     except GlasshouseError:

@@ -1,4 +1,4 @@
-"""Which metric decides a study: on which split, declared by the task, and which way is better."""
+"""The metric that decides a study: on which split, declared by the task, and whether higher is better."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,36 +9,38 @@ from glasshouse.specs.errors import SpecError
 from glasshouse.tasks.base import Task
 
 
-def held_out(splits: Mapping[str, Shard]) -> list[str]:
-    """The splits that a run is measured on at its end, validation first."""
+def held_out_splits(splits: Mapping[str, Shard]) -> list[str]:
+    """The splits that a run is evaluated on at its end, validation first."""
     return [name for name, shard in splits.items() if name != "train" and shard.tokens_count > 1]
 
 
-def usual(task: Task, splits: Sequence[str]) -> str:
-    """The metric that decides where none was asked for: the task's criterion on validation, else on a test split."""
+def default_metric(task: Task, splits: Sequence[str]) -> str:
+    """The metric of a study without --metric: the task's criterion on the validation split, or else on a test split."""
     if not splits:
         raise SpecError(
-            "nothing-held-out", "nothing is held out to compare the arms on; hold some text out, such as data.validation=0.1"
+            "nothing-held-out",
+            "the arms cannot be compared, because no text is held out; hold some out, for example with data.validation=0.1",
         )
     split = "validation" if "validation" in splits else splits[0]
     return f"{split}.{task.criterion}"
 
 
-def check(metric: str, task: Task, splits: Sequence[str], labels: Sequence[str] = ()) -> None:
-    """Refuse a metric that these runs will not have, or that cannot be better or worse."""
-    classes = [name for name, each in task.metrics.items() if each.per_class]
-    names = [*task.metrics.deciding(), *(f"{name}.{label}" for name in classes for label in labels)]
+def check_metric(metric: str, task: Task, splits: Sequence[str], labels: Sequence[str] = ()) -> None:
+    """Refuse a metric that these runs do not record, or for which neither higher nor lower is better."""
+    per_class = [name for name, declared in task.metrics.items() if declared.per_class]
+    names = [*task.metrics.comparable(), *(f"{name}.{label}" for name in per_class for label in labels)]
     split, _, name = metric.partition(".")
     if split in splits and name in names:
         return
-    known = [f"{each}.{one}" for each in splits for one in task.metrics.deciding()]
-    more = "".join(f", and {splits[0]}.{name}.CLASS" for name in classes) if splits else ""
-    listing = f"the metrics are: {', '.join(known)}{more}" if known else "nothing is held out to measure"
+    known = [f"{split}.{name}" for split in splits for name in task.metrics.comparable()]
+    more = "".join(f", and {splits[0]}.{name}.CLASS" for name in per_class) if splits else ""
+    listing = f"the metrics are: {', '.join(known)}{more}" if known else "no text is held out to measure it on"
     raise SpecError(
-        "unknown-metric", f"--metric={metric} is not a metric of these runs{catalogue.nearest(metric, known)} ({listing})"
+        "unknown-metric",
+        f"--metric={metric} is not a metric of these runs{catalogue.did_you_mean(metric, known)} ({listing})",
     )
 
 
-def declared(metric: str, task: str) -> Metric:
-    """What the task of this name declares of a metric (`validation.loss`)."""
+def metric_declaration(metric: str, task: str) -> Metric:
+    """The declaration of a metric (`validation.loss`) by the task with this name."""
     return catalogue.find("task", task, "task").metrics.find(metric.partition(".")[2])

@@ -1,6 +1,6 @@
-"""From a study's folder to what it found: every arm with its values, curves and costs, judged; and the files that show it.
+"""The results of a study, read from its folder: values, curves, costs and verdicts of every arm, and the report files.
 
-Reads the folder alone, so that a study in progress, or one made elsewhere, can be looked at as well.
+Everything comes from the folder, so the results of an unfinished study, or of one made elsewhere, can be read as well.
 """
 
 import json
@@ -22,70 +22,72 @@ from glasshouse.specs.errors import RunError
 from glasshouse.studies import run_queue
 from glasshouse.studies.study_folder import Design, PlannedArm, StudyFolder
 
-# A training loss has a point for every step; so many show its course.
-MOST_POINTS = 200
+# The training loss has a point for every step; a curve with this many points shows its shape.
+MAX_CURVE_POINTS = 200
 Curve = list[tuple[int, float]]
 
 
-def value(run: RunFolder, metric: str) -> float | None:
-    """A run's metric at its end: NaN where it diverged, None where it has not ended."""
-    state = run_queue.status(run)
-    if state not in run_queue.ENDED:
+def final_value(run: RunFolder, metric: str) -> float | None:
+    """A run's metric at its end: NaN if the run diverged, None if it has not ended."""
+    status = run_queue.status(run)
+    if status not in run_queue.ENDED:
         return None
-    if state == Status.FAILED:
+    if status == Status.FAILED:
         return math.nan
     split, _, name = metric.partition(".")
     outcome = run.facts().get("outcome", {})
     if name not in outcome.get(split, {}):
-        known = [f"{each}.{one}" for each, values in outcome.items() if isinstance(values, dict) for one in values]
+        known = [f"{split}.{name}" for split, values in outcome.items() if isinstance(values, dict) for name in values]
         raise RunError(
             "unknown-metric",
             f"{run.path} has no {metric} (it has: {', '.join(known)}); compare by one of these, under another --name",
         )
-    found = float(outcome[split][name])
-    return found if math.isfinite(found) else math.nan
+    number = float(outcome[split][name])
+    return number if math.isfinite(number) else math.nan
 
 
-def told(run: RunFolder, metric: str) -> str:
-    """The same in words."""
-    found = value(run, metric)
-    if found is None:
+def describe_value(run: RunFolder, metric: str) -> str:
+    """A run's metric at its end in words: `validation.loss 2.3456`, `diverged` or `not done`."""
+    number = final_value(run, metric)
+    if number is None:
         return "not done"
-    return "diverged" if math.isnan(found) else f"{metric} {found:.4f}"
+    return "diverged" if math.isnan(number) else f"{metric} {number:.4f}"
 
 
-def values(study: StudyFolder, design: Design) -> dict[str, dict[int, float]]:
-    """Arm -> seed -> metric, of the runs that have ended."""
-    found: dict[str, dict[int, float]] = {}
+def final_values(study: StudyFolder, design: Design) -> dict[str, dict[int, float]]:
+    """Arm -> seed -> metric of the runs that have ended."""
+    by_arm: dict[str, dict[int, float]] = {}
     for arm in design.arms:
-        known = ((seed, value(study.run(arm, seed), design.metric)) for seed in design.seeds)
-        found[arm.name] = {seed: number for seed, number in known if number is not None}
-    return found
+        by_seed = ((seed, final_value(study.run(arm, seed), design.metric)) for seed in design.seeds)
+        by_arm[arm.name] = {seed: number for seed, number in by_seed if number is not None}
+    return by_arm
 
 
-def verdicts(design: Design, measured: Mapping[str, Mapping[int, float]]) -> dict[str, Difference]:
-    """Arm -> its difference from the first, for the arms that can be judged yet; all count in the correction."""
-    found = judge({arm.name: measured[arm.name] for arm in design.arms}, design.rule)
-    return {name: difference for name, difference in found.items() if difference.pairs > 1}
+def verdicts(design: Design, values: Mapping[str, Mapping[int, float]]) -> dict[str, Difference]:
+    """Arm -> its difference from the first arm, if it has two pairs of seeds. The correction counts all arms."""
+    differences = judge({arm.name: values[arm.name] for arm in design.arms}, design.rule)
+    return {name: difference for name, difference in differences.items() if difference.pairs > 1}
 
 
-def decided(design: Design, measured: Mapping[str, Mapping[int, float]]) -> bool:
-    """Whether every arm has a verdict, or can have none because it, or the first, diverged in every seed."""
-    found = verdicts(design, measured)
+def is_decided(design: Design, values: Mapping[str, Mapping[int, float]]) -> bool:
+    """Whether every arm has a verdict, or can have none because it or the first arm diverged in every seed."""
+    differences = verdicts(design, values)
     first, *others = (arm.name for arm in design.arms)
-    if _diverged(measured[first]):
+    if _all_diverged(values[first]):
         return True
-    return all(_diverged(measured[name]) or (name in found and found[name].word != "undecided") for name in others)
+    return all(
+        _all_diverged(values[name]) or (name in differences and differences[name].word != "undecided") for name in others
+    )
 
 
-def compare(study: StudyFolder) -> StudyResults:
-    """What a study has found so far."""
+def collect(study: StudyFolder) -> StudyResults:
+    """The results of a study so far."""
     design = study.design()
-    measured = values(study, design)
-    judged = verdicts(design, measured)
-    rows = {arm.name: _rows(study, design, arm) for arm in design.arms}
-    curve = _curve_name(design, rows)
-    arms = [_arm(study, design, arm, measured[arm.name], rows[arm.name], curve, judged) for arm in design.arms]
+    values = final_values(study, design)
+    differences = verdicts(design, values)
+    logs = {arm.name: _metric_logs(study, design, arm) for arm in design.arms}
+    curve = _curve_metric(design, logs)
+    arms = [_arm(study, design, arm, values[arm.name], logs[arm.name], curve, differences) for arm in design.arms]
     machines = _machines(study, design)
     return StudyResults(
         name=study.name,
@@ -97,7 +99,7 @@ def compare(study: StudyFolder) -> StudyResults:
         curve=curve,
         match=design.question.match,
         rule=design.rule,
-        arms=tuple(_sorted(arms, design)),
+        arms=tuple(_in_display_order(arms, design)),
         notes=tuple(_notes(design, arms, machines)),
         leaks=tuple(leak.sentence for leak in design.leaks),
         machine=machines[0] if machines else {},
@@ -105,132 +107,131 @@ def compare(study: StudyFolder) -> StudyResults:
     )
 
 
-def sentences(comparison: StudyResults) -> dict[str, str]:
-    """Arm -> its verdict in one sentence, or why there is none."""
-    first, *others = comparison.arms
-    found = {} if first.summary else {first.name: f"{_fate(first)}; the others have nothing to be compared with"}
+def verdict_sentences(results: StudyResults) -> dict[str, str]:
+    """Arm -> its verdict in one sentence, or the reason why it has none."""
+    first, *others = results.arms
+    no_baseline = f"{_why_not_judged(first)}; the other arms have nothing to be compared with"
+    sentences = {} if first.summary else {first.name: no_baseline}
     for arm in others:
         if arm.difference:
-            found[arm.name] = arm.difference.sentence
+            sentences[arm.name] = arm.difference.sentence
         elif first.summary:
-            found[arm.name] = _fate(arm)
-    return found
+            sentences[arm.name] = _why_not_judged(arm)
+    return sentences
 
 
-def _fate(arm: Arm) -> str:
-    """Why an arm cannot be judged."""
+def _why_not_judged(arm: Arm) -> str:
     if not arm.values:
         return f"{arm.name}: no seed is done yet"
     if len(arm.diverged) == len(arm.values):
         return f"{arm.name} diverged in every seed ({len(arm.diverged)} of {len(arm.seeds)}): its loss was not finite"
-    lost = f", {len(arm.diverged)} diverged" if arm.diverged else ""
-    return f"{arm.name}: too few pairs of seeds to judge by ({len(arm.values)} of {len(arm.seeds)} done{lost})"
+    diverged = f", {len(arm.diverged)} diverged" if arm.diverged else ""
+    return f"{arm.name}: too few pairs of seeds to judge by ({len(arm.values)} of {len(arm.seeds)} done{diverged})"
 
 
 def write(study: StudyFolder) -> StudyResults:
-    """Write the page, the tables and the figures of a study anew, and give what they show."""
-    comparison = compare(study)
-    atomic_files.write_text(study.report_file, page.render(comparison))
-    atomic_files.write_text(study.path / "table.md", study_tables.markdown(comparison))
-    atomic_files.write_text(study.path / "table.tex", study_tables.latex(comparison))
-    atomic_files.write_text(study.path / "comparison.json", to_json(comparison))
-    return comparison
+    """Write the report, the tables and `comparison.json` of a study, and return its results."""
+    results = collect(study)
+    atomic_files.write_text(study.report_file, page.render(results))
+    atomic_files.write_text(study.path / "table.md", study_tables.markdown(results))
+    atomic_files.write_text(study.path / "table.tex", study_tables.latex(results))
+    atomic_files.write_text(study.path / "comparison.json", to_json(results))
+    return results
 
 
-def to_json(comparison: StudyResults) -> str:
-    """A comparison as JSON; what is not a finite number is null."""
-    return json.dumps(_plain(asdict(comparison)), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+def to_json(results: StudyResults) -> str:
+    """The results as JSON; numbers that are not finite become null."""
+    return json.dumps(_json_value(asdict(results)), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _plain(whole: Any) -> Any:
-    if isinstance(whole, dict):
-        return {str(name): _plain(each) for name, each in whole.items()}
-    if isinstance(whole, list | tuple):
-        return [_plain(each) for each in whole]
-    if isinstance(whole, float) and not math.isfinite(whole):
+def _json_value(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _json_value(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_value(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
         return None
-    return whole
+    return value
 
 
-def _diverged(measured: Mapping[int, float]) -> bool:
-    """Whether no seed came through, of one or more."""
-    return bool(measured) and all(math.isnan(number) for number in measured.values())
+def _all_diverged(values: Mapping[int, float]) -> bool:
+    """Whether at least one seed has ended and all ended seeds diverged."""
+    return bool(values) and all(math.isnan(number) for number in values.values())
 
 
-def _rows(study: StudyFolder, design: Design, arm: PlannedArm) -> dict[int, list[dict[str, Any]]]:
-    """What each seed of an arm has logged."""
+def _metric_logs(study: StudyFolder, design: Design, arm: PlannedArm) -> dict[int, list[dict[str, Any]]]:
+    """Seed -> the rows of its metric log."""
     logs = {seed: study.run(arm, seed).metrics_file for seed in design.seeds}
     return {seed: metric_log.read(log) for seed, log in logs.items() if log.exists()}
 
 
-def _curve_name(design: Design, rows: Mapping[str, Mapping[int, Sequence[dict[str, Any]]]]) -> str:
-    """What is drawn against the steps: the metric where it is measured on the way, else another of validation, else the
-    training loss."""
-    logged = {name for seeds in rows.values() for log in seeds.values() for row in log for name in row}
-    wanted = (design.metric, f"validation.{design.metric.partition('.')[2]}", "validation.loss")
-    return next((name for name in wanted if name in logged), "loss")
+def _curve_metric(design: Design, logs: Mapping[str, Mapping[int, Sequence[dict[str, Any]]]]) -> str:
+    """The metric that the curves show. The first of these that is logged during training: the study's metric, the same
+    metric on the validation split, the validation loss, the training loss."""
+    logged = {name for by_seed in logs.values() for log in by_seed.values() for row in log for name in row}
+    preferred = (design.metric, f"validation.{design.metric.partition('.')[2]}", "validation.loss")
+    return next((name for name in preferred if name in logged), "loss")
 
 
 def _curve(log: Sequence[dict[str, Any]], name: str) -> Curve:
-    """(step, value), a long one thinned by means over stretches of equal length."""
+    """(step, value) points; a long curve is shortened to means over groups of consecutive points."""
     points = [(int(row["step"]), float(row[name])) for row in log if row.get(name) is not None]
-    stretch = -(-len(points) // MOST_POINTS)
-    if stretch <= 1:
+    group_size = -(-len(points) // MAX_CURVE_POINTS)
+    if group_size <= 1:
         return points
-    parts = [points[start : start + stretch] for start in range(0, len(points), stretch)]
-    return [(part[-1][0], statistics.fmean(number for _, number in part)) for part in parts]
+    groups = [points[start : start + group_size] for start in range(0, len(points), group_size)]
+    return [(group[-1][0], statistics.fmean(number for _, number in group)) for group in groups]
 
 
 def _arm(
     study: StudyFolder,
     design: Design,
     arm: PlannedArm,
-    measured: Mapping[int, float],
+    values: Mapping[int, float],
     logs: Mapping[int, Sequence[dict[str, Any]]],
     curve: str,
-    judged: Mapping[str, Difference],
+    differences: Mapping[str, Difference],
 ) -> Arm:
     plan = arm.facts["plan"]
-    outcomes = [study.run(arm, seed).facts() for seed, number in measured.items() if math.isfinite(number)]
-    finite = [number for number in measured.values() if math.isfinite(number)]
-    stopped = [int(facts["stopped"]) for facts in outcomes if "stopped" in facts]
-    steps = round(_mean([facts.get("stopped", plan["steps"]) for facts in outcomes])) if stopped else plan["steps"]
+    finished = [study.run(arm, seed).facts() for seed, number in values.items() if math.isfinite(number)]
+    finite = [number for number in values.values() if math.isfinite(number)]
+    stopped = [int(facts["stopped"]) for facts in finished if "stopped" in facts]
+    steps = round(_mean([facts.get("stopped", plan["steps"]) for facts in finished])) if stopped else plan["steps"]
     return Arm(
         name=arm.name,
         changes=arm.changes,
         seeds=design.seeds,
-        values=dict(measured),
+        values=dict(values),
         curves={seed: _curve(log, curve) for seed, log in logs.items()},
         summary=summarise(finite, design.rule.alpha) if finite else None,
-        difference=judged.get(arm.name),
+        difference=differences.get(arm.name),
         parameters=sum(plan["parameters"].values()),
         steps=steps,
         tokens=plan["tokens"] * steps // plan["steps"],
-        # Of training alone, which is what arms are matched by; the plan's figure has evaluation in it.
+        # Arms are matched by the FLOPs of training alone; the plan's figure includes evaluation.
         flops=arm.step_flops * steps or plan["flops"] * steps // plan["steps"],
-        seconds=_mean([taken / _abreast(facts) for facts in outcomes if (taken := _seconds(facts)) is not None]),
-        # As planned: what a process has grown by says nothing of a run that was not its first, or not its only one.
+        seconds=_mean([seconds / _group_size(facts) for facts in finished if (seconds := _run_seconds(facts)) is not None]),
+        # The planned figure: the growth of the process does not show the memory of one run among several.
         memory=sum(plan["memory"].values()),
-        diverged=tuple(seed for seed, number in measured.items() if math.isnan(number)),
-        notes=(*arm.notes, *_early(stopped, plan["steps"], len(outcomes))),
+        diverged=tuple(seed for seed, number in values.items() if math.isnan(number)),
+        notes=(*arm.notes, *_early_stopping_note(stopped, plan["steps"], len(finished))),
     )
 
 
-def _early(stopped: Sequence[int], planned: int, runs: int) -> Iterator[str]:
-    """What to say of runs that ended before their time."""
+def _early_stopping_note(stopped: Sequence[int], planned: int, runs: int) -> Iterator[str]:
     if stopped:
-        span = f"{min(stopped):,} to {max(stopped):,}" if len(set(stopped)) > 1 else f"{stopped[0]:,}"
+        steps = f"{min(stopped):,} to {max(stopped):,}" if len(set(stopped)) > 1 else f"{stopped[0]:,}"
         seeds = f"{len(stopped)} of {runs} seeds"
-        yield f"stopped early after {span} of {planned:,} steps in {seeds}; the costs are those of the steps taken"
+        yield f"stopped early after {steps} of {planned:,} steps in {seeds}; the costs are those of the steps taken"
 
 
-def _seconds(facts: Mapping[str, Any]) -> float | None:
-    """How long a run took, where that is known."""
+def _run_seconds(facts: Mapping[str, Any]) -> float | None:
+    """The training time of a run in seconds; None if it was not recorded."""
     return facts.get("outcome", {}).get("seconds")
 
 
-def _abreast(facts: Mapping[str, Any]) -> int:
-    """How many runs shared the time of this one."""
+def _group_size(facts: Mapping[str, Any]) -> int:
+    """The number of runs that trained together with this one, itself included; they share the recorded seconds."""
     return max(len(facts.get("together", ())), 1)
 
 
@@ -238,8 +239,8 @@ def _mean(numbers: Sequence[float]) -> float:
     return statistics.fmean(numbers) if numbers else 0.0
 
 
-def _sorted(arms: list[Arm], design: Design) -> list[Arm]:
-    """As asked; of a sweep the first, with which the others are compared, and then the best first."""
+def _in_display_order(arms: list[Arm], design: Design) -> list[Arm]:
+    """A comparison keeps the order of the command. A sweep shows the first arm, then the others from best to worst."""
     if design.question.kind != "sweep":
         return arms
     sign = -1 if design.rule.higher_is_better else 1
@@ -247,15 +248,15 @@ def _sorted(arms: list[Arm], design: Design) -> list[Arm]:
 
 
 def _machines(study: StudyFolder, design: Design) -> list[dict[str, str]]:
-    """The machines that the runs were done on."""
-    found: list[dict[str, str]] = []
+    """The different machines on which the runs were trained."""
+    machines: list[dict[str, str]] = []
     for arm in design.arms:
         for seed in design.seeds:
             run = study.run(arm, seed)
             machine = run.facts().get("machine") if run.path.is_dir() else None
-            if machine and machine not in found:
-                found.append(machine)
-    return found
+            if machine and machine not in machines:
+                machines.append(machine)
+    return machines
 
 
 def _notes(design: Design, arms: Sequence[Arm], machines: Sequence[dict[str, str]]) -> list[str]:
@@ -263,16 +264,17 @@ def _notes(design: Design, arms: Sequence[Arm], machines: Sequence[dict[str, str
     if design.judged:
         counts = " and ".join(map(str, design.judged))
         notes.append(
-            f"seeds were added after {counts} had been judged, and the p-values do not allow for that: false verdicts are "
+            f"seeds were added after {counts} had been judged, and the p-values do not correct for that: false verdicts are "
             "likelier than alpha says; --until-decided plans its looks beforehand"
         )
     if design.question.kind == "sweep" and any(arm.summary for arm in arms):
-        best = _sorted([arm for arm in arms if arm.summary], design)
+        measured = _in_display_order([arm for arm in arms if arm.summary], design)
         sign = -1 if design.rule.higher_is_better else 1
-        winner = min(best, key=lambda arm: sign * arm.summary.mean if arm.summary else math.inf)
+        best = min(measured, key=lambda arm: sign * arm.summary.mean if arm.summary else math.inf)
         notes.append(
-            f"the best mean is that of {winner.name}; chosen among {len(best)}, it flatters: compare it with fresh seeds"
+            f"{best.name} has the best mean of {len(measured)} arms; the best of several is partly luck, so compare it "
+            "again with fresh seeds"
         )
     if len({(machine.get("processor"), machine.get("accelerator")) for machine in machines}) > 1:
-        notes.append("the runs were done on different machines, so their times do not compare")
+        notes.append("the runs were trained on different machines, so their times cannot be compared")
     return notes

@@ -1,7 +1,7 @@
-"""Tuning: each arm gets its own best value of a field before the arms are compared, chosen on the validation text.
+"""Tuning: before the arms are compared, each arm gets its own best value of one field, chosen on the validation text.
 
-A learning rate that suits one arm and not another would decide a comparison that was not about learning rates. The values
-are tried with seeds of their own, so that no run counts twice.
+A learning rate that suits one arm better than another would bias the comparison. The values are tried with separate seeds,
+so that no run is used both to tune and to compare.
 """
 
 import math
@@ -18,21 +18,21 @@ from glasshouse.studies.run_queue import QueuedRun
 from glasshouse.studies.study_folder import Design, PlannedArm, StudyFolder, Tuning
 from glasshouse.studies.study_planning import with_seed
 
-# By how much the values of a ladder differ, and how many rungs it has on each side of the arm's own value.
+# By default the values tried are the arm's own value, multiplied and divided by powers of FACTOR.
 FACTOR = 3.0
-RUNGS = 2
-# Far from the seeds that people ask for.
+VALUES_PER_SIDE = 2
+# Far from the seeds that users choose.
 FIRST_SEED = 1_000_000
 SEEDS = 2
-# Numbers of a spec that change what a run costs, or what is measured, cannot be tuned between arms that are to be fair.
+# Besides numbers of the training section, these fields can be tuned: they change neither the cost nor the evaluation.
 MODEL_FIELDS = ("model.dropout", "model.initialisation")
 
 
-def asked(word: str | None, variants: Sequence[Variant], seeds: Sequence[int]) -> Tuning | None:
-    """What `--tune FIELD` or `--tune FIELD=VALUES` asks for."""
-    if word is None:
+def parse(option: str | None, variants: Sequence[Variant], seeds: Sequence[int]) -> Tuning | None:
+    """The tuning that `--tune FIELD` or `--tune FIELD=VALUES` requests; None without the option."""
+    if option is None:
         return None
-    field, equals, text = word.partition("=")
+    field, equals, text = option.partition("=")
     field = field.strip()
     tunable = [
         f"training.{name}" for name, (kind, _, _) in spec_fields.fields(SECTIONS["training"]).items() if kind is float
@@ -40,57 +40,55 @@ def asked(word: str | None, variants: Sequence[Variant], seeds: Sequence[int]) -
     tunable = [name for name in tunable if name != "training.epochs"] + list(MODEL_FIELDS)
     if field not in tunable:
         raise SpecError(
-            "cannot-tune", f"--tune={field} is not possible; the fields that can be tuned are: {', '.join(tunable)}"
+            "cannot-tune", f"--tune={field} is not a field that can be tuned; choose one of: {', '.join(tunable)}"
         )
     if any(field in variant.changes for variant in variants):
         raise SpecError(
-            "cannot-tune",
-            f"--tune={field} would undo what is compared: {field} varies between the arms; leave one of them out",
+            "cannot-tune", f"--tune={field} sets {field}, but {field} is what varies between the arms; leave --tune out"
         )
     if equals:
-        given = arms.values_of(field, text)
-        if len(given) < 2:
-            raise SpecError(
-                "cannot-tune", f"--tune={word} leaves nothing to choose; give several values: --tune {field}=1e-3,3e-3,1e-2"
-            )
-        for value in given:
+        requested = arms.parse_values(field, text)
+        if len(requested) < 2:
+            raise SpecError("cannot-tune", f"--tune={option} has one value; write several: --tune {field}=1e-3,3e-3,1e-2")
+        for value in requested:
             for variant in variants:
                 spec_files.override(variant.spec, [f"{field}={value}"])
-        values = {variant.name: list(given) for variant in variants}
+        values = {variant.name: list(requested) for variant in variants}
     else:
-        values = {variant.name: _ladder(field, variant) for variant in variants}
-    own = tuple(range(FIRST_SEED, FIRST_SEED + SEEDS))
-    _refuse_shared(own, seeds)
-    return Tuning(field, values, own)
+        values = {variant.name: _default_values(field, variant) for variant in variants}
+    tuning_seeds = tuple(range(FIRST_SEED, FIRST_SEED + SEEDS))
+    _refuse_shared_seeds(tuning_seeds, seeds)
+    return Tuning(field, values, tuning_seeds)
 
 
-def _refuse_shared(own: Sequence[int], seeds: Sequence[int]) -> None:
-    if shared := sorted(set(own) & set(seeds)):
+def _refuse_shared_seeds(tuning_seeds: Sequence[int], seeds: Sequence[int]) -> None:
+    if shared := sorted(set(tuning_seeds) & set(seeds)):
         raise SpecError(
-            "seed-used-in-tuning",
-            f"--seeds has {shared[0]}, which tuning uses; a seed must not count twice: choose seeds below {own[0]}",
+            "seed-used-in-tuning", f"--seeds contains {shared[0]}, which tuning uses; choose seeds below {tuning_seeds[0]}"
         )
 
 
-def _ladder(field: str, variant: Variant) -> list[str]:
-    own = declared.value_of(variant.spec, field)
-    if own <= 0:
-        raise SpecError(
-            "cannot-tune", f"--tune={field} has no ladder around {own:g}; give the values: --tune {field}=0.01,0.03,0.1"
-        )
-    values = [f"{own * FACTOR**rung:.3g}" for rung in range(-RUNGS, RUNGS + 1)]
-    values[RUNGS] = repr(own)
-    possible = [value for value in values if _possible(field, value, variant)]
-    if len(possible) < 2:
+def _default_values(field: str, variant: Variant) -> list[str]:
+    """Values around the arm's own value, without those that the field does not allow."""
+    centre = declared.value_of(variant.spec, field)
+    if centre <= 0:
         raise SpecError(
             "cannot-tune",
-            f"--tune={field} has no ladder around {own:g}: of {', '.join(values)} the field allows {len(possible)}; "
-            f"give the values: --tune {field}=...",
+            f"--tune={field} has no default values around {centre:g}; write the values: --tune {field}=0.01,0.03,0.1",
         )
-    return possible
+    values = [f"{centre * FACTOR**power:.3g}" for power in range(-VALUES_PER_SIDE, VALUES_PER_SIDE + 1)]
+    values[VALUES_PER_SIDE] = repr(centre)
+    allowed = [value for value in values if _is_allowed(field, value, variant)]
+    if len(allowed) < 2:
+        raise SpecError(
+            "cannot-tune",
+            f"--tune={field} has no default values around {centre:g}: the field allows {len(allowed)} of "
+            f"{', '.join(values)}; write the values: --tune {field}=...",
+        )
+    return allowed
 
 
-def _possible(field: str, value: str, variant: Variant) -> bool:
+def _is_allowed(field: str, value: str, variant: Variant) -> bool:
     try:
         spec_files.override(variant.spec, [f"{field}={value}"])
     except SpecError:
@@ -98,42 +96,44 @@ def _possible(field: str, value: str, variant: Variant) -> bool:
     return True
 
 
-def metric_of(design: Design) -> str:
-    """What tuning chooses by: the study's metric, on the validation text."""
+def tuning_metric(design: Design) -> str:
+    """The metric that chooses the values: the study's metric on the validation text."""
     return f"validation.{design.metric.partition('.')[2]}"
 
 
 def tune(study: StudyFolder, design: Design, device: str) -> Design:
-    """The design with each arm's best value in its spec, its runs done where they were not; written to the study."""
+    """Train the tuning runs that are left, put each arm's best value into its spec, and write the design."""
     tuning = design.tuning
     if tuning is None or tuning.chosen:
         return design
-    wanted = [
-        _wanted(study, design, arm, value, seed)
+    queue = [
+        _queued_run(study, design, arm, value, seed)
         for seed in tuning.seeds
         for arm in design.arms
         for value in tuning.values[arm.name]
     ]
-    metric = metric_of(design)
-    run_queue.do(wanted, device, f"tuning {study.name}", lambda one: study_results.told(one.run, metric))
-    tuned, found, chosen = [], {}, {}
+    metric = tuning_metric(design)
+    title = f"tuning {study.name}"
+    run_queue.run_all(queue, device, title, lambda queued: study_results.describe_value(queued.run, metric))
+    tuned_arms, means_by_arm, chosen = [], {}, {}
     for arm in design.arms:
         means = {value: _mean(study, arm, value, tuning, metric) for value in tuning.values[arm.name]}
-        best, note = _best(arm, tuning, means, metric, study_metric.declared(metric, arm.spec.task).higher_is_better)
-        found[arm.name], chosen[arm.name] = means, best
+        higher = study_metric.metric_declaration(metric, arm.spec.task).higher_is_better
+        best, note = _choose_best(arm, tuning, means, metric, higher)
+        means_by_arm[arm.name], chosen[arm.name] = means, best
         spec = spec_files.override(arm.spec, [f"{tuning.field}={best}"])
-        tuned.append(replace(arm, spec=spec, notes=(*arm.notes, note)))
+        tuned_arms.append(replace(arm, spec=spec, notes=(*arm.notes, note)))
     about = (
         f"each arm has its own best {tuning.field}, chosen by {metric} with {len(tuning.seeds)} seeds "
-        f"({tuning.seeds[0]:,} and up) that are not among those compared"
+        f"({tuning.seeds[0]:,} and up) that are not used in the comparison"
     )
-    result = replace(tuning, found=found, chosen=chosen)
-    design = replace(design, arms=tuple(tuned), tuning=result, notes=(*design.notes, about))
+    finished_tuning = replace(tuning, found=means_by_arm, chosen=chosen)
+    design = replace(design, arms=tuple(tuned_arms), tuning=finished_tuning, notes=(*design.notes, about))
     study.write(design)
     return design
 
 
-def _wanted(study: StudyFolder, design: Design, arm: PlannedArm, value: str, seed: int) -> QueuedRun:
+def _queued_run(study: StudyFolder, design: Design, arm: PlannedArm, value: str, seed: int) -> QueuedRun:
     assert design.tuning is not None
     spec = spec_files.override(with_seed(arm.spec, seed), [f"{design.tuning.field}={value}"])
     name = f"{arm.name}, {design.tuning.field}={value}, seed {seed}"
@@ -141,21 +141,23 @@ def _wanted(study: StudyFolder, design: Design, arm: PlannedArm, value: str, see
 
 
 def _mean(study: StudyFolder, arm: PlannedArm, value: str, tuning: Tuning, metric: str) -> float | None:
-    """The mean over the seeds; None where one of them diverged: such a value is not to be had."""
-    found = [study_results.value(study.tuning_run(arm, value, seed), metric) for seed in tuning.seeds]
-    values = [number for number in found if number is not None and math.isfinite(number)]
-    return statistics.fmean(values) if len(values) == len(found) else None
+    """The mean over the seeds. None if any seed diverged: such a value is not eligible."""
+    numbers = [study_results.final_value(study.tuning_run(arm, value, seed), metric) for seed in tuning.seeds]
+    finite = [number for number in numbers if number is not None and math.isfinite(number)]
+    return statistics.fmean(finite) if len(finite) == len(numbers) else None
 
 
-def _best(arm: PlannedArm, tuning: Tuning, means: dict[str, float | None], metric: str, higher: bool) -> tuple[str, str]:
-    """The value that did best, and what to say of it."""
-    whole = {value: mean for value, mean in means.items() if mean is not None}
-    tried = f"of {', '.join(means)}"
-    if not whole:
-        own = repr(declared.value_of(arm.spec, tuning.field))
-        return own, f"tuning found nothing: {tuning.field} diverged with every value ({tried}), so it stays {own}"
-    best = (max if higher else min)(whole, key=lambda value: whole[value])
-    note = f"tuned: {tuning.field}={best} ({tried}; {metric} {whole[best]:.4g})"
-    if len(whole) > 1 and float(best) in (min(map(float, means)), max(map(float, means))):
-        note += "; the best lies at the edge of what was tried, so a better one may lie beyond"
+def _choose_best(
+    arm: PlannedArm, tuning: Tuning, means: dict[str, float | None], metric: str, higher: bool
+) -> tuple[str, str]:
+    """The value with the best mean, and a note on the choice."""
+    eligible = {value: mean for value, mean in means.items() if mean is not None}
+    tried = f"tried: {', '.join(means)}"
+    if not eligible:
+        unchanged = repr(declared.value_of(arm.spec, tuning.field))
+        return unchanged, f"not tuned: {tuning.field} stays {unchanged}, because the arm diverged with every value ({tried})"
+    best = (max if higher else min)(eligible, key=lambda value: eligible[value])
+    note = f"tuned: {tuning.field}={best} ({tried}; {metric} {eligible[best]:.4g})"
+    if len(eligible) > 1 and float(best) in (min(map(float, means)), max(map(float, means))):
+        note += "; the best value is at the edge of those tried, so a value beyond it may be better"
     return best, note

@@ -1,1 +1,1 @@
-"""Tasks: what is asked of a model. A task knows examples, batches, losses and metrics; it knows no training loop."""
+"""Tasks: what a model is trained to do. A task knows examples, batches, losses and metrics, but not the training loop."""

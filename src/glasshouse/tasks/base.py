@@ -1,16 +1,15 @@
-"""What a task is: how examples become a batch, the loss, the metrics it reports, and what a report shows of its runs.
+"""The base class of tasks: how examples become a batch, the loss, the metrics, and the task's sections of a report.
 
 The methods of a task are called in this order:
 
-1. `from_spec` makes the task, from the spec alone. `draft_model` and `check_model` hold the model against it before any data
-   are read.
-2. `complete_model` sees the prepared data: it refuses what does not suffice, and fills in what follows from the data.
+1. `from_spec` creates the task from the spec alone. `draft_model` and `check_model` check the model before data are read.
+2. `complete_model` receives the prepared data. It refuses insufficient data and fills in fields that follow from the data.
    An opened run, whose data may be gone, calls `set_vocabulary` instead.
-3. `initialise` gives a new model what it knows of the training data besides its weights.
+3. `initialise` stores statistics of the training data in a new model, if the task needs them.
 4. In every step: `batch` on the CPU, then `loss_sum` on the device, divided by `prediction_count`.
 5. `evaluate` during training and, with `final`, at the end.
 
-`largest_batch`, `output_size`, `batch_tokens` and `evaluation_tokens` are for predicting memory, FLOPs and time.
+`largest_batch`, `output_size`, `batch_tokens` and `evaluation_tokens` predict memory, FLOPs and time.
 """
 
 from abc import ABC, abstractmethod
@@ -28,18 +27,18 @@ from glasshouse.metrics.metric import LOSS, PERPLEXITY, Metrics
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
 from glasshouse.tokenizers import Tokenizer
 
-# Named tensors whose first axis is the example, so that any task's batch can be cut into parts.
+# Named tensors whose first axis is the example, so that any task's batch can be split into micro-batches.
 Batch = dict[str, Tensor]
 Forward = Callable[..., Tensor]
-# The target of a token that has no loss.
+# The target of a position that does not contribute to the loss.
 IGNORED = -100
 
 
 @dataclass(frozen=True)
 class QualityCurves:
-    """The second chart of a report: its title, and its curves by name, each a column of the metric log.
+    """The second chart of a report: its title, and a column of the metric log for each named curve.
 
-    With `exponential`, the columns are losses and their exponential (the perplexity) is drawn.
+    With `exponential`, the columns are losses and the chart shows their exponential (the perplexity).
     """
 
     title: str
@@ -48,26 +47,26 @@ class QualityCurves:
 
 
 class Task(ABC):
-    """How examples become a batch, the loss on it, and what is reported."""
+    """How examples become a batch, the loss of a batch, and the reported metrics."""
 
-    # What the task reports, in the order of its tables, and which of them head a report.
+    # The reported metrics in table order, and the headline metrics among them.
     metrics: ClassVar[Metrics] = Metrics([LOSS], ["loss"])
     # The metric that decides which checkpoint is the best.
     criterion: ClassVar[str] = "loss"
-    # The report's chart of quality over training, and sections of the report besides those of every run
-    # (`inspection/run_report.py` lists them).
+    # The report's chart of quality over training, and additional sections of the report (`inspection/run_report.py` lists
+    # them).
     quality: ClassVar[QualityCurves] = QualityCurves(
         PERPLEXITY.title, {"training": "loss", "validation": "validation.loss"}, exponential=True
     )
     report_sections: ClassVar[tuple[str, ...]] = ()
-    # The head that a model of this task has where its spec names none; empty means the usual one of the kind of model.
+    # The default head of this task's models; empty means the default of the kind of model.
     head: ClassVar[str] = ""
-    # Fields of the spec that only some tasks read (`of_task` in specs/spec.py), and that this one does.
+    # The task-specific fields (`task_specific` in specs/spec.py) that this task reads.
     reads: ClassVar[tuple[str, ...]] = ()
-    # What each document must have besides its text, and special tokens that a tokenizer trained for this task must have.
+    # What each document must have in addition to its text, and the special tokens that this task's tokenizer must have.
     columns: ClassVar[tuple[str, ...]] = ()
     specials: ClassVar[tuple[str, ...]] = ()
-    # Whether the loss can be computed without writing out the logits, where `linear_cross_entropy` allows.
+    # Whether the loss can use `linear_cross_entropy`, which does not store the logits.
     fused_loss: ClassVar[bool] = False
 
     @classmethod
@@ -80,40 +79,41 @@ class Task(ABC):
         """Refuse a model that cannot do the task; `kind` is its word in the spec."""
 
     def draft_model(self, model: ModelSpec) -> ModelSpec:
-        """The model spec with what the task asks of it, as far as that is known before the data."""
+        """The model spec with the fields that the task requires, as far as they are known before the data are read."""
         return model
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
-        """Receive the tokenizer, and the names of the classes where there are some, before the first batch."""
+        """Receive the tokenizer and the names of the classes, if any. Called before the first batch."""
         return
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
-        """The model spec with what follows from the data. Refuses data that do not suffice."""
+        """The model spec with the fields that follow from the data. Refuses insufficient data."""
         return model
 
     def initialise(self, model: nn.Module) -> None:
-        """Give a new model what it knows of the training data besides its weights; for most tasks, nothing."""
+        """Store statistics of the training data in a new model. Most tasks need none."""
         return
 
     def truncated(self, shard: Shard) -> int:
-        """How many texts are longer than the context and are read in part; 0 where texts are cut into windows anyway."""
+        """The number of texts that are truncated to the context; 0 if the task splits texts into windows."""
         return 0
 
     @abstractmethod
     def example_count(self, shard: Shard) -> int:
-        """How many examples make one epoch."""
+        """The number of examples in one epoch."""
 
     def example_lengths(self, shard: Shard) -> np.ndarray | None:
-        """The length of each example, where batches should hold similar lengths; None where all are alike."""
+        """The length of each example, if batches should hold examples of similar lengths; else None."""
         return None
 
     @abstractmethod
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
-        """These examples, on the CPU. Depends on the arguments alone; the seed is one for all, or one for each example."""
+        """The batch of these examples, on the CPU. It depends on the arguments alone. `seed` is one value, or one per
+        example."""
 
     @abstractmethod
     def predictions_per_batch(self, batches: Batch) -> Tensor:
-        """The number of predictions in each of several batches, which are stacked along a first axis."""
+        """The number of predictions in each of several batches, stacked along a new first axis."""
 
     def prediction_count(self, batch: Batch) -> int:
         """The number of predictions in a batch: what its summed loss is divided by."""
@@ -121,7 +121,7 @@ class Task(ABC):
 
     @abstractmethod
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
-        """The sum of the losses of a batch, so that micro-batches add up to the whole batch exactly."""
+        """The sum of the losses of a batch. A sum, because the sums of micro-batches add up to that of the batch."""
 
     @abstractmethod
     def evaluate(
@@ -133,9 +133,9 @@ class Task(ABC):
         progress: Callable[[float], None] = lambda share: None,
         forward: Forward | None = None,
     ) -> dict[str, float]:
-        """The metrics of a model on a split; without `final`, a cheaper estimate may do.
+        """The metrics of a model on a split. Without `final`, a cheaper estimate is allowed.
 
-        `forward`, where it is given, calls the model in a faster way: in training, from recorded CUDA graphs.
+        `forward` calls the model in a faster way: training replays recorded CUDA graphs.
         """
 
     @abstractmethod
@@ -144,16 +144,16 @@ class Task(ABC):
 
     @abstractmethod
     def largest_batch(self, rows: int) -> Batch:
-        """A batch of the largest possible shapes and no meaning, for predicting memory."""
+        """A batch of the largest possible shapes, without meaningful content, for predicting memory."""
 
     @abstractmethod
     def output_size(self, rows: int, vocabulary: int) -> int:
-        """How many numbers the model puts out for such a batch."""
+        """The number of elements in the model's output for the largest batch."""
 
     @abstractmethod
     def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
-        """Tokens read by this many evaluations during training and by the final ones."""
+        """The number of tokens read by `rounds` evaluations during training and by the final evaluations."""
 
     def example_command(self, run: str, prompt: str) -> str:
-        """A command that uses a run of this task, for the suggestions after training; empty where there is none."""
+        """A command that uses a run of this task, suggested after training; empty if there is none."""
         return ""

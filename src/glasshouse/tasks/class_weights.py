@@ -1,7 +1,7 @@
-"""Class weights: how much an example of each class counts in the training loss. Pure functions of words and counts.
+"""Class weights: how much an example of each class counts in the training loss. Pure functions.
 
 Weights are scaled so that their mean over the training examples is one. The loss is then still a sum divided by the number
-of examples, whose parts add up exactly, and the learning rate means what it meant without weights.
+of examples, micro-batches add up exactly, and the same learning rate suits training with and without weights.
 """
 
 from collections.abc import Sequence
@@ -13,48 +13,49 @@ from glasshouse.specs.errors import DataError, SpecError
 BALANCED = "balanced"
 
 
-def read(words: Sequence[str]) -> dict[str, float]:
-    """What each class was given in `training.class_weights`; nothing where the weights are to be balanced."""
-    if list(words) == [BALANCED]:
+def parse(entries: Sequence[str]) -> dict[str, float]:
+    """The weight of each class that `training.class_weights` names; empty for balanced weights."""
+    if list(entries) == [BALANCED]:
         return {}
-    given: dict[str, float] = {}
-    for word in words:
-        name, equals, figure = word.rpartition("=")
+    weights: dict[str, float] = {}
+    for entry in entries:
+        name, equals, number = entry.rpartition("=")
         try:
-            weight = float(figure)
+            weight = float(number)
         except ValueError:
             weight = -1.0
         if not equals or not 0 <= weight < float("inf"):
             raise SpecError(
                 "bad-class-weights",
-                f"training.class_weights has {word!r}; write [balanced], or a class and a weight of 0 or more: [name=2]",
+                f"training.class_weights has {entry!r}; write [balanced], or a class and a weight of 0 or more: [name=2]",
             )
-        if name in given:
-            raise SpecError("bad-class-weights", f"training.class_weights gives {name!r} two weights; give one")
-        given[name] = weight
-    return given
+        if name in weights:
+            raise SpecError("bad-class-weights", f"training.class_weights has two weights for {name!r}; write only one")
+        weights[name] = weight
+    return weights
 
 
-def weigh(words: Sequence[str], labels: Sequence[str], counts: np.ndarray) -> np.ndarray:
-    """The weight of each class, where `counts` says how many training examples it has.
+def compute(entries: Sequence[str], labels: Sequence[str], counts: np.ndarray) -> np.ndarray:
+    """The weight of each class; `counts` holds the number of its training examples.
 
-    Balanced, every class that occurs counts the same in sum: examples / (classes * count). Otherwise a class counts what
-    it was given, or 1.
+    With balanced weights, every class that occurs has the same total weight: examples / (classes * count) per example.
+    Otherwise a class has the weight in `entries`, or 1.
     """
-    given = read(words)
-    if strange := [name for name in given if name not in labels]:
+    named = parse(entries)
+    if unknown := [name for name in named if name not in labels]:
         raise DataError(
             "unknown-label",
-            f"training.class_weights names {strange[0]!r}, which is no class of the data; they are: {', '.join(labels)}",
+            f"training.class_weights names {unknown[0]!r}, which is not a class of the data; choose among: "
+            f"{', '.join(labels)}",
         )
-    if list(words) == [BALANCED]:
+    if list(entries) == [BALANCED]:
         weights = np.divide(1.0, counts, out=np.zeros(len(labels)), where=counts > 0)
     else:
-        weights = np.array([given.get(name, 1.0) for name in labels])
+        weights = np.array([named.get(name, 1.0) for name in labels])
     total = float((weights * counts).sum())
     if not total:
         raise DataError(
             "all-weights-zero",
-            "training.class_weights leaves nothing to learn from: every class that occurs has the weight 0",
+            "training.class_weights has the weight 0 for every class that occurs; give at least one a weight above 0",
         )
     return weights * counts.sum() / total

@@ -1,6 +1,6 @@
-"""Classify: which of several classes a text belongs to.
+"""Classification: predict which of several classes a text belongs to.
 
-A batch holds whole texts, cut to the context and padded at the end to the longest of them; padding is hidden from the model.
+A batch holds whole texts, truncated to the context and padded at the end to the longest of them. Padding is masked.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
-from glasshouse.metrics.classification import confusion, scores
+from glasshouse.metrics.classification import confusion_matrix, scores
 from glasshouse.metrics.metric import ACCURACY, EXAMPLES, LOSS, MACRO_F1, MAJORITY, RECALL, Metrics
 from glasshouse.models.heads.classifier import ClassifierHead
 from glasshouse.specs.declared import settings_of
@@ -24,24 +24,27 @@ from glasshouse.tasks import class_weights
 from glasshouse.tasks.base import Batch, Forward, QualityCurves, Task
 from glasshouse.tokenizers import Tokenizer
 
-# Texts whose tokens are counted at once.
-COUNTED = 1024
+# Batch size for counting tokens.
+COUNTING_BATCH = 1024
 
 
 def padded(texts: Sequence[Sequence[int]], frame: tuple[list[int], list[int]], context: int) -> Batch:
-    """Whole texts in their frame, cut to the context and padded at the end; an empty one is a single token 0."""
+    """Whole texts between the tokens of `frame`, truncated to the context and padded at the end with token 0.
+
+    An empty text becomes a single token 0.
+    """
     before, after = frame
-    room = context - len(before) - len(after)
-    rows = [[*before, *text[:room], *after] or [0] for text in texts]
+    max_length = context - len(before) - len(after)
+    rows = [[*before, *text[:max_length], *after] or [0] for text in texts]
     longest = max(map(len, rows))
     tokens = torch.tensor([row + [0] * (longest - len(row)) for row in rows])
     return {"tokens": tokens, "lengths": torch.tensor([len(row) for row in rows])}
 
 
 class Classify(Task):
-    """Cross-entropy of each text's class. The best checkpoint is the most accurate one.
+    """Cross-entropy of each text's class. The best checkpoint has the highest accuracy.
 
-    Class weights act on the loss that is trained on, and on nothing that is measured.
+    Class weights apply to the training loss and to no metric.
     """
 
     metrics = Metrics([ACCURACY, MAJORITY, MACRO_F1, LOSS, EXAMPLES, RECALL], headline=("accuracy",))
@@ -55,10 +58,10 @@ class Classify(Task):
     def __init__(self, context: int, labels: tuple[str, ...] = (), weights: tuple[str, ...] = ()) -> None:
         self.context, self.labels = context, labels
         self.frame: tuple[list[int], list[int]] = ([], [])
-        self.asked_weights = weights
-        self.weights: Tensor | None = None  # (classes), known once the data are
-        self.counted: tuple[Tensor, Tensor] | None = None  # for naive Bayes, likewise
-        class_weights.read(weights)
+        self.weight_entries = weights
+        self.weights: Tensor | None = None  # (classes); set by complete_model
+        self.counts: tuple[Tensor, Tensor] | None = None  # for naive Bayes; set by complete_model
+        class_weights.parse(weights)
 
     @classmethod
     def from_spec(cls, spec: Spec) -> "Classify":
@@ -74,45 +77,45 @@ class Classify(Task):
         if not isinstance(getattr(model, "head", None), ClassifierHead):
             raise SpecError(
                 "model-does-not-fit-task",
-                f"task='classify' asks for a class, which model.kind={kind!r} with this head does not give; choose "
-                "model.kind=encoder, decoder or recurrent and model.head.kind=classifier",
+                f"task='classify' needs a predicted class, which model.kind={kind!r} with this head does not provide; "
+                "choose model.kind=encoder, decoder or recurrent and model.head.kind=classifier",
             )
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
-        self.labels, self.frame = labels, tokenizer.frame
+        self.labels, self.frame = labels, tokenizer.prefix_and_suffix
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         labels, head = prepared.labels, settings_of(ClassifierHead, model.head.own)
         if len(labels) < 2:
             raise DataError(
                 "one-class",
-                f"there is only one class in the data, {labels[0]!r}: nothing to tell apart; give rows of at least two",
+                f"the data have only one class, {labels[0]!r}; a classifier needs rows of at least two classes",
             )
         if head.classes and head.classes != len(labels):
             raise SpecError(
                 "wrong-class-count",
-                f"model.head.classes={head.classes}, but the data have {len(labels)}: {', '.join(labels)}; leave it out",
+                f"model.head.classes={head.classes}, but the data have {len(labels)} classes ({', '.join(labels)}); "
+                "remove model.head.classes",
             )
         self.set_vocabulary(prepared.tokenizer, labels)
         if not prepared.splits["train"].documents:
-            raise DataError("no-rows", "there is no text to train on; give more rows, or hold out fewer")
+            raise DataError("no-rows", "the training split has no texts; use more rows, or hold out fewer")
         if head.naive_bayes:
-            self.counted = self._count(prepared.splits["train"], prepared.tokenizer.vocabulary)
-        if self.asked_weights:
-            counts = np.bincount(prepared.splits["train"].labels, minlength=len(labels))
-            self.weights = torch.from_numpy(class_weights.weigh(self.asked_weights, labels, counts)).float()
+            self.counts = self._count_tokens(prepared.splits["train"], prepared.tokenizer.vocabulary)
+        if self.weight_entries:
+            examples_per_class = np.bincount(prepared.splits["train"].labels, minlength=len(labels))
+            self.weights = torch.from_numpy(class_weights.compute(self.weight_entries, labels, examples_per_class)).float()
         return replace(model, head=HeadSpec(self.head, {**model.head.own, "classes": len(labels)}))
 
     def initialise(self, model: nn.Module) -> None:
-        if self.counted is not None and isinstance(model.head, ClassifierHead):
-            model.head.set_counts(*self.counted)
+        if self.counts is not None and isinstance(model.head, ClassifierHead):
+            model.head.set_counts(*self.counts)
 
-    def _count(self, shard: Shard, vocabulary: int) -> tuple[Tensor, Tensor]:
-        """How often each token (a row) stands in the texts of each class (a column), as far as they are read; and how many
-        texts there are of each."""
+    def _count_tokens(self, shard: Shard, vocabulary: int) -> tuple[Tensor, Tensor]:
+        """The occurrences of each token in the truncated texts of each class (V, C), and the texts of each class (C)."""
         tokens_VC, texts_C = torch.zeros(vocabulary, len(self.labels)), torch.zeros(len(self.labels))
-        for begin in range(0, shard.documents, COUNTED):
-            examples = np.arange(begin, min(begin + COUNTED, shard.documents))
+        for begin in range(0, shard.documents, COUNTING_BATCH):
+            examples = np.arange(begin, min(begin + COUNTING_BATCH, shard.documents))
             batch = self.batch(shard, 0, examples * 0, examples)
             real_BT = torch.arange(batch["tokens"].shape[1]) < batch["lengths"][:, None]
             classes = batch["labels"][:, None].expand_as(real_BT)[real_BT]
@@ -166,10 +169,10 @@ class Classify(Task):
     ) -> dict[str, float]:
         table = np.zeros((len(self.labels), len(self.labels)), np.int64)
         nats = 0.0
-        for index, logits in self._read(model, shard, np.arange(shard.documents), settings.batch, forward):
+        for index, logits in self._logits(model, shard, np.arange(shard.documents), settings.batch, forward):
             truth = np.asarray(shard.labels[index], np.int64)
             nats += float(F.cross_entropy(logits, torch.from_numpy(truth).to(logits.device), reduction="sum"))
-            table += confusion(truth, logits.argmax(-1).cpu().numpy(), len(self.labels))
+            table += confusion_matrix(truth, logits.argmax(-1).cpu().numpy(), len(self.labels))
             progress((index[-1] + 1) / shard.documents)
         return {"loss": nats / shard.documents, **scores(table, self.labels)}
 
@@ -177,21 +180,21 @@ class Classify(Task):
         return f'glasshouse classify {run} "Thank you all."'
 
     def probabilities(self, model: nn.Module, shard: Shard, examples: np.ndarray, batch: int) -> np.ndarray:
-        """The probability of every class (a column), for some examples of a split (a row each)."""
-        found = [logits.softmax(-1).cpu().numpy() for _, logits in self._read(model, shard, examples, batch)]
-        return np.concatenate(found) if found else np.zeros((0, len(self.labels)), np.float32)
+        """The class probabilities (examples, classes) of some examples of a split."""
+        rows = [logits.softmax(-1).cpu().numpy() for _, logits in self._logits(model, shard, examples, batch)]
+        return np.concatenate(rows) if rows else np.zeros((0, len(self.labels)), np.float32)
 
-    def _read(
+    def _logits(
         self, model: nn.Module, shard: Shard, examples: np.ndarray, batch: int, forward: Forward | None = None
     ) -> Iterator[tuple[np.ndarray, Tensor]]:
-        """(examples, their logits), some at a time, of the model as it is when it does not train."""
+        """Batches of (examples, logits), computed in evaluation mode."""
         device, was_training, forward = next(model.parameters()).device, model.training, forward or model
         model.eval()
         try:
             for begin in range(0, len(examples), batch):
                 index = examples[begin : begin + batch]
                 texts = self.batch(shard, 0, index * 0, index)
-                # Not around the yield, where it would still hold in whoever asks for the logits.
+                # Around the yield, inference mode would stay on in the caller.
                 with torch.inference_mode():
                     logits = forward(texts["tokens"].to(device), lengths=texts["lengths"].to(device)).float()
                 yield index, logits
@@ -199,6 +202,5 @@ class Classify(Task):
             model.train(was_training)
 
     def truncated(self, shard: Shard) -> int:
-        """How many texts are longer than the context, and so are read in part."""
-        room = self.context - sum(map(len, self.frame))
-        return int((np.diff(shard.starts) - (shard.mark is not None) > room).sum()) if shard.documents else 0
+        max_length = self.context - sum(map(len, self.frame))
+        return int((np.diff(shard.starts) - (shard.separator is not None) > max_length).sum()) if shard.documents else 0

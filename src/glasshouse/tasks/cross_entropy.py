@@ -1,11 +1,11 @@
-"""Cross-entropy for training: its sum over many predictions, and the gradient in few passes over the logits.
+"""Cross-entropy for training: its sum over many predictions, and a gradient that needs few passes over the logits.
 
-The logits are by far the largest tensor of a small language model. They are kept as they came (in bfloat16 where the model
-computes in it) and turned into probabilities once more in the backward pass, so that neither their logarithms nor a float32
-copy is held in between. Replicas add an axis in front, for which `vmap` finds a rule here; torch's own takes more passes.
-On CUDA `cross_entropy_kernels` does the work in fewer still.
+The logits are by far the largest tensor of a small language model. They are saved in the model's own number format, and the
+backward pass computes the probabilities again, so that neither log-probabilities nor a float32 copy is stored in between.
+Replicas add a first axis; the `vmap` rules here need fewer passes than torch's. On CUDA, `cross_entropy_kernels` needs
+fewer still.
 
-Axes: N predictions, V vocabulary; before them replicas, or nothing.
+Axes: N predictions, V vocabulary; replicas may precede them.
 """
 
 from typing import Any
@@ -18,26 +18,29 @@ from glasshouse.tasks.base import IGNORED
 
 
 def cross_entropy_sum(logits_NV: Tensor, targets_N: Tensor, smoothing: float = 0.0) -> Tensor:
-    """The sum of -log p(target) where it is not IGNORED. With smoothing s a target has 1 - s + s/V, any other token s/V."""
+    """The sum of -log p(target) over all targets that are not IGNORED.
+
+    With label smoothing s, the target token has the probability 1 - s + s/V and every other token s/V.
+    """
     return _Sum.apply(logits_NV, targets_N, smoothing)[0]
 
 
 class _Sum(torch.autograd.Function):
-    """(..., N, V) and (..., N) -> (...), and the logarithm of each target's probability, (..., N), both in float32."""
+    """Logits (..., N, V), targets (..., N) -> summed losses (...), log-probabilities of the targets (..., N), in float32."""
 
     @staticmethod
     def forward(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
         if kernels.usable(logits):
-            losses, of_targets = kernels.value(logits, targets, smoothing)
-            return losses.sum(-1), of_targets
-        kept, known = _kept(targets)
+            losses, target_logs = kernels.losses(logits, targets, smoothing)
+            return losses.sum(-1), target_logs
+        scored, index = _scored_targets(targets)
         with torch.autocast(logits.device.type, enabled=False):
-            logs = torch.log_softmax(logits, -1, dtype=torch.float32)
-        of_targets = logs.gather(-1, known[..., None])[..., 0]
-        losses = -of_targets
+            log_probabilities = torch.log_softmax(logits, -1, dtype=torch.float32)
+        target_logs = log_probabilities.gather(-1, index[..., None])[..., 0]
+        losses = -target_logs
         if smoothing:
-            losses = (1 - smoothing) * losses - smoothing * logs.mean(-1)
-        return torch.where(kept, losses, 0.0).sum(-1), of_targets
+            losses = (1 - smoothing) * losses - smoothing * log_probabilities.mean(-1)
+        return torch.where(scored, losses, 0.0).sum(-1), target_logs
 
     @staticmethod
     def setup_context(context: Any, inputs: tuple[Tensor, Tensor, float], output: tuple[Tensor, Tensor]) -> None:
@@ -51,26 +54,26 @@ class _Sum(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, axes: tuple[int | None, ...], *inputs: Any) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
-        return _Sum.apply(*in_front(info, axes, *inputs)), (0, 0)
+        return _Sum.apply(*replicas_first(info, axes, *inputs)), (0, 0)
 
 
 class _Gradient(torch.autograd.Function):
-    """The gradient of `_Sum` by its logits, given that by its value. Of its own gradient there is none."""
+    """The gradient of `_Sum` with respect to the logits; `gradient` is that of its value. Has no second derivative."""
 
     @staticmethod
-    def forward(logits: Tensor, targets: Tensor, of_targets: Tensor, gradient: Tensor, smoothing: float) -> Tensor:
+    def forward(logits: Tensor, targets: Tensor, target_logs: Tensor, gradient: Tensor, smoothing: float) -> Tensor:
         if kernels.usable(logits):
-            return kernels.slope(logits, targets, of_targets, gradient, smoothing)
-        kept, known = _kept(targets)
+            return kernels.gradients(logits, targets, target_logs, gradient, smoothing)
+        scored, index = _scored_targets(targets)
         with torch.autocast(logits.device.type, enabled=False):
-            found = torch.softmax(logits, -1)
-        every = smoothing / logits.shape[-1]
-        if every:
-            found -= every
-        # p - 1, which a coarse format would not tell from 0 where p is near 1.
-        of_targets = (of_targets.expm1() + (smoothing - every)).to(found.dtype)
-        found.scatter_(-1, known[..., None], of_targets[..., None])
-        return found.mul_(torch.where(kept, gradient[..., None], 0.0)[..., None])
+            result = torch.softmax(logits, -1)
+        smooth_share = smoothing / logits.shape[-1]
+        if smooth_share:
+            result -= smooth_share
+        # p - 1 as expm1(log p): if p is near 1, a coarse number format would round the difference to 0.
+        target_gradients = (target_logs.expm1() + (smoothing - smooth_share)).to(result.dtype)
+        result.scatter_(-1, index[..., None], target_gradients[..., None])
+        return result.mul_(torch.where(scored, gradient[..., None], 0.0)[..., None])
 
     @staticmethod
     def setup_context(context: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -82,21 +85,21 @@ class _Gradient(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, axes: tuple[int | None, ...], *inputs: Any) -> tuple[Tensor, int]:
-        return _Gradient.apply(*in_front(info, axes, *inputs)), 0
+        return _Gradient.apply(*replicas_first(info, axes, *inputs)), 0
 
 
-def _kept(targets: Tensor) -> tuple[Tensor, Tensor]:
-    """(which predictions count, targets that can be looked up)."""
-    kept = targets != IGNORED
-    return kept, torch.where(kept, targets, 0)
+def _scored_targets(targets: Tensor) -> tuple[Tensor, Tensor]:
+    """(which targets are not IGNORED, the targets with 0 in place of IGNORED, so that they are valid indices)."""
+    scored = targets != IGNORED
+    return scored, torch.where(scored, targets, 0)
 
 
-def in_front(info: Any, axes: tuple[int | None, ...], *inputs: Any) -> list[Any]:
-    """The inputs, those that are tensors with the axis of the replicas first."""
+def replicas_first(info: Any, axes: tuple[int | None, ...], *inputs: Any) -> list[Any]:
+    """The inputs of a `vmap` rule, with the axis of the replicas first in every tensor."""
 
-    def moved(given: Any, axis: int | None) -> Any:
-        if not isinstance(given, Tensor):
-            return given
-        return given.expand(info.batch_size, *given.shape) if axis is None else given.movedim(axis, 0)
+    def with_first_axis(value: Any, axis: int | None) -> Any:
+        if not isinstance(value, Tensor):
+            return value
+        return value.expand(info.batch_size, *value.shape) if axis is None else value.movedim(axis, 0)
 
-    return [moved(given, axis) for given, axis in zip(inputs, axes, strict=True)]
+    return [with_first_axis(value, axis) for value, axis in zip(inputs, axes, strict=True)]

@@ -1,7 +1,7 @@
-"""The kernels of `cross_entropy` for CUDA, in Triton: the logits are read once for the value, and once for the gradient.
+"""Triton kernels of `cross_entropy` for CUDA. They read the logits once for the loss and once for the gradient.
 
-Triton comes with torch for CUDA. Where it is missing `cross_entropy` does the same in plain operations, which read and write
-the logits about twice as often. A row is one prediction: V logits in a stretch of memory, one program's work.
+Triton comes with torch for CUDA. Without Triton, `cross_entropy` uses plain operations, which read and write the logits
+about twice as often. A row is one prediction: V contiguous logits, processed by one program.
 """
 
 import warnings
@@ -14,20 +14,20 @@ from torch import Tensor
 
 from glasshouse.tasks.base import IGNORED
 
-HERE = find_spec("triton") is not None
-# Logits that a program holds at a time, at most.
+TRITON_INSTALLED = find_spec("triton") is not None
+# The maximum number of logits that a program holds at a time.
 BLOCK = 2048
 
-if HERE:
+if TRITON_INSTALLED:
     import triton
     import triton.language as tl
 
     @triton.jit
-    def _value(  # type: ignore[no-untyped-def]
+    def _loss_kernel(  # type: ignore[no-untyped-def]
         logits,
         targets,
         losses,
-        of_targets,
+        target_logs,
         size: tl.constexpr,
         smoothing: tl.constexpr,
         IGNORED: tl.constexpr,
@@ -35,38 +35,38 @@ if HERE:
     ):
         row = tl.program_id(0).to(tl.int64)
         start = logits + row * size
-        # Lanes keep a maximum and a sum each, and are brought together at the end.
-        highest = tl.full((BLOCK,), -1e38, tl.float32)
-        sums = tl.zeros((BLOCK,), tl.float32)
-        plain = tl.zeros((BLOCK,), tl.float32)
+        # Online log-sum-exp: each lane keeps its own maximum and sum; the lanes are combined at the end.
+        maximum = tl.full((BLOCK,), -1e38, tl.float32)
+        exp_sum = tl.zeros((BLOCK,), tl.float32)
+        logit_sum = tl.zeros((BLOCK,), tl.float32)
         for first in range(0, size, BLOCK):
             column = first + tl.arange(0, BLOCK)
-            here = tl.load(start + column, mask=column < size, other=float("-inf")).to(tl.float32)
-            higher = tl.maximum(highest, here)
-            sums = sums * tl.exp(highest - higher) + tl.exp(here - higher)
-            highest = higher
+            block = tl.load(start + column, mask=column < size, other=float("-inf")).to(tl.float32)
+            new_maximum = tl.maximum(maximum, block)
+            exp_sum = exp_sum * tl.exp(maximum - new_maximum) + tl.exp(block - new_maximum)
+            maximum = new_maximum
             if smoothing > 0:
-                plain += tl.where(column < size, here, 0.0)
-        top = tl.max(highest, 0)
-        logarithm = top + tl.log(tl.sum(sums * tl.exp(highest - top), 0))
+                logit_sum += tl.where(column < size, block, 0.0)
+        top = tl.max(maximum, 0)
+        log_sum = top + tl.log(tl.sum(exp_sum * tl.exp(maximum - top), 0))
         target = tl.load(targets + row)
-        kept = target != IGNORED
-        known = tl.where(kept, target, 0)
-        # A target that is no token makes the loss no number, and reads no foreign memory.
-        own = tl.load(start + known, mask=(known >= 0) & (known < size), other=float("nan")).to(tl.float32) - logarithm
-        loss = -own
+        scored = target != IGNORED
+        index = tl.where(scored, target, 0)
+        # A target outside the vocabulary makes the loss NaN instead of reading memory outside the row.
+        target_log = tl.load(start + index, mask=(index >= 0) & (index < size), other=float("nan")).to(tl.float32) - log_sum
+        loss = -target_log
         if smoothing > 0:
-            loss = loss - smoothing * (tl.sum(plain, 0) / size - logarithm - own)
-        tl.store(of_targets + row, own)
-        tl.store(losses + row, tl.where(kept, loss, 0.0))
+            loss = loss - smoothing * (tl.sum(logit_sum, 0) / size - log_sum - target_log)
+        tl.store(target_logs + row, target_log)
+        tl.store(losses + row, tl.where(scored, loss, 0.0))
 
     @triton.jit
-    def _slope(  # type: ignore[no-untyped-def]
+    def _gradient_kernel(  # type: ignore[no-untyped-def]
         logits,
         targets,
-        of_targets,
+        target_logs,
         gradients,
-        found,
+        output,
         rows,
         size: tl.constexpr,
         smoothing: tl.constexpr,
@@ -76,61 +76,60 @@ if HERE:
         row = tl.program_id(0).to(tl.int64)
         start = logits + row * size
         target = tl.load(targets + row)
-        kept = target != IGNORED
-        known = tl.where(kept, target, 0)
-        factor = tl.where(kept, tl.load(gradients + row // rows).to(tl.float32), 0.0)
-        logarithm = tl.load(start + known).to(tl.float32) - tl.load(of_targets + row)
-        every = smoothing / size
+        scored = target != IGNORED
+        index = tl.where(scored, target, 0)
+        factor = tl.where(scored, tl.load(gradients + row // rows).to(tl.float32), 0.0)
+        log_sum = tl.load(start + index).to(tl.float32) - tl.load(target_logs + row)
+        smooth_share = smoothing / size
         for first in range(0, size, BLOCK):
             column = first + tl.arange(0, BLOCK)
-            here = tl.load(start + column, mask=column < size, other=float("-inf")).to(tl.float32)
-            wanted = tl.where(column == known, 1.0 - smoothing, 0.0) + every
-            slope = (tl.exp(here - logarithm) - wanted) * factor
-            tl.store(found + row * size + column, slope.to(found.dtype.element_ty), mask=column < size)
+            block = tl.load(start + column, mask=column < size, other=float("-inf")).to(tl.float32)
+            target_probability = tl.where(column == index, 1.0 - smoothing, 0.0) + smooth_share
+            gradient = (tl.exp(block - log_sum) - target_probability) * factor
+            tl.store(output + row * size + column, gradient.to(output.dtype.element_ty), mask=column < size)
 
 
-def built(kernels: Callable[[], object]) -> bool:
-    """Whether kernels can be built here, by calling them: Triton needs a C compiler and Python's headers besides itself."""
-    if not (HERE and torch.cuda.is_available()):
+def can_build(call_kernels: Callable[[], object]) -> bool:
+    """Whether kernels can be built on this machine, by calling them. Triton needs a C compiler and Python's headers."""
+    if not (TRITON_INSTALLED and torch.cuda.is_available()):
         return False
     try:
-        kernels()
+        call_kernels()
     except Exception as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
-        warnings.warn(
-            f"Triton cannot build kernels, so plain operations are used, which take longer: {reason}", stacklevel=2
-        )
+        warnings.warn(f"Triton cannot build kernels, so slower plain operations are used instead: {reason}", stacklevel=2)
         return False
     return True
 
 
 @cache
-def _work() -> bool:
-    return built(lambda: value(torch.zeros(1, 2, device="cuda"), torch.zeros(1, dtype=torch.int64, device="cuda"), 0.0))
+def _kernels_work() -> bool:
+    return can_build(lambda: losses(torch.zeros(1, 2, device="cuda"), torch.zeros(1, dtype=torch.int64, device="cuda"), 0.0))
 
 
 def usable(logits: Tensor) -> bool:
-    """Whether the kernels can be had for a tensor. A compiler writes its own."""
-    return logits.is_cuda and not torch.compiler.is_compiling() and _work()
+    """Whether the kernels can be used for a tensor. Under torch.compile they are not, because it generates its own."""
+    return logits.is_cuda and not torch.compiler.is_compiling() and _kernels_work()
 
 
 def _block(size: int) -> int:
     return min(BLOCK, 1 << (size - 1).bit_length())
 
 
-def value(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-    """(..., N, V) and (..., N) -> the loss of each prediction and the logarithm of each target's probability, (..., N)."""
+def losses(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+    """Logits (..., N, V), targets (..., N) -> the loss and the target's log-probability of each prediction, (..., N)."""
     logits, targets = logits.contiguous(), targets.contiguous()
-    losses, of_targets = (torch.empty(targets.shape, device=logits.device) for _ in range(2))
+    results, target_logs = (torch.empty(targets.shape, device=logits.device) for _ in range(2))
     size = logits.shape[-1]
-    _value[(targets.numel(),)](logits, targets, losses, of_targets, size, smoothing, IGNORED, _block(size))
-    return losses, of_targets
+    _loss_kernel[(targets.numel(),)](logits, targets, results, target_logs, size, smoothing, IGNORED, _block(size))
+    return results, target_logs
 
 
-def slope(logits: Tensor, targets: Tensor, of_targets: Tensor, gradient: Tensor, smoothing: float) -> Tensor:
-    """The gradient by the logits, given that by the sum over N, (...)."""
-    logits, targets, of_targets = logits.contiguous(), targets.contiguous(), of_targets.contiguous()
-    found, size, rows = torch.empty_like(logits), logits.shape[-1], targets.shape[-1]
+def gradients(logits: Tensor, targets: Tensor, target_logs: Tensor, gradient: Tensor, smoothing: float) -> Tensor:
+    """The gradient with respect to the logits; `gradient` (...) is that of the sum over N."""
+    logits, targets, target_logs = logits.contiguous(), targets.contiguous(), target_logs.contiguous()
+    output, size, rows = torch.empty_like(logits), logits.shape[-1], targets.shape[-1]
     gradient = gradient.expand(targets.shape[:-1]).contiguous()
-    _slope[(targets.numel(),)](logits, targets, of_targets, gradient, found, rows, size, smoothing, IGNORED, _block(size))
-    return found
+    shapes = rows, size, smoothing, IGNORED, _block(size)
+    _gradient_kernel[(targets.numel(),)](logits, targets, target_logs, gradient, output, *shapes)
+    return output

@@ -1,8 +1,9 @@
-"""Masked token: some tokens of a text are hidden, and the model says what they were (Devlin et al., BERT, 2019).
+"""Masked-token prediction: some tokens of a text are hidden, and the model predicts them (Devlin et al., BERT, 2019).
 
-Of the tokens 15 % are chosen; of those 80 % are replaced by the mask, 10 % by any token, and 10 % stay as they are, so that
-a model cannot tell from a token that it will not be asked about it. What is chosen follows from seed, epoch, window and
-place. Marks between documents are never chosen.
+A share MASKING_RATE of the tokens is selected. A share MASK_SHARE of the selected tokens becomes the mask token, a share
+RANDOM_SHARE becomes a random token, and the rest stays unchanged, so that the model cannot conclude from an unmasked token
+that it will not be predicted. The selection is a function of seed, epoch, window and position. The separator tokens between
+documents are never selected.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from glasshouse.data.batches import Seed, mix
+from glasshouse.data.batches import Seed, hash64
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.metric import ACCURACY, LOSS, PERPLEXITY, TOKENS, Metrics, per_token
@@ -26,9 +27,9 @@ from glasshouse.tasks.cross_entropy import cross_entropy_sum
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.base import MASK
 
-CHOSEN, MASKED, SWAPPED = 0.15, 0.8, 0.1
-# Draws of what is hidden, when the best weights are measured: one draw asks about 15 % of the text.
-DRAWS = 4
+MASKING_RATE, MASK_SHARE, RANDOM_SHARE = 0.15, 0.8, 0.1
+# Independent selections in the final evaluation; each scores a share MASKING_RATE of the text.
+MASK_DRAWS = 4
 
 
 class MaskedToken(Task):
@@ -52,16 +53,17 @@ class MaskedToken(Task):
         if not isinstance(getattr(model, "head", None), MaskedTokenHead):
             raise SpecError(
                 "model-does-not-fit-task",
-                f"task='masked-token' asks what a text hides, which model.kind={kind!r} with this head does not say; "
-                "choose model.kind=encoder (or recurrent with model.bidirectional=true) and model.head.kind=masked-token",
+                f"task='masked-token' needs predictions of masked tokens, which model.kind={kind!r} with this head does not "
+                "make; choose model.kind=encoder (or recurrent with model.bidirectional=true) and "
+                "model.head.kind=masked-token",
             )
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         if tokenizer.mask is None:
             raise DataError(
                 "missing-special-token",
-                "this tokenizer has no token that stands for a hidden one; train one for this task (leave out "
-                "data.tokenizer_file), or give a file with <|mask|> among its special tokens",
+                "this tokenizer has no mask token; train a tokenizer for this task (leave out data.tokenizer_file), or use "
+                "a file with <|mask|> among its special tokens",
             )
         self.mask, self.vocabulary = tokenizer.mask, tokenizer.vocabulary
 
@@ -70,7 +72,7 @@ class MaskedToken(Task):
             raise DataError(
                 "too-little-text",
                 f"the training text has {count} tokens, too few for one window of data.context={self.context}; "
-                "give more text or a shorter context",
+                "use more text or a shorter context",
             )
         self.set_vocabulary(prepared.tokenizer, prepared.labels)
         return model
@@ -79,31 +81,33 @@ class MaskedToken(Task):
         return text_windows.count(shard, self.context)
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
-        return self._hidden(
-            text_windows.cut(shard, self.context, 0, seed, epochs, examples), shard.marks, seed, epochs, examples
+        return self._mask_tokens(
+            text_windows.read(shard, self.context, 0, seed, epochs, examples), shard.separators, seed, epochs, examples
         )
 
-    def _hidden(
-        self, tokens: np.ndarray, marks: frozenset[int], seed: Seed, epochs: np.ndarray, examples: np.ndarray
+    def _mask_tokens(
+        self, tokens: np.ndarray, separators: frozenset[int], seed: Seed, epochs: np.ndarray, examples: np.ndarray
     ) -> Batch:
-        """Windows with some of their tokens hidden, and what those were."""
+        """Windows with some tokens hidden as inputs, and the hidden tokens as targets."""
         seeds = np.broadcast_to(seed, epochs.shape)
         rows = [np.asarray(value, np.uint64)[:, None] for value in (seeds, epochs, examples)]
-        places = np.arange(tokens.shape[1], dtype=np.uint64)[None]
+        positions = np.arange(tokens.shape[1], dtype=np.uint64)[None]
 
-        def uniform(what: int) -> np.ndarray:
-            hashed = mix(*rows, places, np.uint64(what))
+        def uniform(draw: int) -> np.ndarray:
+            """One uniform number in [0, 1) per token; different for each `draw`."""
+            hashed = hash64(*rows, positions, np.uint64(draw))
             return (hashed >> np.uint64(11)).astype(np.float64) / (1 << 53)
 
-        ordinary = ~np.isin(tokens, list(marks))
-        luck = np.where(ordinary, uniform(0), 2.0)
-        # At least one token of each window is asked about.
-        chosen = (luck < CHOSEN) | ((luck == luck.min(1, keepdims=True)) & ordinary)
-        fate = uniform(1)
-        inputs = np.where(chosen & (fate < MASKED), self.mask, tokens)
-        anything = (uniform(2) * self.vocabulary).astype(np.int64)
-        inputs = np.where(chosen & (fate >= MASKED) & (fate < MASKED + SWAPPED), anything, inputs)
-        targets = np.where(chosen, tokens, IGNORED)
+        ordinary = ~np.isin(tokens, list(separators))
+        selection = np.where(ordinary, uniform(0), 2.0)
+        # At least one token of each window is selected.
+        selected = (selection < MASKING_RATE) | ((selection == selection.min(1, keepdims=True)) & ordinary)
+        replacement = uniform(1)
+        inputs = np.where(selected & (replacement < MASK_SHARE), self.mask, tokens)
+        random_tokens = (uniform(2) * self.vocabulary).astype(np.int64)
+        randomised = selected & (replacement >= MASK_SHARE) & (replacement < MASK_SHARE + RANDOM_SHARE)
+        inputs = np.where(randomised, random_tokens, inputs)
+        targets = np.where(selected, tokens, IGNORED)
         return {"inputs": torch.from_numpy(inputs), "targets": torch.from_numpy(targets)}
 
     def predictions_per_batch(self, batches: Batch) -> Tensor:
@@ -126,7 +130,7 @@ class MaskedToken(Task):
 
     def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         validation, test = (splits[split].tokens_count for split in ("validation", "test"))
-        return rounds * min(settings.tokens or validation, validation) + DRAWS * (validation + test)
+        return rounds * min(settings.tokens or validation, validation) + MASK_DRAWS * (validation + test)
 
     def example_command(self, run: str, prompt: str) -> str:
         return f"glasshouse features {run} --task verbal-arithmetic"
@@ -143,9 +147,9 @@ class MaskedToken(Task):
         length = min(self.context, shard.tokens_count)
         limit = shard.tokens_count if final or not settings.tokens else min(settings.tokens, shard.tokens_count)
         starts = np.arange(0, max(limit - length, 0) + 1, length)
-        draws = DRAWS if final else 1
+        draws = MASK_DRAWS if final else 1
         device, forward = next(model.parameters()).device, forward or model
-        nats, right, asked, was_training = 0.0, 0, 0, model.training
+        nats, correct, count, was_training = 0.0, 0, 0, model.training
         model.eval()
         try:
             with torch.inference_mode():
@@ -153,17 +157,17 @@ class MaskedToken(Task):
                     for begin in range(0, len(starts), settings.batch):
                         rows = starts[begin : begin + settings.batch]
                         text = np.asarray(shard.tokens[rows[:, None] + np.arange(length)], np.int64)
-                        batch = self._hidden(text, shard.marks, 0, np.full(len(rows), draw), rows)
+                        batch = self._mask_tokens(text, shard.separators, 0, np.full(len(rows), draw), rows)
                         targets = batch["targets"].to(device)
                         logits = forward(batch["inputs"].to(device)).float()[targets != IGNORED]
                         truth = targets[targets != IGNORED]
                         nats += float(F.cross_entropy(logits, truth, reduction="sum"))
-                        right += int((logits.argmax(-1) == truth).sum())
-                        asked += len(truth)
+                        correct += int((logits.argmax(-1) == truth).sum())
+                        count += len(truth)
                         progress((draw + min(1.0, (begin + settings.batch) / len(starts))) / draws)
         finally:
             model.train(was_training)
-        if not asked:
-            raise DataError("too-little-text", "the text holds nothing but marks between documents; give more text")
-        loss = nats / asked
-        return {"loss": loss, "perplexity": perplexity(loss), "accuracy": right / asked, "tokens": float(asked)}
+        if not count:
+            raise DataError("too-little-text", "the text contains only separator tokens; use more text")
+        loss = nats / count
+        return {"loss": loss, "perplexity": perplexity(loss), "accuracy": correct / count, "tokens": float(count)}

@@ -1,7 +1,7 @@
-"""Match: which text goes with which picture (Radford et al., CLIP, 2021).
+"""Matching texts and pictures by contrastive learning (Radford et al., CLIP, 2021).
 
-Every text of a batch is held against every picture of it. Pictures with the same caption are all right answers to it.
-Axes: N texts, M pictures, S pixels.
+Every text of a batch is scored against every picture of the batch. All pictures with the same caption count as correct.
+Axes: N texts, M pictures, S pixels per side, C channels.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,10 +22,10 @@ from glasshouse.tasks.base import Batch, Forward, QualityCurves, Task
 from glasshouse.tasks.classify import padded
 from glasshouse.tokenizers import Tokenizer
 
-# Texts held against all pictures of a split at once, when that is large.
+# Queries that are scored against all candidates of a split in one matrix product.
 BLOCK = 1024
-# k of recall@k: a retrieval is right where a right answer is among the first k.
-FIRST = (1, 5)
+# k of recall@k: a retrieval is correct if a correct candidate is among the first k.
+RECALL_AT = (1, 5)
 TEXT_TO_IMAGE_1 = Metric("retrieval_1", "text-to-image recall@1", "{:.2%}", "higher")
 TEXT_TO_IMAGE_5 = Metric("retrieval_5", "text-to-image recall@5", "{:.2%}", "higher")
 IMAGE_TO_TEXT_1 = Metric("picture_to_text_1", "image-to-text recall@1", "{:.2%}", "higher")
@@ -33,23 +33,23 @@ IMAGE_TO_TEXT_5 = Metric("picture_to_text_5", "image-to-text recall@5", "{:.2%}"
 RECALL_1 = Metric("recall_1", "recall@1 both ways", "{:.2%}", "higher")
 
 
-def normal(pictures_MSSC: np.ndarray) -> Tensor:
-    """Pictures in bytes as a model takes them: (M, C, S, S), from -1 to 1."""
+def normalise_pictures(pictures_MSSC: np.ndarray) -> Tensor:
+    """Convert pictures from bytes to the model's input: (M, C, S, S), values from -1 to 1."""
     return torch.from_numpy(np.array(pictures_MSSC)).permute(0, 3, 1, 2).float() / 127.5 - 1
 
 
 def symmetric_loss(scores_NN: Tensor, captions: Tensor) -> Tensor:
-    """The mean of both directions' cross-entropies; the right answer is shared evenly among equal captions."""
+    """The mean of both directions' cross-entropies. The target probability is split evenly among equal captions."""
     same = (captions[:, None] == captions[None, :]).float()
-    wanted = same / same.sum(1, keepdim=True)
-    both = (-(wanted * scores.log_softmax(1)).sum(1).mean() for scores in (scores_NN, scores_NN.T))
+    targets = same / same.sum(1, keepdim=True)
+    both = (-(targets * scores.log_softmax(1)).sum(1).mean() for scores in (scores_NN, scores_NN.T))
     return sum(both, torch.zeros((), device=scores_NN.device)) / 2
 
 
 class Match(Task):
-    """Symmetric cross-entropy of which picture belongs to a text, and which text to a picture.
+    """Symmetric cross-entropy of choosing the picture for a text and the text for a picture.
 
-    The best checkpoint has the highest recall@1, as the mean of both directions.
+    The best checkpoint has the highest recall@1, averaged over both directions.
     """
 
     metrics = Metrics(
@@ -73,8 +73,8 @@ class Match(Task):
         if accumulation > 1:
             raise SpecError(
                 "batch-not-additive",
-                f"training.gradient_accumulation={accumulation} does not go with task='match': every text is held against "
-                "every picture of its batch, so that the loss of a batch is not the sum of its parts'; choose 1",
+                f"training.gradient_accumulation={accumulation} is impossible with task='match': every text is scored "
+                "against every picture of its batch, so micro-batches do not add up to the batch; choose 1",
             )
         return cls(spec.data.context, settings_of(DualEncoder, spec.model.own).image_size, spec.training.batch)
 
@@ -82,18 +82,19 @@ class Match(Task):
         if not isinstance(model, DualEncoder):
             raise SpecError(
                 "model-does-not-fit-task",
-                f"task='match' asks which text goes with which picture, which model.kind={kind!r} does not say; "
+                f"task='match' scores texts against pictures, which model.kind={kind!r} cannot do; "
                 "choose model.kind=dual-encoder",
             )
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
-        self.frame = tokenizer.frame
+        self.frame = tokenizer.prefix_and_suffix
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         train = prepared.splits["train"]
         if train.documents < 2:
             raise DataError(
-                "no-rows", "a picture is matched among others, and there are fewer than two to train on; give more"
+                "no-rows",
+                f"the training split has {train.documents} pictures, but matching needs at least two; use more rows",
             )
         check_size(model, train.pictures.shape[1])
         self.set_vocabulary(prepared.tokenizer, prepared.labels)
@@ -106,8 +107,8 @@ class Match(Task):
         texts = shard.texts(examples)
         return {
             **padded(texts, self.frame, self.context),
-            "pictures": normal(shard.pictures[examples]),
-            "captions": _numbered(texts),
+            "pictures": normalise_pictures(shard.pictures[examples]),
+            "captions": _caption_ids(texts),
         }
 
     def predictions_per_batch(self, batches: Batch) -> Tensor:
@@ -144,9 +145,10 @@ class Match(Task):
         progress: Callable[[float], None] = lambda share: None,
         forward: Forward | None = None,
     ) -> dict[str, float]:
-        """Retrieval both ways over the whole split; the loss among as many as a training batch has, to compare with it."""
+        """Retrieval in both directions over the whole split. The loss uses groups of the training batch size, so that it is
+        comparable to the training loss."""
         assert isinstance(model, DualEncoder)
-        captions = _numbered([shard.document(index).tolist() for index in range(shard.documents)])
+        captions = _caption_ids([shard.document(index).tolist() for index in range(shard.documents)])
         was_training = model.training
         model.eval()
         try:
@@ -160,14 +162,14 @@ class Match(Task):
                 ]
         finally:
             model.train(was_training)
-        found = {"loss": float(sum(losses)) / shard.documents}
+        metrics = {"loss": float(sum(losses)) / shard.documents}
         for name, ranks in (
-            ("retrieval", ranked(texts, pictures, captions)),
-            ("picture_to_text", ranked(pictures, texts, captions)),
+            ("retrieval", retrieval_ranks(texts, pictures, captions)),
+            ("picture_to_text", retrieval_ranks(pictures, texts, captions)),
         ):
-            found |= {f"{name}_{first}": float((ranks < first).float().mean()) for first in FIRST}
-        both = (found["retrieval_1"] + found["picture_to_text_1"]) / 2
-        return {**found, "recall_1": both, "examples": float(shard.documents)}
+            metrics |= {f"{name}_{k}": float((ranks < k).float().mean()) for k in RECALL_AT}
+        recall = (metrics["retrieval_1"] + metrics["picture_to_text_1"]) / 2
+        return {**metrics, "recall_1": recall, "examples": float(shard.documents)}
 
     def example_command(self, run: str, prompt: str) -> str:
         return f"glasshouse prompt {run}"
@@ -175,52 +177,52 @@ class Match(Task):
     def _vectors(
         self, model: DualEncoder, shard: Shard, rows: int, progress: Callable[[float], None]
     ) -> tuple[Tensor, Tensor]:
-        """Texts and pictures of a split in the space where they meet, all of length one."""
+        """The normalised vectors of all texts and of all pictures of a split, in their shared space."""
         device = next(model.parameters()).device
-        found: list[tuple[Tensor, Tensor]] = []
+        vectors: list[tuple[Tensor, Tensor]] = []
         for begin in range(0, shard.documents, rows):
             index = np.arange(begin, min(begin + rows, shard.documents))
             batch = {name: value.to(device) for name, value in self.batch(shard, 0, index * 0, index).items()}
-            text = model.head.text(model.of_text(batch["tokens"], batch["lengths"]))
-            picture = model.head.image(model.of_pictures(batch["pictures"]))
-            found.append((nn.functional.normalize(text.float(), dim=-1), nn.functional.normalize(picture.float(), dim=-1)))
+            text = model.head.text(model.encode_text(batch["tokens"], batch["lengths"]))
+            picture = model.head.image(model.encode_pictures(batch["pictures"]))
+            vectors.append((nn.functional.normalize(text.float(), dim=-1), nn.functional.normalize(picture.float(), dim=-1)))
             progress((index[-1] + 1) / shard.documents)
-        texts, pictures = zip(*found, strict=True)
+        texts, pictures = zip(*vectors, strict=True)
         return torch.cat(texts), torch.cat(pictures)
 
     def truncated(self, shard: Shard) -> int:
-        room = self.context - sum(map(len, self.frame))
-        return int((np.diff(shard.starts) - (shard.mark is not None) > room).sum()) if shard.documents else 0
+        max_length = self.context - sum(map(len, self.frame))
+        return int((np.diff(shard.starts) - (shard.separator is not None) > max_length).sum()) if shard.documents else 0
 
 
-def ranked(asking: Tensor, answers: Tensor, captions: Tensor) -> Tensor:
-    """For each that asks, how many wrong answers score at least as high as its best right one."""
-    found = []
-    for begin in range(0, len(asking), BLOCK):
-        scores = asking[begin : begin + BLOCK] @ answers.T
+def retrieval_ranks(queries: Tensor, candidates: Tensor, captions: Tensor) -> Tensor:
+    """For each query, the number of incorrect candidates that score at least as high as the best correct one."""
+    ranks = []
+    for begin in range(0, len(queries), BLOCK):
+        scores = queries[begin : begin + BLOCK] @ candidates.T
         same = (captions[begin : begin + BLOCK, None] == captions[None]).to(scores.device)
         best = scores.masked_fill(~same, -torch.inf).amax(1, keepdim=True)
-        found.append(((scores >= best) & ~same).sum(1).cpu())
-    return torch.cat(found)
+        ranks.append(((scores >= best) & ~same).sum(1).cpu())
+    return torch.cat(ranks)
 
 
 def check_size(model: ModelSpec, size: int) -> None:
-    """Raise SpecError where pictures are not of the size that the model takes."""
+    """Refuse pictures whose size or channels differ from the model's."""
     settings = settings_of(DualEncoder, model.own)
     if size != settings.image_size:
         raise SpecError(
             "picture-size-differs",
-            f"the pictures have {size} pixels along each side, and model.image_size={settings.image_size}; set one of them: "
-            f"model.image_size={size} or data.picture_size={settings.image_size}",
+            f"the pictures have {size} pixels per side, but model.image_size={settings.image_size}; "
+            f"choose model.image_size={size} or data.picture_size={settings.image_size}",
         )
     if settings.image_channels != 3:
         raise SpecError(
             "picture-size-differs",
-            f"model.image_channels={settings.image_channels}, but pictures have 3 (red, green, blue); choose 3",
+            f"model.image_channels={settings.image_channels}, but pictures have 3 channels (red, green, blue); choose 3",
         )
 
 
-def _numbered(texts: list[list[int]]) -> Tensor:
-    """A number for each text, the same for equal ones."""
-    numbers: dict[tuple[int, ...], int] = {}
-    return torch.tensor([numbers.setdefault(tuple(text), len(numbers)) for text in texts])
+def _caption_ids(texts: list[list[int]]) -> Tensor:
+    """An integer for each text; equal texts have equal integers."""
+    ids: dict[tuple[int, ...], int] = {}
+    return torch.tensor([ids.setdefault(tuple(text), len(ids)) for text in texts])

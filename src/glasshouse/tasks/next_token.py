@@ -1,8 +1,9 @@
-"""Next token: at every position, predict the token that follows.
+"""Next-token prediction: at every position, predict the following token.
 
-A text is cut into windows of `context` tokens. For perplexity over a whole text the rule is explicit: windows advance by
-`stride`, each scores its last `stride` predictions (the first window scores all), so every token is predicted once, with at
-least `context - stride` tokens before it. The marks between documents are given to the model and never scored.
+A text is split into windows of `context` tokens. The perplexity of a whole text follows an explicit rule. Windows advance by
+`stride`. Each window scores its last `stride` predictions; the first window scores all. So every token is predicted exactly
+once, and after the first window it has at least `context - stride` tokens before it. The separator tokens between documents
+are inputs of the model and are never scored.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,7 +37,7 @@ from glasshouse.tasks.cross_entropy import cross_entropy_sum
 
 
 class NextToken(Task):
-    """Cross-entropy of each next token; with label smoothing in training, without it in every evaluation."""
+    """Cross-entropy of each next token. Label smoothing applies in training only."""
 
     metrics = Metrics(
         [per_token(LOSS), per_token(PERPLEXITY), WORD_PERPLEXITY, BITS_PER_BYTE, TOKENS, UNKNOWN],
@@ -56,16 +57,16 @@ class NextToken(Task):
         if not isinstance(getattr(model, "head", None), NextTokenHead) or isinstance(model, EncoderDecoder):
             raise SpecError(
                 "model-does-not-fit-task",
-                f"task='next-token' asks what follows a text, which model.kind={kind!r} with this head does not say; choose "
-                "model.kind=decoder or recurrent (or encoder with model.causal=true) and model.head.kind=next-token",
+                f"task='next-token' needs next-token predictions, which model.kind={kind!r} with this head does not make; "
+                "choose model.kind=decoder or recurrent (or encoder with model.causal=true) and model.head.kind=next-token",
             )
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         if (count := prepared.splits["train"].tokens_count) <= self.context:
             raise DataError(
                 "too-little-text",
-                f"the training text has {count} tokens, too few for one window of data.context={self.context} and the token "
-                "after it; give more text or a shorter context",
+                f"the training text has {count} tokens, too few for one window of data.context={self.context} plus one "
+                "token; use more text or a shorter context",
             )
         return model
 
@@ -73,7 +74,7 @@ class NextToken(Task):
         return text_windows.count(shard, self.context)
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
-        tensor = torch.from_numpy(text_windows.cut(shard, self.context, 1, seed, epochs, examples))
+        tensor = torch.from_numpy(text_windows.read(shard, self.context, 1, seed, epochs, examples))
         return {"inputs": tensor[:, :-1], "targets": tensor[:, 1:]}
 
     def predictions_per_batch(self, batches: Batch) -> Tensor:
@@ -98,9 +99,9 @@ class NextToken(Task):
 
     def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         validation, test = (splits[split].tokens_count for split in ("validation", "test"))
-        each = min(settings.tokens or validation, validation)
+        per_round = min(settings.tokens or validation, validation)
         stride = settings.stride or max(self.context // 2, 1)
-        return rounds * each + (validation + test) * self.context // stride
+        return rounds * per_round + (validation + test) * self.context // stride
 
     def evaluate(
         self,
@@ -114,7 +115,7 @@ class NextToken(Task):
         stride = (settings.stride or max(self.context // 2, 1)) if final else self.context
         limit = shard.tokens_count if final or not settings.tokens else min(settings.tokens, shard.tokens_count)
         nats, count = self.score(
-            model, np.asarray(shard.tokens[:limit]), shard.marks, stride, settings.batch, progress, forward
+            model, np.asarray(shard.tokens[:limit]), shard.separators, stride, settings.batch, progress, forward
         )
         loss = nats / count
         metrics = {"loss": loss, "perplexity": perplexity(loss), "tokens": float(count)}
@@ -133,24 +134,24 @@ class NextToken(Task):
         self,
         model: nn.Module,
         tokens: np.ndarray,
-        marks: frozenset[int],
+        separators: frozenset[int],
         stride: int,
         batch: int,
         progress: Callable[[float], None] = lambda share: None,
         forward: Forward | None = None,
     ) -> tuple[float, int]:
-        """(nats, predictions) over a text by the rule above."""
+        """(sum of losses in nats, number of scored predictions) over a text, by the rule in the module docstring."""
         predictions = len(tokens) - 1
         if predictions < 1:
-            raise DataError("too-little-text", "the text has no token to predict; give more text")
+            raise DataError("too-little-text", "the text has no token to predict; use more text")
         length = min(self.context, predictions)
         starts = np.arange(0, max(predictions - length, 0) + stride, stride)
         starts = np.minimum(starts, predictions - length)
         # Window i scores the targets from the end of window i - 1 to its own end.
         ends = starts + length
-        fresh = np.diff(ends, prepend=0)
-        windows = starts[fresh > 0]
-        fresh = fresh[fresh > 0]
+        scored_counts = np.diff(ends, prepend=0)
+        windows = starts[scored_counts > 0]
+        scored_counts = scored_counts[scored_counts > 0]
         device, forward = next(model.parameters()).device, forward or model
         nats, count = 0.0, 0
         was_training = model.training
@@ -161,10 +162,10 @@ class NextToken(Task):
                     rows = windows[begin : begin + batch]
                     window = torch.from_numpy(np.asarray(tokens[rows[:, None] + np.arange(length + 1)], np.int64))
                     inputs, targets = window[:, :-1].to(device), window[:, 1:]
-                    first = torch.from_numpy(length - fresh[begin : begin + batch])
+                    first = torch.from_numpy(length - scored_counts[begin : begin + batch])
                     scored = torch.arange(length) >= first[:, None]
-                    for mark in marks:
-                        scored &= targets != mark
+                    for separator in separators:
+                        scored &= targets != separator
                     losses = F.cross_entropy(
                         forward(inputs).flatten(0, 1).float(), targets.flatten().to(device), reduction="none"
                     )
@@ -174,5 +175,5 @@ class NextToken(Task):
         finally:
             model.train(was_training)
         if count == 0:
-            raise DataError("too-little-text", "the text holds nothing but end-of-text marks; give more text")
+            raise DataError("too-little-text", "the text contains only separator tokens; use more text")
         return nats, count

@@ -1,9 +1,10 @@
-"""Translate: from a source text to a target text.
+"""Translation: from a source text to a target text.
 
-An encoder-decoder reads `source [END]` and writes `[END] target` -> `target [END]`. A decoder alone has one sequence,
-`[END] source [TRANSLATE] target` -> `... target [END]`, and learns from the target, or from all of it (`training.loss_on`).
-A batch holds pairs of similar lengths, padded at the end. Measured in training is the loss of a target's token given those
-before it (teacher forcing); at the end the texts are also translated and compared with their references.
+The encoder of an encoder-decoder reads `source [END]`; its decoder reads `[END] target` and predicts `target [END]`.
+A decoder-only model reads one sequence, `[END] source [TRANSLATE] target`, and predicts the same shifted by one token; its
+loss covers the target tokens, or all tokens (`training.loss_on`). A batch holds pairs of similar lengths, padded at the end.
+Evaluations during training compute the loss with teacher forcing. The final evaluation also translates the texts and
+compares them with their references.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
-from glasshouse.generation.beam_search import Beams, Hypothesis, search
+from glasshouse.generation.beam_search import BeamOptions, Hypothesis, search
 from glasshouse.metrics import translation
 from glasshouse.metrics.metric import BLEU, CHRF, EXACT, LOSS, PERPLEXITY, Metric, Metrics, per_token
 from glasshouse.metrics.perplexity import perplexity
@@ -29,18 +30,18 @@ from glasshouse.tasks.cross_entropy import cross_entropy_sum
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.base import TRANSLATE
 
-# What a suggested command translates where the recipe names no prompt.
-QUOTED = '"Thank you all."'
+# The text in a suggested command if the recipe names no prompt, in quotes for the shell.
+EXAMPLE_TEXT = '"Thank you all."'
 TRANSLATED = Metric("translated", "texts translated", "{:,.0f}")
 
 
 class Translate(Task):
-    """Cross-entropy of each target token; with label smoothing in training, without it in every evaluation."""
+    """Cross-entropy of each target token. Label smoothing applies in training only."""
 
     metrics = Metrics(
         [BLEU, CHRF, EXACT, per_token(PERPLEXITY), per_token(LOSS), TRANSLATED], headline=("bleu", "chrf", "exact", "loss")
     )
-    # Label smoothing, where there is some, makes the training loss something else than a log-probability.
+    # The training loss is not in the chart: with label smoothing its exponential is not a perplexity.
     quality = QualityCurves(PERPLEXITY.title, {"validation": "validation.loss"}, exponential=True)
     report_sections = ("translations",)
     columns = ("target",)
@@ -53,103 +54,105 @@ class Translate(Task):
         "evaluation.word_by_word",
     )
 
-    def __init__(self, context: int, alone: bool, smoothing: float = 0.0, everything: bool = False) -> None:
-        self.context, self.alone, self.smoothing, self.everything = context, alone, smoothing, everything
-        self.end, self.mark = 0, 0
+    def __init__(self, context: int, decoder_only: bool, smoothing: float = 0.0, loss_on_all: bool = False) -> None:
+        self.context, self.decoder_only, self.smoothing, self.loss_on_all = context, decoder_only, smoothing, loss_on_all
+        self.end, self.separator = 0, 0
         self.tokenizer: Tokenizer | None = None
 
     @classmethod
     def from_spec(cls, spec: Spec) -> "Translate":
-        alone = spec.model.kind != "encoder-decoder"
-        if spec.training.loss_on == "all" and not alone:
+        decoder_only = spec.model.kind != "encoder-decoder"
+        if spec.training.loss_on == "all" and not decoder_only:
             raise SpecError(
                 "loss-on-decoder-only",
-                "training.loss_on='all' is for a decoder alone, which reads the source as it reads its own words; "
-                "leave it out, or choose model.kind=decoder",
+                "training.loss_on='all' needs a decoder-only model, which reads source and target as one sequence; "
+                "remove it, or choose model.kind=decoder",
             )
-        if alone and spec.data.context < 4:
+        if decoder_only and spec.data.context < 4:
             raise SpecError(
                 "context-too-short",
-                f"data.context={spec.data.context} has no room for a source, a target and two marks; choose 4 or more",
+                f"data.context={spec.data.context} is too short for a source, a target and two special tokens; choose 4 or "
+                "more",
             )
-        return cls(spec.data.context, alone, spec.training.label_smoothing, spec.training.loss_on == "all")
+        return cls(spec.data.context, decoder_only, spec.training.label_smoothing, spec.training.loss_on == "all")
 
     def check_model(self, model: nn.Module, kind: str) -> None:
-        writes = isinstance(getattr(model, "head", None), NextTokenHead)
-        if not writes or not (isinstance(model, EncoderDecoder) or hasattr(model, "empty_cache")):
+        predicts_next_token = isinstance(getattr(model, "head", None), NextTokenHead)
+        if not predicts_next_token or not (isinstance(model, EncoderDecoder) or hasattr(model, "empty_cache")):
             raise SpecError(
                 "model-does-not-fit-task",
-                f"task='translate' asks for a text, which model.kind={kind!r} with this head does not write; choose "
+                f"task='translate' generates a text, which model.kind={kind!r} with this head cannot do; choose "
                 "model.kind=encoder-decoder or decoder and model.head.kind=next-token",
             )
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
-        if tokenizer.end_of_text is None or (self.alone and TRANSLATE not in tokenizer.specials):
+        if tokenizer.end_of_text is None or (self.decoder_only and TRANSLATE not in tokenizer.specials):
             raise DataError(
                 "missing-special-token",
                 f"this tokenizer lacks a special token that a translator needs (<|endoftext|>, and {TRANSLATE} for a "
-                "decoder alone); train one for this task (leave out data.tokenizer_file), or choose an encoder-decoder",
+                "decoder-only model); train a tokenizer for this task (leave out data.tokenizer_file), or choose "
+                "model.kind=encoder-decoder",
             )
         self.tokenizer, self.end = tokenizer, tokenizer.end_of_text
-        self.mark = tokenizer.specials.get(TRANSLATE, 0)
+        self.separator = tokenizer.specials.get(TRANSLATE, 0)
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         if not prepared.splits["train"].documents:
-            raise DataError("no-rows", "there is no pair to train on; give more, or hold out fewer")
+            raise DataError("no-rows", "the training split has no pairs; use more rows, or hold out fewer")
         self.set_vocabulary(prepared.tokenizer, prepared.labels)
         return model
 
     @property
-    def rooms(self) -> tuple[int, int]:
-        """The most tokens of a source and of a target, marks not counted."""
-        if not self.alone:
+    def max_lengths(self) -> tuple[int, int]:
+        """The maximum lengths of a source and of a target in tokens, without special tokens."""
+        if not self.decoder_only:
             return self.context - 1, self.context - 1
         source = (self.context - 2) // 2
         return source, self.context - source - 2
 
     def truncated(self, shard: Shard) -> int:
-        """How many pairs have a side that is longer than there is room for, and is read in part."""
+        """The number of pairs whose source or target is truncated."""
         if not shard.documents:
             return 0
-        sides = ((each, room) for each, room in zip((shard, shard.target), self.rooms, strict=True))
-        over = [np.diff(each.starts) - (each.mark is not None) > room for each, room in sides]
-        return int((over[0] | over[1]).sum())
+        sides = zip((shard, shard.target), self.max_lengths, strict=True)
+        too_long = [np.diff(side.starts) - (side.separator is not None) > max_length for side, max_length in sides]
+        return int((too_long[0] | too_long[1]).sum())
 
     def example_count(self, shard: Shard) -> int:
         return shard.documents
 
     def example_lengths(self, shard: Shard) -> np.ndarray:
-        """Target first, since it is what is paid for at every step; of equal ones the shorter source first."""
-        sides = [np.diff(each.starts) for each in (shard.target, shard)]
-        return sides[0] * (self.context + 2) + sides[1].clip(max=self.context + 1)
+        """A sort key: the target's length first, because each target token costs a prediction, then the source's."""
+        targets, sources = (np.diff(side.starts) for side in (shard.target, shard))
+        return targets * (self.context + 2) + sources.clip(max=self.context + 1)
 
-    def prompts(self, sources: Sequence[Sequence[int]]) -> list[list[int]]:
-        """What a decoder continues: with a source before it where it is alone."""
-        if not self.alone:
+    def decoder_prompts(self, sources: Sequence[Sequence[int]]) -> list[list[int]]:
+        """The tokens that the decoder continues. In a decoder-only model they contain the source."""
+        if not self.decoder_only:
             return [[self.end] for _ in sources]
-        return [[self.end, *source[: self.rooms[0]], self.mark] for source in sources]
+        return [[self.end, *source[: self.max_lengths[0]], self.separator] for source in sources]
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
-        targets, room = shard.target.texts(examples), self.rooms[1]
-        # A target that was cut has not ended, so that no end is learned in its place.
-        whole = [len(target) <= room for target in targets]
-        return self.pairs(shard.texts(examples), [target[:room] for target in targets], whole)
+        targets, max_length = shard.target.texts(examples), self.max_lengths[1]
+        # The end of a truncated target is not a target, so that the model does not learn to stop there.
+        complete = [len(target) <= max_length for target in targets]
+        return self.pad_pairs(shard.texts(examples), [target[:max_length] for target in targets], complete)
 
-    def pairs(self, sources: list[list[int]], targets: list[list[int]], whole: list[bool]) -> Batch:
-        """Padded tensors of some pairs."""
-        prompts = self.prompts(sources)
+    def pad_pairs(self, sources: list[list[int]], targets: list[list[int]], complete: list[bool]) -> Batch:
+        """The batch of some pairs, padded. `complete` says which targets are not truncated."""
+        prompts = self.decoder_prompts(sources)
         inputs = [[*prompt, *target] for prompt, target in zip(prompts, targets, strict=True)]
-        asked = [[*row[1:], self.end if ended else IGNORED] for row, ended in zip(inputs, whole, strict=True)]
-        if not self.everything:
-            asked = [
-                [IGNORED] * (len(prompt) - 1) + row[len(prompt) - 1 :] for prompt, row in zip(prompts, asked, strict=True)
+        shifted = [[*row[1:], self.end if ended else IGNORED] for row, ended in zip(inputs, complete, strict=True)]
+        if not self.loss_on_all:
+            shifted = [
+                [IGNORED] * (len(prompt) - 1) + row[len(prompt) - 1 :] for prompt, row in zip(prompts, shifted, strict=True)
             ]
-        made = {"inputs": _padded(inputs, 0), "targets": _padded(asked, IGNORED)}
-        return made if self.alone else {**made, **self.given(sources)}
+        batch = {"inputs": _padded(inputs, 0), "targets": _padded(shifted, IGNORED)}
+        return batch if self.decoder_only else {**batch, **self.encoder_inputs(sources)}
 
-    def given(self, sources: Sequence[Sequence[int]]) -> Batch:
-        """What an encoder reads."""
-        rows = [[*source[: self.rooms[0]], self.end] for source in sources]
+    def encoder_inputs(self, sources: Sequence[Sequence[int]]) -> Batch:
+        """The padded sources and their lengths, as the encoder reads them."""
+        rows = [[*source[: self.max_lengths[0]], self.end] for source in sources]
         return {"source": _padded(rows, 0), "lengths": torch.tensor([len(row) for row in rows])}
 
     def predictions_per_batch(self, batches: Batch) -> Tensor:
@@ -159,7 +162,7 @@ class Translate(Task):
         return self._loss_sum(model, batch, self.smoothing)
 
     def _loss_sum(self, model: Forward, batch: Batch, smoothing: float) -> Tensor:
-        if self.alone:
+        if self.decoder_only:
             logits = model(batch["inputs"])
         else:
             logits = model(batch["source"], batch["inputs"], lengths=batch["lengths"])
@@ -171,8 +174,8 @@ class Translate(Task):
 
     def largest_batch(self, rows: int) -> Batch:
         tokens = torch.zeros(rows, self.context, dtype=torch.int64)
-        made = {"inputs": tokens, "targets": tokens}
-        return made if self.alone else {**made, "source": tokens, "lengths": torch.full((rows,), self.context)}
+        batch = {"inputs": tokens, "targets": tokens}
+        return batch if self.decoder_only else {**batch, "source": tokens, "lengths": torch.full((rows,), self.context)}
 
     def output_size(self, rows: int, vocabulary: int) -> int:
         return rows * self.context * vocabulary
@@ -191,11 +194,11 @@ class Translate(Task):
         forward: Forward | None = None,
     ) -> dict[str, float]:
         device, was_training = next(model.parameters()).device, model.training
-        # Long ones last and together, so that little is padding.
+        # Sorted by length, so that batches need little padding.
         order = np.argsort(self.example_lengths(shard), kind="stable")
-        nats, count, unlearned = 0.0, 0, self.everything
+        nats, count, loss_on_all = 0.0, 0, self.loss_on_all
         model.eval()
-        self.everything = False
+        self.loss_on_all = False
         try:
             with torch.inference_mode():
                 for begin in range(0, len(order), settings.batch):
@@ -203,16 +206,16 @@ class Translate(Task):
                     batch = {name: value.to(device) for name, value in self.batch(shard, 0, index * 0, index).items()}
                     nats += float(self._loss_sum(forward or model, batch, 0.0))
                     count += self.prediction_count(batch)
-            found = {"loss": nats / count, "perplexity": perplexity(nats / count)}
+            metrics = {"loss": nats / count, "perplexity": perplexity(nats / count)}
             if final:
-                outputs = self.written(model, shard, order, settings, progress)
-                found |= translation.scores(outputs, [shard.target.originals[index] for index in order])
+                outputs = self.translate_documents(model, shard, order, settings, progress)
+                metrics |= translation.scores(outputs, [shard.target.originals[index] for index in order])
         finally:
-            self.everything = unlearned
+            self.loss_on_all = loss_on_all
             model.train(was_training)
-        return found
+        return metrics
 
-    def written(
+    def translate_documents(
         self,
         model: nn.Module,
         shard: Shard,
@@ -220,27 +223,27 @@ class Translate(Task):
         settings: EvaluationSpec,
         progress: Callable[[float], None] = lambda share: None,
     ) -> list[str]:
-        """The translation of each of these documents, in this order."""
+        """The best translation of each document in `order`."""
         assert self.tokenizer is not None
-        rules = Beams(settings.beams, settings.length_penalty, self.rooms[1])
+        rules = BeamOptions(settings.beams, settings.length_penalty, self.max_lengths[1])
         texts: list[str] = []
         for begin in range(0, len(order), settings.batch):
-            found = self.search(model, shard.texts(order[begin : begin + settings.batch]), rules)
-            texts += [self.tokenizer.decode(best[0].tokens) if best else "" for best in found]
+            hypotheses = self.search(model, shard.texts(order[begin : begin + settings.batch]), rules)
+            texts += [self.tokenizer.decode(best[0].tokens) if best else "" for best in hypotheses]
             progress(len(texts) / len(order))
         return texts
 
     def example_command(self, run: str, prompt: str) -> str:
-        return f"glasshouse translate {run} {prompt or QUOTED}"
+        return f"glasshouse translate {run} {prompt or EXAMPLE_TEXT}"
 
-    def search(self, model: Any, sources: list[list[int]], rules: Beams) -> list[list[Hypothesis]]:
-        """The best translations of some sources (tokens), best first."""
+    def search(self, model: Any, sources: list[list[int]], rules: BeamOptions) -> list[list[Hypothesis]]:
+        """The best translations of each source, best first. A source is a list of tokens."""
         assert self.tokenizer is not None
-        device, prompts = next(model.parameters()).device, self.prompts(sources)
-        if not self.alone:
-            given = self.given(sources)
-            model = model.given(given["source"].to(device), given["lengths"].to(device))
-        rules = Beams(rules.count, rules.length_penalty, min(rules.tokens, self.rooms[1]))
+        device, prompts = next(model.parameters()).device, self.decoder_prompts(sources)
+        if not self.decoder_only:
+            inputs = self.encoder_inputs(sources)
+            model = model.condition_on(inputs["source"].to(device), inputs["lengths"].to(device))
+        rules = BeamOptions(rules.count, rules.length_penalty, min(rules.max_tokens, self.max_lengths[1]))
         return search(model, prompts, rules, (self.end,), self.context, self.tokenizer.vocabulary)
 
 

@@ -1,6 +1,6 @@
-"""Text to ids and back: byte pairs, words, characters; knows nothing of data sets or models.
+"""Tokenizers: text to ids and back, by byte-pair encoding, words or characters. Knows nothing of data sets or models.
 
-Cheap to import: the classes, and the compiler behind the fast one, are imported when a tokenizer is trained or loaded.
+This package is cheap to import: the classes and the compiler (numba) are imported when a tokenizer is trained or loaded.
 """
 
 from glasshouse.tokenizers.base import Tokenizer

@@ -1,8 +1,8 @@
-"""Arrays handed to a compiled function by address; knows nothing of what they hold.
+"""Arrays that a compiled function receives by address.
 
-Each array passed to a compiled function costs as much time as encoding twenty bytes, and a line of text is short. So an
-encoder writes the addresses and lengths of its arrays into one array, once, and passes that. Whoever writes an address
-there must keep the array alive.
+Each array argument of a compiled function costs as much time as encoding twenty bytes, and a line of text is short. An
+encoder therefore writes the addresses and lengths of its arrays once into an int64 table and passes only this table. The
+caller must keep the arrays alive for as long as the table is in use.
 """
 
 from typing import Any
@@ -11,18 +11,18 @@ import numpy as np
 from numba import carray, types
 from numba.extending import intrinsic
 
-from glasshouse.tokenizers.compilation import part
+from glasshouse.tokenizers.compilation import kernel_only
 
 
-def write_address(book: np.ndarray, entry: int, array: np.ndarray) -> None:
-    """Note where an array lies and how long it is."""
-    book[2 * entry], book[2 * entry + 1] = array.ctypes.data, len(array)
+def write_address(table: np.ndarray, entry: int, array: np.ndarray) -> None:
+    """Write the address and the length of an array into an entry of the table."""
+    table[2 * entry], table[2 * entry + 1] = array.ctypes.data, len(array)
 
 
-@part
-def array_at(book, entry, kind):  # type: ignore[no-untyped-def]
-    """The array of numbers of one kind that an entry stands for."""
-    return carray(_pointer(book[2 * entry]), (book[2 * entry + 1],), kind)
+@kernel_only
+def array_at(table, entry, dtype):  # type: ignore[no-untyped-def]
+    """The array of an entry of the table."""
+    return carray(_pointer(table[2 * entry]), (table[2 * entry + 1],), dtype)
 
 
 @intrinsic

@@ -1,4 +1,4 @@
-"""What every tokenizer offers, and how special tokens are found in text; knows nothing of any one vocabulary."""
+"""The interface of all tokenizers, and the handling of special tokens in text. Knows no particular vocabulary."""
 
 import hashlib
 import json
@@ -11,77 +11,80 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from glasshouse.specs.errors import DataError, GlasshouseError
-from glasshouse.tokenizers.document import write_document
+from glasshouse.tokenizers.tokenizer_json import write_contents
 
 END_OF_TEXT: Final = "<|endoftext|>"
 UNKNOWN: Final = "<unk>"
 MASK: Final = "<|mask|>"
 TRANSLATE: Final = "<|translate|>"
-# What others call the token that stands for a hidden one.
-MASKS: Final = (MASK, "[MASK]", "<mask>")
+# The mask token under our name and under the names that other tokenizers use.
+MASK_NAMES: Final = (MASK, "[MASK]", "<mask>")
 
 Progress = Callable[[str, float], None]
-"""Hears what is being done and which fraction of it; for counting a stream, whose length is unknown, that stays 0."""
+"""Receives a description of the current work and its completed fraction. The fraction is 0 while the total is unknown."""
 
 
 class Tokenizer(ABC):
-    """A vocabulary: ids for text, and text for ids. It never changes once made, and threads may share it."""
+    """A vocabulary, which maps text to ids and ids to text. It is immutable, and threads may share it."""
 
     name: ClassVar[str]
     lossless: bool
     """Whether `decode(encode(text)) == text` for every text."""
 
     def __init__(self, tokens: Sequence[bytes | None], specials: Mapping[str, int]) -> None:
-        """`tokens` holds what each id stands for (None for an id that is not in use), special tokens included."""
+        """`tokens` holds the bytes of each id, special tokens included; None for an id that is not in use."""
         self._tokens = list(tokens)
         self.specials: dict[str, int] = dict(specials)
         longest_first = sorted(self.specials, key=len, reverse=True)
-        self._marks = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
-        self._has_gaps = None in self._tokens
+        self._special_pattern = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
+        self._has_unused_ids = None in self._tokens
 
     @property
     def vocabulary(self) -> int:
-        """How many ids there are, special tokens included."""
+        """The number of ids, special tokens included."""
         return len(self._tokens)
 
     @property
     def end_of_text(self) -> int | None:
-        """The id of `<|endoftext|>`. Every tokenizer trained here has one; a file from elsewhere may not."""
+        """The id of `<|endoftext|>`. All tokenizers trained here have it; an imported one may not."""
         return self.specials.get(END_OF_TEXT)
 
     @property
     def mask(self) -> int | None:
-        """The id that stands for a hidden token, where this tokenizer has one."""
-        return next((self.specials[name] for name in MASKS if name in self.specials), None)
+        """The id of the mask token, or None."""
+        return next((self.specials[name] for name in MASK_NAMES if name in self.specials), None)
 
     @property
-    def beginning(self) -> int | None:
-        """The id that stands before a document: what this tokenizer puts first, or the end of the document before."""
-        return self.frame[0][0] if self.frame[0] else self.end_of_text
+    def document_start(self) -> int | None:
+        """The id that precedes a document: the tokenizer's start token, or else the end-of-text token of the one before."""
+        return self.prefix_and_suffix[0][0] if self.prefix_and_suffix[0] else self.end_of_text
 
     @property
     def unknown(self) -> int | None:
-        """The id for what the vocabulary lacks, or None if it lacks nothing."""
+        """The id of the unknown token. None if the vocabulary covers every text."""
         return self.specials.get(UNKNOWN)
 
     @property
-    def frame(self) -> tuple[list[int], list[int]]:
-        """Ids that this tokenizer's models expect before and after a text (a start token, say). `encode` gives neither."""
+    def prefix_and_suffix(self) -> tuple[list[int], list[int]]:
+        """The ids that a model of this tokenizer expects before and after a text, such as a start token.
+
+        `encode` does not add them.
+        """
         return [], []
 
     def encode(self, text: str, *, specials: bool = True) -> np.ndarray:
         """The ids of a text, as int32.
 
-        A special token written in the text becomes its id; of several that begin at one place, the longest. With
-        `specials=False` it is ordinary text, so that a document cannot bring in marks of its own.
+        A special token in the text becomes its id. If several match at the same position, the longest is used. With
+        `specials=False`, special tokens are encoded as ordinary text, so a document cannot inject them.
         """
-        for mark in self.specials if specials else ():
-            if mark in text:
+        for special in self.specials if specials else ():
+            if special in text:
                 break
         else:
             return self._encode_ordinary(text)
         parts, start = [], 0
-        for match in self._marks.finditer(text):
+        for match in self._special_pattern.finditer(text):
             parts.append(self._encode_ordinary(text[start : match.start()]))
             parts.append(np.array([self.specials[match.group()]], np.int32))
             start = match.end()
@@ -89,24 +92,24 @@ class Tokenizer(ABC):
         return np.concatenate(parts)
 
     def encode_batch(self, texts: Sequence[str], *, specials: bool = True) -> list[np.ndarray]:
-        """The ids of each text. For many short texts this can be much faster than one call for each."""
+        """The ids of each text. For many short texts, this can be much faster than separate calls of `encode`."""
         return [self.encode(text, specials=specials) for text in texts]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of some ids, special tokens included. Bytes that are not UTF-8 become U+FFFD."""
-        return b"".join(self._spelled(ids)).decode("utf-8", "replace")
+        """The text of some ids, special tokens included. Bytes that are not valid UTF-8 become U+FFFD."""
+        return b"".join(self._tokens_of(ids)).decode("utf-8", "replace")
 
     def token_bytes(self, id: int) -> bytes:
-        """The bytes that one token adds to a text as it is written out token by token; of a special token, its text."""
-        return self._spelled([id])[0]
+        """The bytes that one token adds to a text that is written token by token. For a special token, its text."""
+        return self._tokens_of([id])[0]
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write a `tokenizer.json`, which the `tokenizers` package can read too."""
-        write_document(path, self._document())
+        """Write a `tokenizer.json`, which the `tokenizers` package can read as well."""
+        write_contents(path, self._to_json())
 
     def digest(self) -> str:
-        """A name for what this tokenizer does: equal ones share it, and it changes with any token or setting."""
-        return hashlib.blake2b(json.dumps(self._document()).encode(), digest_size=16).hexdigest()
+        """A digest of all tokens and settings. Equal tokenizers have equal digests."""
+        return hashlib.blake2b(json.dumps(self._to_json()).encode(), digest_size=16).hexdigest()
 
     @classmethod
     @abstractmethod
@@ -120,61 +123,60 @@ class Tokenizer(ABC):
         processes: int | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Make a vocabulary from a stream of text.
+        """Train a tokenizer on a stream of text.
 
-        The chunks are taken as one text, whatever their sizes: end a document with `<|endoftext|>` or a newline if what
-        follows is another. Special tokens in the text divide it and are not learned from. `<|endoftext|>` is always
-        among the special tokens. The result depends on the text alone, not on the chunks or on how many `processes`
-        (threads) share the work.
+        The chunks are concatenated; to separate two documents, put `<|endoftext|>` or a newline between them. Special tokens
+        in the text separate it and are not learned from. `<|endoftext|>` is always a special token. The result depends only
+        on the text, not on the sizes of the chunks or on the number of `processes` (threads).
         """
 
     @classmethod
     @abstractmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Make a tokenizer from the contents of a `tokenizer.json`; raises `Unsupported` for what it cannot follow."""
+    def from_json(cls, contents: Mapping[str, Any]) -> Self:
+        """Create a tokenizer from the contents of a `tokenizer.json`. Raises `UnsupportedTokenizer` if it cannot."""
 
     @abstractmethod
     def _encode_ordinary(self, text: str) -> np.ndarray:
         """The ids of a text without special tokens."""
 
     @abstractmethod
-    def _document(self) -> dict[str, Any]:
-        """The contents of a `tokenizer.json`."""
+    def _to_json(self) -> dict[str, Any]:
+        """The contents of the `tokenizer.json`."""
 
-    def _spelled(self, ids: Iterable[int]) -> list[bytes]:
-        """What each id stands for. A negative or unused id is refused, as one that is too large."""
+    def _tokens_of(self, ids: Iterable[int]) -> list[bytes]:
+        """The bytes of each id. Raises an error for an id that is negative, too large or not in use."""
         tokens = self._tokens
         listed: list[int] = ids.tolist() if hasattr(ids, "tolist") else [int(id) for id in ids]
         if listed and not (min(listed) >= 0 and max(listed) < len(tokens)):
             wrong = next(id for id in listed if not 0 <= id < len(tokens))
             raise GlasshouseError(
-                "unknown-token-id", f"id {wrong} is not in the vocabulary; its ids are 0 to {len(tokens) - 1}"
+                "unknown-token-id", f"the id {wrong} is not in the vocabulary; use ids from 0 to {len(tokens) - 1}"
             )
-        spelled = [tokens[id] for id in listed]
-        if self._has_gaps and None in spelled:
+        result = [tokens[id] for id in listed]
+        if self._has_unused_ids and None in result:
             raise GlasshouseError(
-                "unknown-token-id", f"id {listed[spelled.index(None)]} stands for nothing in this vocabulary"
+                "unknown-token-id", f"the id {listed[result.index(None)]} has no token in this vocabulary; use another id"
             )
-        return spelled  # type: ignore[return-value]
+        return result  # type: ignore[return-value]
 
 
-def special_tokens(given: Sequence[str], always: Sequence[str]) -> list[str]:
-    """The special tokens to train with: those that are always there, then the others given."""
-    marks = list(dict.fromkeys([*(mark for mark in always if mark not in given), *given]))
-    if "" in marks:
+def collect_special_tokens(requested: Sequence[str], required: Sequence[str]) -> list[str]:
+    """The special tokens to train with: the required ones that were not requested, then the requested ones."""
+    collected = list(dict.fromkeys([*(special for special in required if special not in requested), *requested]))
+    if "" in collected:
         raise GlasshouseError(
-            "empty-special-token", "a special token must have at least one character; one of those given is empty"
+            "empty-special-token", "a special token must have at least one character; remove the empty one from `specials`"
         )
-    return marks
+    return collected
 
 
-def encoded(text: str, form: str) -> bytes:
-    """The text in UTF-8 or another form of Unicode. Half of a surrogate pair, which is no character, is refused."""
+def encode_unicode(text: str, encoding: str) -> bytes:
+    """The text in UTF-8 or another Unicode encoding. Raises an error for a lone surrogate, which is not a character."""
     try:
-        return text.encode(form)
+        return text.encode(encoding)
     except UnicodeEncodeError as error:
         raise DataError(
             "lone-surrogate",
-            f"the text has half of a surrogate pair, U+{ord(text[error.start]):04X}, at index {error.start}, which no "
-            "form of Unicode can express; read the text with errors='replace', or remove it",
+            f"the text contains the lone surrogate U+{ord(text[error.start]):04X} at index {error.start}, which is not a "
+            "character; remove it, or read the text with errors='replace'",
         ) from None

@@ -1,4 +1,4 @@
-"""Byte-level byte-pair encoding: the tokenizer that can spell any text; knows nothing of how its kernels work."""
+"""The byte-level byte-pair tokenizer, which can encode any text. Knows nothing of how its kernels work."""
 
 import json
 import os
@@ -9,29 +9,35 @@ from typing import Any, ClassVar, Final, Self, final
 import numpy as np
 
 from glasshouse.specs.errors import DataError, GlasshouseError
-from glasshouse.tokenizers.base import END_OF_TEXT, Progress, Tokenizer, encoded, special_tokens
+from glasshouse.tokenizers.base import END_OF_TEXT, Progress, Tokenizer, collect_special_tokens, encode_unicode
 from glasshouse.tokenizers.byte_alphabet import BYTE_OF_LETTER, LETTERS, from_letters, to_letters
 from glasshouse.tokenizers.byte_pair_encoder import PieceEncoder
-from glasshouse.tokenizers.byte_pair_merging import merge_table
-from glasshouse.tokenizers.byte_pair_training import learn
-from glasshouse.tokenizers.document import UnsupportedTokenizer, check_document, check_settings, document_of, read_specials
+from glasshouse.tokenizers.byte_pair_merging import build_merge_table
+from glasshouse.tokenizers.byte_pair_training import learn_merges
 from glasshouse.tokenizers.piece_counts import count_stream
 from glasshouse.tokenizers.pretokenizer import PATTERNS
+from glasshouse.tokenizers.tokenizer_json import (
+    UnsupportedTokenizer,
+    build_contents,
+    check_common_parts,
+    check_settings,
+    read_special_tokens,
+)
 
 BYTES: Final = 256
-MOST_THREADS: Final = 4
-"""More hardly help: the part of counting that one thread at a time can do becomes the limit."""
+MAX_THREADS: Final = 4
+"""More threads hardly help: combining the counts runs on one thread and becomes the bottleneck."""
 
 Merge = tuple[int, int, int]
-"""Left id, right id, the id of both together."""
+"""Left id, right id, merged id."""
 
 _MODEL_SETTINGS: Final = {
     "type": (None, "BPE"),
     "dropout": (None, 0, 0.0),
-    "unk_token": (),  # Judged once the vocabulary is known.
+    "unk_token": (),  # checked separately, together with the vocabulary
     "continuing_subword_prefix": (None, ""),
     "end_of_word_suffix": (None, ""),
-    "fuse_unk": (),  # Without an unknown token this does nothing.
+    "fuse_unk": (),  # has no effect without an unknown token
     "byte_fallback": (None, False),
     "ignore_merges": (None, False),
     "vocab": (),
@@ -41,9 +47,9 @@ _MODEL_SETTINGS: Final = {
 
 @final
 class BytePair(Tokenizer):
-    """Text is split into pieces; a piece starts as its bytes, and pairs of neighbours are merged in the order learned.
+    """Text is split into pieces. A piece starts as its bytes, and pairs of neighbours are merged in the order learned.
 
-    Ids: the special tokens, the 256 bytes in the order of their letters in the file, then the merges in their order.
+    Ids: the special tokens, then the 256 bytes in the order of their letters in the file, then the merges in their order.
     """
 
     name: ClassVar[str] = "byte-pair"
@@ -55,30 +61,31 @@ class BytePair(Tokenizer):
         self.merges = list(merges)
         self.pattern = pattern
         self._byte_ids = np.full(BYTES, -1, np.int32)
-        marks = set(self.specials.values())
+        special_ids = set(self.specials.values())
         for id, token in enumerate(self._tokens):
-            if token is not None and len(token) == 1 and id not in marks:
+            if token is not None and len(token) == 1 and id not in special_ids:
                 self._byte_ids[token[0]] = id
-        # A file from elsewhere may lack bytes that its training text lacked. Such bytes get no token and are lost.
+        # The vocabulary of an imported file may not contain every byte. Encoding drops the bytes that it lacks.
         self.lossless = bool((self._byte_ids >= 0).all())
-        self._merge_table = merge_table(self.merges)
-        self._of_thread = threading.local()
+        self._merge_table = build_merge_table(self.merges)
+        self._thread_local = threading.local()
 
     @property
     def _encoder(self) -> PieceEncoder:
+        """The encoder of the current thread."""
         try:
-            return self._of_thread.encoder
+            return self._thread_local.encoder
         except AttributeError:
-            self._of_thread.encoder = PieceEncoder(self._byte_ids, self._merge_table, self.pattern)
-            return self._of_thread.encoder
+            self._thread_local.encoder = PieceEncoder(self._byte_ids, self._merge_table, self.pattern)
+            return self._thread_local.encoder
 
     def _encode_ordinary(self, text: str) -> np.ndarray:
-        return self._encoder.encode(encoded(text, "utf-8"))
+        return self._encoder.encode(encode_unicode(text, "utf-8"))
 
     def encode_batch(self, texts: Sequence[str], *, specials: bool = True) -> list[np.ndarray]:
-        if specials and any(mark in text for text in texts for mark in self.specials):
+        if specials and any(special in text for text in texts for special in self.specials):
             return super().encode_batch(texts)
-        return self._encoder.encode_batch([encoded(text, "utf-8") for text in texts])
+        return self._encoder.encode_batch([encode_unicode(text, "utf-8") for text in texts])
 
     @classmethod
     def train(
@@ -91,55 +98,57 @@ class BytePair(Tokenizer):
         processes: int | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Learn merges until there are exactly `vocabulary` tokens; the kernels say how counting and ties are done."""
+        """Learn merges until there are exactly `vocabulary` tokens. `byte_pair_training` describes the algorithm."""
         if pattern not in PATTERNS:
             raise GlasshouseError("unknown-word", f"pattern={pattern!r} is not known; choose one of {', '.join(PATTERNS)}")
-        marks = special_tokens(specials, always=(END_OF_TEXT,))
-        least = BYTES + len(marks)
-        if vocabulary < least:
+        special_tokens = collect_special_tokens(specials, required=(END_OF_TEXT,))
+        smallest = BYTES + len(special_tokens)
+        if vocabulary < smallest:
             raise GlasshouseError(
                 "vocabulary-too-small",
-                f"vocabulary={vocabulary} is too small: the {BYTES} bytes and {len(marks)} special tokens are {least}; "
-                f"choose {least} or more",
+                f"vocabulary={vocabulary} is too small for {BYTES} bytes and {len(special_tokens)} special tokens; "
+                f"choose {smallest} or more",
             )
         report: Progress = progress or (lambda stage, fraction: None)
         counts = count_stream(
             chunks,
             pattern,
-            marks,
-            processes or min(os.cpu_count() or 1, MOST_THREADS),
+            special_tokens,
+            processes or min(os.cpu_count() or 1, MAX_THREADS),
             lambda characters: report(f"counting: {characters / 1e6:.0f} M characters", 0.0),
         )
         alphabet = np.array([BYTE_OF_LETTER[letter] for letter in LETTERS], np.uint8)
-        wanted = vocabulary - len(marks)
-        learned, reached = learn(*counts.result(), alphabet, wanted, lambda tokens: report("merging", tokens / wanted))
-        if reached < wanted:
-            possible = reached + len(marks)
+        target = vocabulary - len(special_tokens)
+        learned, reached = learn_merges(
+            *counts.to_arrays(), alphabet, target, lambda tokens: report("merging", tokens / target)
+        )
+        if reached < target:
+            possible = reached + len(special_tokens)
             raise DataError(
                 "vocabulary-too-large",
-                f"data.vocabulary={vocabulary} is more than this text can give: it has {possible} different tokens at "
-                f"most; choose data.vocabulary={possible} or less, or give it more text",
+                f"data.vocabulary={vocabulary} is too large for this text, which gives at most {possible} tokens; "
+                f"choose data.vocabulary={possible} or less, or add more text",
             )
-        shift = len(marks)
-        tokens: list[bytes] = [mark.encode() for mark in marks] + [bytes([byte]) for byte in alphabet]
+        shift = len(special_tokens)
+        tokens: list[bytes] = [special.encode() for special in special_tokens] + [bytes([byte]) for byte in alphabet]
         merges = [(left + shift, right + shift, id + shift) for left, right, id in learned]
-        made = {id: (left, right) for left, right, id in reversed(merges)}
+        halves = {id: (left, right) for left, right, id in reversed(merges)}
         for id in range(len(tokens), vocabulary):
-            left, right = made[id]
+            left, right = halves[id]
             tokens.append(tokens[left] + tokens[right])
-        written = {to_letters(token) for token in tokens[len(marks) :]}
-        for mark in marks:
-            if mark in written:
+        written = {to_letters(token) for token in tokens[len(special_tokens) :]}
+        for special in special_tokens:
+            if special in written:
                 raise GlasshouseError(
                     "ambiguous-special-token",
-                    f"the special token {mark!r} is also how an ordinary token is written in a file; choose one that is "
-                    "longer or has signs around it, such as <|...|>",
+                    f"the special token {special!r} is written like an ordinary token in tokenizer.json; choose a longer "
+                    "one, or one with brackets such as <|...|>",
                 )
-        return cls(tokens, merges, {mark: id for id, mark in enumerate(marks)}, pattern)
+        return cls(tokens, merges, {special: id for id, special in enumerate(special_tokens)}, pattern)
 
-    def _document(self) -> dict[str, Any]:
+    def _to_json(self) -> dict[str, Any]:
         letters = [None if token is None else to_letters(token) for token in self._tokens]
-        marks = {id: text for text, id in self.specials.items()}
+        special_texts = {id: text for text, id in self.specials.items()}
         model = {
             "type": "BPE",
             "dropout": None,
@@ -149,37 +158,38 @@ class BytePair(Tokenizer):
             "fuse_unk": False,
             "byte_fallback": False,
             "ignore_merges": False,
-            "vocab": {marks.get(id, token): id for id, token in enumerate(letters) if token is not None},
+            "vocab": {special_texts.get(id, token): id for id, token in enumerate(letters) if token is not None},
             "merges": [[letters[left], letters[right]] for left, right, _ in self.merges],
         }
-        level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+        byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+        decoder = {**byte_level, "use_regex": True}
         if self.pattern == "gpt-2":
-            return document_of(self.specials, model, {**level, "use_regex": True}, {**level, "use_regex": True})
+            return build_contents(self.specials, model, {**byte_level, "use_regex": True}, decoder)
         split = {
             "type": "Split",
             "pattern": {"Regex": PATTERNS[self.pattern]},
             "behavior": "Isolated",
             "invert": False,
         }
-        sequence = {"type": "Sequence", "pretokenizers": [split, {**level, "use_regex": False}]}
-        return document_of(self.specials, model, sequence, {**level, "use_regex": True})
+        sequence = {"type": "Sequence", "pretokenizers": [split, {**byte_level, "use_regex": False}]}
+        return build_contents(self.specials, model, sequence, decoder)
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        check_document(document)
-        model = document["model"]
+    def from_json(cls, contents: Mapping[str, Any]) -> Self:
+        check_common_parts(contents)
+        model = contents["model"]
         check_settings("the model", model, _MODEL_SETTINGS)
-        pattern = _read_pattern(document.get("pre_tokenizer"))
-        decoder = document.get("decoder") or {}
+        pattern = _read_pattern(contents.get("pre_tokenizer"))
+        decoder = contents.get("decoder") or {}
         if decoder.get("type") != "ByteLevel":
             raise UnsupportedTokenizer(f"decoder {decoder.get('type')!r} is not supported with model type 'BPE'")
         vocabulary: dict[str, int] = model["vocab"]
-        # Where every byte is a token, nothing is unknown, and the name of an unknown token does nothing.
+        # If every byte is a token, no text is unknown, and an unknown token has no effect.
         if model.get("unk_token") is not None and not set(LETTERS) <= set(vocabulary):
             raise UnsupportedTokenizer(
-                f"unk_token={json.dumps(model['unk_token'])} is not supported where a byte has no token",
+                f"unk_token={json.dumps(model['unk_token'])} is only supported if the vocabulary contains all bytes",
             )
-        specials = read_specials(document, vocabulary)
+        specials = read_special_tokens(contents, vocabulary)
         tokens: list[bytes | None] = [None] * (1 + max([*vocabulary.values(), *specials.values()], default=-1))
         for letters, id in vocabulary.items():
             tokens[id] = from_letters(letters)
@@ -192,18 +202,18 @@ class BytePair(Tokenizer):
         return cls(tokens, merges, specials, pattern)
 
 
-def _read_pattern(found: Any) -> str:
-    """The name of the pattern that a pre-tokenizer follows."""
-    kind = (found or {}).get("type")
+def _read_pattern(pre_tokenizer: Any) -> str:
+    """The name of the split pattern that a pre-tokenizer uses."""
+    kind = (pre_tokenizer or {}).get("type")
     if kind == "ByteLevel":
-        _check_level(found, (True,))
+        _check_byte_level(pre_tokenizer, (True,))
         return "gpt-2"
-    parts = found.get("pretokenizers", []) if kind == "Sequence" else []
+    parts = pre_tokenizer.get("pretokenizers", []) if kind == "Sequence" else []
     if [part.get("type") for part in parts] != ["Split", "ByteLevel"]:
-        within = f" of {[part.get('type') for part in parts]}" if parts else ""
-        raise UnsupportedTokenizer(f"pre_tokenizer {kind!r}{within} is not supported with model type 'BPE'")
-    split, level = parts
-    _check_level(level, (False,))
+        listed = f" of {[part.get('type') for part in parts]}" if parts else ""
+        raise UnsupportedTokenizer(f"pre_tokenizer {kind!r}{listed} is not supported with model type 'BPE'")
+    split, byte_level = parts
+    _check_byte_level(byte_level, (False,))
     check_settings(
         "the pre_tokenizer Split",
         split,
@@ -215,9 +225,9 @@ def _read_pattern(found: Any) -> str:
     raise UnsupportedTokenizer(f"the pattern {split['pattern']} of the pre_tokenizer Split is not supported")
 
 
-def _check_level(level: Mapping[str, Any], use_regex: tuple[bool, ...]) -> None:
+def _check_byte_level(settings: Mapping[str, Any], use_regex: tuple[bool, ...]) -> None:
     check_settings(
         "the pre_tokenizer ByteLevel",
-        {"use_regex": True, **level},
+        {"use_regex": True, **settings},
         {"type": (), "add_prefix_space": (False,), "trim_offsets": (), "use_regex": use_regex},
     )

@@ -1,7 +1,8 @@
-"""Text to ids for one vocabulary of byte pairs; knows nothing of special tokens, files or how merges were learned.
+"""Encoding of text for one byte-pair vocabulary. Knows nothing of special tokens, files or training.
 
-Text repeats itself: most pieces have been merged before. A new piece is merged once and its ids kept in a table, so
-that encoding is splitting and looking up. The table is bounded; when full it is emptied, and what is common returns.
+Text is repetitive: most pieces have occurred before. A new piece is merged once, and its ids are stored in a hash table, so
+encoding consists mostly of splitting and looking up. The table has a maximum size. When it is full it is emptied, and common
+pieces soon return.
 """
 
 from collections.abc import Sequence
@@ -10,188 +11,194 @@ from typing import Final
 import numpy as np
 
 from glasshouse.tokenizers.array_addresses import array_at, write_address
-from glasshouse.tokenizers.byte_pair_merging import WORK, merge_piece
-from glasshouse.tokenizers.compilation import kernel, part
-from glasshouse.tokenizers.piece_lookup import follow_known
-from glasshouse.tokenizers.piece_table import SHORT, SLOT, find_slot, move_slots, piece_key
-from glasshouse.tokenizers.pretokenizer import machine_classes, piece_end
+from glasshouse.tokenizers.byte_pair_merging import WORK_WORDS, merge_piece
+from glasshouse.tokenizers.compilation import kernel, kernel_only
+from glasshouse.tokenizers.piece_lookup import process_known_pieces
+from glasshouse.tokenizers.piece_table import INLINE_BYTES, SLOT_WORDS, find_slot, piece_key, rehash_slots
+from glasshouse.tokenizers.pretokenizer import character_classes, piece_end
 
-LONGEST_KEPT: Final = 256
-"""Longer pieces, in bytes, are merged each time: they seldom come twice."""
+MAX_CACHED_BYTES: Final = 256
+"""Longer pieces are not stored in the table but merged each time, since they rarely repeat."""
 
-FEWEST_SLOTS: Final = 1 << 12
-MOST_SLOTS: Final = 1 << 18
-"""At most half of the slots are used. A slot takes 32 bytes, and room for long pieces and for ids another 64."""
+MIN_SLOTS: Final = 1 << 12
+MAX_SLOTS: Final = 1 << 18
+"""At most half of the slots are used. A slot takes 32 bytes, plus 64 bytes in the stores for long pieces and for ids."""
 
-SMALL: Final = 1 << 14
-"""Texts of up to so many bytes are encoded into memory that is used again: new memory costs more than a copy."""
+SMALL_TEXT_BYTES: Final = 1 << 14
+"""Texts up to this size are encoded into a reused buffer, since allocating memory costs more than a copy."""
 
-CLASSES, SLOTS, STORE, SPANS, MERGES, BYTE_IDS, WORKING, IDS = (np.int64(entry) for entry in range(8))
-FOURTH, USED, STORED, SPANNED, WRITTEN = (np.int64(entry) for entry in range(16, 21))
-"""The entries of the book: first arrays, two words each, then numbers."""
+CLASSES, SLOTS, BYTE_STORE, ID_STORE, MERGES, BYTE_IDS, WORKING, IDS = (np.int64(entry) for entry in range(8))
+IS_GPT4, SLOTS_USED, BYTES_STORED, IDS_STORED, IDS_WRITTEN = (np.int64(entry) for entry in range(16, 21))
+"""The entries of the encoder's state: first the addresses of arrays, two words each, then single numbers."""
 
 _THIRTY_TWO = np.uint64(32)
 
 
-@part
-def keep_piece(text, start, end, slots, store, spans, work, count, book):  # type: ignore[no-untyped-def]
-    """Put a piece and its ids, which lie at the front of `work`, into the table."""
+@kernel_only
+def store_piece(text, start, end, slots, byte_store, id_store, work, count, state):  # type: ignore[no-untyped-def]
+    """Store a piece in the table together with its ids, which are at the front of `work`."""
     length = end - start
     first, second = piece_key(text, start, end)
-    slot = find_slot(slots, first, second, text, start, end, store)
-    if length > SHORT:
-        second = np.uint64(book[STORED])
+    slot = find_slot(slots, first, second, text, start, end, byte_store)
+    if length > INLINE_BYTES:
+        second = np.uint64(state[BYTES_STORED])
         for position in range(start, end):
-            store[book[STORED]] = text[position]
-            book[STORED] += 1
+            byte_store[state[BYTES_STORED]] = text[position]
+            state[BYTES_STORED] += 1
     slots[slot] = first
     slots[slot + 1] = second
     slots[slot + 2] = np.uint64(length) | np.uint64(count) << _THIRTY_TWO
     if count <= 2:
         slots[slot + 3] = work[0] | work[1] << _THIRTY_TWO
     else:
-        slots[slot + 3] = np.uint64(book[SPANNED])
+        slots[slot + 3] = np.uint64(state[IDS_STORED])
         for index in range(count):
-            spans[book[SPANNED]] = np.int32(work[index])
-            book[SPANNED] += 1
-    book[USED] += 1
+            id_store[state[IDS_STORED]] = np.int32(work[index])
+            state[IDS_STORED] += 1
+    state[SLOTS_USED] += 1
 
 
-@part
-def encode_span(text, book, start, stop):  # type: ignore[no-untyped-def]
-    """Encode text[start:stop]; returns how many ids there are now, or ~position where there was no room to go on."""
-    classes, slots = array_at(book, CLASSES, np.uint8), array_at(book, SLOTS, np.uint64)
-    store, spans = array_at(book, STORE, np.uint8), array_at(book, SPANS, np.int32)
-    merges, byte_ids = array_at(book, MERGES, np.uint64), array_at(book, BYTE_IDS, np.int32)
-    work, ids = array_at(book, WORKING, np.uint64), array_at(book, IDS, np.int32)
-    fourth, written = book[FOURTH] != 0, book[WRITTEN]
+@kernel_only
+def encode_span(text, state, start, stop):  # type: ignore[no-untyped-def]
+    """Encode text[start:stop]. Returns the total number of ids so far, or ~position if it stopped there for lack of room."""
+    classes, slots = array_at(state, CLASSES, np.uint8), array_at(state, SLOTS, np.uint64)
+    byte_store, id_store = array_at(state, BYTE_STORE, np.uint8), array_at(state, ID_STORE, np.int32)
+    merges, byte_ids = array_at(state, MERGES, np.uint64), array_at(state, BYTE_IDS, np.int32)
+    work, ids = array_at(state, WORKING, np.uint64), array_at(state, IDS, np.int32)
+    is_gpt4, written = state[IS_GPT4] != 0, state[IDS_WRITTEN]
     while True:
-        start, written = follow_known(text, start, stop, classes, fourth, slots, store, spans, ids, written)
+        start, written = process_known_pieces(text, start, stop, classes, is_gpt4, slots, byte_store, id_store, ids, written)
         if start == stop:
             return written
-        end = piece_end(text, start, stop, classes, fourth)
+        end = piece_end(text, start, stop, classes, is_gpt4)
         length = end - start
-        if length > LONGEST_KEPT:
-            if length * WORK > len(work):
+        if length > MAX_CACHED_BYTES:
+            if length * WORK_WORDS > len(work):
                 break
         elif (
-            book[USED] * 2 * SLOT >= len(slots) or book[STORED] + length > len(store) or book[SPANNED] + length > len(spans)
+            state[SLOTS_USED] * 2 * SLOT_WORDS >= len(slots)
+            or state[BYTES_STORED] + length > len(byte_store)
+            or state[IDS_STORED] + length > len(id_store)
         ):
             break
         count = merge_piece(text, start, end, byte_ids, merges, work)
-        if length > LONGEST_KEPT:
+        if length > MAX_CACHED_BYTES:
             for index in range(count):
                 ids[written + index] = np.int32(work[index])
             written += count
             start = end
         else:
-            keep_piece(text, start, end, slots, store, spans, work, count, book)
-    book[WRITTEN] = written
+            store_piece(text, start, end, slots, byte_store, id_store, work, count, state)
+    state[IDS_WRITTEN] = written
     return ~start
 
 
 @kernel
-def encode_text(text, book, start):  # type: ignore[no-untyped-def]
-    """Encode from `start` to the end; returns as above."""
-    return encode_span(text, book, start, len(text))
+def encode_text(text, state, start):  # type: ignore[no-untyped-def]
+    """Encode from `start` to the end. Returns the same as `encode_span`."""
+    return encode_span(text, state, start, len(text))
 
 
 @kernel
-def encode_each(text, book, start, stops, counts, index):  # type: ignore[no-untyped-def]
-    """Encode texts that lie on end, from one on; notes after each how many ids there are, and returns as above."""
+def encode_texts(text, state, start, stops, counts, index):  # type: ignore[no-untyped-def]
+    """Encode concatenated texts, starting with the text at `index`. Returns the same as `encode_span`.
+
+    `stops` holds the end of each text. `counts` receives the total number of ids after each text.
+    """
     while index < len(stops):
-        count = encode_span(text, book, start, stops[index])
+        count = encode_span(text, state, start, stops[index])
         if count < 0:
             return count
-        book[WRITTEN] = counts[index] = count
+        state[IDS_WRITTEN] = counts[index] = count
         start = stops[index]
         index += 1
-    return book[WRITTEN]
+    return state[IDS_WRITTEN]
 
 
 class PieceEncoder:
-    """The encoder and its table of pieces seen. One thread at a time may use it."""
+    """The encoder with its table of known pieces. Only one thread at a time may use it."""
 
     def __init__(self, byte_ids: np.ndarray, merges: np.ndarray, pattern: str) -> None:
-        self._book = np.zeros(int(WRITTEN) + 1, np.int64)
-        self._book[FOURTH] = pattern == "gpt-4"
+        self._state = np.zeros(int(IDS_WRITTEN) + 1, np.int64)
+        self._state[IS_GPT4] = pattern == "gpt-4"
         self._arrays: dict[np.int64, np.ndarray] = {}
-        self._ids = np.empty(SMALL + 1, np.int32)
-        self._set(CLASSES, machine_classes())
-        self._set(BYTE_IDS, byte_ids)
-        self._set(MERGES, merges)
-        self._set(WORKING, np.empty(LONGEST_KEPT * WORK, np.uint64))
-        self._set(IDS, self._ids)
-        self._empty(FEWEST_SLOTS)
+        self._ids = np.empty(SMALL_TEXT_BYTES + 1, np.int32)
+        self._set_array(CLASSES, character_classes())
+        self._set_array(BYTE_IDS, byte_ids)
+        self._set_array(MERGES, merges)
+        self._set_array(WORKING, np.empty(MAX_CACHED_BYTES * WORK_WORDS, np.uint64))
+        self._set_array(IDS, self._ids)
+        self._reset_table(MIN_SLOTS)
 
     def encode(self, text: bytes) -> np.ndarray:
         """The ids of a text in UTF-8."""
-        if len(text) <= SMALL:
-            count = encode_text(text, self._book, 0)
+        if len(text) <= SMALL_TEXT_BYTES:
+            count = encode_text(text, self._state, 0)
             if count < 0:
-                count = self._go_on(text, ~count)
+                count = self._encode_from(text, ~count)
             return self._ids[:count].copy()
-        ids = np.empty(len(text) + 1, np.int32)  # An id for each byte at most, and a place that may be written in vain.
-        self._set(IDS, ids)
+        # A byte gives at most one id. The extra entry is needed because ids are written in pairs.
+        ids = np.empty(len(text) + 1, np.int32)
+        self._set_array(IDS, ids)
         try:
-            count = self._go_on(text, 0)
+            count = self._encode_from(text, 0)
         finally:
-            self._set(IDS, self._ids)
+            self._set_array(IDS, self._ids)
         ids.resize(count, refcheck=False)
         return ids
 
     def encode_batch(self, texts: Sequence[bytes]) -> list[np.ndarray]:
-        """The ids of each of many texts; together they take one call, which for short ones is most of the time."""
-        together = b"".join(texts)
+        """The ids of each text. All texts are encoded in one call, since for short texts the call takes most of the time."""
+        joined = b"".join(texts)
         stops = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
         counts = np.zeros(len(texts), np.int64)
-        ids = np.empty(len(together) + 1, np.int32)
-        self._set(IDS, ids)
+        ids = np.empty(len(joined) + 1, np.int32)
+        self._set_array(IDS, ids)
         try:
             start = index = 0
-            while (count := encode_each(together, self._book, start, stops, counts, index)) < 0:
+            while (count := encode_texts(joined, self._state, start, stops, counts, index)) < 0:
                 start = ~count
                 index = int(np.searchsorted(stops, start, side="right"))
-                self._make_room(together, start, int(stops[index]))
+                self._make_room(joined, start, int(stops[index]))
         finally:
-            self._book[WRITTEN] = 0
-            self._set(IDS, self._ids)
+            self._state[IDS_WRITTEN] = 0
+            self._set_array(IDS, self._ids)
         ids.resize(count, refcheck=False)
         ends = counts.tolist()
         return [ids[first:last] for first, last in zip([0, *ends], ends, strict=False)]
 
-    def _go_on(self, text: bytes, start: int) -> int:
-        """Encode, making room as often as need be; returns how many ids there are."""
-        while (count := encode_text(text, self._book, start)) < 0:
+    def _encode_from(self, text: bytes, start: int) -> int:
+        """Encode from `start` to the end, making room as often as necessary. Returns the number of ids."""
+        while (count := encode_text(text, self._state, start)) < 0:
             start = ~count
             self._make_room(text, start, len(text))
-        self._book[WRITTEN] = 0
+        self._state[IDS_WRITTEN] = 0
         return count
 
     def _make_room(self, text: bytes, start: int, stop: int) -> None:
-        """Room for the piece that starts here: more working memory if it is long, else a larger or an emptied table."""
-        length = piece_end(text, start, stop, self._arrays[CLASSES], bool(self._book[FOURTH])) - start
-        old_slots, old_store, old_spans = (self._arrays[entry] for entry in (SLOTS, STORE, SPANS))
-        count = len(old_slots) // SLOT
-        if length > LONGEST_KEPT:
-            self._set(WORKING, np.empty(length * WORK, np.uint64))
-        elif count < MOST_SLOTS:
-            kept = self._book[USED : SPANNED + 1].copy()
-            self._empty(2 * count)
-            self._book[USED : SPANNED + 1] = kept
-            move_slots(old_slots, self._arrays[SLOTS])
-            self._arrays[STORE][: len(old_store)] = old_store
-            self._arrays[SPANS][: len(old_spans)] = old_spans
+        """Make room for the piece at `start`: more working memory if it is long, or else a larger or an emptied table."""
+        length = piece_end(text, start, stop, self._arrays[CLASSES], bool(self._state[IS_GPT4])) - start
+        old_slots, old_byte_store, old_id_store = (self._arrays[entry] for entry in (SLOTS, BYTE_STORE, ID_STORE))
+        count = len(old_slots) // SLOT_WORDS
+        if length > MAX_CACHED_BYTES:
+            self._set_array(WORKING, np.empty(length * WORK_WORDS, np.uint64))
+        elif count < MAX_SLOTS:
+            counters = self._state[SLOTS_USED : IDS_STORED + 1].copy()
+            self._reset_table(2 * count)
+            self._state[SLOTS_USED : IDS_STORED + 1] = counters
+            rehash_slots(old_slots, self._arrays[SLOTS])
+            self._arrays[BYTE_STORE][: len(old_byte_store)] = old_byte_store
+            self._arrays[ID_STORE][: len(old_id_store)] = old_id_store
         else:
-            self._empty(count)
+            self._reset_table(count)
 
-    def _empty(self, slots: int) -> None:
-        """A new table, with nothing in it."""
-        self._set(SLOTS, np.zeros(slots * SLOT, np.uint64))
-        self._set(STORE, np.empty(max(slots * 32, LONGEST_KEPT), np.uint8))
-        self._set(SPANS, np.empty(max(slots * 8, LONGEST_KEPT), np.int32))
-        self._book[USED : SPANNED + 1] = 0
+    def _reset_table(self, slots: int) -> None:
+        """Replace the table by an empty one with this number of slots."""
+        self._set_array(SLOTS, np.zeros(slots * SLOT_WORDS, np.uint64))
+        self._set_array(BYTE_STORE, np.empty(max(slots * 32, MAX_CACHED_BYTES), np.uint8))
+        self._set_array(ID_STORE, np.empty(max(slots * 8, MAX_CACHED_BYTES), np.int32))
+        self._state[SLOTS_USED : IDS_STORED + 1] = 0
 
-    def _set(self, entry: np.int64, array: np.ndarray) -> None:
-        self._arrays[entry] = array  # Kept alive for as long as its address is in the book.
-        write_address(self._book, int(entry), array)
+    def _set_array(self, entry: np.int64, array: np.ndarray) -> None:
+        self._arrays[entry] = array  # Keeps the array alive while its address is in the state.
+        write_address(self._state, int(entry), array)

@@ -1,8 +1,8 @@
-"""How one piece of text becomes ids: merges by rank; knows nothing of splitting text or of learning merges.
+"""Byte-pair encoding of one piece of text: merging pairs of tokens by rank. Knows nothing of splitting or training.
 
-The definition: while any two neighbours form a known pair, merge the pair of lowest rank, the leftmost if it occurs
-twice. A short piece is done just so. For a long one that would take quadratic time (a megabyte of one letter is one
-piece), so there the candidates wait in a heap.
+The definition: while any two neighbouring tokens form a known pair, merge the pair of lowest rank; if it occurs more than
+once, merge the leftmost occurrence. For a short piece, each step scans all pairs. For a long piece, this would take
+quadratic time (a megabyte of one letter is one piece), so a heap holds the candidates.
 """
 
 from collections.abc import Sequence
@@ -10,86 +10,92 @@ from typing import Final
 
 import numpy as np
 
-from glasshouse.tokenizers.compilation import kernel, part
+from glasshouse.tokenizers.compilation import kernel, kernel_only
 
-SHORT: Final = 48
-"""The longest piece, in bytes, for which looking at every neighbour is cheaper than keeping a heap."""
+SCAN_LIMIT: Final = 48
+"""The longest piece, in bytes, for which scanning all pairs is cheaper than maintaining a heap."""
 
-WORK: Final = 8
-"""Words of working memory for each byte of a long piece: four, and at most three entries in the heap."""
+WORK_WORDS: Final = 8
+"""64-bit words of working memory for each byte of a long piece: four in arrays, and at most three in the heap."""
 
-_NOTHING = np.uint64(0xFFFFFFFFFFFFFFFF)
-_LOW = np.uint64(0xFFFFFFFF)
+_NO_MERGE = np.uint64(0xFFFFFFFFFFFFFFFF)
+_LOW_32_BITS = np.uint64(0xFFFFFFFF)
 _THIRTY_TWO = np.uint64(32)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)
 
 
-def merge_table(merges: Sequence[tuple[int, int, int]]) -> np.ndarray:
-    """A hash table of pairs: key, then `rank << 32 | id`. A merge is left id, right id, id; its place is its rank."""
+def build_merge_table(merges: Sequence[tuple[int, int, int]]) -> np.ndarray:
+    """Build the hash table of merges. An entry is a key, `left id << 32 | right id`, and a value, `rank << 32 | merged id`.
+
+    A merge is (left id, right id, merged id). Its index in the list is its rank.
+    """
     capacity = 4
     while capacity < 2 * len(merges):
         capacity *= 2
-    table = np.full(2 * capacity, _NOTHING, np.uint64)
+    table = np.full(2 * capacity, _NO_MERGE, np.uint64)
     if merges:
-        left, right, made = np.asarray(merges, np.uint64).T
-        _fill_merge_table(table, left << _THIRTY_TWO | right, made)
+        left, right, merged = np.asarray(merges, np.uint64).T
+        _fill_merge_table(table, left << _THIRTY_TWO | right, merged)
     return table
 
 
 @kernel
-def _fill_merge_table(table, keys, made):  # type: ignore[no-untyped-def]
+def _fill_merge_table(table, keys, merged):  # type: ignore[no-untyped-def]
     mask = np.uint64(len(table) // 2 - 1)
     for rank in range(len(keys)):
-        place = (keys[rank] * _MULTIPLIER >> _THIRTY_TWO) & mask
-        while table[np.int64(place) * 2] != _NOTHING and table[np.int64(place) * 2] != keys[rank]:
-            place = (place + _ONE) & mask
-        table[np.int64(place) * 2] = keys[rank]
-        table[np.int64(place) * 2 + 1] = np.uint64(rank) << _THIRTY_TWO | made[rank]
+        slot = (keys[rank] * _MULTIPLIER >> _THIRTY_TWO) & mask
+        while table[np.int64(slot) * 2] != _NO_MERGE and table[np.int64(slot) * 2] != keys[rank]:
+            slot = (slot + _ONE) & mask
+        table[np.int64(slot) * 2] = keys[rank]
+        table[np.int64(slot) * 2 + 1] = np.uint64(rank) << _THIRTY_TWO | merged[rank]
 
 
-@part
+@kernel_only
 def find_merge(table, left, right):  # type: ignore[no-untyped-def]
-    """`rank << 32 | id` of a pair, or all ones: larger than any rank."""
+    """`rank << 32 | merged id` of a pair. If the pair has no merge, `_NO_MERGE`, which is larger than any rank."""
     key = left << _THIRTY_TWO | right
     mask = np.uint64(len(table) // 2 - 1)
-    place = (key * _MULTIPLIER >> _THIRTY_TWO) & mask
+    slot = (key * _MULTIPLIER >> _THIRTY_TWO) & mask
     while True:
-        found = table[np.int64(place) * 2]
-        if found == key:
-            return table[np.int64(place) * 2 + 1]
-        if found == _NOTHING:
-            return _NOTHING
-        place = (place + _ONE) & mask
+        stored = table[np.int64(slot) * 2]
+        if stored == key:
+            return table[np.int64(slot) * 2 + 1]
+        if stored == _NO_MERGE:
+            return _NO_MERGE
+        slot = (slot + _ONE) & mask
 
 
 @kernel
 def merge_short(work, count, table):  # type: ignore[no-untyped-def]
-    """Merge the ids at the front of `work`, looking at every neighbour each time; returns how many are left."""
+    """Merge the `count` ids at the front of `work`, scanning all pairs in each step. Returns the number of ids left.
+
+    `work[SCAN_LIMIT + index]` holds the merge of the ids at `index` and `index + 1`.
+    """
     for index in range(count - 1):
-        work[SHORT + index] = find_merge(table, work[index], work[index + 1])
+        work[SCAN_LIMIT + index] = find_merge(table, work[index], work[index + 1])
     while count > 1:
-        best, where = _NOTHING, 0
+        best, position = _NO_MERGE, 0
         for index in range(count - 1):
-            if work[SHORT + index] < best:
-                best, where = work[SHORT + index], index
-        if best == _NOTHING:
+            if work[SCAN_LIMIT + index] < best:
+                best, position = work[SCAN_LIMIT + index], index
+        if best == _NO_MERGE:
             break
         count -= 1
-        work[where] = best & _LOW
-        for index in range(where + 1, count):
+        work[position] = best & _LOW_32_BITS
+        for index in range(position + 1, count):
             work[index] = work[index + 1]
-            work[SHORT + index - 1] = work[SHORT + index]
-        if where > 0:
-            work[SHORT + where - 1] = find_merge(table, work[where - 1], work[where])
-        if where < count - 1:
-            work[SHORT + where] = find_merge(table, work[where], work[where + 1])
+            work[SCAN_LIMIT + index - 1] = work[SCAN_LIMIT + index]
+        if position > 0:
+            work[SCAN_LIMIT + position - 1] = find_merge(table, work[position - 1], work[position])
+        if position < count - 1:
+            work[SCAN_LIMIT + position] = find_merge(table, work[position], work[position + 1])
     return count
 
 
-@part
-def push(heap, bottom, size, entry):  # type: ignore[no-untyped-def]
-    """Add to the binary heap that starts at `bottom`, whose smallest entry comes first."""
+@kernel_only
+def heap_push(heap, bottom, size, entry):  # type: ignore[no-untyped-def]
+    """Add an entry to the binary min-heap of `size` entries that starts at index `bottom`."""
     child = size
     while child > 0:
         parent = (child - 1) >> 1
@@ -100,9 +106,9 @@ def push(heap, bottom, size, entry):  # type: ignore[no-untyped-def]
     heap[bottom + child] = entry
 
 
-@part
-def pop(heap, bottom, size):  # type: ignore[no-untyped-def]
-    """Take the smallest entry out of the heap of `size` entries that starts at `bottom`."""
+@kernel_only
+def heap_pop(heap, bottom, size):  # type: ignore[no-untyped-def]
+    """Remove and return the smallest entry of the min-heap of `size` entries that starts at index `bottom`."""
     smallest, entry = heap[bottom], heap[bottom + size - 1]
     size -= 1
     parent = 0
@@ -122,60 +128,61 @@ def pop(heap, bottom, size):  # type: ignore[no-untyped-def]
 
 @kernel
 def merge_long(work, count, table):  # type: ignore[no-untyped-def]
-    """The same, with a heap of `rank << 32 | position`.
+    """Merge the `count` ids at the front of `work`, with a heap of `rank << 32 | position`. Returns the number of ids left.
 
-    `work` holds, `count` of each: the ids; the merge of each with its right neighbour; the place before; the place
-    after; and then the heap. A candidate whose merge is not that of its place any more is passed over.
+    `work` holds four arrays of `count` words, then the heap. The arrays are the ids, the merge of each id with its right
+    neighbour, the position of the previous id, and the position of the next id: a doubly linked list. A heap entry is
+    skipped if the merge at its position has changed in the meantime.
     """
-    merge, before, after, heap = count, 2 * count, 3 * count, 4 * count
+    merge, previous, following, heap = count, 2 * count, 3 * count, 4 * count
     size = np.int64(0)
     for here in range(count):
-        work[before + here] = np.uint64(here - 1)  # The first has none: this wraps round to beyond every place.
-        work[after + here] = np.uint64(here + 1)
-        work[merge + here] = _NOTHING
+        work[previous + here] = np.uint64(here - 1)  # For the first id, this wraps around to a value above every position.
+        work[following + here] = np.uint64(here + 1)
+        work[merge + here] = _NO_MERGE
         if here + 1 < count:
             work[merge + here] = find_merge(table, work[here], work[here + 1])
-            if work[merge + here] != _NOTHING:
-                push(work, heap, size, work[merge + here] & ~_LOW | np.uint64(here))
+            if work[merge + here] != _NO_MERGE:
+                heap_push(work, heap, size, work[merge + here] & ~_LOW_32_BITS | np.uint64(here))
                 size += 1
     while size > 0:
-        entry = pop(work, heap, size)
+        entry = heap_pop(work, heap, size)
         size -= 1
-        here = np.int64(entry & _LOW)
-        if work[merge + here] == _NOTHING or work[merge + here] & ~_LOW != entry & ~_LOW:
+        here = np.int64(entry & _LOW_32_BITS)
+        if work[merge + here] == _NO_MERGE or work[merge + here] & ~_LOW_32_BITS != entry & ~_LOW_32_BITS:
             continue
-        gone = np.int64(work[after + here])
-        work[here] = work[merge + here] & _LOW
-        work[merge + gone] = _NOTHING
-        work[after + here] = work[after + gone]
-        if work[after + here] < np.uint64(count):
-            work[before + np.int64(work[after + here])] = np.uint64(here)
-        for neighbour in (work[before + here], np.uint64(here)):
-            # The pair that ends here has changed, and the pair that begins here.
+        absorbed = np.int64(work[following + here])
+        work[here] = work[merge + here] & _LOW_32_BITS
+        work[merge + absorbed] = _NO_MERGE
+        work[following + here] = work[following + absorbed]
+        if work[following + here] < np.uint64(count):
+            work[previous + np.int64(work[following + here])] = np.uint64(here)
+        for neighbour in (work[previous + here], np.uint64(here)):
+            # The pair that ends at the merged id and the pair that starts there have changed.
             left = np.int64(neighbour)
             if neighbour < np.uint64(count):
-                right = work[after + left]
-                work[merge + left] = _NOTHING
+                right = work[following + left]
+                work[merge + left] = _NO_MERGE
                 if right < np.uint64(count):
                     work[merge + left] = find_merge(table, work[left], work[np.int64(right)])
-                    if work[merge + left] != _NOTHING:
-                        push(work, heap, size, work[merge + left] & ~_LOW | neighbour)
+                    if work[merge + left] != _NO_MERGE:
+                        heap_push(work, heap, size, work[merge + left] & ~_LOW_32_BITS | neighbour)
                         size += 1
-    kept, here = 0, 0
+    remaining, here = 0, 0
     while here < count:
-        work[kept] = work[here]
-        kept += 1
-        here = np.int64(work[after + here])
-    return kept
+        work[remaining] = work[here]
+        remaining += 1
+        here = np.int64(work[following + here])
+    return remaining
 
 
 @kernel
 def merge_piece(text, start, end, byte_ids, table, work):  # type: ignore[no-untyped-def]
-    """The ids of one piece, left at the front of `work`; returns how many. A byte without an id (-1) is left out."""
+    """Write the ids of one piece to the front of `work` and return their number. Bytes without an id (-1) are skipped."""
     count = np.int64(0)
     for position in range(start, end):
         id = byte_ids[text[position]]
         if id >= 0:
             work[count] = np.uint64(id)
             count += 1
-    return merge_short(work, count, table) if count <= SHORT else merge_long(work, count, table)
+    return merge_short(work, count, table) if count <= SCAN_LIMIT else merge_long(work, count, table)

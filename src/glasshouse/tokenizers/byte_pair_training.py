@@ -1,13 +1,14 @@
-"""Which byte pairs to merge, learned from how often pieces occur; knows nothing of how text is split or encoded.
+"""Training of byte-pair encoding: which pairs to merge, from the frequencies of pieces. Knows nothing of splitting text.
 
-Each step merges the most frequent pair of neighbours; of several equally frequent, the one whose ids are smallest, the
-left id before the right (the rule of the `tokenizers` package, so that both learn the same merges). Counts are 64-bit
-and kept up to date: a merge touches only the pieces that contain the pair.
+Each step merges the most frequent pair of neighbouring tokens. Ties go to the pair with the smallest left id, then to the
+one with the smallest right id. The `tokenizers` package has the same rule, so both learn the same merges. Counts are 64-bit
+integers and are updated incrementally: a merge visits only the pieces that contain its pair.
 
-If a merge spells a token that exists already (`a`+`bc` after `ab`+`c`), it makes that token: a vocabulary names each
-spelling once. So there may be more merges than new tokens.
+If a merge spells a token that exists already (`a`+`bc` after `ab`+`c`), it produces that token, since a vocabulary contains
+each spelling once. There may therefore be more merges than new tokens.
 
-Memory: 4 bytes for each byte of the different pieces, up to 24 for the places where pairs occur, and 64 for each pair.
+Memory: for each byte of the distinct pieces, 4 bytes for its token and up to 24 bytes for the occurrences of pairs; 64 bytes
+for each distinct pair.
 """
 
 from collections.abc import Callable
@@ -15,54 +16,59 @@ from typing import Final
 
 import numpy as np
 
-from glasshouse.tokenizers.compilation import kernel, part
+from glasshouse.tokenizers.compilation import kernel, kernel_only
 
-PAIR: Final = 4
-"""Words of a pair's slot: the pair (left << 32 | right), its count, the last place where it occurs, its last step."""
+PAIR_WORDS: Final = 4
+"""Words in the slot of a pair: the pair (`left << 32 | right`), its count, its last occurrence, and the last step that
+increased its count. The occurrences of a pair form a linked list: each is a piece and the index of the occurrence before."""
 
-PAIRS, PLACES, CANDIDATES, TOKENS, MERGES, TOUCHED = range(6)
-"""What `counters` counts."""
+PAIRS, OCCURRENCES, CANDIDATES, TOKENS, MERGES, CHANGED = range(6)
+"""The entries of `counters`."""
 
 REPORT_EVERY: Final = 1 << 10
+"""New tokens between two progress reports."""
 
-_EMPTY, _TOP = np.int64(-1), np.int64(0)
+_EMPTY, _ROOT = np.int64(-1), np.int64(0)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _THIRTY_TWO = np.uint64(32)
 
 
-@part
-def find_pair(pairs, pair):  # type: ignore[no-untyped-def]
-    """Where a pair's slot begins; if the table lacks it, the empty slot where it belongs."""
-    mask = len(pairs) // PAIR - 1
-    place = np.int64(np.uint64(pair) * _MULTIPLIER >> _THIRTY_TWO) & mask
-    while pairs[place * PAIR] != pair and pairs[place * PAIR] != _EMPTY:
-        place = (place + 1) & mask
-    return place * PAIR
+@kernel_only
+def find_pair_slot(pairs, pair):  # type: ignore[no-untyped-def]
+    """The index of a pair's slot in the hash table, or of the empty slot in which to insert it."""
+    mask = len(pairs) // PAIR_WORDS - 1
+    index = np.int64(np.uint64(pair) * _MULTIPLIER >> _THIRTY_TWO) & mask
+    while pairs[index * PAIR_WORDS] != pair and pairs[index * PAIR_WORDS] != _EMPTY:
+        index = (index + 1) & mask
+    return index * PAIR_WORDS
 
 
-@part
-def raise_pair(pairs, pair, times, piece, places, touched, counters):  # type: ignore[no-untyped-def]
-    """Count a pair seen in a piece, and note the place. The first time in a step, list it as touched."""
-    slot = find_pair(pairs, pair)
+@kernel_only
+def count_pair(pairs, pair, frequency, piece, occurrences, changed, counters):  # type: ignore[no-untyped-def]
+    """Count a pair in a piece and record the occurrence. The first change in a step adds the pair to `changed`."""
+    slot = find_pair_slot(pairs, pair)
     if pairs[slot] == _EMPTY:
         pairs[slot], pairs[slot + 1], pairs[slot + 2], pairs[slot + 3] = pair, 0, _EMPTY, _EMPTY
         counters[PAIRS] += 1
-    pairs[slot + 1] += times
+    pairs[slot + 1] += frequency
     last = pairs[slot + 2]
-    if last == _EMPTY or places[2 * last] != piece:
-        here = counters[PLACES]
-        places[2 * here], places[2 * here + 1] = piece, last
-        pairs[slot + 2] = here
-        counters[PLACES] += 1
+    if last == _EMPTY or occurrences[2 * last] != piece:
+        new = counters[OCCURRENCES]
+        occurrences[2 * new], occurrences[2 * new + 1] = piece, last
+        pairs[slot + 2] = new
+        counters[OCCURRENCES] += 1
     if pairs[slot + 3] != counters[MERGES]:
         pairs[slot + 3] = counters[MERGES]
-        touched[counters[TOUCHED]] = pair
-        counters[TOUCHED] += 1
+        changed[counters[CHANGED]] = pair
+        counters[CHANGED] += 1
 
 
-@part
-def place_candidate(heap, hole, size, count, pair):  # type: ignore[no-untyped-def]
-    """Put a pair into a hole of the heap: let it rise, and if it does not, sink, until the best still comes first."""
+@kernel_only
+def heap_place(heap, hole, size, count, pair):  # type: ignore[no-untyped-def]
+    """Put a candidate (count, pair) at the index `hole` of the max-heap, then sift it up or down to its place.
+
+    A higher count comes first; ties go to the smaller pair.
+    """
     while hole > 0:
         parent = (hole - 1) >> 1
         if heap[2 * parent] > count or (heap[2 * parent] == count and heap[2 * parent + 1] < pair):
@@ -84,65 +90,67 @@ def place_candidate(heap, hole, size, count, pair):  # type: ignore[no-untyped-d
     heap[2 * hole], heap[2 * hole + 1] = count, pair
 
 
-@part
-def spell(left, right, store, ends, spellings, counters):  # type: ignore[no-untyped-def]
-    """The id of the token that two tokens spell together: a new one, unless it has been spelled before."""
+@kernel_only
+def spell_token(left, right, token_bytes, token_ends, spellings, counters):  # type: ignore[no-untyped-def]
+    """The id of the token that two tokens spell together. It is a new id unless a token with this spelling exists."""
     token = counters[TOKENS]
-    start = end = ends[token - 1]
+    start = end = token_ends[token - 1]
     digest = np.uint64(0)
     for half in range(2):
-        part = right if half else left
-        for position in range(ends[part - 1] if part > 0 else 0, ends[part]):
-            store[end] = store[position]
-            digest = (digest ^ np.uint64(store[end])) * _MULTIPLIER
+        half_token = right if half else left
+        for position in range(token_ends[half_token - 1] if half_token > 0 else 0, token_ends[half_token]):
+            token_bytes[end] = token_bytes[position]
+            digest = (digest ^ np.uint64(token_bytes[end])) * _MULTIPLIER
             end += 1
     mask = len(spellings) - 1
-    place = np.int64(digest >> _THIRTY_TWO) & mask
-    while spellings[place] != _EMPTY:
-        known = spellings[place]
-        if ends[known] - ends[known - 1] == end - start:
+    slot = np.int64(digest >> _THIRTY_TWO) & mask
+    while spellings[slot] != _EMPTY:
+        known = spellings[slot]
+        if token_ends[known] - token_ends[known - 1] == end - start:
             index = 0
-            while start + index < end and store[ends[known - 1] + index] == store[start + index]:
+            while start + index < end and token_bytes[token_ends[known - 1] + index] == token_bytes[start + index]:
                 index += 1
             if start + index == end:
                 return known
-        place = (place + 1) & mask
-    spellings[place] = token
-    ends[token] = end
+        slot = (slot + 1) & mask
+    spellings[slot] = token
+    token_ends[token] = end
     counters[TOKENS] = token + 1
     return token
 
 
 @kernel
-def count_pairs(symbols, ends, times, pairs, places, touched, counters, piece):  # type: ignore[no-untyped-def]
-    """Count the pairs of the pieces from one on; returns the piece for which the table had no room, or the end."""
-    while piece < len(ends):
-        start = ends[piece - 1] if piece > 0 else 0
-        if (counters[PAIRS] + ends[piece] - start) * 2 * PAIR > len(pairs):
+def count_pairs(  # type: ignore[no-untyped-def]
+    symbols, piece_ends, frequencies, pairs, occurrences, changed, counters, piece
+):
+    """Count the pairs of all pieces from `piece` on. Returns the first piece that the table has no room for, or the end."""
+    while piece < len(piece_ends):
+        start = piece_ends[piece - 1] if piece > 0 else 0
+        if (counters[PAIRS] + piece_ends[piece] - start) * 2 * PAIR_WORDS > len(pairs):
             break
-        for position in range(start, ends[piece] - 1):
+        for position in range(start, piece_ends[piece] - 1):
             pair = np.int64(symbols[position]) << 32 | symbols[position + 1]
-            raise_pair(pairs, pair, times[piece], piece, places, touched, counters)
+            count_pair(pairs, pair, frequencies[piece], piece, occurrences, changed, counters)
         piece += 1
     return piece
 
 
 @kernel
-def list_touched(pairs, touched, heap, counters):  # type: ignore[no-untyped-def]
-    """Make candidates of all pairs whose count has grown."""
-    for index in range(counters[TOUCHED]):
-        count = pairs[find_pair(pairs, touched[index]) + 1]
+def push_changed_pairs(pairs, changed, heap, counters):  # type: ignore[no-untyped-def]
+    """Add all changed pairs with a positive count to the heap of candidates."""
+    for index in range(counters[CHANGED]):
+        count = pairs[find_pair_slot(pairs, changed[index]) + 1]
         if count > 0:
             counters[CANDIDATES] += 1
-            place_candidate(heap, counters[CANDIDATES] - 1, counters[CANDIDATES], count, touched[index])
-    counters[TOUCHED] = 0
+            heap_place(heap, counters[CANDIDATES] - 1, counters[CANDIDATES], count, changed[index])
+    counters[CHANGED] = 0
 
 
-@part
+@kernel_only
 def merge_in_piece(  # type: ignore[no-untyped-def]
-    symbols, start, length, pair, token, times, piece, pairs, places, touched, counters
+    symbols, start, length, pair, token, frequency, piece, pairs, occurrences, changed, counters
 ):
-    """Merge a pair wherever it occurs in one piece, left to right, and keep the counts; returns the new length."""
+    """Merge a pair wherever it occurs in a piece, from left to right, and update all counts. Returns the new length."""
     left, right = pair >> 32, pair & 0xFFFFFFFF
     read = write = start
     stop = start + length
@@ -152,12 +160,12 @@ def merge_in_piece(  # type: ignore[no-untyped-def]
             symbol = token
             if write > start:
                 before = np.int64(symbols[write - 1])
-                pairs[find_pair(pairs, before << 32 | left) + 1] -= times
-                raise_pair(pairs, before << 32 | token, times, piece, places, touched, counters)
+                pairs[find_pair_slot(pairs, before << 32 | left) + 1] -= frequency
+                count_pair(pairs, before << 32 | token, frequency, piece, occurrences, changed, counters)
             if read + 2 < stop:
                 after = np.int64(symbols[read + 2])
-                pairs[find_pair(pairs, right << 32 | after) + 1] -= times
-                raise_pair(pairs, token << 32 | after, times, piece, places, touched, counters)
+                pairs[find_pair_slot(pairs, right << 32 | after) + 1] -= frequency
+                count_pair(pairs, token << 32 | after, frequency, piece, occurrences, changed, counters)
             read += 1
         symbols[write] = symbol
         write += 1
@@ -166,114 +174,130 @@ def merge_in_piece(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def learn_steps(  # type: ignore[no-untyped-def]
-    symbols, starts, lengths, times, pairs, places, touched, heap, store, ends, spellings, merges, counters, most
+def learn_merge_steps(  # type: ignore[no-untyped-def]
+    symbols,
+    starts,
+    lengths,
+    frequencies,
+    pairs,
+    occurrences,
+    changed,
+    heap,
+    token_bytes,
+    token_ends,
+    spellings,
+    merges,
+    counters,
+    max_tokens,
 ):
-    """Merge until there are `most` tokens, no candidate is left, or one more step might not find room."""
-    while counters[TOKENS] < most and counters[CANDIDATES] > 0:
-        # A step makes only pairs with its own token in them, on the left or on the right of any other.
+    """Merge until there are `max_tokens` tokens, no candidate is left, or the arrays may be too small for another step."""
+    while counters[TOKENS] < max_tokens and counters[CANDIDATES] > 0:
+        # All new pairs of a step contain its new token, as the left or as the right token.
         new_pairs = 2 * counters[TOKENS] + 2
-        if (counters[PAIRS] + new_pairs) * 2 * PAIR > len(pairs) or counters[MERGES] * 3 >= len(merges):
+        if (counters[PAIRS] + new_pairs) * 2 * PAIR_WORDS > len(pairs) or counters[MERGES] * 3 >= len(merges):
             break
-        if (counters[CANDIDATES] + new_pairs) * 2 > len(heap) or ends[counters[TOKENS] - 1] * 3 > len(store):
+        if (counters[CANDIDATES] + new_pairs) * 2 > len(heap) or token_ends[counters[TOKENS] - 1] * 3 > len(token_bytes):
             break
         pair = heap[1]
-        slot = find_pair(pairs, pair)
+        slot = find_pair_slot(pairs, pair)
         count = pairs[slot + 1]
-        if count > 0 and count != heap[0]:  # Other merges have taken some of its occurrences since it was listed.
-            place_candidate(heap, _TOP, counters[CANDIDATES], count, pair)
+        if count > 0 and count != heap[0]:  # Other merges have consumed occurrences since the pair was pushed.
+            heap_place(heap, _ROOT, counters[CANDIDATES], count, pair)
             continue
         counters[CANDIDATES] -= 1
         last = counters[CANDIDATES]
-        place_candidate(heap, _TOP, last, heap[2 * last], heap[2 * last + 1])
+        heap_place(heap, _ROOT, last, heap[2 * last], heap[2 * last + 1])
         if count <= 0:
             continue
         left, right = pair >> 32, pair & 0xFFFFFFFF
-        token = spell(left, right, store, ends, spellings, counters)
+        token = spell_token(left, right, token_bytes, token_ends, spellings, counters)
         step = counters[MERGES]
         merges[3 * step], merges[3 * step + 1], merges[3 * step + 2] = left, right, token
-        place = pairs[slot + 2]
+        occurrence = pairs[slot + 2]
         pairs[slot + 2] = _EMPTY
-        while place != _EMPTY:
-            piece = np.int64(places[2 * place])
-            place = np.int64(places[2 * place + 1])
+        while occurrence != _EMPTY:
+            piece = np.int64(occurrences[2 * occurrence])
+            occurrence = np.int64(occurrences[2 * occurrence + 1])
             lengths[piece] = merge_in_piece(
                 symbols,
                 starts[piece],
                 lengths[piece],
                 pair,
                 token,
-                times[piece],
+                frequencies[piece],
                 piece,
                 pairs,
-                places,
-                touched,
+                occurrences,
+                changed,
                 counters,
             )
         pairs[slot + 1] = 0
-        list_touched(pairs, touched, heap, counters)
+        push_changed_pairs(pairs, changed, heap, counters)
         counters[MERGES] = step + 1
 
 
 @kernel
-def move_pairs(old, new):  # type: ignore[no-untyped-def]
-    """Put the pairs of one table into another, larger one."""
-    for slot in range(0, len(old), PAIR):
+def rehash_pairs(old, new):  # type: ignore[no-untyped-def]
+    """Insert all pairs of a table into a larger one."""
+    for slot in range(0, len(old), PAIR_WORDS):
         if old[slot] != _EMPTY:
-            place = find_pair(new, old[slot])
-            for word in range(PAIR):
-                new[place + word] = old[slot + word]
+            new_slot = find_pair_slot(new, old[slot])
+            for word in range(PAIR_WORDS):
+                new[new_slot + word] = old[slot + word]
 
 
-def learn(
+def learn_merges(
     pieces: bytes,
     piece_ends: np.ndarray,
-    times: np.ndarray,
+    frequencies: np.ndarray,
     alphabet: np.ndarray,
-    most: int,
+    max_tokens: int,
     report: Callable[[int], None] = lambda tokens: None,
 ) -> tuple[list[tuple[int, int, int]], int]:
-    """The merges (left id, right id, id) that give `most` tokens, or as many as can be had; and that number.
+    """Learn merges (left id, right id, merged id) until there are `max_tokens` tokens or no pair is left.
 
-    `pieces` are the bytes of all pieces on end. `alphabet` gives the first 256 tokens their bytes: token i is the one
-    byte `alphabet[i]`. No pair is merged across the end of a piece.
+    Returns the merges and the number of tokens. `pieces` holds the bytes of all pieces, one after the other. The first 256
+    tokens are single bytes: token i is the byte `alphabet[i]`. No merge crosses the end of a piece.
     """
-    token_of = np.empty(256, np.int32)
-    token_of[alphabet] = np.arange(256)
-    symbols = token_of[np.frombuffer(pieces, np.uint8)]
+    token_of_byte = np.empty(256, np.int32)
+    token_of_byte[alphabet] = np.arange(256)
+    symbols = token_of_byte[np.frombuffer(pieces, np.uint8)]
     lengths = np.diff(piece_ends, prepend=0)
     starts = piece_ends - lengths
     counters = np.zeros(6, np.int64)
-    # A piece of n bytes notes n - 1 places at first, and each of at most n - 1 merges in it two more.
-    places = np.empty(2 * 3 * max(1, len(symbols)), np.int32)
-    touched = np.empty(max(1 << 16, 2 * most + 2), np.int64)
-    pairs = np.full(PAIR << 14, _EMPTY, np.int64)
+    # A piece of n bytes starts with n - 1 occurrences, and each of its at most n - 1 merges adds two.
+    occurrences = np.empty(2 * 3 * max(1, len(symbols)), np.int32)
+    changed = np.empty(max(1 << 16, 2 * max_tokens + 2), np.int64)
+    pairs = np.full(PAIR_WORDS << 14, _EMPTY, np.int64)
     piece = 0
-    counters[MERGES] = -2  # Any step but those to come and `_EMPTY`: the first counts are touched too.
-    while (piece := count_pairs(symbols, piece_ends, times, pairs, places, touched, counters, piece)) < len(times):
+    counters[MERGES] = -2  # Differs from `_EMPTY` and from all later steps, so that the first counts are changes too.
+    while True:
+        piece = count_pairs(symbols, piece_ends, frequencies, pairs, occurrences, changed, counters, piece)
+        if piece >= len(frequencies):
+            break
         pairs = _doubled(pairs)
-        touched = np.resize(touched, max(len(touched), len(pairs) // PAIR))
-    heap = np.empty(4 * counters[TOUCHED] + 2, np.int64)
-    list_touched(pairs, touched, heap, counters)
+        changed = np.resize(changed, max(len(changed), len(pairs) // PAIR_WORDS))
+    heap = np.empty(4 * counters[CHANGED] + 2, np.int64)
+    push_changed_pairs(pairs, changed, heap, counters)
     counters[TOKENS], counters[MERGES] = 256, 0
-    spellings = np.full(1 << (2 * most + 1).bit_length(), _EMPTY, np.int32)
-    ends = np.zeros(most + 256, np.int64)
-    ends[:256] = np.arange(1, 257)
-    store = np.resize(alphabet.astype(np.uint8), 1 << 16)
-    merges = np.empty(3 * most, np.int64)
-    while counters[TOKENS] < most and counters[CANDIDATES] > 0:
-        stop = min(most, int(counters[TOKENS]) + REPORT_EVERY)
-        learn_steps(
+    spellings = np.full(1 << (2 * max_tokens + 1).bit_length(), _EMPTY, np.int32)
+    token_ends = np.zeros(max_tokens + 256, np.int64)
+    token_ends[:256] = np.arange(1, 257)
+    token_bytes = np.resize(alphabet.astype(np.uint8), 1 << 16)
+    merges = np.empty(3 * max_tokens, np.int64)
+    while counters[TOKENS] < max_tokens and counters[CANDIDATES] > 0:
+        stop = min(max_tokens, int(counters[TOKENS]) + REPORT_EVERY)
+        learn_merge_steps(
             symbols,
             starts,
             lengths,
-            times,
+            frequencies,
             pairs,
-            places,
-            touched,
+            occurrences,
+            changed,
             heap,
-            store,
-            ends,
+            token_bytes,
+            token_ends,
             spellings,
             merges,
             counters,
@@ -281,14 +305,14 @@ def learn(
         )
         report(int(counters[TOKENS]))
         new_pairs = 2 * int(counters[TOKENS] + REPORT_EVERY)
-        while (counters[PAIRS] + new_pairs) * 2 * PAIR > len(pairs):
+        while (counters[PAIRS] + new_pairs) * 2 * PAIR_WORDS > len(pairs):
             pairs = _doubled(pairs)
         heap = _with_room(heap, 2 * int(counters[CANDIDATES] + new_pairs))
-        store = _with_room(store, 3 * int(ends[counters[TOKENS] - 1]))
+        token_bytes = _with_room(token_bytes, 3 * int(token_ends[counters[TOKENS] - 1]))
         merges = _with_room(merges, 3 * int(counters[MERGES] + 1))
     learned: dict[tuple[int, int], int] = {}
     for left, right, token in merges[: 3 * counters[MERGES]].reshape(-1, 3).tolist():
-        # A pair can come up again, when one of its parts has been spelled in another way. It has one rank, the last.
+        # A pair can be merged again after one of its tokens has been spelled by other merges. Its last rank counts.
         learned.pop((left, right), None)
         learned[left, right] = token
     return [(left, right, token) for (left, right), token in learned.items()], int(counters[TOKENS])
@@ -297,10 +321,10 @@ def learn(
 def _doubled(pairs: np.ndarray) -> np.ndarray:
     """The same pairs in a table of twice the size."""
     larger = np.full(2 * len(pairs), _EMPTY, np.int64)
-    move_pairs(pairs, larger)
+    rehash_pairs(pairs, larger)
     return larger
 
 
 def _with_room(array: np.ndarray, needed: int) -> np.ndarray:
-    """The array, or if it is shorter than needed, a longer one that begins with it."""
+    """The array itself, or a longer copy if it has fewer than `needed` entries."""
     return array if needed <= len(array) else np.concatenate((array, np.empty(2 * needed - len(array), array.dtype)))

@@ -1,19 +1,19 @@
-"""Single characters as tokens; knows nothing of words or bytes."""
+"""The character tokenizer: every token is one character. Knows nothing of words or bytes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Self, final
 
 import numpy as np
 
-from glasshouse.tokenizers.base import END_OF_TEXT, UNKNOWN, Progress, Tokenizer, encoded
-from glasshouse.tokenizers.document import UnsupportedTokenizer
+from glasshouse.tokenizers.base import END_OF_TEXT, UNKNOWN, Progress, Tokenizer, encode_unicode
+from glasshouse.tokenizers.tokenizer_json import UnsupportedTokenizer
 from glasshouse.tokenizers.unicode_classes import CODE_POINTS
 from glasshouse.tokenizers.word_level import (
-    marks_for,
+    build_word_level,
     most_frequent,
-    ordinary_texts,
     read_word_level,
-    word_level_document,
+    replace_special_tokens,
+    reserve_special_tokens,
 )
 
 _SPLIT: Final = {"type": "Split", "pattern": {"Regex": r"[\s\S]"}, "behavior": "Isolated", "invert": False}
@@ -22,9 +22,9 @@ _DECODER: Final = {"type": "Fuse"}
 
 @final
 class Characters(Tokenizer):
-    """A token is one code point. One that the vocabulary lacks becomes `<unk>`, so decoding may not give the text back.
+    """A token is one code point. Characters outside the vocabulary become `<unk>`, so decoding may not restore the text.
 
-    Ids: `<unk>`, the other special tokens, then characters from the most frequent on.
+    Ids: `<unk>`, then the other special tokens, then the characters by descending frequency.
     """
 
     name: ClassVar[str] = "characters"
@@ -58,36 +58,36 @@ class Characters(Tokenizer):
         processes: int | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Take the most frequent characters. `vocabulary` is an upper bound: a text may have fewer different ones.
+        """Use the most frequent characters. `vocabulary` is an upper bound, since a text may have fewer characters.
 
-        `pattern` and `processes` are for byte pairs and have no effect here.
+        `pattern` and `processes` have no effect here; they are for byte-pair encoding.
         """
-        marks = marks_for(specials, vocabulary)
+        special_tokens = reserve_special_tokens(specials, vocabulary)
         counts = np.zeros(CODE_POINTS, np.int64)
-        for text in ordinary_texts(chunks, marks, instead=""):
-            found = np.bincount(code_points(text))
-            counts[: len(found)] += found
+        for text in replace_special_tokens(chunks, special_tokens, replacement=""):
+            block_counts = np.bincount(code_points(text))
+            counts[: len(block_counts)] += block_counts
             if progress:
                 progress(f"counting: {counts.sum() / 1e6:.0f} M characters", 0.0)
-        seen = {chr(point): int(counts[point]) for point in np.flatnonzero(counts)}
-        for mark in marks:
-            seen.pop(mark, None)
-        texts = [*marks, *most_frequent(seen, vocabulary - len(marks))]
-        return cls(texts, {mark: id for id, mark in enumerate(marks)})
+        frequencies = {chr(point): int(counts[point]) for point in np.flatnonzero(counts)}
+        for special in special_tokens:
+            frequencies.pop(special, None)
+        texts = [*special_tokens, *most_frequent(frequencies, vocabulary - len(special_tokens))]
+        return cls(texts, {special: id for id, special in enumerate(special_tokens)})
 
-    def _document(self) -> dict[str, Any]:
-        return word_level_document(self._texts, self.specials, self._unknown_text, _SPLIT, _DECODER)
+    def _to_json(self) -> dict[str, Any]:
+        return build_word_level(self._texts, self.specials, self._unknown_text, _SPLIT, _DECODER)
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        if document["pre_tokenizer"] != _SPLIT or document.get("decoder") != _DECODER:
+    def from_json(cls, contents: Mapping[str, Any]) -> Self:
+        if contents["pre_tokenizer"] != _SPLIT or contents.get("decoder") != _DECODER:
             raise UnsupportedTokenizer(
-                f"a Split by {document['pre_tokenizer'].get('pattern')} with decoder {document.get('decoder')} is not "
-                "the split into single characters that is written here",
+                f"a Split by {contents['pre_tokenizer'].get('pattern')} with decoder {contents.get('decoder')} is not "
+                f"supported; only a Split by {_SPLIT['pattern']} with decoder {_DECODER} is",
             )
-        return cls(*read_word_level(document))
+        return cls(*read_word_level(contents))
 
 
 def code_points(text: str) -> np.ndarray:
     """The code points of a text."""
-    return np.frombuffer(encoded(text, "utf-32-le"), np.uint32)
+    return np.frombuffer(encode_unicode(text, "utf-32-le"), np.uint32)

@@ -1,4 +1,4 @@
-"""How the kernels of this package are compiled and where the result is kept; knows nothing of what they do."""
+"""The decorators that compile the kernels of this package with numba, and the cache of the compiled code."""
 
 import functools
 import hashlib
@@ -8,35 +8,36 @@ from typing import Any
 
 from numba import njit
 
-# Numba can also make each function callable from C and from Python; what is not needed is not compiled.
-_FROM_PYTHON: dict[str, Any] = {"no_cfunc_wrapper": True}
-_FROM_KERNELS_ONLY: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+# Numba can make each function callable from C and from Python. Wrappers that are not needed are not compiled.
+_CALLABLE_FROM_PYTHON: dict[str, Any] = {"no_cfunc_wrapper": True}
+_CALLABLE_FROM_KERNELS: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 
 
 @functools.cache
-def sources_stamp() -> str:
-    """A digest of all files of this package."""
+def package_digest() -> str:
+    """A digest of all source files of this package."""
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
-def part(function: Callable[..., Any]) -> Any:
-    """Make a function that is compiled into the kernels which call it. Python cannot."""
-    return njit(nogil=True, **_FROM_KERNELS_ONLY)(function)
+def kernel_only(function: Callable[..., Any]) -> Any:
+    """Decorate a function that is compiled into the kernels that call it. Python cannot call it."""
+    return njit(nogil=True, **_CALLABLE_FROM_KERNELS)(function)
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function on first use and keep the result for later processes. It lets other threads run meanwhile.
+    """Compile a function on first use and cache the result on disk. The kernel releases the global interpreter lock.
 
-    Numba keeps a compiled function until its own file changes. But the parts in it lie in other files, and a program of
-    which one half was older than the other has gone round in circles for ever. So here any change to the package counts.
+    Numba recompiles a cached function only if its own file changes. But a kernel also contains functions from other files,
+    and a kernel that combined old and new code once looped forever. Here, a change of any file of the package invalidates
+    the cache.
     """
-    compiled = njit(nogil=True, **_FROM_PYTHON)(function)
+    compiled = njit(nogil=True, **_CALLABLE_FROM_PYTHON)(function)
     try:
         compiled.enable_caching()
-    except RuntimeError:  # There is no folder that can be written to: each process compiles for itself.
+    except RuntimeError:  # No cache folder is writable, so every process compiles the kernel itself.
         return compiled
-    compiled._cache._cache_file._source_stamp = sources_stamp()
+    compiled._cache._cache_file._source_stamp = package_digest()
     return compiled

@@ -1,7 +1,8 @@
-"""Any other tokenizer.json, run by the `tokenizers` package that defines it; knows nothing of how our own classes work.
+"""Tokenizers from any other tokenizer.json, run by the `tokenizers` package. Knows nothing of our own tokenizer classes.
 
-WordPiece, SentencePiece's byte pairs with byte fallback, Unigram, byte pairs with a frame of special tokens: the ids are
-the package's, to the letter. What is ours is the reading of its tokens one by one, for text that is written as it comes.
+This covers WordPiece, SentencePiece's byte-pair encoding with byte fallback, Unigram, and byte-pair encoding with start and
+end tokens. The ids are exactly those of the package. The bytes of single tokens are computed here, so that generated text
+can be written token by token.
 """
 
 import json
@@ -13,93 +14,93 @@ from typing import Any, ClassVar, Final, Self, final
 import numpy as np
 
 from glasshouse.specs.errors import DataError, GlasshouseError, MissingExtra
-from glasshouse.tokenizers.base import END_OF_TEXT, Progress, Tokenizer, encoded
+from glasshouse.tokenizers.base import END_OF_TEXT, Progress, Tokenizer, encode_unicode
 from glasshouse.tokenizers.byte_alphabet import from_letters
-from glasshouse.tokenizers.document import UnsupportedTokenizer
+from glasshouse.tokenizers.tokenizer_json import UnsupportedTokenizer
 
-ENDS: Final = (END_OF_TEXT, "<|end_of_text|>", "</s>", "<eos>", "[EOS]", "<|im_end|>", "<|eot_id|>", "[SEP]")
-"""What the world's tokenizers call the end of a text, the surest names first."""
+END_TOKENS: Final = (END_OF_TEXT, "<|end_of_text|>", "</s>", "<eos>", "[EOS]", "<|im_end|>", "<|eot_id|>", "[SEP]")
+"""The names of end-of-text tokens, most reliable first."""
 
-_PROBES: Final = ("a", "the", "A", "1", ".", "é", "中")
-_BYTE: Final = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_PROBE_TEXTS: Final = ("a", "the", "A", "1", ".", "é", "中")
+_BYTE_TOKEN: Final = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
-Spelling = Callable[[str], bytes]
-"""From a token as the file writes it to the bytes it adds to a text."""
+TokenDecoder = Callable[[str], bytes]
+"""Maps a token as written in the file to the bytes that it adds to a text."""
 
 
 @final
 class ExternalTokenizer(Tokenizer):
-    """A tokenizer that only the `tokenizers` package can follow. Truncation, padding and dropout in the file are left out.
+    """A tokenizer that the `tokenizers` package runs. Truncation, padding and dropout settings of the file are ignored.
 
-    With `specials=False` the file's special tokens are ordinary text, as far as the package allows: tokens that were added
-    to the vocabulary without being special are still found, and so is a special token that the model itself has as a word.
+    With `specials=False`, special tokens are ordinary text as far as the package allows it. Added tokens that are not
+    special are still recognised, and so is a special token that is also in the model's own vocabulary.
 
-    Written out token by token, a text begins with the space that most such tokenizers put before the first word, and
-    WordPiece keeps its spaces before full stops; `decode` leaves them out, as the package does.
+    Text written token by token starts with the space that most of these tokenizers put before the first word, and WordPiece
+    keeps spaces before full stops. `decode` omits these spaces, as the package does.
     """
 
     name: ClassVar[str] = "foreign"
     lossless: bool = False
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        self._contents = dict(document)
-        self._marked = self._runner()
-        spelling = _spelling(document.get("decoder"), document["model"])
-        added = self._marked.get_added_tokens_decoder()
-        vocabulary: dict[str, int] = self._marked.get_vocab(with_added_tokens=True)
+    def __init__(self, contents: Mapping[str, Any]) -> None:
+        self._contents = dict(contents)
+        self._with_specials = self._build_tokenizer()
+        decode_token = _token_decoder(contents.get("decoder"), contents["model"])
+        added = self._with_specials.get_added_tokens_decoder()
+        vocabulary: dict[str, int] = self._with_specials.get_vocab(with_added_tokens=True)
         tokens: list[bytes | None] = [None] * (1 + max(vocabulary.values(), default=-1))
         for text, id in vocabulary.items():
-            tokens[id] = text.encode() if id in added else spelling(text)
+            tokens[id] = text.encode() if id in added else decode_token(text)
         super().__init__(tokens, {token.content: id for id, token in added.items() if token.special})
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        return cls(document)
+    def from_json(cls, contents: Mapping[str, Any]) -> Self:
+        return cls(contents)
 
     @property
     def end_of_text(self) -> int | None:
-        """The id of what ends a text, by its usual names: such a file does not say which token it is."""
-        return next((self.specials[name] for name in ENDS if name in self.specials), None)
+        """The id of the end-of-text token. The file does not state which token this is, so it is found by its name."""
+        return next((self.specials[name] for name in END_TOKENS if name in self.specials), None)
 
     @property
     def unknown(self) -> int | None:
         model = self._contents["model"]
         if "unk_id" in model:
             return model["unk_id"]
-        return self._marked.token_to_id(model["unk_token"]) if model.get("unk_token") else None
+        return self._with_specials.token_to_id(model["unk_token"]) if model.get("unk_token") else None
 
     @cached_property
-    def frame(self) -> tuple[list[int], list[int]]:
-        # Where no letter has a token, a special token written in the text has one.
-        for probe in (*_PROBES, *self.specials):
+    def prefix_and_suffix(self) -> tuple[list[int], list[int]]:
+        # If the vocabulary has none of the probe texts, the text of a special token still has an id.
+        for probe in (*_PROBE_TEXTS, *self.specials):
             try:
-                found = self._marked.encode(probe, add_special_tokens=True)
-            except Exception:  # a vocabulary that lacks this letter and has no token for the unknown
+                encoding = self._with_specials.encode(probe, add_special_tokens=True)
+            except Exception:  # The vocabulary lacks this text and has no unknown token.
                 continue
-            own = [place for place, added in enumerate(found.special_tokens_mask) if not added]
-            if own:
-                return found.ids[: own[0]], found.ids[own[-1] + 1 :]
+            text_positions = [index for index, added in enumerate(encoding.special_tokens_mask) if not added]
+            if text_positions:
+                return encoding.ids[: text_positions[0]], encoding.ids[text_positions[-1] + 1 :]
         return [], []
 
     def encode(self, text: str, *, specials: bool = True) -> np.ndarray:
-        return np.array(self._ids(self._marked if specials else self._unmarked, text), np.int32)
+        return np.array(self._encode_ids(self._with_specials if specials else self._without_specials, text), np.int32)
 
     def encode_batch(self, texts: Sequence[str], *, specials: bool = True) -> list[np.ndarray]:
-        runner = self._marked if specials else self._unmarked
+        tokenizer = self._with_specials if specials else self._without_specials
         for text in texts:
-            encoded(text, "utf-8")
+            encode_unicode(text, "utf-8")
         try:
-            found = runner.encode_batch_fast(list(texts), add_special_tokens=False)
+            encodings = tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         except Exception as error:
             raise DataError("cannot-encode", f"the tokenizer cannot encode these texts: {error}") from None
-        return [np.array(each.ids, np.int32) for each in found]
+        return [np.array(encoding.ids, np.int32) for encoding in encodings]
 
     def decode(self, ids: Iterable[int]) -> str:
         listed = [int(id) for id in ids]
-        self._spelled(listed)  # refuses what is not in the vocabulary, which the package would leave out
-        text: str = self._marked.decode(listed, skip_special_tokens=False)
+        self._tokens_of(listed)  # raises an error for an unknown id, which the package would ignore
+        text: str = self._with_specials.decode(listed, skip_special_tokens=False)
         suffix = self._contents["model"].get("end_of_word_suffix")
-        # CLIP's file has such a suffix and a decoder that does not know of it.
+        # CLIP's file has an end-of-word suffix, but its decoder does not remove it.
         return text.replace(suffix, " ").rstrip(" ") if suffix and suffix in text else text
 
     @classmethod
@@ -115,24 +116,24 @@ class ExternalTokenizer(Tokenizer):
     ) -> Self:
         raise GlasshouseError(
             "cannot-train-tokenizer",
-            "a foreign tokenizer is used as it is and cannot be trained here; choose byte-pair, words or characters",
+            "an imported tokenizer cannot be trained; choose byte-pair, words or characters instead",
         )
 
     def _encode_ordinary(self, text: str) -> np.ndarray:
         return self.encode(text, specials=False)
 
-    def _document(self) -> dict[str, Any]:
+    def _to_json(self) -> dict[str, Any]:
         return self._contents
 
     @cached_property
-    def _unmarked(self) -> Any:
-        """The same tokenizer, blind to special tokens in the text: switching the first one would disturb other threads."""
-        runner = self._runner()
-        runner.encode_special_tokens = True
-        return runner
+    def _without_specials(self) -> Any:
+        """A second instance that treats special tokens as text. Changing the first one would affect other threads."""
+        tokenizer = self._build_tokenizer()
+        tokenizer.encode_special_tokens = True
+        return tokenizer
 
-    def _runner(self) -> Any:
-        """The package's own tokenizer."""
+    def _build_tokenizer(self) -> Any:
+        """The tokenizer object of the package."""
         try:
             import tokenizers
         except ImportError:
@@ -142,45 +143,45 @@ class ExternalTokenizer(Tokenizer):
             contents["model"] = {**contents["model"], "dropout": None}
         try:
             return tokenizers.Tokenizer.from_str(json.dumps(contents))
-        except Exception as error:  # the package raises nothing more special
-            raise UnsupportedTokenizer(f"the package tokenizers cannot follow it: {error}") from None
+        except Exception as error:  # The package raises plain `Exception`.
+            raise UnsupportedTokenizer(f"the package 'tokenizers' cannot read it: {error}") from None
 
     @staticmethod
-    def _ids(runner: Any, text: str) -> list[int]:
-        encoded(text, "utf-8")  # half of a surrogate pair is refused as everywhere
+    def _encode_ids(tokenizer: Any, text: str) -> list[int]:
+        encode_unicode(text, "utf-8")  # raises our own error for a lone surrogate
         try:
-            return runner.encode(text, add_special_tokens=False).ids
-        except Exception as error:  # as above; a vocabulary without the unknown token that it needs, say
+            return tokenizer.encode(text, add_special_tokens=False).ids
+        except Exception as error:  # The package raises plain `Exception`, for example if an unknown token is missing.
             raise DataError("cannot-encode", f"the tokenizer cannot encode this text: {error}") from None
 
 
-def _spelling(decoder: Mapping[str, Any] | None, model: Mapping[str, Any]) -> Spelling:
-    """What the decoder of a file makes of one token, but for rules that look at its neighbours."""
-    steps = _steps(decoder)
+def _token_decoder(decoder: Mapping[str, Any] | None, model: Mapping[str, Any]) -> TokenDecoder:
+    """A function that decodes one token as the file's decoder does, except for rules that depend on neighbouring tokens."""
+    steps = _decoder_steps(decoder)
     suffix = model.get("end_of_word_suffix") or ""
 
-    def spell(token: str) -> bytes:
-        ends = bool(suffix) and token.endswith(suffix)
-        text: str | bytes = token.removesuffix(suffix) if ends else token
+    def decode_token(token: str) -> bytes:
+        ends_word = bool(suffix) and token.endswith(suffix)
+        text: str | bytes = token.removesuffix(suffix) if ends_word else token
         for step in steps:
             if isinstance(text, str):
                 text = step(text)
-        return (text.encode() if isinstance(text, str) else text) + (b" " if ends else b"")
+        return (text.encode() if isinstance(text, str) else text) + (b" " if ends_word else b"")
 
-    return spell
+    return decode_token
 
 
-def _steps(decoder: Mapping[str, Any] | None) -> list[Callable[[str], str | bytes]]:
-    """The decoder's steps in their order. Once a step gives bytes, the later ones have nothing to do."""
+def _decoder_steps(decoder: Mapping[str, Any] | None) -> list[Callable[[str], str | bytes]]:
+    """The steps of a decoder in order. After a step has returned bytes, the remaining steps are skipped."""
     if decoder is None:
-        return [lambda token: " " + token]  # the package joins tokens with spaces
+        return [lambda token: " " + token]  # Without a decoder, the package joins tokens with spaces.
     kind = decoder.get("type")
     if kind == "Sequence":
-        return [step for part in decoder["decoders"] for step in _steps(part)]
+        return [step for part in decoder["decoders"] for step in _decoder_steps(part)]
     if kind == "ByteLevel":
         return [from_letters]
     if kind == "ByteFallback":
-        return [lambda token: bytes([int(match[1], 16)]) if (match := _BYTE.fullmatch(token)) else token]
+        return [lambda token: bytes([int(match[1], 16)]) if (match := _BYTE_TOKEN.fullmatch(token)) else token]
     if kind == "Metaspace":
         return [lambda token: token.replace(decoder.get("replacement", "▁"), " ")]
     if kind == "Replace" and "String" in decoder["pattern"]:
@@ -190,4 +191,4 @@ def _steps(decoder: Mapping[str, Any] | None) -> list[Callable[[str], str | byte
         return [lambda token: token.removeprefix(prefix) if token.startswith(prefix) else " " + token]
     if kind == "BPEDecoder":
         return [lambda token: token.replace(decoder.get("suffix", "</w>"), " ")]
-    return []  # Fuse joins; Strip looks at the ends of the whole text
+    return []  # Fuse and Strip depend on the whole text.

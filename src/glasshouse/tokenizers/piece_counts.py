@@ -1,12 +1,12 @@
-"""How often each piece occurs in a stream of text; knows nothing of merges or ids.
+"""Counting how often each piece occurs in a stream of text. Knows nothing of merges or ids.
 
-The chunks of the stream are taken as one text: it does not matter where one ends and the next begins. The stream is
-counted in blocks, cut where cutting changes no piece, so that several threads can share the work and the result does
-not depend on how many there are.
+The chunks of the stream are concatenated, so their boundaries do not matter. The stream is counted in blocks whose
+boundaries do not change any piece. Several threads can therefore share the work, and the result does not depend on their
+number.
 
-Memory: a block for each thread, and at most `MOST_PIECES` different pieces (about 100 bytes each) plus those that are
-new in `GATHER_EVERY` blocks. When there are more, the rarest are dropped until at most half of that limit is left: they
-occurred too seldom to become tokens, unless the text is so varied that nothing in it repeats.
+Memory: one block for each thread, at most `MAX_PIECES` distinct pieces (about 100 bytes each), and the new pieces of
+`COMBINE_EVERY` blocks. If there are more pieces, the rarest are dropped until at most half of the limit is left. They are
+too rare to become tokens, unless the text is so varied that nothing in it repeats.
 """
 
 import re
@@ -16,82 +16,87 @@ from typing import Final
 
 import numpy as np
 
-from glasshouse.tokenizers.base import encoded
-from glasshouse.tokenizers.compilation import kernel, part
-from glasshouse.tokenizers.piece_lookup import follow_known
-from glasshouse.tokenizers.piece_table import SHORT, SLOT, find_slot, move_slots, piece_key
-from glasshouse.tokenizers.pretokenizer import machine_classes, piece_end
-from glasshouse.tokenizers.safe_cuts import BLOCK, blocks
+from glasshouse.tokenizers.base import encode_unicode
+from glasshouse.tokenizers.compilation import kernel, kernel_only
+from glasshouse.tokenizers.piece_lookup import process_known_pieces
+from glasshouse.tokenizers.piece_table import INLINE_BYTES, SLOT_WORDS, find_slot, piece_key, rehash_slots
+from glasshouse.tokenizers.pretokenizer import character_classes, piece_end
+from glasshouse.tokenizers.safe_boundaries import BLOCK_CHARACTERS, split_into_blocks
 
-MOST_PIECES: Final = 1 << 23
+MAX_PIECES: Final = 1 << 23
 
-GATHER_EVERY: Final = 64
-"""Blocks after which the threads' counts are added up and the rarest pieces dropped."""
+COMBINE_EVERY: Final = 64
+"""Blocks after which the counts of all threads are combined and the rarest pieces dropped."""
 
 USED, STORED = 0, 1
+"""The entries of `state`: how many pieces and how many bytes are stored."""
 
-_NOTHING = np.empty(0, np.int32)
+_NO_IDS = np.empty(0, np.int32)
 _NONE, _ONCE = np.int64(0), np.int64(1)
 _THIRTY_TWO = np.uint64(32)
 _ZERO = np.uint64(0)
 
 
-@part
-def count_piece(text, start, end, times, slots, store, ends, state):  # type: ignore[no-untyped-def]
-    """Count one piece; False if there is no room for it."""
+@kernel_only
+def count_piece(text, start, end, frequency, slots, byte_store, ends, state):  # type: ignore[no-untyped-def]
+    """Count one piece. Returns False if there is no room for it."""
     first, second = piece_key(text, start, end)
-    slot = find_slot(slots, first, second, text, start, end, store)
+    slot = find_slot(slots, first, second, text, start, end, byte_store)
     if slots[slot + 2] == _ZERO:
         length = end - start
         used, stored = state[USED], state[STORED]
-        if used >= len(ends) or stored + length > len(store):
+        if used >= len(ends) or stored + length > len(byte_store):
             return False
         slots[slot] = first
-        slots[slot + 1] = second if length <= SHORT else np.uint64(stored)
+        slots[slot + 1] = second if length <= INLINE_BYTES else np.uint64(stored)
         slots[slot + 2] = np.uint64(length) | np.uint64(used) << _THIRTY_TWO
         for index in range(length):
-            store[stored + index] = text[start + index]
+            byte_store[stored + index] = text[start + index]
         ends[used] = stored + length
         state[USED] = used + 1
         state[STORED] = stored + length
-    slots[slot + 3] += np.uint64(times)
+    slots[slot + 3] += np.uint64(frequency)
     return True
 
 
 @kernel
-def count_text(text, start, stop, classes, fourth, slots, store, ends, state, nothing):  # type: ignore[no-untyped-def]
-    """Count the pieces of text[start:stop]; returns where it stopped: before the end if there was no more room."""
+def count_text(text, start, stop, classes, is_gpt4, slots, byte_store, ends, state, no_ids):  # type: ignore[no-untyped-def]
+    """Count the pieces of text[start:stop]. Returns where it stopped, which is before `stop` if there was no more room."""
     while True:
-        start = follow_known(text, start, stop, classes, fourth, slots, store, nothing, nothing, _NONE)[0]
+        start = process_known_pieces(text, start, stop, classes, is_gpt4, slots, byte_store, no_ids, no_ids, _NONE)[0]
         if start == stop:
             break
-        end = piece_end(text, start, stop, classes, fourth)
-        if not count_piece(text, start, end, _ONCE, slots, store, ends, state):
+        end = piece_end(text, start, stop, classes, is_gpt4)
+        if not count_piece(text, start, end, _ONCE, slots, byte_store, ends, state):
             break
         start = end
     return start
 
 
 @kernel
-def count_again(pieces, pieces_end, times, index, slots, store, ends, state):  # type: ignore[no-untyped-def]
-    """Add pieces counted elsewhere, from one index on; returns the index where it stopped."""
-    while index < len(times):
-        start = pieces_end[index - 1] if index > 0 else 0
-        if times[index] > 0 and not count_piece(pieces, start, pieces_end[index], times[index], slots, store, ends, state):
+def add_counted_pieces(  # type: ignore[no-untyped-def]
+    pieces, piece_ends, frequencies, index, slots, byte_store, ends, state
+):
+    """Add pieces that were counted elsewhere, from `index` on. Returns the index at which it stopped."""
+    while index < len(frequencies):
+        start = piece_ends[index - 1] if index > 0 else 0
+        if frequencies[index] > 0 and not count_piece(
+            pieces, start, piece_ends[index], frequencies[index], slots, byte_store, ends, state
+        ):
             break
         index += 1
     return index
 
 
 class PieceCounts:
-    """Different pieces, in the order first seen, and how often each occurred."""
+    """The distinct pieces, in the order of their first occurrence, and how often each occurred."""
 
     def __init__(self, pattern: str) -> None:
         slots = 1 << 14
         self.pattern = pattern
-        self.slots = np.zeros(slots * SLOT, np.uint64)
-        self.store = np.empty(slots * 4, np.uint8)
-        self.ends = np.empty(slots // 2, np.int64)  # Half full is full: a crowded table is slow.
+        self.slots = np.zeros(slots * SLOT_WORDS, np.uint64)
+        self.byte_store = np.empty(slots * 4, np.uint8)
+        self.ends = np.empty(slots // 2, np.int64)  # The table is at most half full, since a crowded hash table is slow.
         self.state = np.zeros(2, np.int64)
 
     def __len__(self) -> int:
@@ -99,49 +104,49 @@ class PieceCounts:
 
     def add_text(self, text: str) -> None:
         """Count the pieces of a text."""
-        data = encoded(text, "utf-8")
-        classes, fourth = machine_classes(), self.pattern == "gpt-4"
+        data = encode_unicode(text, "utf-8")
+        classes, is_gpt4 = character_classes(), self.pattern == "gpt-4"
         start = 0
         while start < len(data):
-            table = self.slots, self.store, self.ends, self.state
-            start = count_text(data, start, len(data), classes, fourth, *table, _NOTHING)
+            table = self.slots, self.byte_store, self.ends, self.state
+            start = count_text(data, start, len(data), classes, is_gpt4, *table, _NO_IDS)
             if start < len(data):
-                self._grow(piece_end(data, start, len(data), classes, fourth) - start)
+                self._grow(piece_end(data, start, len(data), classes, is_gpt4) - start)
 
-    def add_counts(self, pieces: bytes, ends: np.ndarray, times: np.ndarray) -> None:
-        """Add pieces counted elsewhere: their bytes on end, where each ends, and how often it occurred."""
+    def add_counts(self, pieces: bytes, ends: np.ndarray, frequencies: np.ndarray) -> None:
+        """Add pieces that were counted elsewhere: concatenated bytes, where each piece ends, and how often it occurred."""
         index = 0
-        while index < len(times):
-            index = count_again(pieces, ends, times, index, self.slots, self.store, self.ends, self.state)
-            if index < len(times):
+        while index < len(frequencies):
+            index = add_counted_pieces(pieces, ends, frequencies, index, self.slots, self.byte_store, self.ends, self.state)
+            if index < len(frequencies):
                 self._grow(int(ends[index]) - (int(ends[index - 1]) if index else 0))
 
-    def result(self) -> tuple[bytes, np.ndarray, np.ndarray]:
-        """The bytes of all pieces on end, where each ends, and how often each occurred."""
+    def to_arrays(self) -> tuple[bytes, np.ndarray, np.ndarray]:
+        """The concatenated bytes of all pieces, where each piece ends, and how often it occurred."""
         used, stored = self.state.tolist()
-        lengths, counts = self.slots[2::SLOT], self.slots[3::SLOT]
+        lengths, counts = self.slots[2::SLOT_WORDS], self.slots[3::SLOT_WORDS]
         filled = lengths > 0
-        times = np.empty(used, np.int64)
-        times[(lengths[filled] >> _THIRTY_TWO).astype(np.int64)] = counts[filled]
-        return self.store[:stored].tobytes(), self.ends[:used], times
+        frequencies = np.empty(used, np.int64)
+        frequencies[(lengths[filled] >> _THIRTY_TWO).astype(np.int64)] = counts[filled]
+        return self.byte_store[:stored].tobytes(), self.ends[:used], frequencies
 
-    def drop_rarest(self, most: int) -> None:
-        """Keep at most this many pieces: all that occurred more often than some number of times."""
-        pieces, ends, times = self.result()
-        threshold = np.partition(times, len(times) - most - 1)[len(times) - most - 1]
+    def drop_rarest(self, max_pieces: int) -> None:
+        """Keep at most `max_pieces` pieces: all that occurred more often than a threshold."""
+        pieces, ends, frequencies = self.to_arrays()
+        threshold = np.partition(frequencies, len(frequencies) - max_pieces - 1)[len(frequencies) - max_pieces - 1]
         self.__init__(self.pattern)  # type: ignore[misc]
-        self.add_counts(pieces, ends, np.where(times > threshold, times, 0))
+        self.add_counts(pieces, ends, np.where(frequencies > threshold, frequencies, 0))
 
     def _grow(self, length: int) -> None:
-        """Make room for one more piece of this length."""
+        """Make room for another piece of this length."""
         used, stored = self.state.tolist()
         if used == len(self.ends):
             slots = np.zeros(4 * len(self.slots), np.uint64)
-            move_slots(self.slots, slots)
+            rehash_slots(self.slots, slots)
             self.slots = slots
             self.ends = np.concatenate((self.ends, np.empty(3 * used, np.int64)))
-        if stored + length > len(self.store):
-            self.store = np.concatenate((self.store, np.empty(max(3 * stored, length), np.uint8)))
+        if stored + length > len(self.byte_store):
+            self.byte_store = np.concatenate((self.byte_store, np.empty(max(3 * stored, length), np.uint8)))
 
 
 def count_stream(
@@ -150,44 +155,47 @@ def count_stream(
     specials: Sequence[str],
     threads: int,
     report: Callable[[int], None] = lambda characters: None,
-    most: int = MOST_PIECES,
-    size: int = BLOCK,
+    max_pieces: int = MAX_PIECES,
+    size: int = BLOCK_CHARACTERS,
 ) -> PieceCounts:
-    """Count the pieces of a stream. Special tokens in it end a piece and are not counted; `report` hears how far it is."""
+    """Count the pieces of a stream of text.
+
+    Special tokens end a piece and are not counted. `report` receives the number of characters counted so far.
+    """
     separator = re.compile("|".join(map(re.escape, sorted(specials, key=len, reverse=True))) or r"(?!)")
     total = PieceCounts(pattern)
     tables = [total] if threads <= 1 else [PieceCounts(pattern) for _ in range(threads)]
-    busy: list[Future[None] | None] = [None] * len(tables)
+    pending: list[Future[None] | None] = [None] * len(tables)
     characters = 0
 
     def count(table: PieceCounts, block: str) -> None:
         for text in separator.split(block):
             table.add_text(text)
 
-    def gather() -> None:
-        for future in busy:
+    def combine() -> None:
+        for future in pending:
             if future:
                 future.result()
         for index, table in enumerate(tables):
             if table is not total:
-                total.add_counts(*table.result())
+                total.add_counts(*table.to_arrays())
                 tables[index] = PieceCounts(pattern)
-        if len(total) > most:
-            total.drop_rarest(most // 2)
+        if len(total) > max_pieces:
+            total.drop_rarest(max_pieces // 2)
 
     with ThreadPoolExecutor(max(1, threads)) as pool:
-        for index, block in enumerate(blocks(chunks, specials, size)):
-            turn = index % len(tables)
-            earlier = busy[turn]
-            if earlier:
-                earlier.result()
+        for index, block in enumerate(split_into_blocks(chunks, specials, size)):
+            worker = index % len(tables)
+            previous = pending[worker]
+            if previous:
+                previous.result()
             if threads <= 1:
                 count(total, block)
             else:
-                busy[turn] = pool.submit(count, tables[turn], block)
-            if (index + 1) % GATHER_EVERY == 0:
-                gather()
+                pending[worker] = pool.submit(count, tables[worker], block)
+            if (index + 1) % COMBINE_EVERY == 0:
+                combine()
             characters += len(block)
             report(characters)
-        gather()
+        combine()
     return total

@@ -1,9 +1,9 @@
-"""Where a text is cut into pieces before byte pairs are merged; knows nothing of merges, ids or files.
+"""Pre-tokenization for byte-pair encoding: splitting text into pieces. Knows nothing of merges, ids or files.
 
-The GPT-2 and GPT-4 patterns are usually run by a regular-expression engine, and most of an encoder's time goes there.
-Here each is a small machine over UTF-8 bytes: a look at the class of one code point, seldom of two, decides which
-alternative of the pattern applies, and a run of one class is then followed to its end. The patterns stay here as the
-definition.
+A piece is one match of the GPT-2 or the GPT-4 pattern; no token crosses a piece boundary. These patterns are usually run by
+a regular-expression engine, which takes most of an encoder's time. Here, each is a small state machine over UTF-8 bytes: the
+class of one code point, sometimes of two, determines which alternative of the pattern applies, and the piece then extends
+over all following code points of the same class. The patterns remain in this file as the definition.
 """
 
 import functools
@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from glasshouse.tokenizers.compilation import kernel, part
+from glasshouse.tokenizers.compilation import kernel, kernel_only
 from glasshouse.tokenizers.unicode_classes import LETTER as LETTER_BIT
 from glasshouse.tokenizers.unicode_classes import NUMBER as NUMBER_BIT
 from glasshouse.tokenizers.unicode_classes import WHITESPACE as WHITESPACE_BIT
@@ -23,18 +23,18 @@ PATTERNS: Final = {
     r"|\s*[\r\n]+|\s+(?!\S)|\s+",
 }
 
-# Typed numbers, as in the other kernels: of a function that is given a plain one, the compiler makes one more version.
+# These are typed numbers, as in the other kernels. For plain integers, numba would compile another version of a function.
 OTHER, LETTER, NUMBER, BLANK, NEWLINE = (np.int64(kind) for kind in range(5))
-"""The classes the machine tells apart; a blank is any whitespace but carriage return and line feed."""
+"""The classes of code points. A blank is any whitespace except carriage return and line feed."""
 
-SPACE, APOSTROPHE, LINE_FEED, CARRIAGE_RETURN = (np.int64(ord(sign)) for sign in " '\n\r")
+SPACE, APOSTROPHE, LINE_FEED, CARRIAGE_RETURN = (np.int64(ord(character)) for character in " '\n\r")
 _D, _E, _L, _M, _R, _S, _T, _V = (np.int64(ord(letter)) for letter in "delmrstv")
 _NO_LIMIT = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
 @functools.cache
-def machine_classes() -> np.ndarray:
-    """The machine's class of every code point, one byte each."""
+def character_classes() -> np.ndarray:
+    """The class of every code point, one byte each."""
     bits = class_bits()
     table = np.full(len(bits), OTHER, np.uint8)
     table[bits & LETTER_BIT != 0] = LETTER
@@ -44,9 +44,9 @@ def machine_classes() -> np.ndarray:
     return table
 
 
-@part
+@kernel_only
 def class_at(text, position, classes):  # type: ignore[no-untyped-def]
-    """The class of the code point that starts at a position, and how many bytes it takes."""
+    """The class of the code point at a position, and its length in bytes."""
     first = np.int64(text[position])
     if first < 0x80:
         return np.int64(classes[first]), 1
@@ -60,21 +60,21 @@ def class_at(text, position, classes):  # type: ignore[no-untyped-def]
     return np.int64(classes[(first & 0x07) << 18 | second << 12 | third << 6 | fourth]), 4
 
 
-@part
-def run_end(text, position, stop, classes, kind, longest):  # type: ignore[no-untyped-def]
-    """The end of the run of at most `longest` code points of one class."""
+@kernel_only
+def same_class_end(text, position, stop, classes, kind, longest):  # type: ignore[no-untyped-def]
+    """The end of a sequence of at most `longest` code points of the class `kind`."""
     while position < stop and longest > 0:
-        found, width = class_at(text, position, classes)
-        if found != kind:
+        current, width = class_at(text, position, classes)
+        if current != kind:
             break
         position += width
         longest -= 1
     return position
 
 
-@part
+@kernel_only
 def contraction_end(text, position, stop, either_case):  # type: ignore[no-untyped-def]
-    """The end of 's 't 're 've 'm 'll 'd whose apostrophe is at a position, or 0."""
+    """The end of a contraction ('s 't 're 've 'm 'll 'd) whose apostrophe is at a position; 0 if there is none."""
     if position + 1 >= stop:
         return 0
     lower = 0x20 if either_case else 0
@@ -85,7 +85,9 @@ def contraction_end(text, position, stop, either_case):  # type: ignore[no-untyp
         return 0
     second = np.int64(text[position + 2])
     if either_case and text[position + 1] == 0xC5 and second == 0xBF:
-        return position + 3  # U+017F, the long s: the one letter outside ASCII whose lower case is among these.
+        return (
+            position + 3
+        )  # U+017F, the long s, is the only letter outside ASCII that matches one of these case-insensitively.
     second |= lower
     if second == _E and first != _R and first != _V:
         return 0
@@ -94,11 +96,11 @@ def contraction_end(text, position, stop, either_case):  # type: ignore[no-untyp
     return 0
 
 
-@part
+@kernel_only
 def whitespace_end(text, start, stop, classes, newlines_first):  # type: ignore[no-untyped-def]
-    r"""The end of the piece that starts with whitespace which no following sign takes with it.
+    r"""The end of a piece that consists of whitespace.
 
-    `\s*[\r\n]+` (GPT-4 only) ends after the run's last newline; `\s+(?!\S)` leaves the last blank to what follows.
+    `\s*[\r\n]+` (only GPT-4) ends after the last newline; `\s+(?!\S)` leaves the last blank to the next piece.
     """
     position, last, after_newline = start, start, 0
     while position < stop:
@@ -117,28 +119,28 @@ def whitespace_end(text, start, stop, classes, newlines_first):  # type: ignore[
 
 
 @kernel
-def piece_end(text, start, stop, classes, fourth):  # type: ignore[no-untyped-def]
-    """The end of the piece that starts at `start`; `fourth` chooses the GPT-4 pattern, else it is GPT-2's."""
-    sign = np.int64(text[start])
+def piece_end(text, start, stop, classes, is_gpt4):  # type: ignore[no-untyped-def]
+    """The end of the piece that starts at `start`. `is_gpt4` selects the GPT-4 pattern instead of the GPT-2 pattern."""
+    character = np.int64(text[start])
     kind, width = class_at(text, start, classes)
     after = start + width
-    longest = 2 if fourth and kind == NUMBER else _NO_LIMIT
+    longest = 2 if is_gpt4 and kind == NUMBER else _NO_LIMIT
     if kind != LETTER and kind != NUMBER:
-        if sign == APOSTROPHE:
-            end = contraction_end(text, start, stop, fourth)
+        if character == APOSTROPHE:
+            end = contraction_end(text, start, stop, is_gpt4)
             if end > 0:
                 return end
         following = BLANK
         if after < stop:
             following = class_at(text, after, classes)[0]
-        if following == LETTER and (sign == SPACE or (fourth and kind != NEWLINE)):
+        if following == LETTER and (character == SPACE or (is_gpt4 and kind != NEWLINE)):
             kind = LETTER
-        elif sign == SPACE and (following == OTHER or (following == NUMBER and not fourth)):
+        elif character == SPACE and (following == OTHER or (following == NUMBER and not is_gpt4)):
             kind = following
         elif kind != OTHER:
-            return whitespace_end(text, start, stop, classes, fourth)
-    end = run_end(text, after, stop, classes, kind, longest)
-    if fourth and kind == OTHER:
+            return whitespace_end(text, start, stop, classes, is_gpt4)
+    end = same_class_end(text, after, stop, classes, kind, longest)
+    if is_gpt4 and kind == OTHER:
         while end < stop and (text[end] == LINE_FEED or text[end] == CARRIAGE_RETURN):
             end += 1
     return end

@@ -1,8 +1,8 @@
-"""The class of every Unicode code point, as the split patterns see it; knows nothing of patterns, bytes or tokens.
+"""The class of every Unicode code point for the split patterns. Knows nothing of patterns, bytes or tokens.
 
-Python's own tables change with its version, and with them would change where a text is split. These are fixed: they
-are what the `tokenizers` package (0.23) takes for `\\p{L}`, `\\p{N}`, `\\s` and `\\w`, asked for each code point in
-turn, and a test asks again. They are kept as run lengths: `33.` is 33 code points of class `.`, `L` is one letter.
+Python's own tables change with its version, which would change where a text is split. The tables here are fixed. They were
+read from the `tokenizers` package (0.23) by testing `\\p{L}`, `\\p{N}`, `\\s` and `\\w` on every code point, and a test
+compares them with the package. They are run-length encoded: `33.` means 33 code points of class `.`, `L` means one letter.
 """
 
 import functools
@@ -11,7 +11,7 @@ import re
 import numpy as np
 
 LETTER, NUMBER, WHITESPACE, WORD = 1, 2, 4, 8
-"""Bits of a class. WORD is what `\\w` matches: all letters, most numbers, marks that join to a letter, underscores."""
+"""The bits of a class. WORD is what `\\w` matches: all letters, most numbers, combining marks and underscores."""
 
 CODE_POINTS = 0x110000
 
@@ -20,7 +20,7 @@ _BITS = {".": 0, "L": LETTER | WORD, "D": NUMBER | WORD, "N": NUMBER, "S": WHITE
 
 @functools.cache
 def class_bits() -> np.ndarray:
-    """One byte for each code point: the bits above. About a megabyte, made on first use and then shared; read-only."""
+    """The class bits of every code point, one byte each, as a read-only array. It is computed once and then shared."""
     runs = re.findall(r"(\d*)([.LDNSW])", _RUNS)
     lengths = [int(length or 1) for length, _ in runs]
     table = np.repeat(np.array([_BITS[letter] for _, letter in runs], np.uint8), lengths)
@@ -29,9 +29,9 @@ def class_bits() -> np.ndarray:
 
 
 def members(bit: int) -> str:
-    """The inside of a regular expression's character class that matches exactly the code points having this bit."""
-    has = np.concatenate(([0], (class_bits() & bit != 0).view(np.uint8), [0])).astype(np.int8)
-    edges = np.flatnonzero(np.diff(has)).reshape(-1, 2)
+    """The inside of a regular-expression character class that matches exactly the code points with this bit."""
+    padded = np.concatenate(([0], (class_bits() & bit != 0).view(np.uint8), [0])).astype(np.int8)
+    edges = np.flatnonzero(np.diff(padded)).reshape(-1, 2)
     return "".join(f"\\U{first:08x}-\\U{after - 1:08x}" for first, after in edges.tolist())
 
 

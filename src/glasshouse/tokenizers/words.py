@@ -1,4 +1,4 @@
-"""Whole words as tokens; knows nothing of bytes or of parts of words."""
+"""The word tokenizer: every token is a whole word. Knows nothing of bytes or subwords."""
 
 import functools
 import re
@@ -8,34 +8,34 @@ from typing import Any, ClassVar, Final, Self, final
 
 import numpy as np
 
-from glasshouse.tokenizers.base import END_OF_TEXT, UNKNOWN, Progress, Tokenizer, encoded
-from glasshouse.tokenizers.document import UnsupportedTokenizer
+from glasshouse.tokenizers.base import END_OF_TEXT, UNKNOWN, Progress, Tokenizer, encode_unicode
+from glasshouse.tokenizers.tokenizer_json import UnsupportedTokenizer
 from glasshouse.tokenizers.unicode_classes import WHITESPACE, WORD, members
 from glasshouse.tokenizers.word_level import (
-    marks_for,
+    build_word_level,
     most_frequent,
-    ordinary_texts,
     read_word_level,
-    word_level_document,
+    replace_special_tokens,
+    reserve_special_tokens,
 )
 
-MOST_WORDS: Final = 1 << 23
-"""While counting, the rarest of more different words than this are dropped, down to half."""
+MAX_COUNTED_WORDS: Final = 1 << 23
+"""If counting finds more distinct words than this, the rarest are dropped until half of this number is left."""
 
 
 @functools.cache
 def word_pattern() -> re.Pattern[str]:
-    r"""`\w+|[^\w\s]+` with the classes shipped here: Python's own `\w` has no marks, and changes with its version."""
+    r"""`\w+|[^\w\s]+` with our own character classes. Python's `\w` lacks combining marks and changes with its version."""
     return re.compile(f"[{members(WORD)}]+|[^{members(WORD)}{members(WHITESPACE)}]+")
 
 
 @final
 class Words(Tokenizer):
-    """A token is a run of word characters, or a run of signs that are neither; whitespace only divides.
+    """A token is a sequence of word characters, or a sequence of characters that are neither word characters nor whitespace.
 
-    Ids: `<unk>`, the other special tokens, then words from the most frequent on. Text is not kept exactly: words beyond
-    the vocabulary become `<unk>`, and `decode` puts one space between any two tokens (as the `tokenizers` package
-    does), so that decoded text encodes to the same ids again. `token_bytes` begins with that space.
+    Ids: `<unk>`, then the other special tokens, then the words by descending frequency. Decoding does not restore the text:
+    words outside the vocabulary become `<unk>`, and `decode` puts one space between any two tokens, as the `tokenizers`
+    package does. Encoding the decoded text gives the same ids again. `token_bytes` starts with that space.
     """
 
     name: ClassVar[str] = "words"
@@ -53,13 +53,13 @@ class Words(Tokenizer):
         return self._unknown
 
     def _encode_ordinary(self, text: str) -> np.ndarray:
-        encoded(text, "utf-8")
+        encode_unicode(text, "utf-8")  # raises an error for a lone surrogate
         ids, unknown = self._ids, self._unknown
         return np.array([ids.get(word, unknown) for word in word_pattern().findall(text)], np.int32)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The tokens with one space between any two."""
-        return b" ".join(token.removeprefix(b" ") for token in self._spelled(ids)).decode()
+        return b" ".join(token.removeprefix(b" ") for token in self._tokens_of(ids)).decode()
 
     @classmethod
     def train(
@@ -72,28 +72,28 @@ class Words(Tokenizer):
         processes: int | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Take the most frequent words. `vocabulary` is an upper bound: a text may have fewer different words.
+        """Use the most frequent words. `vocabulary` is an upper bound, since a text may have fewer words.
 
-        `pattern` and `processes` are for byte pairs and have no effect here.
+        `pattern` and `processes` have no effect here; they are for byte-pair encoding.
         """
-        marks = marks_for(specials, vocabulary)
+        special_tokens = reserve_special_tokens(specials, vocabulary)
         counts: Counter[str] = Counter()
-        for text in ordinary_texts(chunks, marks, instead=" "):
+        for text in replace_special_tokens(chunks, special_tokens, replacement=" "):
             counts.update(word_pattern().findall(text))
-            if len(counts) > MOST_WORDS:
-                counts = Counter(dict(counts.most_common(MOST_WORDS // 2)))
+            if len(counts) > MAX_COUNTED_WORDS:
+                counts = Counter(dict(counts.most_common(MAX_COUNTED_WORDS // 2)))
             if progress:
                 progress(f"counting: {len(counts)} different words", 0.0)
-        for mark in marks:
-            counts.pop(mark, None)
-        texts = [*marks, *most_frequent(counts, vocabulary - len(marks))]
-        return cls(texts, {mark: id for id, mark in enumerate(marks)})
+        for special in special_tokens:
+            counts.pop(special, None)
+        texts = [*special_tokens, *most_frequent(counts, vocabulary - len(special_tokens))]
+        return cls(texts, {special: id for id, special in enumerate(special_tokens)})
 
-    def _document(self) -> dict[str, Any]:
-        return word_level_document(self._texts, self.specials, self._unknown_text, {"type": "Whitespace"}, None)
+    def _to_json(self) -> dict[str, Any]:
+        return build_word_level(self._texts, self.specials, self._unknown_text, {"type": "Whitespace"}, None)
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        if document.get("decoder") is not None:
-            raise UnsupportedTokenizer(f"decoder {document['decoder'].get('type')!r} is not supported with Whitespace")
-        return cls(*read_word_level(document))
+    def from_json(cls, contents: Mapping[str, Any]) -> Self:
+        if contents.get("decoder") is not None:
+            raise UnsupportedTokenizer(f"decoder {contents['decoder'].get('type')!r} is not supported with Whitespace")
+        return cls(*read_word_level(contents))

@@ -1,1 +1,1 @@
-"""Training: one loop for every model and task."""
+"""Training: one loop for all models and tasks, with its engine, optimisers, schedules, replicas and cost plan."""

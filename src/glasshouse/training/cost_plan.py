@@ -1,7 +1,7 @@
-"""The cost plan: parameters, FLOPs, memory and time of a job before anything is spent.
+"""The cost plan: the parameters, FLOPs, memory and time of a job, predicted before training starts.
 
-Counts are exact. Memory is found by running the step on tensors that have shapes and no data. Time is measured on a few real
-steps, which are then thrown away.
+Parameter counts are exact. Memory is predicted by running the step on fake tensors, which have shapes and no data. Time is
+measured on a few real steps, whose results are discarded.
 """
 
 import statistics
@@ -25,16 +25,16 @@ from glasshouse.training.engine import Engine
 from glasshouse.training.freezing import UnfreezingSchedule, trained_parameters
 from glasshouse.training.job import Job
 
-# A trial is long enough to be a fair sample of a noisy machine and short enough not to be noticed.
+# Limits of a timing trial: long enough to average over a noisy machine, short enough not to delay training.
 TRIAL_SECONDS = 1.0
 TRIAL_STEPS = 20
-# One thread must be this much faster to be chosen: a busy machine may be idle later.
+# One thread is chosen only if it is faster by this factor, because a busy machine may be idle later.
 THREADS_WORTH = 1.2
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a job will cost. `memory` is in bytes by purpose; `step_seconds` is what `seconds` rests on."""
+    """The predicted cost of a job. `memory` is in bytes, by purpose. `seconds` is extrapolated from `step_seconds`."""
 
     parameters: dict[str, int]
     steps: int
@@ -52,78 +52,80 @@ class Plan:
 
 
 def make(job: Job) -> Plan:
-    """Plan a job, measuring on its device."""
+    """The plan of a job, from timings on its device."""
     notes = list(job.notes)
     _refuse_too_large(job)
-    chosen, count = job.spec.training.precision, job.spec.training.threads
-    if chosen == "auto":
-        chosen, why = precision.choose(job.device, lambda name: step_seconds(trial(job).engine(name), job.device))
-        notes.append(f"precision {why}")
-    if job.device.type == "cpu" and not count:
-        count, measured, why = _choose_threads(lambda: step_seconds(trial(job).engine(chosen), job.device))
-        notes.append(f"threads {why}")
+    number_format, threads = job.spec.training.precision, job.spec.training.threads
+    if number_format == "auto":
+        number_format, reason = precision.choose(
+            job.device, lambda name: step_seconds(trial_job(job).engine(name), job.device)
+        )
+        notes.append(f"precision {reason}")
+    if job.device.type == "cpu" and not threads:
+        threads, measured, reason = _choose_threads(lambda: step_seconds(trial_job(job).engine(number_format), job.device))
+        notes.append(f"threads {reason}")
     else:
-        with devices.threads(count):
-            measured = step_seconds(trial(job).engine(chosen), job.device)
+        with devices.threads(threads):
+            measured = step_seconds(trial_job(job).engine(number_format), job.device)
     if job.spec.training.compile:
-        notes.append("time was measured without torch.compile, which is slow to start and then faster")
+        notes.append("the time was measured without torch.compile, which is slow to start and faster afterwards")
     with torch.device("meta"):
         model = models.assemble(job.spec.model, job.prepared.tokenizer.vocabulary, job.spec.data.context)
     forward = model.flops(job.spec.data.context)  # type: ignore[operator]
     batch = job.spec.training.batch
     training = parameter_counts.training_flops(forward) * batch * job.steps
     rounds = -(-job.steps // job.spec.evaluation.every)
-    evaluated = job.task.evaluation_tokens(job.prepared.splits, job.spec.evaluation, rounds)
-    evaluation = forward * evaluated // job.spec.data.context
+    evaluation_tokens = job.task.evaluation_tokens(job.prepared.splits, job.spec.evaluation, rounds)
+    evaluation = forward * evaluation_tokens // job.spec.data.context
     return Plan(
         parameters=parameter_counts.parameters_by_part(model),
         steps=job.steps,
         tokens=job.task.batch_tokens(batch) * job.steps,
         flops=training + evaluation,
-        memory=memory(job, chosen),
+        memory=training_memory(job, number_format),
         step_seconds=measured,
         seconds=measured * job.steps * (1 + evaluation / training),
-        precision=chosen,
-        threads=count,
+        precision=number_format,
+        threads=threads,
         notes=tuple(notes),
     )
 
 
 def _refuse_too_large(job: Job) -> None:
-    """Raise before the trial where even the leaner format needs more memory than the device has."""
-    needed = min(sum(memory(job, name).values()) for name in ("fp32", "bf16"))
-    there = memory_there(job.device)
-    if needed > there:
+    """Refuse a job that needs more memory than the device has, even in the smaller number format."""
+    needed = min(sum(training_memory(job, name).values()) for name in ("fp32", "bf16"))
+    available = device_memory(job.device)
+    if needed > available:
         raise SpecError(
             "too-little-memory",
-            f"training would need about {size(needed)} of memory and this device has {size(there)}; choose a smaller "
+            f"training needs about {size(needed)} of memory, but this device has {size(available)}; choose a smaller "
             f"training.batch (now {job.spec.training.batch}), a larger training.gradient_accumulation, or a smaller model",
         )
 
 
-def memory_there(device: torch.device) -> int:
-    """Bytes that the device has, used or not."""
+def device_memory(device: torch.device) -> int:
+    """The total memory of the device in bytes, free or not."""
     return torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else machine.memory()
 
 
 def _choose_threads(time_step: Callable[[], float]) -> tuple[int, float, str]:
-    """(threads, seconds of a step, why): all of torch's, or one where a busy machine makes threads wait for each other."""
-    every = torch.get_num_threads()
-    together = time_step()
-    if every == 1:
-        return 1, together, "1: torch was given no more"
+    """(threads, seconds per step, reason): all of torch's threads, or one if a busy machine makes several slower."""
+    available = torch.get_num_threads()
+    with_all = time_step()
+    if available == 1:
+        return 1, with_all, "1: torch uses only one thread here"
     with devices.threads(1):
-        alone = time_step()
-    count = 1 if alone * THREADS_WORTH < together else every
-    why = f"{count}: measured {alone * 1e3:.1f} ms a step on 1 and {together * 1e3:.1f} ms on {every}"
-    return count, alone if count == 1 else together, why
+        with_one = time_step()
+    count = 1 if with_one * THREADS_WORTH < with_all else available
+    reason = f"{count}: measured {with_one * 1e3:.1f} ms per step on 1 and {with_all * 1e3:.1f} ms on {available}"
+    return count, with_one if count == 1 else with_all, reason
 
 
 def step_seconds(engine: Engine | replicas.Replicas, device: torch.device) -> float:
-    """The median time of a few steps, the first left out. The engine is spent afterwards."""
+    """The median time of a few steps, without the first. Do not train with the engine afterwards."""
     times: list[float] = []
-    began = time.perf_counter()
-    while len(times) < 2 or (len(times) <= TRIAL_STEPS and time.perf_counter() - began < TRIAL_SECONDS):
+    trial_start = time.perf_counter()
+    while len(times) < 2 or (len(times) <= TRIAL_STEPS and time.perf_counter() - trial_start < TRIAL_SECONDS):
         devices.synchronise(device)
         start = time.perf_counter()
         engine.step(len(times) % engine.steps)
@@ -132,50 +134,50 @@ def step_seconds(engine: Engine | replicas.Replicas, device: torch.device) -> fl
     return statistics.median(times[1:] or [0.0])
 
 
-def memory(job: Job, chosen: str, plain: bool = False) -> dict[str, int]:
-    """Peak bytes of training by purpose: what stays for the whole run, and what a step holds on top.
+def training_memory(job: Job, number_format: str, plain_attention: bool = False) -> dict[str, int]:
+    """Peak memory of training in bytes, by purpose: tensors of the whole run, and tensors of a step.
 
-    `plain` is for attention that forms its weights, as a replica's does.
+    `plain_attention` predicts for attention without fused kernels, which stores its weights, as in replicas.
     """
-    spec = replace(job.spec, training=replace(job.spec.training, precision=chosen))
+    spec = replace(job.spec, training=replace(job.spec.training, precision=number_format))
     rows = spec.training.batch // spec.training.gradient_accumulation
     saved: dict[int, int] = {}
     with FakeTensorMode(allow_non_fake_inputs=True):
         model = models.assemble(spec.model, job.prepared.tokenizer.vocabulary, spec.data.context)
         lora.attach(model, spec.training)
-        if plain:
-            replicas.make_plain(model)
-        # At its largest: a gradual thaw ends with everything.
+        if plain_attention:
+            replicas.use_plain_attention(model)
+        # The last step needs the most memory: gradual unfreezing trains everything by then.
         UnfreezingSchedule(model, spec.training, job.steps).apply(job.steps)
         weights = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
 
-        def keep(tensor: Tensor) -> Tensor:
+        def record_saved(tensor: Tensor) -> Tensor:
             storage = tensor.untyped_storage()
             if storage._cdata not in weights:
                 saved[storage._cdata] = storage.nbytes()
             return tensor
 
         batch = job.task.largest_batch(rows)
-        hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
-        with hooks, precision.context(chosen, torch.device("cpu")):
+        hooks = torch.autograd.graph.saved_tensors_hooks(record_saved, lambda tensor: tensor)
+        with hooks, precision.context(number_format, torch.device("cpu")):
             job.task.loss_sum(model, batch)
     parameters, trained = parameter_counts.parameters(model) * 4, trained_parameters(model) * 4
     logits = job.task.output_size(rows, job.prepared.tokenizer.vocabulary) * 4
-    held = sum(saved.values())
-    if job.task.fused_loss and linear_cross_entropy.foreseen(model, chosen, job.device):
-        # Neither the logits, of two bytes each there, nor their gradient are ever written out.
-        held, logits = held - logits // 2, 0
+    activations = sum(saved.values())
+    if job.task.fused_loss and linear_cross_entropy.supports(model, number_format, job.device):
+        # Neither the logits (two bytes each in bfloat16) nor their gradient are stored.
+        activations, logits = activations - logits // 2, 0
     return {
         "weights": parameters,
         "gradients": trained,
         "optimiser": 2 * trained,
-        "activations": held,
-        # The loss's backward pass forms the logits' gradient beside the saved log-probabilities.
+        "activations": activations,
+        # The backward pass of the loss holds the logits' gradient in addition to the saved logits.
         "loss gradient": logits,
     }
 
 
-def trial(job: Job) -> Job:
-    """The job as it is tried: no torch.compile, whose first step would take longer than the trial, and standing still."""
+def trial_job(job: Job) -> Job:
+    """The job for a timing trial: without torch.compile, whose first step takes too long, and with learning rate 0."""
     training = replace(job.spec.training, compile=False, learning_rate=0.0)
     return replace(job, spec=replace(job.spec, training=training))

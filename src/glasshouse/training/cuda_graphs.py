@@ -1,8 +1,9 @@
-"""A step recorded as a CUDA graph and replayed: a small model spends its time launching kernels, and a replay launches all.
+"""CUDA graphs: a step or a forward pass is recorded once and replayed. A small model spends most of its time launching
+kernels, and a replay launches all of them in one call.
 
-Recording runs the function and notes the kernels without executing them. So a function that is to be recorded takes whatever
-changes from step to step as tensors, keeps its state in tensors that it changes in place, and never waits for the device.
-On other devices, and where recording is not wanted, the function is simply called.
+Recording runs the function and records its kernels without executing them. So a recorded function takes everything that
+changes between steps as tensors, updates its state in place, and never waits for the device. On other devices, and if CUDA
+graphs are turned off, the function is called directly.
 """
 
 import weakref
@@ -17,149 +18,152 @@ from torch import Tensor, nn
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.tasks.base import IGNORED, Batch
 
-# A step: of a batch and the numbers that belong to it, on the device; what it gives is one tensor.
+# A step: takes a batch and the numbers of the step, both on the device, and returns one tensor.
 Step = Callable[[Batch, Tensor], Tensor]
 
-# Steps of each shape that are taken before one is recorded: they make the optimiser's memory and the libraries' workspaces.
-WARM = 2
-# Steps that may be sent ahead of the one that the device is at, so that it never waits for the next batches to be ordered.
-SLOTS = 8
-# Answers of each shape that a model gives before one is recorded, for so many take about as long as recording; and how many
-# shapes are recorded, since each keeps the memory of its answer.
-OFTEN = 16
-SHAPES = 8
-# Texts are padded to a multiple of so many tokens, so that few shapes are met.
-GRAIN = 16
+# Steps of each shape before one is recorded. They allocate the optimiser's state and the libraries' workspaces.
+WARMUP_STEPS = 2
+# Steps that the CPU may queue ahead of the device, so that the device never waits for the next batch.
+STAGING_BUFFERS = 8
+# Forward passes of each shape before one is recorded; recording takes about as long as this many.
+MIN_CALLS = 16
+# The maximum number of recorded shapes. Each recording keeps the memory of its output.
+MAX_SHAPES = 8
+# Texts are padded to a multiple of this many tokens, so that few shapes occur.
+PADDING_MULTIPLE = 16
 
 
-class Recorded:
-    """A step that is recorded for every shape it meets, and replayed from then on."""
+class GraphedStep:
+    """A step that is recorded once for every shape of its batch, and replayed from then on."""
 
     def __init__(self, step: Step, device: torch.device, training: TrainingSpec) -> None:
-        # The method of an engine that owns this: it must not keep its owner, and the owner's memory, alive.
+        # `step` is a method of the engine that owns this object. The weak reference lets the engine's memory be freed.
         self._step, self.device = weakref.WeakMethod(step), device
-        self.wanted = device.type == "cuda" and training.cuda_graph and not training.compile
-        self.met: Counter[Hashable] = Counter()
+        self.enabled = device.type == "cuda" and training.cuda_graph and not training.compile
+        self.calls: Counter[Hashable] = Counter()
         self.replays: dict[Hashable, Callable[[Batch, Tensor], Tensor]] = {}
-        if self.wanted:
+        if self.enabled:
             self.stream, self.pool = torch.cuda.Stream(device), torch.cuda.graph_pool_handle()
 
-    def _take(self, batch: Batch, numbers: Tensor) -> Tensor:
+    def _run_step(self, batch: Batch, numbers: Tensor) -> Tensor:
         step = self._step()
         assert step is not None
         return step(batch, numbers)
 
     def __call__(self, batch: Batch, numbers: Tensor, kind: Hashable = None) -> Tensor:
-        """One step. `kind` says what else, besides the shapes, makes it a different program."""
-        if not self.wanted:
-            return self._take(moved(batch, self.device), numbers.to(self.device))
+        """Take one step. `kind` distinguishes different computations on batches of the same shapes."""
+        if not self.enabled:
+            return self._run_step(to_device(batch, self.device), numbers.to(self.device))
         key = (kind, *((name, tensor.shape, tensor.dtype) for name, tensor in batch.items()))
         if key in self.replays:
             return self.replays[key](batch, numbers)
-        self.met[key] += 1
-        if self.met[key] > WARM:
+        self.calls[key] += 1
+        if self.calls[key] > WARMUP_STEPS:
             self.replays[key] = self._record(batch, numbers)
             return self.replays[key](batch, numbers)
-        # On the stream of the recording, which a backward pass remembers.
-        now = torch.cuda.current_stream(self.device)
-        self.stream.wait_stream(now)
+        # Warm-up steps use the stream of the recording, because a backward pass runs on the stream of its forward pass.
+        current = torch.cuda.current_stream(self.device)
+        self.stream.wait_stream(current)
         with torch.cuda.stream(self.stream):
-            taken = self._take(moved(batch, self.device), numbers.to(self.device))
-        now.wait_stream(self.stream)
-        return taken
+            result = self._run_step(to_device(batch, self.device), numbers.to(self.device))
+        current.wait_stream(self.stream)
+        return result
 
     def _record(self, batch: Batch, numbers: Tensor) -> Callable[[Batch, Tensor], Tensor]:
-        fed, fed_numbers = moved(batch, self.device), numbers.to(self.device)
+        input_batch, input_numbers = to_device(batch, self.device), numbers.to(self.device)
         graph = torch.cuda.CUDAGraph()
-        # Graphs share their memory: each is done with it, and what it gave is copied, before another runs.
+        # Graphs share one memory pool. This is safe because a result is copied before another graph runs.
         with torch.cuda.graph(graph, pool=self.pool, stream=self.stream, capture_error_mode="thread_local"):
-            taken = self._take(fed, fed_numbers)
+            result = self._run_step(input_batch, input_numbers)
 
-        slots = [_Slot(batch, numbers) for _ in range(SLOTS)]
+        buffers = [_StagingBuffer(batch, numbers) for _ in range(STAGING_BUFFERS)]
         turns = count()
 
         def replay(batch: Batch, numbers: Tensor) -> Tensor:
-            slots[next(turns) % SLOTS].send(batch, numbers, fed, fed_numbers)
+            buffers[next(turns) % STAGING_BUFFERS].send(batch, numbers, input_batch, input_numbers)
             graph.replay()
-            return taken.clone()
+            return result.clone()
 
         return replay
 
 
-class RecordedForward:
-    """A model's forward pass for evaluation, recorded and replayed too. The weights may change in place meanwhile."""
+class GraphedForward:
+    """A model's forward pass in evaluations, recorded and replayed. The weights may change in place between calls."""
 
     def __init__(self, model: nn.Module, device: torch.device, training: TrainingSpec) -> None:
-        self.model, self.wanted = model, device.type == "cuda" and training.cuda_graph and not training.compile
-        self.met: Counter[Hashable] = Counter()
+        self.model, self.enabled = model, device.type == "cuda" and training.cuda_graph and not training.compile
+        self.calls: Counter[Hashable] = Counter()
         self.replays: dict[Hashable, Callable[[list[Tensor]], Tensor]] = {}
 
-    def __call__(self, *given: Tensor, **named: Tensor) -> Tensor:
-        asked = [*given, *named.values()]
-        # Another package's task may give what is no tensor, which a recording would keep as it is now.
-        plain = torch.is_grad_enabled() or self.model.training or not all(isinstance(each, Tensor) for each in asked)
-        if plain or not self.wanted:
-            return self.model(*given, **named)
+    def __call__(self, *positional: Tensor, **named: Tensor) -> Tensor:
+        inputs = [*positional, *named.values()]
+        # A task of another package may pass values that are not tensors. A recording would fix their first values.
+        plain = torch.is_grad_enabled() or self.model.training or not all(isinstance(value, Tensor) for value in inputs)
+        if plain or not self.enabled:
+            return self.model(*positional, **named)
         modes = torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cuda")
-        key = (modes, *named, *((tensor.shape, tensor.dtype) for tensor in asked))
-        self.met[key] += 1
-        often = self.met[key] > OFTEN and (key in self.replays or len(self.replays) < SHAPES)
-        if not often:
-            return self.model(*given, **named)
+        key = (modes, *named, *((tensor.shape, tensor.dtype) for tensor in inputs))
+        self.calls[key] += 1
+        frequent = self.calls[key] > MIN_CALLS and (key in self.replays or len(self.replays) < MAX_SHAPES)
+        if not frequent:
+            return self.model(*positional, **named)
         if key not in self.replays:
-            self.replays[key] = self._record([tensor.clone() for tensor in asked], [*named])
-        return self.replays[key](asked)
+            self.replays[key] = self._record([tensor.clone() for tensor in inputs], [*named])
+        return self.replays[key](inputs)
 
-    def _record(self, fed: list[Tensor], names: list[str]) -> Callable[[list[Tensor]], Tensor]:
-        """`fed` is what the recording reads: what has no name, then what has one of these."""
-        places = len(fed) - len(names)
-        named = dict(zip(names, fed[places:], strict=True))
+    def _record(self, recorded_inputs: list[Tensor], names: list[str]) -> Callable[[list[Tensor]], Tensor]:
+        """`recorded_inputs` are the tensors that the recording reads: positional ones, then one for each of `names`."""
+        positional_count = len(recorded_inputs) - len(names)
+        named = dict(zip(names, recorded_inputs[positional_count:], strict=True))
         graph = torch.cuda.CUDAGraph()
-        # Weights in another format are made within: those that were kept outside would stay as they are now.
-        half = torch.autocast(
+        # Without autocast's cache the weights are converted within the graph. Cached copies would never be updated.
+        autocast = torch.autocast(
             "cuda", torch.get_autocast_dtype("cuda"), enabled=torch.is_autocast_enabled("cuda"), cache_enabled=False
         )
-        with half, torch.cuda.graph(graph, capture_error_mode="thread_local"):
-            answer = self.model(*fed[:places], **named)
+        with autocast, torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            output = self.model(*recorded_inputs[:positional_count], **named)
 
-        def replay(asked: list[Tensor]) -> Tensor:
-            for own, tensor in zip(fed, asked, strict=True):
-                own.copy_(tensor)
+        def replay(inputs: list[Tensor]) -> Tensor:
+            for recorded, tensor in zip(recorded_inputs, inputs, strict=True):
+                recorded.copy_(tensor)
             graph.replay()
-            return answer.clone()
+            return output.clone()
 
         return replay
 
 
-class _Slot:
-    """Memory that a device copies from without anybody waiting; it is written to again when that copy is over."""
+class _StagingBuffer:
+    """Pinned memory that the device copies from asynchronously. It is overwritten only after that copy has finished."""
 
     def __init__(self, batch: Batch, numbers: Tensor) -> None:
         self.batch = {name: torch.empty_like(tensor, pin_memory=True) for name, tensor in batch.items()}
         self.numbers = torch.empty_like(numbers, pin_memory=True)
         self.sent = torch.cuda.Event()
 
-    def send(self, batch: Batch, numbers: Tensor, fed: Batch, fed_numbers: Tensor) -> None:
+    def send(self, batch: Batch, numbers: Tensor, input_batch: Batch, input_numbers: Tensor) -> None:
+        """Copy a batch and its numbers, through this buffer, to the inputs of a recording."""
         self.sent.synchronize()
         for name, tensor in batch.items():
-            fed[name].copy_(self.batch[name].copy_(tensor), non_blocking=True)
-        fed_numbers.copy_(self.numbers.copy_(numbers), non_blocking=True)
+            input_batch[name].copy_(self.batch[name].copy_(tensor), non_blocking=True)
+        input_numbers.copy_(self.numbers.copy_(numbers), non_blocking=True)
         self.sent.record()
 
 
-def steady(batch: Batch, widest: Batch) -> Batch:
-    """The batch with its texts padded to a multiple of GRAIN tokens, but not beyond the widest there are.
+def pad_to_multiple(batch: Batch, largest: Batch) -> Batch:
+    """The batch with its texts padded to a multiple of PADDING_MULTIPLE tokens, but not beyond the largest batch.
 
-    The last axis of a tensor whose `widest` is longer holds a text's tokens.
+    A tensor of at least two axes holds tokens along its last axis if that axis is longer in `largest`.
     """
-    found = {}
+    padded = {}
     for name, tensor in batch.items():
-        long = tensor.shape[-1]
-        room = min(-(-long // GRAIN) * GRAIN, widest[name].shape[-1]) if name in widest and tensor.dim() > 1 else long
-        found[name] = F.pad(tensor, (0, room - long), value=IGNORED if name == "targets" else 0) if room > long else tensor
-    return found
+        length = target = tensor.shape[-1]
+        if name in largest and tensor.dim() > 1:
+            target = min(-(-length // PADDING_MULTIPLE) * PADDING_MULTIPLE, largest[name].shape[-1])
+        filler = IGNORED if name == "targets" else 0
+        padded[name] = F.pad(tensor, (0, target - length), value=filler) if target > length else tensor
+    return padded
 
 
-def moved(batch: Batch, device: torch.device) -> Batch:
+def to_device(batch: Batch, device: torch.device) -> Batch:
     """The batch on a device."""
     return {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}

@@ -1,4 +1,4 @@
-"""Which device to compute on. Nothing here, or anywhere, touches CUDA when the CPU is asked for."""
+"""The device to compute on. If it is the CPU, neither this module nor any other initialises CUDA."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
 def pick(name: str) -> torch.device:
-    """The device of that name; `auto` takes an accelerator where there is one."""
+    """The device with this name; `auto` picks an accelerator if there is one."""
     if name.split(":")[0] not in DEVICES or name.startswith("auto:"):
         raise GlasshouseError("unknown-device", f"--device={name} is not one of: {', '.join(DEVICES)}")
     if name == "auto":
@@ -23,21 +23,21 @@ def pick(name: str) -> torch.device:
             name = "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise GlasshouseError(
-            "no-such-device", "--device=cuda was asked for and torch finds no CUDA device; use --device cpu or auto"
+            "no-such-device", f"--device={name} is impossible: torch finds no CUDA device; use --device cpu or auto"
         )
     if name == "mps" and not torch.backends.mps.is_available():
         raise GlasshouseError(
-            "no-such-device", "--device=mps was asked for and torch finds no Apple GPU; use --device cpu or auto"
+            "no-such-device", "--device=mps is impossible: torch finds no Apple GPU; use --device cpu or auto"
         )
     try:
         return torch.device(name)
     except RuntimeError:
-        raise GlasshouseError("unknown-device", f"--device={name} is not a device; write for example cuda:1") from None
+        raise GlasshouseError("unknown-device", f"--device={name} is not a device; write for example cuda:0") from None
 
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """Compute on so many CPU threads for a while; 0 leaves torch's own number."""
+    """Set the number of CPU threads within the block; 0 keeps torch's number."""
     before = torch.get_num_threads()
     torch.set_num_threads(count or before)
     try:
@@ -47,7 +47,7 @@ def threads(count: int) -> Iterator[None]:
 
 
 def synchronise(device: torch.device) -> None:
-    """Wait until the device has done what it was given, before a clock is read."""
+    """Wait until the device has finished all queued work. Call it before reading a clock."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     elif device.type == "mps":

@@ -1,7 +1,7 @@
-"""The engine: one model taking one step. It knows the task, the optimiser and the device; the loop knows when to do what.
+"""The engine: one optimiser step of one model. It knows the task, the optimiser and the device; the loop calls it.
 
-Everything random in a step (which examples, which activations are dropped) follows from (seed, step). There is no random
-state to save, and a resumed run goes on as if it had never stopped.
+All randomness in a step (the examples, dropout) is a function of (seed, step). So there is no random state to save, and a
+resumed run continues as if it had never stopped.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.data import batches
-from glasshouse.data.batches import Order
+from glasshouse.data.batches import BatchOrder
 from glasshouse.data.shards import Shard
 from glasshouse.records.checkpoint import Checkpoint, Tensors
 from glasshouse.specs import catalogue
@@ -25,7 +25,7 @@ from glasshouse.training.freezing import UnfreezingSchedule
 
 @dataclass(frozen=True)
 class StepResult:
-    """One step's outcome, still on the device, so that nobody waits for it: an entry for each model that took it."""
+    """The result of one step, with one entry per model. The tensors stay on the device, so that nothing waits for it."""
 
     losses: Tensor
     gradient_norms: Tensor
@@ -33,181 +33,198 @@ class StepResult:
 
 
 class Engine:
-    """A model, what is asked of it, and the means to improve it."""
+    """A model, its task and its optimiser."""
 
     def __init__(self, spec: Spec, steps: int, task: Task, model: nn.Module, train: Shard, device: torch.device) -> None:
-        self.spec, self.steps, self.task, self.train, self.device = spec, steps, task, train, device
+        self.spec, self.steps, self.task, self.train_shard, self.device = spec, steps, task, train, device
         self.model = model.to(device).train()
-        self.thaw = UnfreezingSchedule(self.model, spec.training, steps)
-        # The loss is compiled with the model, so that the logits need not be written out for it in float32.
+        self.unfreezing = UnfreezingSchedule(self.model, spec.training, steps)
+        # The loss is compiled together with the model, so that the logits are not stored in float32.
         self.loss_sum = torch.compile(task.loss_sum) if spec.training.compile else task.loss_sum
         self.optimiser = catalogue.find("optimiser", spec.training.optimiser).build(self.model, spec.training)
-        # The running mean of the weights, where one is wanted: what is measured and kept for use.
-        self.average = {name: tensor.clone() for name, tensor in self.model.state_dict().items()} if self._memory else None
-        self.order = Order(spec.training.seed, spec.training.batch, task.example_count(train), task.example_lengths(train))
-        # On an accelerator a check would wait for the device, so a bad step latches there: the fused optimiser skips
-        # every update from then on, and the loop reads the latch now and then.
-        self.first_bad = torch.full((), -1.0, device=device)
+        # The exponential moving average of the weights, which is evaluated and used in place of the weights.
+        self.average = (
+            {name: tensor.clone() for name, tensor in self.model.state_dict().items()} if self._ema_decay else None
+        )
+        self.order = BatchOrder(
+            spec.training.seed, spec.training.batch, task.example_count(train), task.example_lengths(train)
+        )
+        # The first step that was not finite, or -1. A check of every step would wait for an accelerator. So the fused
+        # optimiser skips every update after such a step, and the loop reads this tensor only now and then.
+        self.first_nonfinite = torch.full((), -1.0, device=device)
         if device.type == "cuda":
             self.optimiser.found_inf = torch.zeros((), device=device)
             self.optimiser.grad_scale = None
-        self.recorded = cuda_graphs.Recorded(self._improve, device, spec.training)
-        self.forward = cuda_graphs.RecordedForward(self.model, device, spec.training)
-        # An optimiser of another package may hold its rate as a plain number, which a recording would keep for good.
-        self.recorded.wanted &= all(isinstance(group["lr"], Tensor) for group in self.optimiser.param_groups)
+        self.graphed_step = cuda_graphs.GraphedStep(self._update, device, spec.training)
+        self.graphed_forward = cuda_graphs.GraphedForward(self.model, device, spec.training)
+        # An optimiser of another package may hold its learning rate as a number, which a CUDA graph would never update.
+        self.graphed_step.enabled &= all(isinstance(group["lr"], Tensor) for group in self.optimiser.param_groups)
 
     @property
     def members(self) -> list["Engine"]:
-        """The models that take a step: this one."""
+        """The models that take a step: only this one."""
         return [self]
 
     def batch(self, step: int) -> Batch:
         """The batch of a step, on the CPU."""
-        return self.task.batch(self.train, self.spec.training.seed, *self.order(step))
+        return self.task.batch(self.train_shard, self.spec.training.seed, *self.order(step))
 
     def step(self, step: int) -> StepResult:
-        """One optimiser step. Where the loss or its gradient is not finite the weights stay as they were, for good."""
+        """Take one optimiser step. If the loss or its gradient is not finite, the weights never change again."""
         training = self.spec.training
-        self.thaw.apply(step)
+        self.unfreezing.apply(step)
         learning_rate = schedules.rate(training, step, self.steps)
         for group in self.optimiser.param_groups:
             if not isinstance(group["lr"], Tensor):
-                group["lr"] = learning_rate * group.get("pace", 1.0)
+                group["lr"] = learning_rate * group.get("lr_factor", 1.0)
         batch = self.batch(step)
-        numbers = torch.tensor([step, learning_rate, mean_pace(self._memory, step), self.task.prediction_count(batch)])
-        if self.recorded.wanted:
-            batch = cuda_graphs.steady(batch, self.task.largest_batch(1))
+        numbers = torch.tensor(
+            [step, learning_rate, ema_update_rate(self._ema_decay, step), self.task.prediction_count(batch)]
+        )
+        if self.graphed_step.enabled:
+            batch = cuda_graphs.pad_to_multiple(batch, self.task.largest_batch(1))
         self._seed(step)
-        loss, norm = self.recorded(batch, numbers, self.thaw.now)
+        loss, norm = self.graphed_step(batch, numbers, self.unfreezing.lowest_trained)
         return StepResult(loss[None], norm[None], (learning_rate,))
 
-    def _improve(self, batch: Batch, numbers: Tensor) -> Tensor:
-        """The step on the device: (loss, gradient norm)."""
-        step, learning_rate, pace, count = numbers
+    def _update(self, batch: Batch, numbers: Tensor) -> Tensor:
+        """The part of a step that runs on the device; returns (loss, gradient norm)."""
+        step, learning_rate, ema_rate, count = numbers
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
-                group["lr"].copy_(learning_rate * group.get("pace", 1.0))
+                group["lr"].copy_(learning_rate * group.get("lr_factor", 1.0))
         loss = self._gradients(batch, count)
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.spec.training.clip or float("inf"))
-        if self._sound(step, loss, norm):
+        if self._may_update(step, loss, norm):
             self.optimiser.step()
             if self.average is not None:
-                remember(self.average, self.model.state_dict(), pace)
+                update_average(self.average, self.model.state_dict(), ema_rate)
         return torch.stack([loss, norm])
 
     @property
-    def _memory(self) -> float:
+    def _ema_decay(self) -> float:
         return self.spec.training.ema
 
     @contextmanager
-    def _averaged(self) -> Iterator[None]:
-        """The model with the mean weights in place of its own, where there is a mean."""
+    def _with_average_weights(self) -> Iterator[None]:
+        """Load the moving average into the model within the block, if there is one."""
         if self.average is None:
             yield
             return
-        own = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
+        weights = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
         self.model.load_state_dict(self.average)
         try:
             yield
         finally:
-            self.model.load_state_dict(own)
+            self.model.load_state_dict(weights)
 
     def gradients(self, step: int, batch: Batch) -> Tensor:
-        """The mean loss of a batch, its gradients left in the parameters."""
+        """The mean loss of a batch. Its gradients are left in the parameters."""
         self._seed(step)
-        return self._gradients(cuda_graphs.moved(batch, self.device), torch.tensor(float(self.task.prediction_count(batch))))
+        return self._gradients(
+            cuda_graphs.to_device(batch, self.device), torch.tensor(float(self.task.prediction_count(batch)))
+        )
 
     def _seed(self, step: int) -> None:
-        """What is random in a step follows from the seed and the step."""
-        torch.manual_seed(batches.seed_of(self.spec.training.seed, step))
+        """Seed the randomness of a step."""
+        torch.manual_seed(batches.step_seed(self.spec.training.seed, step))
 
     def _gradients(self, batch: Batch, count: Tensor) -> Tensor:
         training = self.spec.training
         self.optimiser.zero_grad(set_to_none=True)
         total = torch.zeros((), device=self.device)
-        for part in _parts(batch, training.gradient_accumulation):
+        for micro_batch in _micro_batches(batch, training.gradient_accumulation):
             with precision.context(training.precision, self.device):
-                loss = self.loss_sum(self.model, part) / count
+                loss = self.loss_sum(self.model, micro_batch) / count
             loss.backward()
             total += loss.detach()
         return total
 
     def failures(self) -> list[int]:
-        """The first step that was not finite, or -1. Waits for the device."""
-        return [int(self.first_bad.item())]
+        """For each model, the first step that was not finite, or -1. Waits for the device."""
+        return [int(self.first_nonfinite.item())]
 
-    def _sound(self, step: Tensor, loss: Tensor, norm: Tensor) -> bool:
-        """Latch a step that was not finite; whether the optimiser may be asked to move."""
-        latch(self.first_bad, step, loss, norm)
+    def _may_update(self, step: Tensor, loss: Tensor, norm: Tensor) -> bool:
+        """Record a step that is not finite; returns whether to call the optimiser.
+
+        On CUDA the optimiser is always called, and `found_inf` makes it skip the update.
+        """
+        record_first_nonfinite(self.first_nonfinite, step, loss, norm)
         if self.device.type == "cuda":
-            self.optimiser.found_inf.copy_(self.first_bad >= 0)
+            self.optimiser.found_inf.copy_(self.first_nonfinite >= 0)
             return True
-        return bool(self.first_bad < 0)
+        return bool(self.first_nonfinite < 0)
 
     def evaluate(
         self, shard: Shard, final: bool = False, progress: Callable[[float], None] = lambda share: None
     ) -> dict[str, float]:
         """The task's metrics on a split."""
-        with self._averaged(), precision.context(self.spec.training.precision, self.device):
-            return self.task.evaluate(self.model, shard, self.spec.evaluation, final, progress, self.forward)
+        with self._with_average_weights(), precision.context(self.spec.training.precision, self.device):
+            return self.task.evaluate(self.model, shard, self.spec.evaluation, final, progress, self.graphed_forward)
 
-    def groups(self) -> dict[str, Tensors]:
-        """All tensors that a later process needs to go on."""
-        found = {"model": dict(self.model.state_dict()), "optimiser": optimisers.state(self.optimiser, self.model)}
-        return found if self.average is None else {**found, "average": self.average}
+    def checkpoint_groups(self) -> dict[str, Tensors]:
+        """All tensors of a checkpoint, by group."""
+        groups = {"model": dict(self.model.state_dict()), "optimiser": optimisers.state(self.optimiser, self.model)}
+        return groups if self.average is None else {**groups, "average": self.average}
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Go on from a checkpoint."""
+        """Load a checkpoint to continue from it."""
         load_weights(self.model, checkpoint.groups["model"], f"the checkpoint step-{checkpoint.step:08d}")
         optimisers.restore(self.optimiser, self.model, checkpoint.groups["optimiser"])
         if self.average is not None:
             for name, tensor in checkpoint.groups["average"].items():
                 self.average[name].copy_(tensor)
 
-    def use(self, weights: Tensors, where: str) -> None:
-        """Measure these weights from now on; training cannot go on afterwards."""
+    def use_weights(self, weights: Tensors, where: str) -> None:
+        """Use these weights in later evaluations. Training cannot continue afterwards."""
         load_weights(self.model, weights, where)
         self.average = None
 
 
-def mean_pace(memory: float, step: int) -> float:
-    """How far a running mean moves towards the weights; further at first, so that the initial ones are soon forgotten."""
-    return 1 - min(memory, (1 + step) / (10 + step))
+def ema_update_rate(decay: float, step: int) -> float:
+    """The share by which a moving average moves towards the weights at a step.
+
+    It is larger in the first steps, so that the average soon forgets the initial weights.
+    """
+    return 1 - min(decay, (1 + step) / (10 + step))
 
 
-def latch(first_bad: Tensor, step: Tensor, loss: Tensor, norm: Tensor) -> None:
-    """Note the step, where its loss or gradient is not finite and no earlier one is noted; of one model or of many."""
-    good = loss.isfinite() & norm.isfinite()
-    first_bad.copy_(torch.where(good | (first_bad >= 0), first_bad, step))
+def record_first_nonfinite(first: Tensor, step: Tensor, loss: Tensor, norm: Tensor) -> None:
+    """Store the step in `first` if its loss or gradient norm is not finite and no earlier step is stored (-1).
+
+    The tensors may hold the values of one model or of several.
+    """
+    finite = loss.isfinite() & norm.isfinite()
+    first.copy_(torch.where(finite | (first >= 0), first, step))
 
 
 @torch.no_grad()
-def remember(mean: Tensors, own: Tensors, pace: Tensor) -> None:
-    """Move a running mean of weights towards them."""
-    for name, tensor in own.items():
+def update_average(average: Tensors, weights: Tensors, rate: Tensor) -> None:
+    """Move an exponential moving average towards the weights, in place."""
+    for name, tensor in weights.items():
         if tensor.is_floating_point():
-            mean[name].lerp_(tensor, pace)
+            average[name].lerp_(tensor, rate)
         else:
-            mean[name].copy_(tensor)
+            average[name].copy_(tensor)
 
 
 def load_weights(model: nn.Module, tensors: Tensors, where: str) -> None:
-    """Load named weights, naming what does not fit."""
-    own = model.state_dict()
+    """Load named weights into a model, and refuse weights that do not fit. Errors name their origin `where`."""
+    expected = model.state_dict()
     for name, tensor in tensors.items():
-        if name not in own:
+        if name not in expected:
             raise RunError("unknown-tensor", f"{where} has a tensor {name!r} that the model of its spec does not have")
-        if tensor.shape != own[name].shape:
+        if tensor.shape != expected[name].shape:
             raise RunError(
                 "wrong-tensor-shape",
-                f"{where}: {name!r} has shape {tuple(tensor.shape)}, the model's {tuple(own[name].shape)}",
+                f"{where}: {name!r} has shape {tuple(tensor.shape)}, but the model needs {tuple(expected[name].shape)}",
             )
-    if missing := sorted(set(own) - set(tensors)):
-        raise RunError("missing-tensor", f"{where} lacks the tensor {missing[0]!r}")
+    if missing := sorted(set(expected) - set(tensors)):
+        raise RunError("missing-tensor", f"{where} lacks the tensor {missing[0]!r}, which the model of its spec has")
     model.load_state_dict(tensors)
 
 
-def _parts(batch: Batch, count: int) -> list[Batch]:
-    """The batch in so many equal parts."""
-    pieces = {name: tensor.chunk(count) for name, tensor in batch.items()}
-    return [{name: piece[i] for name, piece in pieces.items()} for i in range(count)]
+def _micro_batches(batch: Batch, count: int) -> list[Batch]:
+    """The batch, split into `count` micro-batches of equal size."""
+    chunks = {name: tensor.chunk(count) for name, tensor in batch.items()}
+    return [{name: chunk[i] for name, chunk in chunks.items()} for i in range(count)]

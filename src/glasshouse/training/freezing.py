@@ -1,6 +1,7 @@
-"""Which parameters are trained at which step, and how fast: frozen, thawed from the top down, or slower towards the bottom.
+"""Freezing: which parameters are trained at which step. They can be frozen, or unfrozen gradually from the top down.
 
-A parameter's depth is that of its block; embeddings are at 0, and what comes after the last block is above all blocks.
+A parameter's depth is the number of its block, counted from 1. Embeddings have depth 0, and everything after the last block
+has a depth above all blocks. Layer-wise learning-rate decay uses the depths too.
 """
 
 import re
@@ -13,50 +14,50 @@ from glasshouse.training import lora
 
 
 def depths(model: nn.Module) -> dict[str, int]:
-    """The depth of every parameter by its name. A decoder's blocks stand above its encoder's."""
-    below = len(model.encoder.blocks) if hasattr(model, "encoder") else 0  # type: ignore[union-attr,arg-type]
-    found, top = {}, 0
+    """The depth of every parameter, by name. Decoder blocks are above the blocks of the encoder."""
+    encoder_blocks = len(model.encoder.blocks) if hasattr(model, "encoder") else 0  # type: ignore[union-attr,arg-type]
+    result, top = {}, 0
     for name, _ in model.named_parameters():
         block = re.search(r"(^|\.)(?:blocks|layers)\.(\d+)\.", name)
         if block:
-            found[name] = int(block.group(2)) + 1 + (below if name.startswith("decoder.") else 0)
-            top = max(top, found[name])
+            result[name] = int(block.group(2)) + 1 + (encoder_blocks if name.startswith("decoder.") else 0)
+            top = max(top, result[name])
     for name, _ in model.named_parameters():
-        if name not in found:
-            early = name.startswith(("embedding", "position", "segments")) or re.search(
+        if name not in result:
+            is_input = name.startswith(("embedding", "position", "segments")) or re.search(
                 r"^(encoder|decoder|text|image)\.(embedding|position|segments)", name
             )
-            found[name] = 0 if early else top + 1
-    return found
+            result[name] = 0 if is_input else top + 1
+    return result
 
 
 def is_head(name: str) -> bool:
-    """Whether a parameter belongs to the model's head rather than to what the head reads."""
+    """Whether a parameter belongs to the model's head rather than to the backbone."""
     return name.startswith("head.")
 
 
 class UnfreezingSchedule:
-    """Sets which parameters of a model have gradients, as `training.freeze` says for a step."""
+    """Freezes and unfreezes the parameters of a model for each step, as `training.freeze` specifies."""
 
     def __init__(self, model: nn.Module, training: TrainingSpec, steps: int) -> None:
         self.model, self.training, self.steps = model, training, steps
         self.depths = depths(model)
         self.top = max(self.depths.values(), default=0)
-        self.now: int | None = None
+        self.lowest_trained: int | None = None
         self.apply(0)
         if not any(parameter.requires_grad for parameter in model.parameters()):
             raise SpecError(
                 "nothing-to-train",
-                f"training.freeze={training.freeze!r} leaves nothing to train: this model's head has no weights of its own; "
-                "choose training.freeze=none or gradual, or give training.lora_rank",
+                f"training.freeze={training.freeze!r} leaves nothing to train: this model's head has no weights; "
+                "choose training.freeze=none or gradual, or set training.lora_rank",
             )
 
     def apply(self, step: int) -> None:
-        """Freeze and thaw for this step."""
-        lowest = self.lowest(step)
-        if lowest == self.now:
+        """Freeze and unfreeze the parameters for this step."""
+        lowest = self.lowest_depth(step)
+        if lowest == self.lowest_trained:
             return
-        self.now = lowest
+        self.lowest_trained = lowest
         for name, parameter in self.model.named_parameters():
             if self.training.lora_rank:
                 trained = lora.is_adapter(name) or is_head(name)
@@ -66,16 +67,19 @@ class UnfreezingSchedule:
                 trained = self.depths[name] >= lowest
             parameter.requires_grad_(trained)
 
-    def lowest(self, step: int) -> int:
-        """The least depth that is trained at a step: with gradual thawing the head first, then a block after another, and
-        everything from `training.unfrozen_by` of the steps on (Howard and Ruder, ULMFiT, 2018)."""
+    def lowest_depth(self, step: int) -> int:
+        """The lowest depth that is trained at a step.
+
+        Gradual unfreezing trains the head first, then one more block after another, and everything from the share
+        `training.unfrozen_by` of the steps on (Howard and Ruder, ULMFiT, 2018).
+        """
         if self.training.freeze != "gradual":
             return 0
         period = self.training.unfrozen_by * self.steps
-        done = 1.0 if period <= 0 else min(step / period, 1.0)
-        return self.top - int(done * self.top)
+        share = 1.0 if period <= 0 else min(step / period, 1.0)
+        return self.top - int(share * self.top)
 
 
 def trained_parameters(model: nn.Module) -> int:
-    """How many parameters have gradients now."""
+    """The number of parameters that are not frozen."""
     return sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad)

@@ -1,4 +1,4 @@
-"""A job: a spec with its text made ready, from which engines are built."""
+"""A job: a spec with its prepared data. Engines are built from it."""
 
 import math
 from dataclasses import dataclass, replace
@@ -19,12 +19,12 @@ from glasshouse.tasks.base import Task
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.training import lora, warm_start
 from glasshouse.training.engine import Engine
-from glasshouse.training.warm_start import Loaded
+from glasshouse.training.warm_start import WeightTransfer
 
 
 @dataclass(frozen=True)
 class Job:
-    """Everything training needs but the weights."""
+    """Everything that training needs except the current weights. `start` holds the weights of a warm start."""
 
     spec: Spec
     prepared: PreparedData
@@ -33,18 +33,18 @@ class Job:
     device: torch.device
     notes: tuple[str, ...] = ()
     start: Tensors | None = None
-    loaded: Loaded | None = None
+    transfer: WeightTransfer | None = None
 
     @classmethod
-    def of(cls, spec: Spec, device: torch.device, tokenizer: Tokenizer | None = None, begins: bool = True) -> "Job":
-        """Check that the parts fit together, then make the text ready, showing progress where that takes a while.
+    def prepare(cls, spec: Spec, device: torch.device, tokenizer: Tokenizer | None = None, new_run: bool = True) -> "Job":
+        """Check that model and task fit together, then prepare the data, with a progress bar.
 
-        A job that does not begin, but goes on from a checkpoint, needs no run to start from.
+        With `new_run` False the run resumes from a checkpoint, so `training.start_from` is not read.
         """
         if not spec.data.source and not spec.data.files:
             raise SpecError(
                 "no-data",
-                "this spec has neither text nor steps: it is of an imported model; train it further with: "
+                "this spec belongs to an imported model and names no data; fine-tune the model with: "
                 "glasshouse train language-model training.start_from=RUN data.files=mine.txt",
             )
         task: Task = catalogue.find("task", spec.task, "task").from_spec(spec)
@@ -63,35 +63,36 @@ class Job:
         steps = training.steps or max(math.ceil(training.epochs * examples / training.batch), 1)
         notes = list(prepared.notes)
         for split, shard in prepared.splits.items():
-            if cut := task.truncated(shard):
-                notes.append(f"{cut} of {shard.documents} {split} texts are longer than data.context and are cut")
+            if truncated := task.truncated(shard):
+                notes.append(f"{truncated} of {shard.documents} {split} texts are truncated to data.context")
         job = cls(spec, prepared, task, steps, device, tuple(notes))
-        if not training.start_from or not begins:
+        if not training.start_from or not new_run:
             return job
         origin = warm_start.find(training.start_from)
-        tensors = warm_start.plain_weights(origin)
+        tensors = warm_start.merged_weights(origin)
         if not warm_start.same_tokenizer(origin, prepared.tokenizer):
-            notes.append(f"{origin.name} has another tokenizer: its embeddings and head are left behind")
+            notes.append(f"{origin.name} has another tokenizer: its embeddings and its head are not used")
             tensors = warm_start.without_vocabulary(tensors)
-        loaded = warm_start.load(job._fresh(), tensors)
-        return replace(job, start=tensors, loaded=loaded, notes=(*notes, loaded.note(origin.name)))
+        transfer = warm_start.transfer(job._initial_model(), tensors)
+        return replace(job, start=tensors, transfer=transfer, notes=(*notes, transfer.note(origin.name)))
 
     def engine(self, precision: str | None = None) -> Engine:
-        """A new engine with the spec's initial weights."""
+        """A new engine with the initial weights."""
         spec = self.spec
         if precision:
             spec = replace(spec, training=replace(spec.training, precision=precision))
         return Engine(spec, self.steps, self.task, self.model(), self.prepared.splits["train"], self.device)
 
     def model(self) -> nn.Module:
-        """A new model with the spec's initial weights, on the CPU."""
-        model = self._fresh()
+        """A new model with the initial weights, on the CPU; a warm start and LoRA adapters are included."""
+        model = self._initial_model()
         if self.start is not None:
-            warm_start.load(model, self.start)
+            warm_start.transfer(model, self.start)
         self.task.initialise(model)
         lora.attach(model, self.spec.training)
         return model
 
-    def _fresh(self) -> nn.Module:
+    def _initial_model(self) -> nn.Module:
+        """A new model with random weights from the seed."""
         spec = self.spec
         return models.build(spec.model, self.prepared.tokenizer.vocabulary, spec.data.context, spec.training.seed)

@@ -1,4 +1,4 @@
-"""Where metrics go besides `metrics.jsonl`: one small interface, and the three common services behind it."""
+"""Loggers: further destinations of metrics besides `metrics.jsonl`. One interface and three common services."""
 
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -12,19 +12,19 @@ class Logger(ABC):
 
     @abstractmethod
     def __init__(self, folder: Path, spec: dict[str, Any]) -> None:
-        """For the run in this folder."""
+        """Open the logger for the run in this folder."""
 
     @abstractmethod
     def log(self, step: int, values: dict[str, float]) -> None:
-        """One row."""
+        """Log the metrics of one step."""
 
     @abstractmethod
     def close(self) -> None:
-        """Write out what is held back."""
+        """Flush and close."""
 
 
 class TensorBoard(Logger):
-    """Event files in the run folder's `tensorboard/`; look with `tensorboard --logdir runs`."""
+    """TensorBoard event files in the run folder's `tensorboard/`; view them with `tensorboard --logdir runs`."""
 
     def __init__(self, folder: Path, spec: dict[str, Any]) -> None:
         try:
@@ -42,7 +42,7 @@ class TensorBoard(Logger):
 
 
 class WeightsAndBiases(Logger):
-    """A run of the same name in Weights & Biases, in the project its own settings name."""
+    """A run of the same name in Weights & Biases. The project comes from the settings of `wandb`."""
 
     def __init__(self, folder: Path, spec: dict[str, Any]) -> None:
         try:
@@ -59,7 +59,7 @@ class WeightsAndBiases(Logger):
 
 
 class MLflow(Logger):
-    """A run of the same name in MLflow, at the tracking address its own settings name."""
+    """A run of the same name in MLflow. The tracking address comes from the settings of `mlflow`."""
 
     def __init__(self, folder: Path, spec: dict[str, Any]) -> None:
         try:

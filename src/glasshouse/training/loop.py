@@ -1,6 +1,6 @@
-"""The one training loop: steps, evaluations, checkpoints, metrics, signals. Knows no model and no task by name.
+"""The training loop: steps, evaluations, checkpoints, metrics, signals. It knows no particular model or task.
 
-It takes one run through its steps, or several side by side as replicas: each is a member of the loop.
+The loop trains one run, or several together as replicas. Each run is a member of the loop.
 """
 
 import statistics
@@ -17,72 +17,73 @@ from glasshouse.specs import catalogue
 from glasshouse.specs.errors import Interrupted, RunError
 from glasshouse.training import devices, nonfinite, peak_memory, resume
 from glasshouse.training.engine import Engine, StepResult
-from glasshouse.training.progress_display import Display, showing
+from glasshouse.training.progress_display import Display, show_progress
 from glasshouse.training.replicas import Replicas
 from glasshouse.training.resume import RunGroup
 from glasshouse.training.run_progress import CheckpointState, RunProgress, State, TrainableModel
-from glasshouse.training.signals import Watch, insisting, watching
+from glasshouse.training.signals import SignalWatch, catch_signals, reraise_lost_interrupt
 
-# Steps between looks at an accelerator's results: each look waits for it.
-LOOK_EVERY = {"cpu": 1, "cuda": 10, "mps": 10}
+# Steps between reads of the results, by device. Each read waits for an accelerator.
+READ_EVERY = {"cpu": 1, "cuda": 10, "mps": 10}
 
 
 def train(run: RunFolder, device_name: str = "auto") -> bool:
-    """Train a run from wherever it stands to its end; whether there was anything left to do.
+    """Train a run from its newest checkpoint, or from the start, to its end. Returns False if it was finished already.
 
-    Safe to call again after any interruption.
+    It is safe to call this again after any interruption.
     """
-    went_on, failed = _train([run], device_name, together=False)
-    if failed:
-        raise RunError("training-failed", failed[0])
-    return went_on
+    trained, failures = _train([run], device_name, together=False)
+    if failures:
+        raise RunError("training-failed", failures[0])
+    return trained
 
 
 def train_group(runs: Sequence[RunFolder], device_name: str = "auto", together: bool | None = None) -> list[str]:
-    """Train several runs, each as `train` would, side by side as replicas where that is possible and faster.
+    """Train several runs, each as `train` would; together as replicas if that is possible and faster.
 
-    They differ in seed, learning rate, weight decay and initialisation alone. One whose loss is not finite is recorded as
-    failed and the others go on; what became of those is returned, a sentence each. `together` insists on one way.
+    The runs may differ only in seed, learning rate, weight decay and initialisation. A run whose loss is not finite is
+    recorded as failed, and the others continue. Returns one message per failed run. `together` forces replicas or forbids
+    them.
     """
     return _train(runs, device_name, together)[1]
 
 
 def _train(runs: Sequence[RunFolder], device_name: str, together: bool | None) -> tuple[bool, list[str]]:
-    """(whether there was anything left to do, what went wrong)."""
+    """(whether any run was unfinished, one message per failed run)."""
     device = devices.pick(device_name)
-    failed: list[str] = []
+    failures: list[str] = []
     with ExitStack() as stack:
         for run in runs:
             stack.enter_context(run.locked())
         ended = (Status.DONE, Status.FAILED) if len(runs) > 1 else ()
-        waiting = [run for run in runs if run.recorded_status() not in ended]
-        for party in resume.parties(waiting):
-            with insisting():
-                opened = resume.open_party(party, device)
-                sets = resume.divide(opened, together)
+        unfinished = [run for run in runs if run.recorded_status() not in ended]
+        for companions in resume.started_together(unfinished):
+            with reraise_lost_interrupt():
+                opened = resume.open_group(companions, device)
+                groups = resume.split_group(opened, together)
             if len(runs) == 1 and opened.step >= opened.jobs[0].steps and runs[0].recorded_status() == Status.DONE:
-                say(f"{runs[0].name} has taken all its {opened.jobs[0].steps} steps already")
+                say(f"{runs[0].name} is finished: it has taken all of its {opened.jobs[0].steps} steps")
                 return False, []
-            for each in sets:
-                with devices.threads(each.jobs[0].spec.training.threads):
-                    with insisting():
-                        prepared = _Loop(each)
-                    failed += prepared.go()
-    return bool(waiting), failed
+            for group in groups:
+                with devices.threads(group.jobs[0].spec.training.threads):
+                    with reraise_lost_interrupt():
+                        loop = _Loop(group)
+                    failures += loop.run()
+    return bool(unfinished), failures
 
 
 class _Loop:
-    """The state of one pass through the loop."""
+    """The training of one group of runs, from their common step to their ends."""
 
     display: Display
-    watch: Watch
+    signals: SignalWatch
 
-    def __init__(self, opened: RunGroup) -> None:
-        self.job = opened.jobs[0]
-        self.engine: Engine | Replicas = self.job.engine() if len(opened.jobs) == 1 else Replicas(opened.jobs)
+    def __init__(self, group: RunGroup) -> None:
+        self.job = group.jobs[0]
+        self.engine: Engine | Replicas = self.job.engine() if len(group.jobs) == 1 else Replicas(group.jobs)
         self.members = []
         models: Sequence[TrainableModel] = self.engine.members
-        rows = zip(opened.runs, opened.jobs, opened.saved, opened.ended, models, strict=True)
+        rows = zip(group.runs, group.jobs, group.saved, group.ended, models, strict=True)
         for run, job, saved, ended, model in rows:
             progress = CheckpointState()
             if saved:
@@ -95,46 +96,47 @@ class _Loop:
             metric_log.rewind(run.metrics_file, progress.step)
             run.record(machine=machine.describe(str(self.engine.device)))
         if isinstance(self.engine, Replicas):
-            self.engine.freeze(opened.ended)
-        self.step = opened.step
+            self.engine.freeze(group.ended)
+        self.step = group.step
+        # Results that have not been read from the device yet.
         self.pending: list[tuple[int, StepResult]] = []
-        self.failed: list[str] = []
+        self.failures: list[str] = []
         self.clock = time.perf_counter()
-        # Time and number of this process's steps alone, evaluations and checkpoints left out.
-        self.stepped, self.steps_taken = 0.0, 0
+        # Time and number of this process's steps, without evaluations and checkpoints.
+        self.step_seconds, self.steps_taken = 0.0, 0
 
     @property
-    def going(self) -> list[RunProgress]:
+    def active(self) -> list[RunProgress]:
         """The members that still take steps."""
         return [member for member in self.members if member.state is State.STEPPING]
 
-    def go(self) -> list[str]:
-        """Take the steps that are left, then measure; what became of runs that failed."""
+    def run(self) -> list[str]:
+        """Take the remaining steps, then run the final evaluations. Returns one message per failed run."""
         with ExitStack() as stack:
-            self.watch = stack.enter_context(watching())
-            for member in self.going:
+            self.signals = stack.enter_context(catch_signals())
+            for member in self.active:
                 for name in self.job.spec.training.loggers:
                     logger = catalogue.find("logger", name)(member.run.path, asdict(member.job.spec))
                     stack.callback(logger.close)
                     member.loggers.append(logger)
                 member.run.record(status=Status.TRAINING)
-            self.display = stack.enter_context(showing(self.title, self.step, self.job.steps, self.job.task.metrics))
+            self.display = stack.enter_context(show_progress(self.title, self.step, self.job.steps, self.job.task.metrics))
             peak_memory.reset(self.engine.device)
             self.clock = time.perf_counter()
-            for member in self.going:
-                if member.impatient:
+            for member in self.active:
+                if member.out_of_patience:
                     member.stop()
-            while self.step < self.job.steps and self.going:
+            while self.step < self.job.steps and self.active:
                 self._step()
         memory = peak_memory.bytes_since_reset(self.engine.device)
-        speed = self.steps_taken / self.stepped if self.stepped else 0.0
+        speed = self.steps_taken / self.step_seconds if self.step_seconds else 0.0
         finishing = [member for member in self.members if member.state in (State.STEPPING, State.STOPPED)]
         for member in finishing:
-            # From here on the clock is that of measuring, which is nobody's training time.
+            # The final evaluation does not count as training time.
             member.state = State.TRAINED
         for member in finishing:
-            member.finish(memory, speed, self._lap)
-        return self.failed
+            member.finish(memory, speed, self._add_elapsed_time)
+        return self.failures
 
     @property
     def title(self) -> str:
@@ -142,108 +144,109 @@ class _Loop:
         return first if len(self.members) == 1 else f"{first} and {len(self.members) - 1} more"
 
     def _step(self) -> None:
-        """One step, and whatever is due after it."""
+        """Take one step, then log, evaluate, save or stop as due."""
         settings = self.job.spec.evaluation
-        every = self.job.spec.training.checkpoint_every or settings.every
+        checkpoint_every = self.job.spec.training.checkpoint_every or settings.every
         self.pending.append((self.step + 1, self.engine.step(self.step)))
         self.step += 1
         last = self.step == self.job.steps
         evaluating = last or self.step % settings.every == 0
-        # Asked once: a signal that comes after this is obeyed after the next step, since nothing has saved this one for it.
-        signalled = self.watch.received
-        saving = last or self.step % every == 0 or signalled is not None
-        # Nothing is measured or saved before it is known that the steps up to it were sound.
-        if evaluating or saving or len(self.pending) >= LOOK_EVERY[self.engine.device.type]:
-            self._look()
-        better = evaluating and self._evaluate()
-        # All or none, so that what they have in common is never far back.
-        for member in self.going if saving or better else []:
+        # Read the signal once a step. A later signal is handled after the next step, when a checkpoint is saved for it.
+        signal = self.signals.received
+        saving = last or self.step % checkpoint_every == 0 or signal is not None
+        # Read the results before an evaluation or a checkpoint, so that neither uses the weights of a failed run.
+        if evaluating or saving or len(self.pending) >= READ_EVERY[self.engine.device.type]:
+            self._read_results()
+        improved = evaluating and self._evaluate()
+        # All members save or none does, so that their newest common checkpoint is recent.
+        for member in self.active if saving or improved else []:
             member.save()
-        for member in self.going if evaluating and not last else []:
-            if member.impatient:
+        for member in self.active if evaluating and not last else []:
+            if member.out_of_patience:
                 member.save()
                 member.stop()
-        self._lap()
-        if signalled and not last and self.going:
+        self._add_elapsed_time()
+        if signal and not last and self.active:
             raise Interrupted(
-                signalled,
-                f"stopped after step {self.step} of {self.job.steps}, saved",
+                signal,
+                f"stopped and saved after step {self.step} of {self.job.steps}",
                 f"glasshouse resume {self.members[0].run.name}",
             )
 
-    def _look(self) -> None:
-        """Read what the device has done and log it."""
-        failures = self.engine.failures()
+    def _read_results(self) -> None:
+        """Read the results of the pending steps from the device and log them."""
+        failed_steps = self.engine.failures()
         tokens = self.job.task.batch_tokens(self.job.spec.training.batch) * len(self.pending)
-        rows = [
-            (step, taken.losses.tolist(), taken.gradient_norms.tolist(), taken.learning_rates)
-            for step, taken in self.pending
+        results = [
+            (step, result.losses.tolist(), result.gradient_norms.tolist(), result.learning_rates)
+            for step, result in self.pending
         ]
-        lap = self._lap()
-        self.stepped += lap
+        seconds = self._add_elapsed_time()
+        self.step_seconds += seconds
         self.steps_taken += len(self.pending)
         self.pending.clear()
-        for number, (member, bad) in enumerate(zip(self.members, failures, strict=True)):
+        for number, (member, failed_step) in enumerate(zip(self.members, failed_steps, strict=True)):
             if member.state is not State.STEPPING:
                 continue
-            named = [
+            rows = [
                 (
                     step,
                     {
                         "loss": losses[number],
                         "gradient_norm": norms[number],
                         "learning_rate": rates[number],
-                        "tokens_per_second": tokens / lap,
+                        "tokens_per_second": tokens / seconds,
                     },
                 )
-                for step, losses, norms, rates in rows
-                if bad < 0 or step <= bad
+                for step, losses, norms, rates in results
+                if failed_step < 0 or step <= failed_step
             ]
-            if named:
-                member.log(named)
+            if rows:
+                member.log(rows)
             member.progress.step = self.step
-            if bad >= 0:
-                self._fail(member, bad)
-        if self.going:
-            rows_now = zip(rows[-1][1], self.members, strict=True)
-            alive = [loss for loss, member in rows_now if member.state is State.STEPPING]
-            self.display.step(self.step, statistics.fmean(alive), tokens * len(alive) / lap)
+            if failed_step >= 0:
+                self._fail(member, failed_step)
+        if self.active:
+            latest_losses = zip(results[-1][1], self.members, strict=True)
+            active_losses = [loss for loss, member in latest_losses if member.state is State.STEPPING]
+            self.display.step(self.step, statistics.fmean(active_losses), tokens * len(active_losses) / seconds)
 
-    def _lap(self) -> float:
-        """Seconds since the last lap, added to the time of every run that still takes steps."""
+    def _add_elapsed_time(self) -> float:
+        """Add the seconds since the previous call to the training time of every active run; returns the seconds."""
         now = time.perf_counter()
-        lap, self.clock = now - self.clock, now
-        for member in self.going:
-            member.progress.seconds += lap
-        return lap
+        seconds, self.clock = now - self.clock, now
+        for member in self.active:
+            member.progress.seconds += seconds
+        return seconds
 
     def _evaluate(self) -> bool:
-        """Measure every member on its validation text; whether any is better than ever."""
-        measured = {id(member): member.evaluate() for member in self.going}
-        self._lap()
-        better = [member for member in self.going if member.improves(measured[id(member)])]
-        found = [metrics for metrics in measured.values() if metrics]
-        self.display.evaluation(self.step, _mean(found) if found else {})
-        return bool(better)
+        """Evaluate every active run on its validation split; returns whether any run improved."""
+        metrics_by_member = {id(member): member.evaluate() for member in self.active}
+        self._add_elapsed_time()
+        improved = [member for member in self.active if member.update_best(metrics_by_member[id(member)])]
+        rows = [metrics for metrics in metrics_by_member.values() if metrics]
+        self.display.evaluation(self.step, _mean(rows) if rows else {})
+        return bool(improved)
 
     def _fail(self, member: RunProgress, step: int) -> None:
-        """Give up a run whose loss or gradient is not finite, and say why."""
+        """Record a run as failed because its loss or gradient is not finite, with the reason and a remedy."""
         member.state = State.FAILED
-        wrong = f"step {step + 1}: the loss or its gradient is not finite"
-        cure = "a lower training.learning_rate, a warm-up or clipping is the usual cure"
+        reason = f"step {step + 1}: the loss or its gradient is not finite"
+        remedy = "try a lower training.learning_rate, a longer warm-up or stronger clipping"
         if isinstance(self.engine, Engine):
             culprit = nonfinite.save(member.run.failure, self.engine, step)
-            where = f"first in the {culprit.kind} of {culprit.module}" if culprit else "but not again when it was repeated"
-            wrong = (
-                f"{wrong}, {where}; the batch and the weights before it are in {member.run.failure}; "
-                f"look with: glasshouse replay {member.run.name}"
+            where = f"first in the {culprit.kind} of {culprit.module}" if culprit else "but was finite when repeated"
+            reason = (
+                f"{reason}, {where}; the batch and the weights before it are in {member.run.failure}; "
+                f"inspect the step with: glasshouse replay {member.run.name}"
             )
         else:
-            wrong = f"{member.run.name}: {wrong}; the other replicas go on; train it alone to see where it begins"
-        member.run.record(status=Status.FAILED, wrong=f"{wrong}; {cure}")
-        self.failed.append(f"{wrong}; {cure}")
+            reason = f"{member.run.name}: {reason}; the other replicas continue; train this run alone to locate the cause"
+        message = f"{reason}; {remedy}"
+        member.run.record(status=Status.FAILED, wrong=message)
+        self.failures.append(message)
         if len(self.members) > 1:
-            say(self.failed[-1])
+            say(message)
 
 
 def _mean(rows: Sequence[dict[str, float]]) -> dict[str, float]:

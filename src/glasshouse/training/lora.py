@@ -1,8 +1,8 @@
-"""Low-rank adapters: a frozen matrix W is used as W + (alpha / rank) B A, and only B and A are trained (Hu et al. 2021).
+"""LoRA adapters: a frozen matrix W is used as W + (alpha / rank) B A, and only B and A are trained (Hu et al. 2021).
 
-B begins at zero, so that training begins at the model as it was. Once trained, the sum is one matrix again: a run that is
-opened, exported or trained further has no adapters in it. `parametrize` computes the sum wherever the weight is read, so
-that a part that uses slices of its matrix needs to know nothing.
+B starts at zero, so that training starts at the unchanged model. After training the sum is merged into one matrix: a run
+that is opened, exported or fine-tuned has no adapters. `parametrize` computes the sum wherever the weight is read, so parts
+that use slices of their matrix need no change.
 """
 
 import math
@@ -31,25 +31,28 @@ class Adapter(nn.Module):
 
 
 def attach(model: nn.Module, training: TrainingSpec) -> None:
-    """Give every matrix of a block that `training.lora_targets` names an adapter drawn from the seed; nothing where the rank
-    is 0."""
+    """Add an adapter, initialised from the seed, to every matrix of a block that `training.lora_targets` names.
+
+    With `training.lora_rank` 0 this does nothing.
+    """
     if not training.lora_rank:
         return
-    inner = [(name, module) for name, module in model.named_modules() if "blocks." in name and isinstance(module, nn.Linear)]
-    known = sorted({name.rpartition(".")[2] for name, _ in inner})
-    if not inner:
+    modules = ((name, module) for name, module in model.named_modules() if "blocks." in name)
+    layers = [(name, module) for name, module in modules if isinstance(module, nn.Linear)]
+    known = sorted({name.rpartition(".")[2] for name, _ in layers})
+    if not layers:
         raise SpecError(
             "lora-without-blocks",
-            f"training.lora_rank={training.lora_rank} adapts blocks, and this model has none; leave it out",
+            f"training.lora_rank={training.lora_rank} adapts the matrices of blocks, but this model has none; remove it",
         )
     if missing := [target for target in training.lora_targets if target not in known]:
         raise SpecError(
             "unknown-lora-target",
-            f"training.lora_targets names {missing[0]!r}, and no matrix of this model's blocks is called so; "
+            f"training.lora_targets names {missing[0]!r}, but no matrix in this model's blocks has that name; "
             f"choose among: {', '.join(known)}",
         )
     generator = torch.Generator().manual_seed(training.seed)
-    for name, module in inner:
+    for name, module in layers:
         if name.rpartition(".")[2] in training.lora_targets:
             adapter = Adapter(module.weight, training.lora_rank, training.lora_alpha)
             with torch.no_grad():
@@ -58,7 +61,7 @@ def attach(model: nn.Module, training: TrainingSpec) -> None:
 
 
 def merge(model: nn.Module) -> None:
-    """Make each adapted matrix an ordinary one again, with what was learned in it."""
+    """Replace each adapted matrix by an ordinary matrix that includes its adapter."""
     for module in list(model.modules()):
         if parametrize.is_parametrized(module, "weight"):
             parametrize.remove_parametrizations(module, "weight", leave_parametrized=True)
@@ -66,5 +69,5 @@ def merge(model: nn.Module) -> None:
 
 
 def is_adapter(name: str) -> bool:
-    """Whether a parameter, by its name in the model, belongs to an adapter."""
+    """Whether a parameter with this name belongs to an adapter."""
     return ".parametrizations.weight.0." in name

@@ -1,4 +1,4 @@
-"""What a device gives: the rate of matrix products, measured."""
+"""The measured speed of matrix products on a device."""
 
 import time
 
@@ -9,12 +9,12 @@ from glasshouse.training import devices
 FORMATS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
-def matrix_rate(device: torch.device, precision: str, size: int, seconds: float = 0.5) -> float:
-    """The best FLOP/s of square matrix products in a while: the most that the device gives."""
+def matmul_flop_rate(device: torch.device, precision: str, size: int, seconds: float = 0.5) -> float:
+    """The highest FLOP/s of square matrix products within some seconds: an estimate of the device's peak."""
     a, b = (torch.randn(size, size, device=device).to(FORMATS[precision]) for _ in range(2))
     best = 0.0
-    began = time.perf_counter()
-    while time.perf_counter() - began < seconds:
+    measurement_start = time.perf_counter()
+    while time.perf_counter() - measurement_start < seconds:
         devices.synchronise(device)
         start = time.perf_counter()
         a @ b

@@ -1,4 +1,4 @@
-"""When a loss or gradient is not finite: keep the batch and the weights, find where it began, and show it again."""
+"""Steps whose loss or gradient is not finite: save the batch and the weights, locate the cause, and repeat the step."""
 
 import json
 from collections.abc import Iterator
@@ -18,7 +18,10 @@ from glasshouse.training.engine import Engine
 
 @dataclass(frozen=True)
 class ModuleOutput:
-    """What one module gave: the largest magnitude, and how many of its numbers were not finite."""
+    """A module's output or a parameter's gradient: its largest magnitude, and how many of its `total` values are `bad`.
+
+    A value is bad if it is not finite.
+    """
 
     module: str
     kind: str
@@ -28,28 +31,28 @@ class ModuleOutput:
 
 
 def examine(engine: Engine, step: int, batch: Batch) -> tuple[float, list[ModuleOutput]]:
-    """Run the step again with every module and parameter watched: (loss, findings in the order they were computed)."""
-    findings: list[ModuleOutput] = []
-    compiled, engine.loss_sum = engine.loss_sum, engine.task.loss_sum  # what is compiled does not see hooks
+    """Repeat a step and record every module and parameter: (loss, outputs and gradients in order of computation)."""
+    outputs: list[ModuleOutput] = []
+    compiled, engine.loss_sum = engine.loss_sum, engine.task.loss_sum  # a compiled function does not call hooks
     try:
-        with _watching(engine.model, findings):
+        with _record_outputs(engine.model, outputs):
             loss = float(engine.gradients(step, batch))
     finally:
         engine.loss_sum = compiled
     engine.optimiser.zero_grad(set_to_none=True)
-    return loss, findings
+    return loss, outputs
 
 
-def first_bad(findings: list[ModuleOutput]) -> ModuleOutput | None:
-    """Where it began."""
-    return next((finding for finding in findings if finding.bad), None)
+def first_nonfinite(outputs: list[ModuleOutput]) -> ModuleOutput | None:
+    """The first output or gradient that has a value that is not finite."""
+    return next((output for output in outputs if output.bad), None)
 
 
 def save(folder: Path, engine: Engine, step: int) -> ModuleOutput | None:
-    """Write the batch, the weights before the step, and what was found; give where it began."""
+    """Write the batch and the weights before the step; returns the first output or gradient that is not finite."""
     batch = engine.batch(step)
-    loss, findings = examine(engine, step, batch)
-    culprit = first_bad(findings)
+    loss, outputs = examine(engine, step, batch)
+    culprit = first_nonfinite(outputs)
     folder.mkdir(exist_ok=True)
     checkpoint.save_tensors(folder / "batch.safetensors", batch)
     checkpoint.save_tensors(folder / "model.safetensors", dict(engine.model.state_dict()))
@@ -59,23 +62,23 @@ def save(folder: Path, engine: Engine, step: int) -> ModuleOutput | None:
 
 
 @contextmanager
-def _watching(model: nn.Module, findings: list[ModuleOutput]) -> Iterator[None]:
-    """Note every module's output and every parameter's gradient as it comes."""
+def _record_outputs(model: nn.Module, outputs: list[ModuleOutput]) -> Iterator[None]:
+    """Append every module's output and every parameter's gradient to `outputs` as it is computed."""
     handles = []
     for name, parameter in model.named_parameters():
 
-        def note(owner: Tensor, name: str = name) -> None:
+        def record_gradient(owner: Tensor, name: str = name) -> None:
             if owner.grad is not None:
-                findings.append(_finding(name, "gradient", owner.grad))
+                outputs.append(_summary(name, "gradient", owner.grad))
 
-        handles.append(parameter.register_post_accumulate_grad_hook(note))
+        handles.append(parameter.register_post_accumulate_grad_hook(record_gradient))
     for name, module in model.named_modules():
 
-        def look(_: nn.Module, __: Any, output: Any, name: str = name) -> None:
+        def record_output(_: nn.Module, __: Any, output: Any, name: str = name) -> None:
             if isinstance(output, Tensor) and output.is_floating_point():
-                findings.append(_finding(name or "the model", "output", output))
+                outputs.append(_summary(name or "the model", "output", output))
 
-        handles.append(module.register_forward_hook(look))
+        handles.append(module.register_forward_hook(record_output))
     try:
         yield
     finally:
@@ -83,19 +86,19 @@ def _watching(model: nn.Module, findings: list[ModuleOutput]) -> Iterator[None]:
             handle.remove()
 
 
-def _finding(name: str, kind: str, value: Tensor) -> ModuleOutput:
+def _summary(name: str, kind: str, value: Tensor) -> ModuleOutput:
     finite = torch.isfinite(value)
     largest = float(value.detach().abs().where(finite, 0).max()) if value.numel() else 0.0
     return ModuleOutput(name, kind, largest, int((~finite).sum()), value.numel())
 
 
 def load(folder: Path) -> tuple[int, Batch, checkpoint.Tensors]:
-    """(step, batch, weights) as `save` kept them."""
+    """(step, batch, weights) that `save` wrote."""
     try:
         step = int(json.loads((folder / "failure.json").read_text(encoding="utf-8"))["step"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(
-            "unreadable-failure", f"{folder / 'failure.json'} cannot be read: {error}; train again to see the failure"
+            "unreadable-failure", f"{folder / 'failure.json'} cannot be read: {error}; train again to repeat the failure"
         ) from None
     batch = checkpoint.load_tensors(folder / "batch.safetensors")
     return step, batch, checkpoint.load_tensors(folder / "model.safetensors")

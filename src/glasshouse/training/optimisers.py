@@ -1,4 +1,4 @@
-"""Optimisers behind the catalogue, and their state as named tensors, so that a checkpoint needs no pickle."""
+"""Optimisers of the catalogue, and their state as named tensors, so that a checkpoint needs no pickle."""
 
 import torch
 from torch import Tensor, nn
@@ -13,18 +13,19 @@ class AdamW:
     @staticmethod
     def build(model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
         groups: dict[tuple[float, float], list[nn.Parameter]] = {}
-        known = depths(model)
-        top = max(known.values(), default=0)
+        parameter_depths = depths(model)
+        top = max(parameter_depths.values(), default=0)
         for name, parameter in model.named_parameters():
-            # A group's learning rate is the schedule's times its pace.
-            pace = training.layer_decay ** (top - known[name])
-            groups.setdefault((training.weight_decay if parameter.dim() >= 2 else 0.0, pace), []).append(parameter)
+            # A group's learning rate is the schedule's times this factor.
+            lr_factor = training.layer_decay ** (top - parameter_depths[name])
+            decay = training.weight_decay if parameter.dim() >= 2 else 0.0
+            groups.setdefault((decay, lr_factor), []).append(parameter)
         device = next(model.parameters()).device
         return torch.optim.AdamW(
             [
-                # A tensor, so that a recorded step reads the rate of the day.
-                {"params": params, "weight_decay": decay, "pace": pace, "lr": torch.zeros((), device=device)}
-                for (decay, pace), params in groups.items()
+                # The learning rate is a tensor, so that a CUDA graph reads its current value.
+                {"params": params, "weight_decay": decay, "lr_factor": lr_factor, "lr": torch.zeros((), device=device)}
+                for (decay, lr_factor), params in groups.items()
             ],
             betas=(training.beta1, training.beta2),
             fused=True,
@@ -33,20 +34,20 @@ class AdamW:
 
 
 def state(optimiser: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
-    """The optimiser's memory as `PARAMETER/KEY` -> tensor."""
+    """The optimiser's state as `PARAMETER/KEY` -> tensor."""
     names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
     return {
         f"{names[parameter]}/{key}": value
-        for parameter, memory in optimiser.state.items()
-        for key, value in memory.items()
+        for parameter, values in optimiser.state.items()
+        for key, value in values.items()
         if isinstance(value, Tensor)
     }
 
 
 def restore(optimiser: torch.optim.Optimizer, model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    """Put back what `state` gave."""
+    """Restore what `state` returned."""
     parameters = dict(model.named_parameters())
     for name, tensor in tensors.items():
-        parameter, _, key = name.rpartition("/")
-        owner = parameters[parameter]
-        optimiser.state[owner][key] = tensor.to(owner.device)
+        parameter_name, _, key = name.rpartition("/")
+        parameter = parameters[parameter_name]
+        optimiser.state[parameter][key] = tensor.to(parameter.device)

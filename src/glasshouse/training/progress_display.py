@@ -1,4 +1,4 @@
-"""What a person sees while a model trains: a live line at a terminal, plain lines in a log."""
+"""The display during training: a live line on a terminal, plain lines in a log file."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from glasshouse.records import progress_bar
 
 
 class Display:
-    """Shows the latest figures. At a terminal they move; elsewhere a line is printed at each evaluation."""
+    """Shows the latest metrics: updated in place on a terminal; elsewhere one line per evaluation."""
 
     def __init__(self, live: Progress, task: TaskID, steps: int, metrics: Metrics) -> None:
         self.live, self.task, self.steps, self.metrics = live, task, steps, metrics
@@ -26,7 +26,7 @@ class Display:
             title, figure = headlines[0]
             self.figures["validation"] = f"validation {title} {figure}"
         self._show(step)
-        if not progress_bar.watched():
+        if not progress_bar.is_terminal():
             parts = [self.figures["loss"], self.figures["validation"], self.figures["speed"]]
             progress_bar.say(f"step {step}/{self.steps}  " + "  ".join(part for part in parts if part))
 
@@ -35,8 +35,8 @@ class Display:
 
 
 @contextmanager
-def showing(name: str, start: int, steps: int, metrics: Metrics) -> Iterator[Display]:
-    """A display for the time of a run."""
+def show_progress(name: str, start: int, steps: int, metrics: Metrics) -> Iterator[Display]:
+    """A display that is visible within the block."""
     columns = [TextColumn("{task.fields[" + field + "]}") for field in ("loss", "validation", "speed")]
     with progress_bar.display(*columns) as live:
         task = live.add_task(name, total=steps, completed=start, loss="", validation="", speed="")

@@ -1,4 +1,4 @@
-"""How many runs take their steps as one program: as many as fit, where that is faster than one after another."""
+"""How many runs train together as one program: as many as fit into memory, if that is faster than one after another."""
 
 from collections.abc import Sequence
 
@@ -9,52 +9,53 @@ from glasshouse.training import cost_plan, devices, peak_memory, replicas
 from glasshouse.training.job import Job
 from glasshouse.training.replicas import Replicas
 
-# Replicas that are tried; more of them gain on a GPU and neither gain nor lose much on a CPU.
-TRIED = 8
-# Share of a device's memory that replicas may be predicted to need.
-FILL = 0.8
-CANNOT = "these runs cannot be replicas: {}; train them one after another (replicas off)"
+# The number of replicas in a timing trial. More replicas are faster on a GPU and about as fast on a CPU.
+TRIAL_REPLICAS = 8
+# The share of a device's memory that replicas may use, by prediction.
+MEMORY_SHARE = 0.8
+CANNOT_BE_REPLICAS = "these runs cannot be replicas: {}; train them one after another (replicas off)"
 
 
-def size(jobs: Sequence[Job], together: bool | None) -> tuple[int, str]:
-    """(how many side by side, why). `together` insists on all or on one; None lets what is measured decide."""
+def choose(jobs: Sequence[Job], together: bool | None) -> tuple[int, str]:
+    """(number of replicas, reason). `together` forces replicas (True) or single runs (False); None times both."""
     if together is False or len(jobs) == 1:
         return 1, ""
-    if why := replicas.obstacle(jobs[0].spec):
+    if reason := replicas.obstacle(jobs[0].spec):
         if together:
-            raise SpecError("cannot-be-replicas", CANNOT.format(why))
-        return 1, f"one after another: {why}"
-    most = room(jobs[0], needed(jobs[0]))
-    count = min(len(jobs), most)
-    # Where there is not room for twice as many, what each needs is measured too: kernels hold what shapes do not tell.
-    near = jobs[0].device.type == "cuda" and 2 * len(jobs) > most
-    if together and not near:
+            raise SpecError("cannot-be-replicas", CANNOT_BE_REPLICAS.format(reason))
+        return 1, f"one after another: {reason}"
+    limit = max_replicas(jobs[0], predicted_memory(jobs[0]))
+    count = min(len(jobs), limit)
+    # Near the limit the memory is measured too: kernels allocate workspaces that shapes alone do not predict.
+    near_limit = jobs[0].device.type == "cuda" and 2 * len(jobs) > limit
+    if together and not near_limit:
         return count, ""
-    tried = [cost_plan.trial(job) for job in jobs[: min(TRIED, most)]]
+    trial_jobs = [cost_plan.trial_job(job) for job in jobs[: min(TRIAL_REPLICAS, limit)]]
     with devices.threads(jobs[0].spec.training.threads):
-        alone = cost_plan.step_seconds(tried[0].engine(), jobs[0].device)
+        single_seconds = cost_plan.step_seconds(trial_jobs[0].engine(), jobs[0].device)
         try:
-            side_by_side, held = _side_by_side(tried)
+            replica_seconds, replica_memory = _measure_replicas(trial_jobs)
         except torch.OutOfMemoryError:
-            return 1, f"one after another: {len(tried)} side by side need more memory than there is"
+            return 1, f"one after another: {len(trial_jobs)} replicas need more memory than the device has"
         except (RuntimeError, NotImplementedError) as error:
-            # A part that torch cannot carry over replicas; the runs themselves are none the worse.
-            why = f"torch cannot carry this model over replicas ({str(error).splitlines()[0]})"
+            # torch.func.vmap does not support some operation of the model. Single runs still work.
+            reason = f"torch cannot vectorise this model over replicas ({str(error).splitlines()[0]})"
             if together:
-                raise SpecError("cannot-be-replicas", CANNOT.format(why)) from None
-            return 1, f"one after another: {why}"
-    if near:
-        count = min(count, room(jobs[0], held))
+                raise SpecError("cannot-be-replicas", CANNOT_BE_REPLICAS.format(reason)) from None
+            return 1, f"one after another: {reason}"
+    if near_limit:
+        count = min(count, max_replicas(jobs[0], replica_memory))
     if together:
         return count, ""
-    figures = f"measured {side_by_side * 1e3:.1f} ms a step and replica, and {alone * 1e3:.1f} ms alone"
-    if side_by_side < alone:
-        return count, f"{count} replicas side by side: {figures}"
-    return 1, f"one after another: {figures}"
+    timings = f"measured {replica_seconds * 1e3:.1f} ms per step and replica, and {single_seconds * 1e3:.1f} ms alone"
+    if replica_seconds < single_seconds:
+        return count, f"{count} replicas together: {timings}"
+    return 1, f"one after another: {timings}"
 
 
-def _side_by_side(jobs: Sequence[Job]) -> tuple[float, int]:
-    """Of a few replicas, for each of them: seconds of a step, and bytes at the peak where the device counts them."""
+def _measure_replicas(jobs: Sequence[Job]) -> tuple[float, int]:
+    """(seconds per step, peak memory in bytes) of each of a few replicas; the memory is 0 on a device that does not count
+    it."""
     device = jobs[0].device
     peak_memory.reset(device)
     before = torch.cuda.memory_allocated(device) if device.type == "cuda" else 0
@@ -62,13 +63,13 @@ def _side_by_side(jobs: Sequence[Job]) -> tuple[float, int]:
     return seconds / len(jobs), (peak_memory.bytes_since_reset(device) - before) // len(jobs)
 
 
-def needed(job: Job) -> int:
-    """Bytes that one replica of a job is predicted to need."""
-    purposes = cost_plan.memory(job, job.spec.training.precision, plain=True)
-    # A replica's gradients exist twice while they are clipped, and so do its weights while they move.
+def predicted_memory(job: Job) -> int:
+    """The predicted memory of one replica of a job in bytes."""
+    purposes = cost_plan.training_memory(job, job.spec.training.precision, plain_attention=True)
+    # Gradients are copied while they are clipped, and weights while they are updated.
     return sum(purposes.values()) + purposes["gradients"] + purposes["weights"]
 
 
-def room(job: Job, each: int) -> int:
-    """How many replicas the device has room for, at least one, by what each needs."""
-    return max(int(cost_plan.memory_there(job.device) * FILL / each), 1)
+def max_replicas(job: Job, replica_memory: int) -> int:
+    """The number of replicas that fit into the device's memory; at least one."""
+    return max(int(cost_plan.device_memory(job.device) * MEMORY_SHARE / replica_memory), 1)

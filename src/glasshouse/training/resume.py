@@ -1,4 +1,4 @@
-"""From run folders to jobs that can go on: the text made ready, the plan made once, the newest checkpoint that all have."""
+"""Start or resume runs: from run folders to prepared jobs, with their plan and their newest common checkpoint."""
 
 import os
 import shutil
@@ -24,9 +24,10 @@ from glasshouse.training.job import Job
 
 @dataclass(frozen=True)
 class RunGroup:
-    """Runs that stand at the same step, their jobs, and what was saved of each at that step.
+    """Runs at the same step, their jobs, and the checkpoint of each at that step.
 
-    Those that have ended keep their place among the others and take no steps: rounding and dropout depend on the company.
+    Runs that have ended stay in their group and take no steps. Rounding and dropout of the others depend on the size of the
+    group and on their places in it.
     """
 
     runs: list[RunFolder]
@@ -39,89 +40,93 @@ class RunGroup:
         return max(saved.step if saved else 0 for saved in self.saved)
 
 
-def parties(runs: Sequence[RunFolder]) -> list[list[RunFolder]]:
-    """The runs in sets that can be opened together: what was begun side by side, or alone, stays so."""
-    known = {run: tuple(each.path for each in companions(run)) for run in runs}
-    # A process may have been killed when only some of a set had been told.
-    sets = {path: paths for paths in known.values() if len(paths) > 1 for path in paths}
-    found: dict[tuple[Path, ...], list[RunFolder]] = {}
+def started_together(runs: Sequence[RunFolder]) -> list[list[RunFolder]]:
+    """The runs in lists that are trained together. Runs that were started together, or alone, stay so."""
+    companion_paths = {run: tuple(companion.path for companion in companions(run)) for run in runs}
+    # A killed process may have recorded a group in some of its runs only.
+    groups = {path: paths for paths in companion_paths.values() if len(paths) > 1 for path in paths}
+    by_group: dict[tuple[Path, ...], list[RunFolder]] = {}
     for run in runs:
-        begun = "together" in run.facts() or checkpoint.steps(run.checkpoints)
-        found.setdefault(known[run] if begun else sets.get(run.path.absolute(), ()), []).append(run)
-    return list(found.values())
+        started = "together" in run.facts() or checkpoint.steps(run.checkpoints)
+        group = companion_paths[run] if started else groups.get(run.path.absolute(), ())
+        by_group.setdefault(group, []).append(run)
+    return list(by_group.values())
 
 
 def companions(run: RunFolder) -> list[RunFolder]:
-    """The runs that take their steps with this one, itself among them. One that has stopped early takes none any more."""
+    """The runs that take their steps together with this run, including itself. A run that stopped early has no others."""
     facts = run.facts()
-    others = facts.get("together", ["."]) if run.recorded_status() != Status.STOPPED else ["."]
-    found = [RunFolder(Path(os.path.normpath(run.path.absolute() / other))) for other in others]
-    # A person may have deleted some of them.
-    return [each for each in found if each.spec_file.exists()]
+    paths = facts.get("together", ["."]) if run.recorded_status() != Status.STOPPED else ["."]
+    recorded = [RunFolder(Path(os.path.normpath(run.path.absolute() / path))) for path in paths]
+    # The user may have deleted some of them.
+    return [companion for companion in recorded if companion.spec_file.exists()]
 
 
-def open_party(waiting: list[RunFolder], device: torch.device) -> RunGroup:
-    """Everything that training needs, planned if it is new; companions that have ended are opened too."""
-    for run in waiting:
-        checkpoint.clean(run.checkpoints)
-    known = {run.path.absolute(): run for run in waiting}
-    runs = [known.get(each.path, each) for each in companions(waiting[0])] if len(companions(waiting[0])) > 1 else waiting
-    found = dict(zip(known, _common(waiting), strict=True))
-    saved = [found.get(run.path.absolute()) for run in runs]
-    ended = [run.path.absolute() not in known for run in runs]
-    specs = _agreed([run.spec() for run in runs])
+def open_group(unfinished: list[RunFolder], device: torch.device) -> RunGroup:
+    """Prepare the jobs of unfinished runs and plan new ones. Their companions that have ended are opened too."""
+    for run in unfinished:
+        checkpoint.delete_unfinished(run.checkpoints)
+    by_path = {run.path.absolute(): run for run in unfinished}
+    recorded = companions(unfinished[0])
+    runs = [by_path.get(run.path, run) for run in recorded] if len(recorded) > 1 else unfinished
+    checkpoints = dict(zip(by_path, _newest_common_checkpoints(unfinished), strict=True))
+    saved = [checkpoints.get(run.path.absolute()) for run in runs]
+    ended = [run.path.absolute() not in by_path for run in runs]
+    specs = _with_same_choices([run.spec() for run in runs])
     for run, spec in zip(runs, specs, strict=True):
-        if not replicas.alike(specs[0], spec):
+        if not replicas.can_be_replicas(specs[0], spec):
             raise SpecError(
                 "cannot-be-replicas",
-                f"{runs[0].name} and {run.name} cannot train side by side: they differ in more than seed, learning rate, "
+                f"{runs[0].name} and {run.name} cannot train together: they differ in more than seed, learning rate, "
                 "weight decay and initialisation; train them one after another",
             )
     first = runs[0]
     tokenizer = tokenizers.load(first.tokenizer_file) if first.tokenizer_file.exists() else None
-    job = Job.of(specs[0], device, tokenizer, begins=not any(saved))
-    jobs = [_like(job, spec) for spec in specs]
+    job = Job.prepare(specs[0], device, tokenizer, new_run=not any(saved))
+    jobs = [_job_with_spec(job, spec) for spec in specs]
     for run in runs:
         if run.facts().get("data", job.prepared.fingerprint) != job.prepared.fingerprint:
             raise RunError(
                 "data-changed",
-                f"the text of {run.name} has changed since the run began, so it cannot be continued exactly; "
-                "put the old text back, or train a new run",
+                f"the data of {run.name} have changed since it started, so it cannot be resumed exactly; "
+                "restore the old data, or train a new run",
             )
         if not run.tokenizer_file.exists():
             job.prepared.tokenizer.save(run.tokenizer_file)
     if any("plan" not in run.facts() for run in runs):
-        jobs = _planned(runs, jobs)
+        jobs = _with_plan(runs, jobs)
     return RunGroup(runs, jobs, saved, ended)
 
 
-def divide(opened: RunGroup, together: bool | None) -> list[RunGroup]:
-    """The same in sets that take their steps as one program. Runs that are new learn which set they belong to."""
-    facts = opened.runs[0].facts()
-    if len(opened.runs) == 1 or "together" in facts:
-        size = len(opened.runs)
+def split_group(group: RunGroup, together: bool | None) -> list[RunGroup]:
+    """Split a group into groups that each train as one program, and record them in runs that are new."""
+    facts = group.runs[0].facts()
+    if len(group.runs) == 1 or "together" in facts:
+        size = len(group.runs)
     else:
-        size, note = replica_count.size(opened.jobs, together)
-        if note:
-            say(note)
-    cuts = [slice(first, first + size) for first in range(0, len(opened.runs), size)]
-    sets = [RunGroup(opened.runs[cut], opened.jobs[cut], opened.saved[cut], opened.ended[cut]) for cut in cuts]
-    if len(opened.runs) > 1 and "together" not in facts:
-        for each in sets:
-            for run in each.runs:
-                # From one folder to the other, so that they can be moved together.
-                run.record(together=[os.path.relpath(other.path, run.path) for other in each.runs])
-    return sets
+        size, reason = replica_count.choose(group.jobs, together)
+        if reason:
+            say(reason)
+    slices = [slice(first, first + size) for first in range(0, len(group.runs), size)]
+    groups = [RunGroup(group.runs[part], group.jobs[part], group.saved[part], group.ended[part]) for part in slices]
+    if len(group.runs) > 1 and "together" not in facts:
+        for smaller in groups:
+            for run in smaller.runs:
+                # Relative paths, so that the folders can be moved together.
+                run.record(together=[os.path.relpath(other.path, run.path) for other in smaller.runs])
+    return groups
 
 
-def _common(runs: Sequence[RunFolder]) -> list[Checkpoint | None]:
-    """The newest checkpoint that every run has whole. A damaged one is complained of and deleted, and later ones too: they
-    would pass for the newest when they have been taken again."""
+def _newest_common_checkpoints(runs: Sequence[RunFolder]) -> list[Checkpoint | None]:
+    """The checkpoint of each run at the newest step that is intact in all of them.
+
+    Damaged checkpoints are reported and deleted. Later checkpoints are deleted too, because the runs take those steps again.
+    """
     while True:
         shared = set.intersection(*(set(checkpoint.steps(run.checkpoints)) for run in runs))
         step: int = max(shared, default=0)
         for run in runs:
-            for later in (each for each in checkpoint.steps(run.checkpoints) if each > step):
+            for later in (saved for saved in checkpoint.steps(run.checkpoints) if saved > step):
                 shutil.rmtree(checkpoint.folder_of(run.checkpoints, later))
         if not shared:
             return [None] * len(runs)
@@ -130,43 +135,43 @@ def _common(runs: Sequence[RunFolder]) -> list[Checkpoint | None]:
             try:
                 loaded.append(checkpoint.load(run.checkpoints, step))
             except RunError as error:
-                say(f"{error}; the one before it is used")
+                say(f"{error}; an earlier checkpoint is used instead")
                 shutil.rmtree(checkpoint.folder_of(run.checkpoints, step))
                 break
         else:
             return list(loaded)
 
 
-def _like(job: Job, spec: Spec) -> Job:
-    """The job of another run over the same text: its model is completed from the data as the first one's was."""
+def _job_with_spec(job: Job, spec: Spec) -> Job:
+    """The job of another run on the same data. Its model gets the fields that the first job derived from the data."""
     return replace(job, spec=replace(spec, model=replace(job.spec.model, initialisation=spec.model.initialisation)))
 
 
-def _agreed(specs: Sequence[Spec]) -> list[Spec]:
-    """The specs with one choice of precision and threads, where a process was killed when only some had been told."""
-    told = next((spec.training for spec in specs if spec.training.precision != "auto"), specs[0].training)
+def _with_same_choices(specs: Sequence[Spec]) -> list[Spec]:
+    """The specs with the same precision and threads. A killed process may have recorded its choice in some runs only."""
+    choice = next((spec.training for spec in specs if spec.training.precision != "auto"), specs[0].training)
     return [
         spec
         if spec.training.precision != "auto"
-        else replace(spec, training=replace(spec.training, precision=told.precision, threads=told.threads))
+        else replace(spec, training=replace(spec.training, precision=choice.precision, threads=choice.threads))
         for spec in specs
     ]
 
 
-def _planned(runs: Sequence[RunFolder], jobs: Sequence[Job]) -> list[Job]:
-    """The jobs with what a plan chose for them; the plan is that of the first, or what one of them was told already."""
-    made = next((facts["plan"] for run in runs if "plan" in (facts := run.facts())), None)
-    planned = made or cost_plan.make(jobs[0]).facts()
-    # From here on the spec says what was chosen, so that it alone reproduces the run.
-    chosen = {name: planned[name] for name in ("precision", "threads")}
-    found = []
+def _with_plan(runs: Sequence[RunFolder], jobs: Sequence[Job]) -> list[Job]:
+    """The jobs with the choices of a plan: the plan that one run has recorded already, or a new plan of the first job."""
+    recorded = next((facts["plan"] for run in runs if "plan" in (facts := run.facts())), None)
+    plan = recorded or cost_plan.make(jobs[0]).facts()
+    # The spec records the choices, so that it alone reproduces the run.
+    choices = {name: plan[name] for name in ("precision", "threads")}
+    planned = []
     for run, job in zip(runs, jobs, strict=True):
-        spec = replace(job.spec, training=replace(job.spec.training, **chosen))
+        spec = replace(job.spec, training=replace(job.spec.training, **choices))
         write_text(run.spec_file, spec_files.to_toml(spec))
-        run.record(plan=planned, data=job.prepared.fingerprint, labels=list(job.prepared.labels))
-        if job.loaded:
-            run.record(start=job.loaded.facts())
-        found.append(replace(job, spec=spec))
-    for note in planned["notes"]:
+        run.record(plan=plan, data=job.prepared.fingerprint, labels=list(job.prepared.labels))
+        if job.transfer:
+            run.record(start=job.transfer.facts())
+        planned.append(replace(job, spec=spec))
+    for note in plan["notes"]:
         say(note)
-    return found
+    return planned

@@ -1,4 +1,4 @@
-"""A member of the loop: one run, what is logged, measured and saved of it, and how it ends. Takes no steps itself."""
+"""The progress of one run in the training loop: its log, evaluations, checkpoints and final outcome. Takes no steps."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,41 +18,41 @@ from glasshouse.training.loggers import Logger
 
 
 class State(Enum):
-    """Where a run is in the loop. Only a run that is STEPPING takes steps."""
+    """The state of a run in the loop. Only a run that is STEPPING takes steps."""
 
     STEPPING = auto()
-    STOPPED = auto()  # early, for want of improvement: still to be measured
-    TRAINED = auto()  # all steps taken: being measured
+    STOPPED = auto()  # by early stopping; the final evaluation is still to come
+    TRAINED = auto()  # all steps are done; the final evaluation runs
     FAILED = auto()  # its loss or gradient was not finite
-    ENDED_BEFORE = auto()  # it had ended when the loop began, and is there for the replicas beside it
+    ENDED_BEFORE = auto()  # it ended in an earlier process and only keeps its place among the replicas
 
 
 class TrainableModel(Protocol):
-    """What a member asks of the model that is trained for it: an engine's, or a replica's."""
+    """The interface to the model that is being trained: an engine, or one replica of several."""
 
     def evaluate(
         self, shard: Shard, final: bool = False, progress: Callable[[float], None] = lambda share: None
     ) -> dict[str, float]: ...
 
-    def groups(self) -> dict[str, Tensors]: ...
+    def checkpoint_groups(self) -> dict[str, Tensors]: ...
 
     def restore(self, checkpoint: Checkpoint) -> None: ...
 
-    def use(self, weights: Tensors, where: str) -> None: ...
+    def use_weights(self, weights: Tensors, where: str) -> None: ...
 
 
 @dataclass
 class CheckpointState:
-    """Where a run stands: what a checkpoint holds besides tensors."""
+    """The values of a checkpoint that are not tensors."""
 
     step: int = 0
     seconds: float = 0.0
-    # The step, the metric and its value at the best evaluation so far; empty before the first.
+    # The step, the metric and its value at the best evaluation so far; empty before the first evaluation.
     best: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def restored(cls, saved: Checkpoint, criterion: Metric) -> "CheckpointState":
-        """What a checkpoint holds. Format 1 had errors where accuracies are now, and did not name the metric."""
+        """The values of a checkpoint. Format 1 stored 1 - accuracy where accuracies are now, and did not name the metric."""
         best = dict(saved.values["best"])
         if best and "metric" not in best:
             best = {**best, "metric": criterion.name}
@@ -61,7 +61,7 @@ class CheckpointState:
 
 
 class RunProgress:
-    """One run among those that the loop takes through their steps."""
+    """One of the runs that the loop trains."""
 
     def __init__(self, run: RunFolder, job: Job, model: TrainableModel, progress: CheckpointState) -> None:
         self.run, self.job, self.model, self.progress = run, job, model, progress
@@ -69,7 +69,7 @@ class RunProgress:
         self.state = State.STEPPING
 
     def log(self, rows: list[tuple[int, dict[str, float]]]) -> None:
-        """Write what was measured at some steps."""
+        """Write rows of (step, metrics) to the metric log and to the loggers."""
         seconds = round(self.progress.seconds, 3)
         metric_log.append(self.run.metrics_file, *({"step": step, **values, "seconds": seconds} for step, values in rows))
         for logger in self.loggers:
@@ -77,7 +77,7 @@ class RunProgress:
                 logger.log(step, values)
 
     def evaluate(self) -> dict[str, float]:
-        """Measure on the validation text and log it; what was found, which is nothing where there is no such text."""
+        """Evaluate on the validation split and log the metrics; returns them, or nothing if the split is empty."""
         shard = self.job.prepared.splits["validation"]
         if shard.tokens_count < 2:
             return {}
@@ -85,8 +85,8 @@ class RunProgress:
         self.log([(self.progress.step, {f"validation.{name}": value for name, value in metrics.items()})])
         return metrics
 
-    def improves(self, metrics: dict[str, float]) -> bool:
-        """Whether these are the best figures so far; if so, they are remembered."""
+    def update_best(self, metrics: dict[str, float]) -> bool:
+        """Record these metrics if they are the best so far; returns whether they are."""
         if not metrics:
             return False
         criterion = self.job.task.metrics[self.job.task.criterion]
@@ -97,28 +97,31 @@ class RunProgress:
         return True
 
     @property
-    def impatient(self) -> bool:
-        """Whether so many evaluations have passed without a better one that the run ends early."""
+    def out_of_patience(self) -> bool:
+        """Whether `training.patience` evaluations have passed without improvement, so that the run stops early."""
         patience, best = self.job.spec.training.patience, self.progress.best
-        waited = self.progress.step - best["step"] if best else 0
-        return bool(patience) and waited >= patience * self.job.spec.evaluation.every
+        steps_since_best = self.progress.step - best["step"] if best else 0
+        return bool(patience) and steps_since_best >= patience * self.job.spec.evaluation.every
 
     def save(self) -> None:
-        """Write a checkpoint, and delete those that are neither the best nor among the latest."""
+        """Write a checkpoint, and delete checkpoints that are neither the best nor among the latest."""
         values = {"seconds": self.progress.seconds, "best": self.progress.best}
-        checkpoint.save(self.run.checkpoints, Checkpoint(self.progress.step, self.model.groups(), values))
+        checkpoint.save(self.run.checkpoints, Checkpoint(self.progress.step, self.model.checkpoint_groups(), values))
         keep = {int(self.progress.best["step"])} if self.progress.best else set()
         checkpoint.prune(self.run.checkpoints, keep)
 
     def stop(self) -> None:
-        """End early: the best checkpoint is what counts, and it is saved."""
+        """Stop early. The best checkpoint is saved already."""
         self.state = State.STOPPED
         self.run.record(status=Status.STOPPED, stopped=self.progress.step)
-        waited = self.job.spec.training.patience
-        say(f"{self.run.name}: stopped after step {self.progress.step}: no better for {waited} evaluations")
+        patience = self.job.spec.training.patience
+        say(f"{self.run.name}: stopped early after step {self.progress.step}: no improvement in {patience} evaluations")
 
-    def finish(self, memory: int, batches_per_second: float, lap: Callable[[], float]) -> None:
-        """Measure the best weights by the full rule, and record the outcome."""
+    def finish(self, memory: int, batches_per_second: float, elapsed_time: Callable[[], float]) -> None:
+        """Run the final evaluation with the best weights, and record the outcome.
+
+        `elapsed_time` returns the seconds since its previous call.
+        """
         outcome: dict[str, Any] = {
             "seconds": self.progress.seconds,
             "memory": memory,
@@ -127,15 +130,15 @@ class RunProgress:
         if self.progress.best:
             try:
                 best = checkpoint.load(self.run.checkpoints, int(self.progress.best["step"]))
-                self.model.use(best.weights, "the best checkpoint")
+                self.model.use_weights(best.weights, "the best checkpoint")
             except RunError as error:
-                say(f"{error}; the newest weights are measured instead of the best")
+                say(f"{error}; the newest weights are evaluated instead of the best")
         for split in (name for name in self.job.prepared.splits if name != "train"):
             if self.job.prepared.splits[split].tokens_count > 1:
-                with bar(f"measuring the best weights on the {split} text") as show:
+                with bar(f"evaluating the best weights on the {split} split") as show:
                     outcome[split] = self.model.evaluate(self.job.prepared.splits[split], final=True, progress=show)
         headline = {
             split: self.job.task.metrics.headlines(outcome[split]) for split in self.job.prepared.splits if split in outcome
         }
-        outcome["evaluation_seconds"] = lap()
+        outcome["evaluation_seconds"] = elapsed_time()
         self.run.record(status=Status.DONE, outcome=outcome, headline=headline, best=self.progress.best)

@@ -1,4 +1,4 @@
-"""The learning rate of a step: a pure function, so that resuming has nothing to restore."""
+"""Learning-rate schedules: pure functions of the step, so that a resumed run has no schedule state to restore."""
 
 import math
 
@@ -6,11 +6,11 @@ from glasshouse.specs.spec import TrainingSpec
 
 
 def rate(training: TrainingSpec, step: int, steps: int) -> float:
-    """The learning rate of step 0 <= step < steps."""
-    rising = round(training.warmup * steps)
-    if step < rising:
-        return training.learning_rate * (step + 1) / rising
-    share = _SHAPES[training.schedule]((step - rising) / max(steps - rising, 1), training.decay)
+    """The learning rate at a step, for 0 <= step < steps."""
+    warmup_steps = round(training.warmup * steps)
+    if step < warmup_steps:
+        return training.learning_rate * (step + 1) / warmup_steps
+    share = _SHAPES[training.schedule]((step - warmup_steps) / max(steps - warmup_steps, 1), training.decay)
     return training.learning_rate * (training.final + (1 - training.final) * share)
 
 
@@ -24,7 +24,7 @@ def _cosine(progress: float, decay: float) -> float:
 
 
 def _stable_then_decay(progress: float, decay: float) -> float:
-    """Flat, then straight down over the last share of the way (Hu et al., MiniCPM, 2024)."""
+    """Constant, then linear to 0 over the last share `decay` of the steps (Hu et al., MiniCPM, 2024)."""
     return min(1.0, (1 - progress) / decay) if decay else 1.0
 
 

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM as a question the loop can ask between steps, so that it saves and leaves cleanly."""
+"""SIGINT and SIGTERM as a flag that the training loop reads between steps, so that it can save before it exits."""
 
 import signal
 import threading
@@ -9,48 +9,52 @@ from types import FrameType
 from glasshouse.records.progress_bar import say
 
 
-class Watch:
-    """Remembers the first signal."""
+class SignalWatch:
+    """Holds the number of the first signal, or None."""
 
     received: int | None = None
 
 
-# Those who watch now, one inside the other: a study's runs are watched within the study.
-_watching: list[Watch] = []
+# The active watches, outermost first. They nest: a study catches signals around its runs.
+_watches: list[SignalWatch] = []
 
 
 @contextmanager
-def watching() -> Iterator[Watch]:
-    """Catch the first signal quietly; a second one acts as ever. Only the main thread can, so elsewhere it does nothing."""
-    watch = Watch()
+def catch_signals() -> Iterator[SignalWatch]:
+    """Record the first signal instead of acting on it; a second signal acts as usual.
+
+    Only the main thread can handle signals. In other threads this does nothing.
+    """
+    watch = SignalWatch()
     if threading.current_thread() is not threading.main_thread():
         yield watch
         return
-    if _watching:
-        # A signal that came before this one began to watch is still to be obeyed.
-        watch.received = _watching[-1].received
-    _watching.append(watch)
+    if _watches:
+        # An outer watch may have received a signal that is not handled yet.
+        watch.received = _watches[-1].received
+    _watches.append(watch)
     try:
-        if len(_watching) > 1:
+        if len(_watches) > 1:
             yield watch
         else:
-            with _caught():
+            with _handlers_installed():
                 yield watch
     finally:
-        _watching.remove(watch)
+        _watches.remove(watch)
 
 
 @contextmanager
-def _caught() -> Iterator[None]:
-    """The first signal goes to all who watch, later ones where they always went."""
+def _handlers_installed() -> Iterator[None]:
+    """Pass the first signal to all watches, and later signals to the previous handlers."""
     previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def receive(number: int, frame: FrameType | None) -> None:
-        for watch in _watching:
+        for watch in _watches:
             watch.received = number
-        say(f"{signal.Signals(number).name}: finishing this step and saving; again to stop at once", aloud=True)
-        for each, handler in previous.items():
-            signal.signal(each, handler)
+        name = signal.Signals(number).name
+        say(f"{name}: finishing this step and saving; send it again to stop immediately", even_if_quiet=True)
+        for caught, handler in previous.items():
+            signal.signal(caught, handler)
 
     for number in previous:
         signal.signal(number, receive)
@@ -62,23 +66,25 @@ def _caught() -> Iterator[None]:
 
 
 @contextmanager
-def insisting() -> Iterator[None]:
-    """Raise KeyboardInterrupt at the end where one came and was lost: what comes while a library is being loaded, or while
-    a callback of the garbage collector runs, is ignored there."""
+def reraise_lost_interrupt() -> Iterator[None]:
+    """Raise KeyboardInterrupt at the end of the block if one was raised within and lost.
+
+    Python drops an exception that is raised while an extension library loads or a garbage-collector callback runs.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came = False
+    interrupted = False
 
-    def note(number: int, frame: FrameType | None) -> None:
-        nonlocal came
-        came = True
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupted
+        interrupted = True
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGINT, note)
+    previous = signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-    if came:
+        signal.signal(signal.SIGINT, previous)
+    if interrupted:
         raise KeyboardInterrupt

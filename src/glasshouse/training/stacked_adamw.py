@@ -1,9 +1,9 @@
-"""AdamW over stacked weights: one update of many replicas, each with a learning rate and a weight decay of its own.
+"""AdamW over stacked weights: one update of many replicas, each with its own learning rate and weight decay.
 
-The kernel is that of torch's fused AdamW, called for each replica's share: it reads and writes every number once, where the
-same formula in plain operations passes over them thirty times. One replica's share keeps a fraction of a GPU busy, so calls
-run side by side there. The names of its memory are torch's too, so that a replica can go on alone. Everything that changes
-from step to step is a tensor on the device. Axes: R replicas, S steps.
+It calls torch's fused AdamW kernel for each replica's slice. The kernel reads and writes every number once; the same formula
+in plain operations needs about thirty passes. One replica's slice does not fill a GPU, so calls run concurrently on several
+streams. The names in the optimiser state are torch's, so that a replica can later train alone. Everything that changes
+between steps is a tensor on the device, as a CUDA graph requires. Axes: R replicas, S steps.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,74 +19,78 @@ from glasshouse.training import schedules
 from glasshouse.training.freezing import depths
 
 EPSILON = 1e-8
-# How many replicas' shares are moved at a time on a GPU.
-LANES = 32
+# The number of CUDA streams; each updates one replica at a time.
+STREAMS = 32
 
 
 class StackedAdamW:
-    """Adam with decoupled weight decay (Loshchilov and Hutter 2019) for R replicas at once. Only matrices decay."""
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2019) for R replicas. Only matrices decay."""
 
     def __init__(self, model: nn.Module, weights: Tensors, specs: Sequence[Spec], steps: int) -> None:
-        """`model` is one of the replicas, `weights` their stacked parameters, (R, ...) each, which are changed in place."""
+        """`model` is one replica; `weights` are the stacked parameters (R, ...) of all, which are updated in place."""
         self.weights, training = weights, specs[0].training
         self.betas = training.beta1, training.beta2
         device = next(iter(weights.values())).device
-        # Replicas of one learning rate have all rates in common.
-        found = {spec.training.learning_rate: spec.training for spec in specs}
-        rates = {top: [schedules.rate(each, step, steps) for step in range(steps)] for top, each in found.items()}
-        self.table_SR = np.array([rates[spec.training.learning_rate] for spec in specs]).T
+        # Replicas with the same peak learning rate share one schedule.
+        settings = {spec.training.learning_rate: spec.training for spec in specs}
+        schedule = {
+            peak: [schedules.rate(setting, step, steps) for step in range(steps)] for peak, setting in settings.items()
+        }
+        self.table_SR = np.array([schedule[spec.training.learning_rate] for spec in specs]).T
         self.rates_SR = torch.tensor(self.table_SR, dtype=torch.float32, device=device)
         self.decays = [spec.training.weight_decay for spec in specs]
-        known = depths(model)
-        top = max(known.values(), default=0)
-        # What one call moves: parameters that decay, or do not, at one pace. A matrix of a single model has three axes here.
+        parameter_depths = depths(model)
+        top = max(parameter_depths.values(), default=0)
+        # (whether weight decay applies, factor of the learning rate) -> parameters. A stacked matrix has three axes.
         self.groups: dict[tuple[bool, float], list[str]] = {}
         for name, tensor in weights.items():
-            pace = training.layer_decay ** (top - known[name])
-            self.groups.setdefault((tensor.dim() > 2, pace), []).append(name)
-        self.first = {name: torch.zeros_like(tensor) for name, tensor in weights.items()}
-        self.second = {name: torch.zeros_like(tensor) for name, tensor in weights.items()}
-        self.taken = torch.zeros((), device=device)
-        self.streams = [torch.cuda.Stream(device) for _ in range(min(LANES, len(specs)))] if device.type == "cuda" else []
+            lr_factor = training.layer_decay ** (top - parameter_depths[name])
+            self.groups.setdefault((tensor.dim() > 2, lr_factor), []).append(name)
+        self.first_moments = {name: torch.zeros_like(tensor) for name, tensor in weights.items()}
+        self.second_moments = {name: torch.zeros_like(tensor) for name, tensor in weights.items()}
+        self.steps_taken = torch.zeros((), device=device)
+        self.streams = [torch.cuda.Stream(device) for _ in range(min(STREAMS, len(specs)))] if device.type == "cuda" else []
 
     @contextmanager
-    def _lanes(self) -> Iterator[list[AbstractContextManager]]:
-        """Contexts whose work runs side by side, after all that was begun before and before all that follows."""
+    def _stream_contexts(self) -> Iterator[list[AbstractContextManager]]:
+        """One context per stream. Work in them runs concurrently, after all earlier work and before all later work."""
         if not self.streams:
             yield [nullcontext()]
             return
-        now = torch.cuda.current_stream()
+        current = torch.cuda.current_stream()
         for stream in self.streams:
-            stream.wait_stream(now)
+            stream.wait_stream(current)
         yield [torch.cuda.stream(stream) for stream in self.streams]
         for stream in self.streams:
-            now.wait_stream(stream)
+            current.wait_stream(stream)
 
     @torch.no_grad()
     def step(self, gradients: Tensors, step: Tensor, factor_R: Tensor, frozen_R: Tensor) -> None:
-        """Move the weights by the gradients times a factor; those of replicas that are frozen stay to the last bit."""
-        self.taken += 1
-        # Not an index, for which the device would be waited for.
+        """Update the weights with the gradients times `factor_R`. The weights of frozen replicas do not change at all."""
+        self.steps_taken += 1
+        # Indexing with a tensor would wait for the device; `index_select` does not.
         rate_R = self.rates_SR.index_select(0, step.view(1))[0]
         scales, frozen = (1 / factor_R).unbind(), frozen_R.float().unbind()
         calls = []
-        for (decays, pace), names in self.groups.items():
-            moved = {name: gradients[name].contiguous() for name in names}
-            stacks = self.weights, moved, self.first, self.second
-            parts = [[tensors[name].unbind() for name in names] for tensors in stacks]
-            calls.append((decays, (rate_R * pace).unbind(), parts))
-        with self._lanes() as lanes:
+        for (decays, lr_factor), names in self.groups.items():
+            contiguous = {name: gradients[name].contiguous() for name in names}
+            stacks = self.weights, contiguous, self.first_moments, self.second_moments
+            slices = [[tensors[name].unbind() for name in names] for tensors in stacks]
+            calls.append((decays, (rate_R * lr_factor).unbind(), slices))
+        with self._stream_contexts() as contexts:
             for replica, decay in enumerate(self.decays):
-                with lanes[replica % len(lanes)]:
-                    for decays, rates, parts in calls:
-                        own, own_gradients, first, second = ([stacked[replica] for stacked in part] for part in parts)
+                with contexts[replica % len(contexts)]:
+                    for decays, rates, slices in calls:
+                        weights, replica_gradients, first_moments, second_moments = (
+                            [stacked[replica] for stacked in stack] for stack in slices
+                        )
                         torch._fused_adamw_(
-                            own,
-                            own_gradients,
-                            first,
-                            second,
+                            weights,
+                            replica_gradients,
+                            first_moments,
+                            second_moments,
                             max_exp_avg_sqs=[],
-                            state_steps=[self.taken] * len(own),
+                            state_steps=[self.steps_taken] * len(weights),
                             lr=rates[replica],
                             beta1=self.betas[0],
                             beta2=self.betas[1],
@@ -103,14 +107,14 @@ class StackedAdamW:
         return tuple(self.table_SR[step].tolist())
 
     def state(self, replica: int) -> Tensors:
-        """One replica's memory as `PARAMETER/KEY` -> tensor, as `optimisers.state` gives it."""
-        found = {f"{name}/exp_avg": tensor[replica] for name, tensor in self.first.items()}
-        found |= {f"{name}/exp_avg_sq": tensor[replica] for name, tensor in self.second.items()}
-        return found | {f"{name}/step": self.taken.clone() for name in self.weights}
+        """One replica's optimiser state as `PARAMETER/KEY` -> tensor, in the format of `optimisers.state`."""
+        tensors = {f"{name}/exp_avg": tensor[replica] for name, tensor in self.first_moments.items()}
+        tensors |= {f"{name}/exp_avg_sq": tensor[replica] for name, tensor in self.second_moments.items()}
+        return tensors | {f"{name}/step": self.steps_taken.clone() for name in self.weights}
 
     def restore(self, replica: int, tensors: Tensors) -> None:
-        """Put back what `state` gave. All replicas stand at the same step."""
+        """Restore what `state` returned. All replicas are at the same step."""
         for name in self.weights:
-            self.first[name][replica] = tensors[f"{name}/exp_avg"].to(self.taken.device)
-            self.second[name][replica] = tensors[f"{name}/exp_avg_sq"].to(self.taken.device)
-            self.taken.copy_(tensors[f"{name}/step"])
+            self.first_moments[name][replica] = tensors[f"{name}/exp_avg"].to(self.steps_taken.device)
+            self.second_moments[name][replica] = tensors[f"{name}/exp_avg_sq"].to(self.steps_taken.device)
+            self.steps_taken.copy_(tensors[f"{name}/step"])

@@ -1,4 +1,4 @@
-"""Starting from another run: its weights, matched by name, and its shape. Any run can start from any other."""
+"""Warm start: begin training with the model shape and the weights of another run. Weights are matched by name."""
 
 from dataclasses import asdict, dataclass
 
@@ -17,17 +17,21 @@ from glasshouse.tokenizers import Tokenizer
 from glasshouse.training import lora
 from glasshouse.training.engine import load_weights
 
-# What a model does with features, or how it is trained, is the new run's own; its other settings are the old run's.
+# Fields of the model spec that the new run sets itself. It inherits all other fields from the old run.
 NOT_SHARED = ("head", "dropout", "initialisation")
-# Towers that another kind of model has under a name of their own.
-TOWERS = ("encoder.", "text.")
-# Matrices whose rows are tokens or positions, of which there may be more in one run than in another.
+# Prefixes under which another kind of model holds an encoder.
+ENCODER_PREFIXES = ("encoder.", "text.")
+# Matrices with one row per token or position; the number of rows may differ between runs.
 TABLES = ("embedding.weight", "position.table.weight")
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """Names of tensors: taken over whole, taken over as far as they fit, left behind in the old run, new in this one."""
+class WeightTransfer:
+    """What a warm start did, as names of tensors.
+
+    `loaded` were copied, `partly` were copied in the rows that both runs have, `left` exist only in the old run, and `new`
+    exist only in the new model.
+    """
 
     loaded: tuple[str, ...]
     partly: tuple[str, ...]
@@ -38,36 +42,37 @@ class Loaded:
         return {name: list(names) for name, names in asdict(self).items()}
 
     def note(self, run: str) -> str:
-        """One line for people."""
+        """A one-line summary."""
         parts = [f"{len(self.loaded)} tensors loaded"]
-        for what, names in (("fitted in part", self.partly), ("left behind", self.left), ("new", self.new)):
+        for what, names in (("loaded in part", self.partly), ("not used", self.left), ("new", self.new)):
             if names:
-                some = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-                parts.append(f"{len(names)} {what} ({some})")
+                first_names = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+                parts.append(f"{len(names)} {what} ({first_names})")
         return f"started from {run}: {'; '.join(parts)}"
 
 
-def shape(spec: Spec) -> dict[str, object]:
-    """The settings of a run's model that a model which starts from it must share, as a table."""
+def inherited_fields(spec: Spec) -> dict[str, object]:
+    """The fields of a run's model spec that a run which starts from it inherits, as a table."""
     base = {name: getattr(spec.model, name) for name in spec_fields.fields(ModelSpec) if name not in NOT_SHARED}
     return {**base, **spec.model.own}
 
 
-def plain_weights(run: RunFolder) -> Tensors:
-    """A run's best weights, or its newest where nothing was validated, with what adapters learned in their matrices."""
-    saved = checkpoint.best(run.checkpoints, complain=say)
+def merged_weights(run: RunFolder) -> Tensors:
+    """A run's best weights (or its newest, without validation), with LoRA adapters merged into their matrices."""
+    saved = checkpoint.best(run.checkpoints, warn=say)
     if saved is None:
         raise RunError(
-            "no-checkpoint", f"{run.name} has no checkpoint to start from; continue it with: glasshouse resume {run.name}"
+            "no-checkpoint",
+            f"{run.name} has no checkpoint to start from; continue its training with: glasshouse resume {run.name}",
         )
     spec = run.spec()
     if not spec.training.lora_rank:
         return saved.weights
-    return dict(opened(run, spec, saved.weights, f"the checkpoint of step {saved.step}").state_dict())
+    return dict(load_model(run, spec, saved.weights, f"the checkpoint of step {saved.step}").state_dict())
 
 
-def opened(run: RunFolder, spec: Spec, tensors: Tensors, where: str) -> nn.Module:
-    """The model of a run with these weights, adapters merged; nothing else of it is needed."""
+def load_model(run: RunFolder, spec: Spec, tensors: Tensors, where: str) -> nn.Module:
+    """The model of a run with these weights; LoRA adapters are merged."""
     vocabulary = int(run.facts().get("vocabulary", 0)) or tokenizers.load(run.tokenizer_file).vocabulary
     model = models.build(spec.model, vocabulary, spec.data.context)
     lora.attach(model, spec.training)
@@ -77,12 +82,12 @@ def opened(run: RunFolder, spec: Spec, tensors: Tensors, where: str) -> nn.Modul
 
 
 def same_tokenizer(run: RunFolder, tokenizer: Tokenizer) -> bool:
-    """Whether a run's tokens mean what this tokenizer's do; of a run without a tokenizer nothing else is known."""
+    """Whether a run has this tokenizer. A run without a tokenizer file is assumed to have it."""
     return not run.tokenizer_file.exists() or tokenizers.load(run.tokenizer_file).digest() == tokenizer.digest()
 
 
 def without_vocabulary(tensors: Tensors) -> Tensors:
-    """The tensors whose rows are not tokens, so that they mean something to another tokenizer's model."""
+    """The tensors that do not depend on the vocabulary, so that a model with another tokenizer can use them."""
     return {
         name: tensor
         for name, tensor in tensors.items()
@@ -91,49 +96,51 @@ def without_vocabulary(tensors: Tensors) -> Tensors:
 
 
 def find(name: str) -> RunFolder:
-    """The run to start from, with the remedy where there is none."""
+    """The run to start from."""
     try:
         return run_folder.find(name)
     except RunError as error:
-        raise RunError(error.code, f"training.start_from: {error}; train it first, or name a run or its folder") from None
+        raise RunError(
+            error.code, f"training.start_from: {error}; train that run first, or name another run or its folder"
+        ) from None
 
 
-def load(model: nn.Module, tensors: Tensors) -> Loaded:
-    """Take over every tensor whose name the model has (its encoder may be a whole model there), as far as shapes agree.
+def transfer(model: nn.Module, tensors: Tensors) -> WeightTransfer:
+    """Copy every tensor that the model has under a corresponding name and in the same shape.
 
-    Of a table of positions or tokens whose length differs, the rows that both have are taken.
+    An encoder inside a model corresponds to an encoder that is a whole model. If a table of positions or tokens has another
+    number of rows, the rows that both tables have are copied.
     """
     loaded: list[str] = []
     partly: list[str] = []
     new: list[str] = []
     used: set[str] = set()
-    own = model.state_dict()
     with torch.no_grad():
-        for name, parameter in own.items():
-            source = next((each for each in _names(name) if each in tensors), None)
+        for name, parameter in model.state_dict().items():
+            source = next((candidate for candidate in _corresponding_names(name) if candidate in tensors), None)
             fits = source is not None and tensors[source].shape == parameter.shape
             table = source is not None and name.endswith(TABLES) and tensors[source].shape[1:] == parameter.shape[1:]
             if source is None or not (fits or table):
                 new.append(name)
                 continue
             used.add(source)
-            theirs = tensors[source].to(parameter)
+            tensor = tensors[source].to(parameter)
             if fits:
-                parameter.copy_(theirs)
+                parameter.copy_(tensor)
                 loaded.append(name)
             else:
-                rows = min(len(theirs), len(parameter))
-                parameter[:rows] = theirs[:rows]
+                rows = min(len(tensor), len(parameter))
+                parameter[:rows] = tensor[:rows]
                 partly.append(name)
     if not loaded and not partly:
         raise RunError(
             "nothing-to-start-from",
             "training.start_from: no tensor of that run fits this model; check model.kind and model.width",
         )
-    return Loaded(tuple(loaded), tuple(partly), tuple(name for name in tensors if name not in used), tuple(new))
+    return WeightTransfer(tuple(loaded), tuple(partly), tuple(name for name in tensors if name not in used), tuple(new))
 
 
-def _names(name: str) -> list[str]:
-    """What a tensor may be called in another kind of model."""
-    bare = [name.removeprefix(tower) for tower in TOWERS if name.startswith(tower)]
-    return [name, *bare, *(tower + name for tower in TOWERS)]
+def _corresponding_names(name: str) -> list[str]:
+    """The names that a tensor may have in another kind of model."""
+    bare = [name.removeprefix(prefix) for prefix in ENCODER_PREFIXES if name.startswith(prefix)]
+    return [name, *bare, *(prefix + name for prefix in ENCODER_PREFIXES)]

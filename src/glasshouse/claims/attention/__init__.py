@@ -1,1 +1,1 @@
-"""Claims about the parts of a block: attention, feed-forward layers, normalisation."""
+"""Claims about the parts of a Transformer block: attention, feed-forward layers, normalisation."""

@@ -1,9 +1,9 @@
-"""Is additive attention better in small spaces, and is the dot product cheaper, the more so the larger the space?"""
+"""Claim: additive attention is better with small heads; dot-product attention is cheaper, most of all with large heads."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from glasshouse.claims import paired_questions, rules, split_scores
+from glasshouse.claims import paired_comparisons, rules, split_scores
 from glasshouse.claims.claim import UPHELD, Bench, Claim, Evidence, Finding
 from glasshouse.formatting import size
 from glasshouse.metrics.verdicts import Difference, VerdictRule, judge_family
@@ -14,34 +14,38 @@ from glasshouse.training import devices
 from glasshouse.training.job import Job
 
 DOT, ADDITIVE = "dot-product", "additive"
-WIDTHS = (8, 16, 32, 64, 128)
-# The spaces that are called small; the model's width is 64, and a usual head has 32 or more.
+HEAD_WIDTHS = (8, 16, 32, 64, 128)
+# The head widths that count as small. Heads usually have a width of 32 or more.
 SMALL = (8, 16)
-RULE = VerdictRule(margin=paired_questions.LETTER_MARGIN)
-# Where costs are compared the input is long enough for attention to be a good part of a step.
-LONG = ("data.context=256", "training.batch=4", "training.precision=fp32")
-SHORT = ("data.context=32", "training.batch=2", *split_scores.QUICK)
-Cost = Mapping[str, Any]  # seconds of a step, round by round, and bytes
+RULE = VerdictRule(margin=paired_comparisons.CHARACTER_MARGIN)
+# Costs are measured on input so long that attention takes a large part of a step.
+COST_OVERRIDES = ("data.context=256", "training.batch=4", "training.precision=fp32")
+QUICK_COST_OVERRIDES = ("data.context=32", "training.batch=2", *split_scores.QUICK)
+Cost = Mapping[str, Any]  # "seconds": seconds per step in each round; "memory": bytes
 
 
 class AdditiveAttention(Claim):
-    """Trains both at every size of the space in which queries and keys meet, each at its own learning rate."""
+    """Trains both kinds of attention at every head width, each arm with its own best learning rate."""
 
-    statement = "Additive attention is better in small spaces; dot-product attention is cheaper and scales."
+    statement = (
+        "Additive attention is better if queries and keys are small vectors; dot-product attention is cheaper and scales."
+    )
     source = "course work on attention"
     reported = "asserted, no figures"
     rule = (
-        "Heads of 8, 16, 32, 64 and 128 numbers in a model that is otherwise the same (additive attention has one more "
-        "vector a head), each arm at its own best learning rate, chosen on the validation text; test loss paired by seed, "
-        "Holm over the sizes. Better in small spaces: additive has the lower loss at 8 and at 16; refuted where it is "
-        "higher at one of them, or shown to differ by less than 0.005 nats a letter. Cheaper and scales: at every size the "
-        "dot product's training step takes less time (rounds of steps on an input of 256 tokens, paired, Holm) and less "
-        "memory, and what additive attention takes more grows from the smallest size to the largest. Upheld where both "
-        "statements are, refuted where either is, else undecided."
+        "Models with heads of width 8, 16, 32, 64 and 128 are trained with both kinds of attention and are otherwise "
+        "the same (additive attention has one more vector per head). Each arm has its own best learning rate, chosen on "
+        "the validation text. Two statements are judged. Better if small: additive attention has the lower test loss at "
+        "head widths 8 and 16, paired by seed, with Holm's correction over all head widths; refuted if at one of the "
+        "two its loss is higher or shown to differ by less than 0.005 nats per character. Cheaper and scales: at every "
+        "head width a training step of dot-product attention takes less time (timed in rounds on input of 256 tokens, "
+        "paired by round, with Holm's correction) and less memory, and the additional time of additive attention grows "
+        "from the smallest head width to the largest. The claim is upheld if both statements are upheld, refuted if "
+        "either is refuted, otherwise undecided."
     )
 
-    def try_it(self, bench: Bench) -> Finding:
-        widths = SMALL if bench.quick else WIDTHS
+    def run_experiment(self, bench: Bench) -> Finding:
+        widths = SMALL if bench.quick else HEAD_WIDTHS
         grid = (f"model.head_width={','.join(map(str, widths))}", f"model.attention={DOT},{ADDITIVE}")
         study = bench.compare(
             "widths",
@@ -51,104 +55,109 @@ class AdditiveAttention(Claim):
             quick=(*split_scores.QUICK, *split_scores.QUICK_TEXT, "training.steps=6", "evaluation.every=6"),
         )
         losses = {
-            kind: {width: bench.values(study, name_of(width, kind), "test.loss") for width in widths}
+            kind: {width: bench.values(study, arm_name(width, kind), "test.loss") for width in widths}
             for kind in (DOT, ADDITIVE)
         }
-        quality = judge_family({str(width): (losses[DOT][width], losses[ADDITIVE][width]) for width in widths}, RULE)
-        small = better_in_small(quality)
-        timed = ("characters", "model.heads=2", *(SHORT if bench.quick else LONG), *grid)
-        costs = measure_costs(bench, timed)
-        cheap, why = cheaper(costs, widths)
+        differences = judge_family({str(width): (losses[DOT][width], losses[ADDITIVE][width]) for width in widths}, RULE)
+        better_verdict = better_with_small_heads(differences)
+        cost_words = ("characters", "model.heads=2", *(QUICK_COST_OVERRIDES if bench.quick else COST_OVERRIDES), *grid)
+        costs = measure_costs(bench, cost_words)
+        cost_verdict, cost_text = judge_costs(costs, widths)
         picture = bench.folder / "widths.svg"
-        series = {kind: paired_questions.spans(rows) for kind, rows in losses.items()}
-        line_figure.draw(series, picture, "size of a head", "test loss, nats a letter")
-        said = "; ".join(f"{width}: {paired_questions.told(quality[width])}" for width in map(str, SMALL))
+        series = {kind: paired_comparisons.means_with_intervals(by_width) for kind, by_width in losses.items()}
+        line_figure.draw(series, picture, "head width", "test loss, nats per character")
+        small_text = "; ".join(f"{width}: {paired_comparisons.describe(differences[width])}" for width in map(str, SMALL))
         return Finding(
-            verdict=rules.all_of(small, cheap),
-            because=f"Better in small spaces: {small}. Additive against dot-product, test loss at {said}. "
-            f"Cheaper and scales: {cheap}. {why}",
-            scope=f"State of the Union addresses, letter by letter, two heads a block; {rules.scope(study)}; costs with "
-            f"{', '.join(timed[2:5])}",
-            rows=tuple(_rows(losses, quality, costs, {arm.name: arm.parameters for arm in study.arms})),
+            verdict=rules.all_of(better_verdict, cost_verdict),
+            because=f"Better if small: {better_verdict}. Test loss of additive attention against dot-product "
+            f"attention at head width {small_text}. Cheaper and scales: {cost_verdict}. {cost_text}",
+            scope=f"State of the Union addresses, one token per character, two heads per block; {rules.study_scope(study)}; "
+            f"costs with {', '.join(cost_words[2:5])}",
+            rows=tuple(_rows(losses, differences, costs, {arm.name: arm.parameters for arm in study.arms})),
             studies=(study.name,),
             pictures=(picture.name,),
             notes=(
-                "memory is that of weights, optimiser and what a step keeps for its backward pass, counted from shapes; "
-                "attention takes its fused path, as a single run does",
+                "memory is that of the weights, the optimiser and the activations stored for the backward pass, counted "
+                "from tensor shapes; attention uses its fused kernel, as in a single run",
                 *(f"{arm.name}: {note}" for arm in study.arms for note in arm.notes),
             ),
         )
 
 
-def name_of(width: int, kind: str) -> str:
-    """The study's arm."""
+def arm_name(width: int, kind: str) -> str:
+    """The name of an arm in the study."""
     return f"head_width={width}, attention={kind}"
 
 
-def better_in_small(quality: Mapping[str, Difference]) -> str:
-    """The verdict on: additive attention is better in each of the small spaces; `quality` is corrected already."""
-    return rules.all_of(*(rules.direction(quality[str(width)]) for width in SMALL))
+def better_with_small_heads(differences: Mapping[str, Difference]) -> str:
+    """The verdict on: additive attention is better at each small head width. The differences are already corrected."""
+    return rules.all_of(*(rules.direction(differences[str(width)]) for width in SMALL))
 
 
-def cheaper(costs: Mapping[str, Cost], widths: Sequence[int]) -> tuple[str, str]:
-    """The verdict on: the dot product takes less time and memory at every size, and the gap grows; and the figures."""
-    seconds = {arm: dict(enumerate(each["seconds"])) for arm, each in costs.items()}
-    pairs = {str(width): (seconds[name_of(width, ADDITIVE)], seconds[name_of(width, DOT)]) for width in widths}
-    # A step that is faster by less than 2 % is not cheaper in any sense that matters.
-    shortest = min(sum(first.values()) / len(first) for first, _ in pairs.values())
-    found = judge_family(pairs, VerdictRule(margin=0.02 * shortest))
-    time = rules.all_of(*(rules.direction(each) for each in found.values()))
-    extra = {width: _extra(seconds, width) for width in (widths[0], widths[-1])}
+def judge_costs(costs: Mapping[str, Cost], widths: Sequence[int]) -> tuple[str, str]:
+    """The verdict on: dot-product attention takes less time and memory at every width, and the gap grows. With a text."""
+    seconds = {arm: dict(enumerate(cost["seconds"])) for arm, cost in costs.items()}
+    pairs = {str(width): (seconds[arm_name(width, ADDITIVE)], seconds[arm_name(width, DOT)]) for width in widths}
+    # A saving of less than 2 % of a step does not matter.
+    shortest = min(sum(additive.values()) / len(additive) for additive, _ in pairs.values())
+    differences = judge_family(pairs, VerdictRule(margin=0.02 * shortest))
+    time_verdict = rules.all_of(*(rules.direction(difference) for difference in differences.values()))
+    extra = {width: _extra_seconds(seconds, width) for width in (widths[0], widths[-1])}
     growth = [last - first for first, last in zip(extra[widths[0]], extra[widths[-1]], strict=True)]
-    scales = rules.beats(growth, 0.0, higher_is_better=True, parts=2)
-    bytes_of = {arm: each["memory"] for arm, each in costs.items()}
-    lean = all(bytes_of[name_of(width, DOT)] < bytes_of[name_of(width, ADDITIVE)] for width in widths)
-    ratios = [_ratio(costs, width) for width in (widths[0], widths[-1])]
-    times = "; ".join(f"{width}: {paired_questions.told(each, 1e3)}" for width, each in found.items())
-    verdict = rules.all_of(time, scales, UPHELD if lean else rules.REFUTED)
+    growth_verdict = rules.beats(growth, 0.0, higher_is_better=True, parts=2)
+    memory = {arm: cost["memory"] for arm, cost in costs.items()}
+    needs_less = all(memory[arm_name(width, DOT)] < memory[arm_name(width, ADDITIVE)] for width in widths)
+    (first_time, first_memory), (last_time, last_memory) = (_cost_ratio(costs, width) for width in (widths[0], widths[-1]))
+    times = "; ".join(
+        f"{width}: {paired_comparisons.describe(difference, 1e3)}" for width, difference in differences.items()
+    )
+    verdict = rules.all_of(time_verdict, growth_verdict, UPHELD if needs_less else rules.REFUTED)
     return verdict, (
-        f"Milliseconds of a step, dot-product against additive, at {times}. Additive takes {ratios[0][0]:.2f} times the "
-        f"time and {ratios[0][1]:.2f} times the memory at {widths[0]}, {ratios[1][0]:.2f} and {ratios[1][1]:.2f} times at "
-        f"{widths[-1]}."
+        f"Milliseconds per step of dot-product attention against additive attention at head width {times}. Additive "
+        f"attention takes {first_time:.2f} times the time and {first_memory:.2f} times the memory at head width "
+        f"{widths[0]}, and {last_time:.2f} times the time and {last_memory:.2f} times the memory at {widths[-1]}."
     )
 
 
 def measure_costs(bench: Bench, words: Sequence[str]) -> dict[str, Cost]:
-    """Arm -> seconds of a step, round by round with every arm in its turn, and bytes of training."""
+    """Arm -> seconds per step in each round, and bytes of memory in training."""
     seconds = bench.step_seconds("seconds", *words)
 
-    def sizes() -> dict[str, int]:
-        jobs = {each.name: Job.of(each.spec, devices.pick(bench.device)) for each in arms.variants(arms.read(words))}
-        return {name: sum(planning.memory(job, job.spec.training.precision).values()) for name, job in jobs.items()}
+    def planned_bytes() -> dict[str, int]:
+        variants = arms.expand(arms.parse(words))
+        jobs = {variant.name: Job.prepare(variant.spec, devices.pick(bench.device)) for variant in variants}
+        return {name: sum(planning.training_memory(job, job.spec.training.precision).values()) for name, job in jobs.items()}
 
-    bytes_of = bench.once("bytes", sizes)
-    return {arm: {"seconds": rounds, "memory": bytes_of[arm]} for arm, rounds in seconds.items()}
-
-
-def _extra(seconds: Mapping[str, Mapping[int, float]], width: int) -> list[float]:
-    """What additive attention takes more, round by round."""
-    dot, additive = seconds[name_of(width, DOT)], seconds[name_of(width, ADDITIVE)]
-    return [additive[turn] - dot[turn] for turn in sorted(dot)]
+    memory = bench.cached("bytes", planned_bytes)
+    return {arm: {"seconds": rounds, "memory": memory[arm]} for arm, rounds in seconds.items()}
 
 
-def _ratio(costs: Mapping[str, Cost], width: int) -> tuple[float, float]:
-    """Additive over dot-product: time and memory."""
-    dot, additive = costs[name_of(width, DOT)], costs[name_of(width, ADDITIVE)]
+def _extra_seconds(seconds: Mapping[str, Mapping[int, float]], width: int) -> list[float]:
+    """The additional seconds per step of additive attention in each round."""
+    dot, additive = seconds[arm_name(width, DOT)], seconds[arm_name(width, ADDITIVE)]
+    return [additive[round_number] - dot[round_number] for round_number in sorted(dot)]
+
+
+def _cost_ratio(costs: Mapping[str, Cost], width: int) -> tuple[float, float]:
+    """(time, memory) of additive attention divided by those of dot-product attention."""
+    dot, additive = costs[arm_name(width, DOT)], costs[arm_name(width, ADDITIVE)]
     return sum(additive["seconds"]) / sum(dot["seconds"]), additive["memory"] / dot["memory"]
 
 
 def _rows(
-    losses: Mapping[str, Mapping[int, paired_questions.BySeed]],
-    quality: Mapping[str, Difference],
+    losses: Mapping[str, Mapping[int, paired_comparisons.BySeed]],
+    differences: Mapping[str, Difference],
     costs: Mapping[str, Cost],
     parameters: Mapping[str, int],
 ) -> list[Evidence]:
-    found = []
+    rows = []
     for width in losses[DOT]:
         for kind in (DOT, ADDITIVE):
-            name = name_of(width, kind)
-            milliseconds = rules.figure(costs[name]["seconds"], scale=1000)
-            figures = f"{parameters[name]:,} parameters, {milliseconds} ms a step, {size(costs[name]['memory'])}"
-            found.append(Evidence(f"test loss at {width}, {kind}", "", f"{rules.shown(losses[kind][width])}; {figures}"))
-        found.append(Evidence(f"additive against dot-product at {width}", "", paired_questions.told(quality[str(width)])))
-    return found
+            name = arm_name(width, kind)
+            milliseconds = rules.format_plus_minus(costs[name]["seconds"], scale=1000)
+            cost = f"{parameters[name]:,} parameters, {milliseconds} ms per step, {size(costs[name]['memory'])}"
+            loss = rules.format_with_seeds(losses[kind][width])
+            rows.append(Evidence(f"test loss at head width {width}, {kind}", "", f"{loss}; {cost}"))
+        difference = paired_comparisons.describe(differences[str(width)])
+        rows.append(Evidence(f"additive against dot-product at head width {width}", "", difference))
+    return rows

@@ -1,11 +1,11 @@
-"""Is a feed-forward part of two to eight times the width the right size, and one wide inner layer better than several?"""
+"""Claim: feed-forward parts of two to eight times the width are usual, and one wide layer is better than several narrow."""
 
 import math
 import statistics
 from collections.abc import Mapping
 from pathlib import Path
 
-from glasshouse.claims import paired_questions, rules, split_scores
+from glasshouse.claims import paired_comparisons, rules, split_scores
 from glasshouse.claims.claim import Bench, Claim, Evidence, Finding
 from glasshouse.metrics.verdicts import Difference, VerdictRule, judge_family
 from glasshouse.pages import line_figure
@@ -15,19 +15,19 @@ from glasshouse.runs import resolve_spec
 from glasshouse.specs import spec_files
 
 WIDTH = 64
-RATIOS = (4, 1, 2, 8, 16)  # the first is what the others' parameters are matched to
+RATIOS = (4, 1, 2, 8, 16)  # the parameters of the others are matched to the first
 USUAL, OUTSIDE = (2, 4, 8), (1, 16)
-# Inner layers -> the study's arm. The one wide layer has four times the width.
-ARMS = {1: "one-wide", 2: "two-narrow", 3: "three-narrow"}
+# Number of inner layers -> the name of its spec.
+SPEC_NAMES = {1: "one-wide", 2: "two-narrow", 3: "three-narrow"}
 WIDE = 4 * WIDTH
-# What weights begin with decides how much of a signal comes through several layers; at 2 each of the arms did far worse.
-BEGINNINGS = ("0.5", "1.0")
-RULE = VerdictRule(margin=paired_questions.LETTER_MARGIN)
-# With heads of a fixed size any width is possible, and so parameters can be matched to about a per cent.
+# The initial standard deviation decides how a signal passes through several layers. With 2, every arm did far worse.
+INITIALISATIONS = ("0.5", "1.0")
+RULE = VerdictRule(margin=paired_comparisons.CHARACTER_MARGIN)
+# A fixed head width allows any model width, so parameters can be matched to about one per cent.
 MODEL = ("characters", "model.head_width=16", "evaluation.batch=512")
-RATES = "training.learning_rate=1e-3,3e-3,9e-3,2.7e-2"
+LEARNING_RATES = "training.learning_rate=1e-3,3e-3,9e-3,2.7e-2"
 QUICK = (*split_scores.QUICK[:2], *split_scores.QUICK_TEXT, "training.steps=6", "evaluation.every=6")
-Beginnings = Mapping[str, paired_questions.BySeed]  # what weights begin with -> seed -> loss
+ByInitialisation = Mapping[str, paired_comparisons.BySeed]  # initialisation -> seed -> loss
 
 
 class FeedForwardRatio(Claim):
@@ -40,21 +40,23 @@ class FeedForwardRatio(Claim):
     source = "course work on the parts of a Transformer"
     reported = "asserted, no figures"
     rule = (
-        "Two statements, by test loss paired by seed in models of equal parameters, each arm at its own best learning rate, "
-        "chosen on the validation text. Usual is read as: does best. Of ratios 1, 2, 4, 8 and 16, the width making room, "
-        "both 1 and 16 are worse than the mean of 2, 4 and 8, Holm over the two. One wide layer: at one width, a "
-        "feed-forward part with two inner layers and one with three, each with an activation after every layer and so "
-        "narrow that its weights are as many, are both worse than one with a single inner layer of four times the width, "
-        "Holm over the two; the weights of each of the three begin with the deviation, 0.5 or 1 over the root of "
-        "their inputs, that does better on the validation text. Upheld where both statements are; refuted where an arm that "
-        "should be worse is better, or shown to differ by less than 0.005 nats a letter, at a level that the two statements "
-        "share; else undecided."
+        "Two statements are judged by test loss, paired by seed, in models of equal parameters. Each arm has its own "
+        "best learning rate, chosen on the validation text. First statement, in which usual is read as best: of the "
+        "ratios 1, 2, 4, 8 and 16, with the model width adjusted to equal parameters, both 1 and 16 are worse than the "
+        "mean of 2, 4 and 8, with Holm's correction over the two. Second statement: at one model width, a feed-forward "
+        "part with two inner layers and one with three inner layers are both worse than one with a single inner layer "
+        "of four times the width, with Holm's correction over the two. Every inner layer is followed by an activation, "
+        "and the narrow layers have as many weights as the wide one. The initial standard deviation of the weights of "
+        "each of the three, 0.5 or 1 divided by the square root of the number of inputs, is the one with the lower loss "
+        "on the validation text. The claim is upheld if both statements are upheld. It is refuted if an arm that should "
+        "be worse is better, or shown to differ by less than 0.005 nats per character, at a level divided between the "
+        "two statements. Otherwise it is undecided."
     )
 
-    def try_it(self, bench: Bench) -> Finding:
-        tune = None if bench.quick else RATES
+    def run_experiment(self, bench: Bench) -> Finding:
+        tune = None if bench.quick else LEARNING_RATES
         ratios = (4, 1, 16) if bench.quick else RATIOS
-        sizes = bench.compare(
+        ratio_study = bench.compare(
             "ratios",
             *MODEL,
             *(("model.layers=1",) if bench.quick else ()),
@@ -64,135 +66,166 @@ class FeedForwardRatio(Claim):
             tune=tune,
             quick=QUICK,
         )
-        layers = bench.compare(
+        layer_study = bench.compare(
             "inner-layers",
-            *(str(written(bench.folder, count)) for count in ARMS),
-            f"model.initialisation={','.join(BEGINNINGS)}",
+            *(str(write_spec(bench.folder, count)) for count in SPEC_NAMES),
+            f"model.initialisation={','.join(INITIALISATIONS)}",
             metric="test.loss",
             tune=tune,
             quick=(*QUICK, "model.layers=1"),
         )
-        of_ratios = {ratio: bench.values(sizes, str(ratio * WIDTH), "test.loss") for ratio in ratios}
-        held_out, tested = (
-            {count: {begun: bench.values(layers, name_of(count, begun), metric) for begun in BEGINNINGS} for count in ARMS}
+        ratio_losses = {ratio: bench.values(ratio_study, str(ratio * WIDTH), "test.loss") for ratio in ratios}
+        validation_losses, test_losses = (
+            {
+                count: {value: bench.values(layer_study, arm_name(count, value), metric) for value in INITIALISATIONS}
+                for count in SPEC_NAMES
+            }
             for metric in ("validation.loss", "test.loss")
         )
-        chosen = {count: better_begun(held_out[count]) for count in ARMS}
-        of_layers = {count: tested[count][chosen[count]] for count in ARMS}
-        outside, narrow = against_usual(of_ratios), against_wide(of_layers)
-        usual, wide = all_worse(outside), all_worse(narrow)
+        chosen = {count: better_initialisation(validation_losses[count]) for count in SPEC_NAMES}
+        layer_losses = {count: test_losses[count][chosen[count]] for count in SPEC_NAMES}
+        ratio_differences, layer_differences = against_usual(ratio_losses), against_wide(layer_losses)
+        ratio_verdict, layer_verdict = all_worse(ratio_differences), all_worse(layer_differences)
         picture = bench.folder / "ratios.svg"
         line_figure.draw(
-            {"": paired_questions.spans(of_ratios)}, picture, "inner size over width", "test loss, nats a letter"
+            {"": paired_comparisons.means_with_intervals(ratio_losses)},
+            picture,
+            "inner size / width",
+            "test loss, nats per character",
         )
         return Finding(
-            verdict=rules.all_of(usual, wide),
-            because=f"Two to eight times the width: {usual}. Against the mean of ratios {_list(of_ratios)}, test loss at "
-            f"{_said(outside)}. One wide layer: {wide}. Against one inner layer of {WIDE}, test loss with {_said(narrow)}.",
-            scope=f"State of the Union addresses, letter by letter; {rules.scope(sizes)}; inner layers: "
-            f"{rules.scope(layers)}",
-            rows=(*_ratio_rows(sizes, ratios, of_ratios, outside), *_layer_rows(layers, tested, chosen, narrow)),
-            studies=(sizes.name, layers.name),
+            verdict=rules.all_of(ratio_verdict, layer_verdict),
+            because=f"Two to eight times the width: {ratio_verdict}. Test loss against the mean of the ratios "
+            f"{_usual_ratios(ratio_losses)}, by ratio: {_describe_all(ratio_differences)}. One wide layer: {layer_verdict}. "
+            f"Test loss against one inner layer of {WIDE}, by inner layers: {_describe_all(layer_differences)}.",
+            scope=f"State of the Union addresses, one token per character; {rules.study_scope(ratio_study)}; inner layers: "
+            f"{rules.study_scope(layer_study)}",
+            rows=(
+                *_ratio_rows(ratio_study, ratios, ratio_losses, ratio_differences),
+                *_layer_rows(layer_study, test_losses, chosen, layer_differences),
+            ),
+            studies=(ratio_study.name, layer_study.name),
             pictures=(picture.name,),
             notes=(
-                "with inner layers of equal weights a step's FLOPs are equal too",
-                *(f"{each.name}, {arm.name}: {note}" for each in (sizes, layers) for arm in each.arms for note in arm.notes),
+                "inner layers with equally many weights also have equal FLOPs per step",
+                *(
+                    f"{study.name}, {arm.name}: {note}"
+                    for study in (ratio_study, layer_study)
+                    for arm in study.arms
+                    for note in arm.notes
+                ),
             ),
         )
 
 
-def against_usual(losses: Mapping[int, paired_questions.BySeed]) -> dict[str, Difference]:
-    """Ratio outside of 2 to 8 -> it against the mean of those inside, seed by seed, corrected."""
+def against_usual(losses: Mapping[int, paired_comparisons.BySeed]) -> dict[str, Difference]:
+    """Ratio outside 2 to 8 -> its difference from the mean of the ratios inside, paired by seed, corrected."""
     inside = [losses[ratio] for ratio in USUAL if ratio in losses]
     usual = {
-        seed: statistics.fmean(each[seed] for each in inside) for seed in inside[0] if all(seed in each for each in inside)
+        seed: statistics.fmean(by_seed[seed] for by_seed in inside)
+        for seed in inside[0]
+        if all(seed in by_seed for by_seed in inside)
     }
     return judge_family({str(ratio): (usual, losses[ratio]) for ratio in OUTSIDE}, RULE)
 
 
-def against_wide(losses: Mapping[int, paired_questions.BySeed]) -> dict[str, Difference]:
-    """`2 of 128` -> so many narrow inner layers against the one wide, seed by seed, corrected."""
+def against_wide(losses: Mapping[int, paired_comparisons.BySeed]) -> dict[str, Difference]:
+    """`2 of 128` -> the difference of that many narrow inner layers from the wide one, paired by seed, corrected."""
     pairs = {f"{count} of {inner_size(count)}": (losses[1], losses[count]) for count in losses if count != 1}
     return judge_family(pairs, RULE)
 
 
-def all_worse(found: Mapping[str, Difference]) -> str:
-    """The verdict on: each of them is worse; `found` is corrected already, and one of the claim's two families."""
-    return rules.all_of(*(rules.direction(each, wanted="worse", parts=2) for each in found.values()))
+def all_worse(differences: Mapping[str, Difference]) -> str:
+    """The verdict on: each of the arms is worse. The differences are corrected and are one of the claim's two families."""
+    return rules.all_of(*(rules.direction(difference, claimed="worse", parts=2) for difference in differences.values()))
 
 
-def better_begun(losses: Beginnings) -> str:
-    """Of several beginnings the one with the lowest mean; one that diverged in any seed is not to be had."""
-    return min(losses, key=lambda begun: _mean_of_all(losses[begun]))
+def better_initialisation(losses: ByInitialisation) -> str:
+    """The initialisation with the lowest mean loss. One that diverged in any seed is not eligible."""
+    return min(losses, key=lambda value: _mean_or_infinity(losses[value]))
 
 
 def inner_size(count: int) -> int:
-    """The size at which so many inner layers have, as nearly as whole numbers allow, the weights of the one wide layer.
+    """The size at which `count` inner layers have, up to rounding, as many weights as the one wide layer.
 
-    With n more layers of size h: 2 W h + n h^2 = 2 W wide.
+    With n = count - 1 additional layers of size h: 2 W h + n h^2 = 2 W wide.
     """
-    more = count - 1
-    return round((math.sqrt(WIDTH**2 + more * 2 * WIDTH * WIDE) - WIDTH) / more) if more else WIDE
+    additional = count - 1
+    if not additional:
+        return WIDE
+    return round((math.sqrt(WIDTH**2 + additional * 2 * WIDTH * WIDE) - WIDTH) / additional)
 
 
-def name_of(count: int, begun: str) -> str:
-    """The study's arm."""
-    return f"{ARMS[count]}, initialisation={begun}"
+def arm_name(count: int, initialisation: str) -> str:
+    """The name of an arm in the study of inner layers."""
+    return f"{SPEC_NAMES[count]}, initialisation={initialisation}"
 
 
-def written(folder: Path, count: int) -> Path:
-    """A spec in the claim's folder: two fields that change together make an arm."""
+def write_spec(folder: Path, count: int) -> Path:
+    """Write a spec file with this number of inner layers: an arm that changes two fields together needs its own recipe."""
     shape = (f"model.feed_forward_layers={count}", f"model.feed_forward={inner_size(count)}")
-    path = folder / f"{ARMS[count]}.toml"
+    path = folder / f"{SPEC_NAMES[count]}.toml"
     atomic_files.write_text(path, spec_files.to_toml(resolve_spec.spec_of(*MODEL, *shape)))
     return path
 
 
-def _mean_of_all(losses: paired_questions.BySeed) -> float:
-    found = statistics.fmean(losses.values()) if losses else math.nan
-    return found if math.isfinite(found) else math.inf
+def _mean_or_infinity(losses: paired_comparisons.BySeed) -> float:
+    mean = statistics.fmean(losses.values()) if losses else math.nan
+    return mean if math.isfinite(mean) else math.inf
 
 
 def _ratio_rows(
     study: StudyResults,
     ratios: tuple[int, ...],
-    losses: Mapping[int, paired_questions.BySeed],
-    found: Mapping[str, Difference],
+    losses: Mapping[int, paired_comparisons.BySeed],
+    differences: Mapping[str, Difference],
 ) -> list[Evidence]:
     rows = [
-        Evidence(f"test loss, {ratio} times the width", "", f"{rules.shown(losses[ratio])}; {arm.parameters:,} parameters")
+        Evidence(
+            f"test loss, {ratio} times the width",
+            "",
+            f"{rules.format_with_seeds(losses[ratio])}; {arm.parameters:,} parameters",
+        )
         for ratio, arm in sorted(zip(ratios, study.arms, strict=True), key=lambda pair: pair[0])
     ]
-    against = f"against the mean of {_list(losses)}"
-    return rows + [Evidence(f"{ratio} times {against}", "", paired_questions.told(each)) for ratio, each in found.items()]
+    baseline = f"the mean of {_usual_ratios(losses)}"
+    rows += [
+        Evidence(f"{ratio} times the width against {baseline}", "", paired_comparisons.describe(difference))
+        for ratio, difference in differences.items()
+    ]
+    return rows
 
 
 def _layer_rows(
     study: StudyResults,
-    losses: Mapping[int, Beginnings],
+    losses: Mapping[int, ByInitialisation],
     chosen: Mapping[int, str],
-    found: Mapping[str, Difference],
+    differences: Mapping[str, Difference],
 ) -> list[Evidence]:
     parameters = {arm.name: arm.parameters for arm in study.arms}
-    wide = parameters[name_of(1, BEGINNINGS[0])]
+    wide = parameters[arm_name(1, INITIALISATIONS[0])]
     rows = []
-    for count, begun_with in losses.items():
-        for begun, values in begun_with.items():
-            own = parameters[name_of(count, begun)]
-            off = f" ({own / wide - 1:+.2%})" if own != wide else ""
-            taken = "; the better of the two on the validation text" if begun == chosen[count] else ""
-            inner = f"inner layers: {count} of {inner_size(count)}"
-            told = f"{rules.shown(values)}; {own:,} parameters{off}{taken}"
-            rows.append(Evidence(f"test loss, {inner}, initial deviation {begun}", "", told))
-    return rows + [
-        Evidence(f"{narrow} against 1 of {WIDE}", "", paired_questions.told(each)) for narrow, each in found.items()
+    for count, by_initialisation in losses.items():
+        for initialisation, values in by_initialisation.items():
+            size = parameters[arm_name(count, initialisation)]
+            mismatch = f" ({size / wide - 1:+.2%})" if size != wide else ""
+            is_chosen = initialisation == chosen[count]
+            choice = "; the better of the two on the validation text" if is_chosen else ""
+            layers = f"inner layers: {count} of {inner_size(count)}"
+            text = f"{rules.format_with_seeds(values)}; {size:,} parameters{mismatch}{choice}"
+            rows.append(Evidence(f"test loss, {layers}, initial deviation {initialisation}", "", text))
+    rows += [
+        Evidence(f"{layers} against 1 of {WIDE}", "", paired_comparisons.describe(difference))
+        for layers, difference in differences.items()
     ]
+    return rows
 
 
-def _said(found: Mapping[str, Difference]) -> str:
-    return "; ".join(f"{name}: {paired_questions.told(each)}" for name, each in found.items())
+def _describe_all(differences: Mapping[str, Difference]) -> str:
+    return "; ".join(f"{name}: {paired_comparisons.describe(difference)}" for name, difference in differences.items())
 
 
-def _list(losses: Mapping[int, paired_questions.BySeed]) -> str:
+def _usual_ratios(losses: Mapping[int, paired_comparisons.BySeed]) -> str:
+    """`2, 4 and 8`: the usual ratios that were trained."""
     inside = [str(ratio) for ratio in USUAL if ratio in losses]
     return inside[0] if len(inside) == 1 else f"{', '.join(inside[:-1])} and {inside[-1]}"

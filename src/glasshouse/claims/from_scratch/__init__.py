@@ -1,1 +1,1 @@
-"""Claims about language models and classifiers trained from scratch."""
+"""Claims about tokenizers, language models and classifiers trained from scratch."""

@@ -1,4 +1,4 @@
-"""Claim: a byte-pair tokenizer can be written from scratch: exact, in agreement with others, of use to a language model."""
+"""Claim: a byte-pair tokenizer can be written from scratch: exact, equal to a known one, and useful to a language model."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -15,80 +15,8 @@ from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.words import Words
 
 PAIRS, CHARACTERS = "byte-pair", "characters"
-# Texts of any code points at all, besides real ones.
-AWKWARD = 500
-
-
-class BPE(Claim):
-    """The tokenizer by itself, and a language model over it against one over characters."""
-
-    statement = "A byte-pair tokenizer can be written from scratch, and a language model gains by it."
-    source = "course work on language models: the tokenizer of the GPT assignment"
-    reported = "part of the assignment, without figures"
-    rule = (
-        "Every real text and every awkward one comes back from its tokens as it was; where the package tokenizers is "
-        "installed, it finds the same tokens with the file that ours wrote; and at as many training FLOPs, each with its "
-        "own best learning rate, a language model over byte pairs needs fewer bits per byte than one over characters, "
-        "paired by seed. Upheld where all are so; refuted where a text differs, or where characters are better or no "
-        "difference reaches one standard deviation between seeds; else undecided."
-    )
-
-    def try_it(self, bench: Bench) -> Finding:
-        comparison = bench.compare(
-            "equal-flops",
-            "demo-lm",
-            f"data.tokenizer={PAIRS},{CHARACTERS}",
-            metric="validation.bits_per_byte",
-            match="flops",
-            tune=None if bench.quick else "training.learning_rate=2e-3,4e-3,8e-3",
-            quick=QUICK,
-        )
-        pairs, characters = (_first(bench.runs(comparison, arm), arm) for arm in (PAIRS, CHARACTERS))
-        source = prepared_data.source_of(pairs.spec.data)
-        texts = [*real(source), *awkward(AWKWARD)]
-        lost = not_returned(pairs.tokenizer, texts)
-        apart = library_differs(pairs, texts)
-        [difference] = [arm.difference for arm in comparison.arms if arm.name == CHARACTERS]
-        held_out = [document.text for document in source.documents("validation")]
-        words = Words.train(real(source, ("train",)), pairs.spec.data.vocabulary)
-        rows = [
-            Evidence("texts that do not come back exactly", "", f"{lost} of {len(texts):,}"),
-            Evidence("texts that the package tokenizers reads otherwise", "", _told(apart, len(texts))),
-            *_library_row(pairs, source),
-            Evidence("bytes a token, byte pairs", "", f"{bytes_a_token(pairs.tokenizer, held_out):.2f}"),
-            Evidence("bytes a token, characters", "", f"{bytes_a_token(characters.tokenizer, held_out):.2f}"),
-            Evidence(
-                "bytes a token, words",
-                "",
-                f"{bytes_a_token(words, held_out):.2f}, and {unknown(words, held_out):.1%} unknown",
-            ),
-        ]
-        for arm in comparison.arms:
-            rows.append(Evidence(f"validation bits per byte, {arm.name}", "", rules.shown(arm.values)))
-            rows.append(Evidence(f"steps and parameters, {arm.name}", "", f"{arm.steps:,} and {arm.parameters:,}"))
-        said = difference.sentence if difference else "too few seeds came through to judge by"
-        return Finding(
-            verdict=decide(lost, apart, difference),
-            because=(
-                f"{lost} of {len(texts):,} texts do not come back exactly; read otherwise by the package tokenizers: "
-                f"{_told(apart, len(texts))}. In bits per byte at as many FLOPs, {said}."
-            ),
-            scope=(
-                f"State of the Union addresses and {AWKWARD} texts of random code points; "
-                f"{pairs.spec.data.vocabulary:,} tokens; a decoder of width {pairs.spec.model.width} with "
-                f"{pairs.spec.model.layers} layers, {pairs.spec.data.context} tokens at once, "
-                f"{len(comparison.arms[0].seeds)} seeds"
-            ),
-            rows=tuple(rows),
-            studies=(comparison.name,),
-            notes=(
-                "both models see as many tokens at once, so the one over characters sees less text; that is part of what a "
-                "tokenizer gives at equal cost",
-                *(f"{arm.name}: {note}" for arm in comparison.arms for note in arm.notes),
-            ),
-        )
-
-
+# Number of texts of random code points that are tokenized besides the real texts.
+RANDOM_TEXTS = 500
 QUICK = (
     "training.steps=20",
     "training.precision=fp32",
@@ -101,13 +29,84 @@ QUICK = (
 )
 
 
-def decide(lost: int, apart: int | None, difference: Difference | None) -> str:
-    """The verdict: nothing lost, nothing read otherwise, and characters worse for a model."""
-    exact = UPHELD if not lost and not apart else REFUTED
+class BPE(Claim):
+    """Tests the tokenizer by itself, and compares a language model over byte pairs with one over characters."""
+
+    statement = "A byte-pair tokenizer can be written from scratch, and a language model gains by it."
+    source = "course work on language models: the tokenizer of the GPT assignment"
+    reported = "part of the assignment, without figures"
+    rule = (
+        "Three parts. First, decoding the tokens of every real text and of every text of random code points returns the "
+        "text exactly. Second, if the package tokenizers is installed, it produces the same tokens from our tokenizer "
+        "file. Third, at equal training FLOPs, each with its own best learning rate, a language model over byte pairs "
+        "needs fewer bits per byte than one over characters, paired by seed. The claim is upheld if all parts hold. It "
+        "is refuted if a text differs, if characters are better, or if the difference is shown to be smaller than one "
+        "standard deviation between seeds. Otherwise it is undecided."
+    )
+
+    def run_experiment(self, bench: Bench) -> Finding:
+        study = bench.compare(
+            "equal-flops",
+            "demo-lm",
+            f"data.tokenizer={PAIRS},{CHARACTERS}",
+            metric="validation.bits_per_byte",
+            match="flops",
+            tune=None if bench.quick else "training.learning_rate=2e-3,4e-3,8e-3",
+            quick=QUICK,
+        )
+        pairs, characters = (_first_run(bench.finished_runs(study, arm), arm) for arm in (PAIRS, CHARACTERS))
+        source = prepared_data.find_source(pairs.spec.data)
+        texts = [*real_texts(source), *random_texts(RANDOM_TEXTS)]
+        changed = count_changed_texts(pairs.tokenizer, texts)
+        disagreements = count_disagreements(pairs, texts)
+        disagreements_text = (
+            "not tested, the package is not installed" if disagreements is None else f"{disagreements} of {len(texts):,}"
+        )
+        [difference] = [arm.difference for arm in study.arms if arm.name == CHARACTERS]
+        held_out = [document.text for document in source.documents("validation")]
+        words = Words.train(real_texts(source, ("train",)), pairs.spec.data.vocabulary)
+        unknown = f"{unknown_share(words, held_out):.1%} of the tokens are unknown"
+        rows = [
+            Evidence("texts that decoding does not return exactly", "", f"{changed} of {len(texts):,}"),
+            Evidence("texts that the package tokenizers tokenizes differently", "", disagreements_text),
+            *_shared_vocabulary_row(pairs, source),
+            Evidence("bytes per token, byte pairs", "", f"{bytes_per_token(pairs.tokenizer, held_out):.2f}"),
+            Evidence("bytes per token, characters", "", f"{bytes_per_token(characters.tokenizer, held_out):.2f}"),
+            Evidence("bytes per token, words", "", f"{bytes_per_token(words, held_out):.2f}; {unknown}"),
+        ]
+        for arm in study.arms:
+            rows.append(Evidence(f"validation bits per byte, {arm.name}", "", rules.format_with_seeds(arm.values)))
+            rows.append(Evidence(f"steps and parameters, {arm.name}", "", f"{arm.steps:,} and {arm.parameters:,}"))
+        return Finding(
+            verdict=decide(changed, disagreements, difference),
+            because=(
+                f"Texts that decoding does not return exactly: {changed} of {len(texts):,}. Texts that the package "
+                f"tokenizers tokenizes differently: {disagreements_text}. Bits per byte at equal training FLOPs: "
+                f"{rules.difference_sentence(difference)}."
+            ),
+            scope=(
+                f"State of the Union addresses and {RANDOM_TEXTS} texts of random code points; "
+                f"{pairs.spec.data.vocabulary:,} tokens; a decoder of width {pairs.spec.model.width} with "
+                f"{pairs.spec.model.layers} layers and a context of {pairs.spec.data.context} tokens, "
+                f"{len(study.arms[0].seeds)} seeds"
+            ),
+            rows=tuple(rows),
+            studies=(study.name,),
+            notes=(
+                "both models have the same context in tokens, so the model over characters sees less text; that is part of "
+                "what a tokenizer gains at equal cost",
+                *(f"{arm.name}: {note}" for arm in study.arms for note in arm.notes),
+            ),
+        )
+
+
+def decide(changed: int, disagreements: int | None, difference: Difference | None) -> str:
+    """The verdict on: no text changed, no disagreement, and a model over characters is worse."""
+    exact = UPHELD if not changed and not disagreements else REFUTED
     return rules.all_of(exact, rules.direction(difference, "worse"))
 
 
-def _first(runs: Sequence[Run], arm: str) -> Run:
+def _first_run(runs: Sequence[Run], arm: str) -> Run:
     if not runs:
         raise RunError(
             "all-diverged", f"every run over {arm} diverged, so there is nothing to measure; lower its learning rate"
@@ -115,69 +114,68 @@ def _first(runs: Sequence[Run], arm: str) -> Run:
     return runs[0]
 
 
-def real(source: Source, splits: Sequence[str] = SPLITS) -> Iterator[str]:
+def real_texts(source: Source, splits: Sequence[str] = SPLITS) -> Iterator[str]:
     """The texts of a source."""
     return (document.text for split in splits for document in source.documents(split))
 
 
-def awkward(count: int) -> Iterator[str]:
-    """Texts of random code points, any but halves of surrogate pairs, with white space and line ends between them."""
-    draw = random.Random(0)
+def random_texts(count: int) -> Iterator[str]:
+    """Texts of random code points (no surrogates), separated by white space, line ends or nothing."""
+    generator = random.Random(0)
     ranges = [range(0x20, 0x7F), range(0xA0, 0x3000), range(0x3000, 0xD800), range(0xE000, 0x110000)]
-    spaces = ["", " ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u200d", "'s"]
+    separators = ["", " ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u200d", "'s"]
     for _ in range(count):
-        signs = (chr(draw.choice(draw.choice(ranges))) + draw.choice(spaces) for _ in range(draw.randrange(40)))
-        yield "".join(signs)
+        parts = (
+            chr(generator.choice(generator.choice(ranges))) + generator.choice(separators)
+            for _ in range(generator.randrange(40))
+        )
+        yield "".join(parts)
 
 
-def not_returned(tokenizer: Tokenizer, texts: Sequence[str]) -> int:
-    """How many texts are not what their tokens say."""
+def count_changed_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> int:
+    """The number of texts that encoding and decoding change."""
     return sum(tokenizer.decode(tokenizer.encode(text, specials=False)) != text for text in texts)
 
 
-def bytes_a_token(tokenizer: Tokenizer, texts: Sequence[str]) -> float:
-    """How much text a token stands for."""
+def bytes_per_token(tokenizer: Tokenizer, texts: Sequence[str]) -> float:
+    """The mean number of bytes of text per token."""
     return sum(len(text.encode()) for text in texts) / sum(len(tokenizer.encode(text, specials=False)) for text in texts)
 
 
-def unknown(tokenizer: Tokenizer, texts: Sequence[str]) -> float:
-    """The share of tokens that stand for whatever is not in the vocabulary."""
+def unknown_share(tokenizer: Tokenizer, texts: Sequence[str]) -> float:
+    """The share of tokens that are the unknown token."""
     ids = [token for text in texts for token in tokenizer.encode(text, specials=False).tolist()]
     return sum(token == tokenizer.unknown for token in ids) / len(ids)
 
 
-def library_differs(run: Run, texts: Sequence[str]) -> int | None:
-    """How many texts the package tokenizers reads otherwise with the same file; None where it is not installed."""
+def count_disagreements(run: Run, texts: Sequence[str]) -> int | None:
+    """The number of texts that the package tokenizers tokenizes differently with our file; None if it is not installed."""
     try:
         import tokenizers
     except ImportError:
         return None
-    theirs = tokenizers.Tokenizer.from_file(str(run.folder.tokenizer_file))
+    library_tokenizer = tokenizers.Tokenizer.from_file(str(run.folder.tokenizer_file))
     return sum(
-        theirs.encode(text, add_special_tokens=False).ids != run.tokenizer.encode(text, specials=False).tolist()
+        library_tokenizer.encode(text, add_special_tokens=False).ids != run.tokenizer.encode(text, specials=False).tolist()
         for text in texts
     )
 
 
-def _library_row(run: Run, source: Source) -> list[Evidence]:
-    """How many of our tokens the package's own training finds too; nothing where it is not installed."""
+def _shared_vocabulary_row(run: Run, source: Source) -> list[Evidence]:
+    """How many of our tokens the package's own training also produces; empty if it is not installed."""
     try:
         import tokenizers
     except ImportError:
         return []
-    theirs: Any = tokenizers.Tokenizer(tokenizers.models.BPE())
-    theirs.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    library_tokenizer: Any = tokenizers.Tokenizer(tokenizers.models.BPE())
+    library_tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = tokenizers.trainers.BpeTrainer(
         vocab_size=run.tokenizer.vocabulary,
         show_progress=False,
         special_tokens=list(run.tokenizer.specials),
         initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
     )
-    theirs.train_from_iterator(real(source, ("train",)), trainer)
-    own = tokenizers.Tokenizer.from_file(str(run.folder.tokenizer_file)).get_vocab()
-    shared = len(own.keys() & theirs.get_vocab().keys())
-    return [Evidence("tokens that its own training finds too", "", f"{shared:,} of {len(own):,}")]
-
-
-def _told(apart: int | None, count: int) -> str:
-    return "not tried, the package is not installed" if apart is None else f"{apart} of {count:,}"
+    library_tokenizer.train_from_iterator(real_texts(source, ("train",)), trainer)
+    vocabulary = tokenizers.Tokenizer.from_file(str(run.folder.tokenizer_file)).get_vocab()
+    shared = len(vocabulary.keys() & library_tokenizer.get_vocab().keys())
+    return [Evidence("our tokens that the package's own training also produces", "", f"{shared:,} of {len(vocabulary):,}")]

@@ -1,1 +1,1 @@
-"""Claims about positional encodings: their quality, their speed, and how they extrapolate to longer input."""
+"""Claims about positional encodings: their quality, their speed, and how well they extrapolate to longer input."""

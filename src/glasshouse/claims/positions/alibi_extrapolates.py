@@ -1,4 +1,4 @@
-"""Trained at 32 tokens, does an ALiBi model keep its perplexity at 64 and 128?"""
+"""Claim: an ALiBi language model trained at 32 tokens keeps its perplexity at 64 and 128 tokens."""
 
 import math
 
@@ -11,50 +11,51 @@ ALIBI = "alibi"
 
 
 class AlibiExtrapolates(Claim):
-    """Beside ALiBi stand sinusoidal, rotary and no positions, to show what is not flat."""
+    """Also measures sinusoidal, rotary and no positions, to show perplexities that are not flat."""
 
     statement = "Trained at 32 tokens, an ALiBi language model has a flat perplexity at 64 and 128 tokens."
     source = "course work on positions"
     reported = "a figure without numbers"
     rule = (
-        "The language model is trained with ALiBi at 32 tokens and asked at 32, 64 and 128, each token with at least half "
-        "of these before it. Flat means no more than 5 % above the perplexity at 32. Upheld where at both lengths the "
-        "whole 95 % interval of the mean rise over seeds is below that; refuted where at either it is wholly above; else "
-        "undecided. The other positions are measured beside it and do not decide."
+        "The language model is trained with ALiBi at 32 tokens and evaluated at 32, 64 and 128 tokens. Every scored "
+        "token has at least half of that length before it. Flat means at most 5 % above the perplexity at 32 tokens. "
+        "The claim is upheld if at both lengths the whole 95 % confidence interval of the mean rise over seeds is below "
+        "5 %. It is refuted if at either length the whole interval is above 5 %. Otherwise it is undecided. The other "
+        "positional encodings are measured for comparison and do not decide."
     )
     needs = ("speeches-text",)
 
-    def try_it(self, bench: Bench) -> Finding:
+    def run_experiment(self, bench: Bench) -> Finding:
         words = ("speech-lm", f"data.context={TRAINED}", f"model.position={ALIBI},sinusoidal,rotary,none")
         study = bench.compare("positions", *words, metric="test.loss", quick=length_extrapolation.QUICK)
-        readings = length_extrapolation.ask(bench, study, (TRAINED, *LONGER))
-        rises = {length: length_extrapolation.rises(readings[ALIBI], TRAINED, length) for length in LONGER}
-        said = [
-            f"{rules.interval([_percent(rise) for rise in rises[length].values()], unit=' %')} at {length} tokens"
+        results = length_extrapolation.score_lengths(bench, study, (TRAINED, *LONGER))
+        rises = {length: length_extrapolation.loss_rises(results[ALIBI], TRAINED, length) for length in LONGER}
+        changes = [
+            f"{rules.format_interval([_percent(rise) for rise in rises[length].values()], unit=' %')} at {length} tokens"
             for length in LONGER
         ]
         return Finding(
             verdict=rules.all_of(
-                *(length_extrapolation.flat(readings[ALIBI], TRAINED, length, parts=len(LONGER)) for length in LONGER)
+                *(length_extrapolation.judge_flat(results[ALIBI], TRAINED, length, parts=len(LONGER)) for length in LONGER)
             ),
-            because=f"Against the perplexity at {TRAINED} tokens, {readings[ALIBI][TRAINED].shown}, that of ALiBi changes "
-            f"by {' and by '.join(said)}; flat is up to {100 * length_extrapolation.FLAT:g} % more.",
-            scope=f"the course's speeches, words as tokens; {rules.scope(study)}; all three test texts, whose sentences do "
-            "not follow from each other",
+            because=f"With ALiBi the perplexity is {results[ALIBI][TRAINED].with_seeds} at {TRAINED} tokens and changes by "
+            f"{' and by '.join(changes)}; a rise of up to {100 * length_extrapolation.FLAT:g} % counts as flat.",
+            scope=f"the course's speeches, words as tokens; {rules.study_scope(study)}; all three test texts, whose "
+            "sentences are not consecutive",
             rows=tuple(
                 Evidence(
                     f"test perplexity at {length} tokens, {arm}",
                     "flat" if arm == ALIBI and length != TRAINED else "",
-                    readings[arm][length].shown,
+                    results[arm][length].with_seeds,
                 )
-                for arm in readings
+                for arm in results
                 for length in (TRAINED, *LONGER)
             ),
             studies=(study.name,),
-            pictures=(length_extrapolation.draw(readings, bench.folder / "lengths.svg", TRAINED),),
+            pictures=(length_extrapolation.draw(results, bench.folder / "lengths.svg", TRAINED),),
         )
 
 
 def _percent(nats: float) -> float:
-    """A rise of the loss as one of the perplexity."""
+    """A rise of the loss as a rise of the perplexity in per cent."""
     return 100 * math.expm1(nats)

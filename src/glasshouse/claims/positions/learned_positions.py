@@ -1,57 +1,63 @@
-"""Is a table of positions that is learned as good as fixed sines and cosines?"""
+"""Claim: a learned position table works as well as fixed sines and cosines."""
 
 from glasshouse.claims import rules
 from glasshouse.claims.claim import Bench, Claim, Evidence, Finding
 from glasshouse.claims.positions import length_extrapolation
 
-# Differences that do not matter: 2 % of perplexity, and one percentage point of accuracy.
+# Smaller differences do not matter: 2 % of perplexity, and one percentage point of accuracy.
 LOSS_MARGIN, ACCURACY_MARGIN = 0.02, 0.01
 FIXED, LEARNED = "sinusoidal", "learned"
 
 
 class LearnedPositions(Claim):
-    """The language model and the classifier, each with both."""
+    """Trains the language model and the classifier with learned and with sinusoidal positions."""
 
     statement = "A position table learned by backpropagation works as well as a fixed one."
     source = "course work on positions"
     reported = "asserted, no figures"
     rule = (
-        "Learned against sinusoidal positions, paired by seed, in the language model (test loss) and the classifier (test "
-        "accuracy). Upheld where in both learned is better, or no difference reaches the margin (0.02 nats a token, about "
-        "2 % of perplexity; one percentage point of accuracy) by an equivalence test; refuted where in either it is worse "
-        "and the margin may be reached; else undecided."
+        "Learned positions are compared with sinusoidal positions, paired by seed, in the language model (test loss) "
+        "and in the classifier (test accuracy). The margin is 0.02 nats per token, about 2 % of perplexity, and one "
+        "percentage point of accuracy. The claim is upheld if in both models learned positions are better, or an "
+        "equivalence test shows a difference smaller than the margin. It is refuted if in either model they are worse "
+        "and the difference may reach the margin. Otherwise it is undecided."
     )
     needs = ("speeches-text", "speeches")
     seeds = 16
 
-    def try_it(self, bench: Bench) -> Finding:
+    def run_experiment(self, bench: Bench) -> Finding:
         arms = f"model.position={FIXED},{LEARNED}"
-        model = bench.compare(
+        language_model = bench.compare(
             "language-model", "speech-lm", arms, metric="test.loss", margin=LOSS_MARGIN, quick=length_extrapolation.QUICK
         )
-        short = (*length_extrapolation.QUICK, "training.epochs=0")
+        quick = (*length_extrapolation.QUICK, "training.epochs=0")
         classifier = bench.compare(
-            "classifier", "speech-classifier", arms, metric="test.accuracy", margin=ACCURACY_MARGIN, quick=short
+            "classifier", "speech-classifier", arms, metric="test.accuracy", margin=ACCURACY_MARGIN, quick=quick
         )
-        differences = [study.arms[1].difference for study in (model, classifier)]
-        said = list(map(rules.sentence, differences))
+        differences = [study.arms[1].difference for study in (language_model, classifier)]
+        sentences = list(map(rules.difference_sentence, differences))
         rows = [
-            Evidence(f"test perplexity, {arm}", "", rules.shown(bench.values(model, arm, "test.perplexity")))
+            Evidence(
+                f"test perplexity, {arm}",
+                "",
+                rules.format_with_seeds(bench.values(language_model, arm, "test.perplexity")),
+            )
             for arm in (FIXED, LEARNED)
         ]
         rows += [
             Evidence(
                 f"test accuracy in %, {arm}",
                 "",
-                rules.shown(bench.values(classifier, arm, "test.accuracy"), scale=100),
+                rules.format_with_seeds(bench.values(classifier, arm, "test.accuracy"), scale=100),
             )
             for arm in (FIXED, LEARNED)
         ]
         return Finding(
-            verdict=rules.all_of(*(rules.as_good(each, parts=2) for each in differences)),
-            because=f"Language model, loss: {said[0]}. Classifier, accuracy: {said[1]}.",
-            scope=f"the course's speeches; {rules.scope(model)}; {rules.scope(classifier)}; inputs of 32 tokens",
+            verdict=rules.all_of(*(rules.as_good(difference, parts=2) for difference in differences)),
+            because=f"Language model, loss: {sentences[0]}. Classifier, accuracy: {sentences[1]}.",
+            scope=f"the course's speeches; {rules.study_scope(language_model)}; {rules.study_scope(classifier)}; inputs "
+            "of 32 tokens",
             rows=tuple(rows),
-            studies=(model.name, classifier.name),
+            studies=(language_model.name, classifier.name),
             notes=classifier.leaks,
         )

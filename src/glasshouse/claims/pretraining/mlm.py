@@ -1,4 +1,4 @@
-"""Claim: masked-language-model pretraining of an encoder learns, and what it learns helps a task about numbers."""
+"""Claim: an encoder learns by masked-language-model pretraining, and what it learns helps a later task about numbers."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -13,119 +13,131 @@ from glasshouse.data.shards import Shard
 from glasshouse.metrics.verdicts import Difference, VerdictRule, judge
 from glasshouse.runs.run import Run
 
-# How many times as often as the commonest token is right, hidden tokens must be found for that to be far above it.
-FAR = 2.0
-# Pretrainings that fine-tunings start from, each with a seed of its own.
-STARTS = 3
-# The encoder as it is, and one that sees which tokens there are and not where.
-ORDERED, BAG = "rotary", "none"
-Values = Mapping[int, float]
+# The encoder's accuracy on masked tokens must be above this multiple of the unigram baseline's accuracy.
+UNIGRAM_FACTOR = 2.0
+# Number of pretrained encoders that are fine-tuned, each pretrained with its own seed.
+PRETRAININGS = 3
+# The encoder of the recipe, and one without positions, which does not know the order of the tokens.
+WITH_ORDER, WITHOUT_ORDER = "rotary", "none"
+BySeed = Mapping[int, float]
 
 
 class MLM(Claim):
-    """Filling gaps, and fine-tuning from that."""
+    """Pretrains encoders as masked language models, and fine-tunes from them."""
 
-    statement = "Masked-language-model pretraining teaches an encoder what stands in a gap, and that helps a later task."
+    statement = "Masked-language-model pretraining teaches an encoder to predict masked tokens, and that helps a later task."
     source = "course work on pretraining: a masked language model"
     reported = "no figures"
     seeds = 16
     rule = (
-        f"Three parts: the accuracy on hidden validation tokens lies, with its whole interval, above {FAR:g} times that "
-        "of always answering the commonest token; and above that of answering what most often follows the token before "
-        f"it; and by test accuracy, paired by seed, fine-tunings that start from it (the mean over {STARTS} "
-        "pretrainings) are better than those from scratch with the same tokenizer. Upheld where all are so; refuted "
-        "where one is reversed or, of the last, where no difference reaches one standard deviation between seeds; else "
-        "undecided."
+        "Three parts. First, the whole confidence interval of the accuracy on masked validation tokens is above "
+        f"{UNIGRAM_FACTOR:g} times the accuracy of always answering the most frequent token. Second, it is above the "
+        "accuracy of answering the token that most often follows the token before. Third, by test accuracy, paired by "
+        f"seed, fine-tuning from pretrained encoders (the mean over {PRETRAININGS} pretrainings) is better than "
+        "training from scratch with the same tokenizer. The claim is upheld if all parts hold. It is refuted if one is "
+        "reversed, or if the difference in the third is shown to be smaller than one standard deviation between seeds. "
+        "Otherwise it is undecided."
     )
 
-    def try_it(self, bench: Bench) -> Finding:
+    def run_experiment(self, bench: Bench) -> Finding:
         pretraining = bench.compare(
             "pretraining",
             arithmetic.PRETRAIN,
-            f"model.position={ORDERED},{BAG}",
+            f"model.position={WITH_ORDER},{WITHOUT_ORDER}",
             arithmetic.STEPS,
             metric="validation.accuracy",
             quick=arithmetic.QUICK_PRETRAIN,
         )
-        runs = bench.runs(pretraining, ORDERED)[: 1 if bench.quick else STARTS]
+        runs = bench.finished_runs(pretraining, WITH_ORDER)[: 1 if bench.quick else PRETRAININGS]
         starts = {f"pretrained-{run.spec.training.seed}": run for run in runs}
-        recipes = [arithmetic.from_scratch(bench, "scratch", arithmetic.first(runs, pretraining.name))]
+        recipes = [arithmetic.from_scratch(bench, "scratch", arithmetic.first_run(runs, pretraining.name))]
         recipes += [arithmetic.from_run(bench, name, run) for name, run in starts.items()]
-        tuning = bench.compare("fine-tuning", *recipes, metric=arithmetic.METRIC, quick=arithmetic.QUICK_FINETUNE)
+        fine_tuning = bench.compare("fine-tuning", *recipes, metric=arithmetic.METRIC, quick=arithmetic.QUICK_FINETUNE)
 
-        found, bag = (bench.values(pretraining, arm, "validation.accuracy") for arm in (ORDERED, BAG))
-        learned, asked = _tokens(runs[0])
-        often, after = commonest(learned, asked), commonest_after(learned, asked)
-        tuned = {arm.name: arm.values for arm in tuning.arms}
-        gain = worth(tuned["scratch"], averaged([tuned[name] for name in starts]))
+        accuracy, accuracy_without_order = (
+            bench.values(pretraining, arm, "validation.accuracy") for arm in (WITH_ORDER, WITHOUT_ORDER)
+        )
+        learned, validation = _tokens(runs[0])
+        unigram, bigram = unigram_accuracy(learned, validation), bigram_accuracy(learned, validation)
+        tuned = {arm.name: arm.values for arm in fine_tuning.arms}
+        gain = pretraining_gain(tuned["scratch"], mean_over_arms([tuned[name] for name in starts]))
         names = {"scratch": ("from scratch", ""), **{name: (name.replace("-", ", seed "), "") for name in starts}}
+        scope = arithmetic.describe_scope(bench, fine_tuning, runs[0], f"{len(runs)} pretrainings")
         return Finding(
-            verdict=decide(found, often, after, gain),
+            verdict=decide(accuracy, unigram, bigram, gain),
             because=(
-                f"Of the hidden tokens {rules.interval(found, '.1f', 100)} % are found; always answering the commonest "
-                f"finds {100 * often:.1f} %, and what most often follows the one before {100 * after:.1f} %. By test "
-                f"accuracy after fine-tuning, {gain.sentence}."
+                f"The encoder predicts {rules.format_interval(accuracy, '.1f', 100)} % of the masked tokens. The most "
+                f"frequent token is right in {100 * unigram:.1f} %, and the token that most often follows the token "
+                f"before in {100 * bigram:.1f} %. By test accuracy after fine-tuning, {gain.sentence}."
             ),
-            scope=f"{arithmetic.scope(bench, tuning, runs[0], f'{len(runs)} pretrainings')}, {bench.seeds} of pretraining",
+            scope=f"{scope}, {bench.seeds} of pretraining",
             rows=(
-                Evidence("hidden tokens found, %, always the commonest token", "", f"{100 * often:.1f}"),
-                Evidence("hidden tokens found, %, what most often follows the one before", "", f"{100 * after:.1f}"),
-                Evidence("hidden tokens found, %, encoder", "", rules.shown(found, ".1f", 100)),
-                Evidence("hidden tokens found, %, encoder without positions", "", rules.shown(bag, ".1f", 100)),
-                *arithmetic.rows(bench, tuning, names),
-                Evidence("what pretraining is worth, by test accuracy", "", gain.sentence),
+                Evidence("masked tokens predicted, %, always the most frequent token", "", f"{100 * unigram:.1f}"),
+                Evidence(
+                    "masked tokens predicted, %, the token that most often follows the one before",
+                    "",
+                    f"{100 * bigram:.1f}",
+                ),
+                Evidence("masked tokens predicted, %, encoder", "", rules.format_with_seeds(accuracy, ".1f", 100)),
+                Evidence(
+                    "masked tokens predicted, %, encoder without positions",
+                    "",
+                    rules.format_with_seeds(accuracy_without_order, ".1f", 100),
+                ),
+                *arithmetic.accuracy_rows(bench, fine_tuning, names),
+                Evidence("gain from pretraining, by test accuracy", "", gain.sentence),
             ),
-            studies=(pretraining.name, tuning.name),
+            studies=(pretraining.name, fine_tuning.name),
             notes=(
-                "15 % of the tokens are asked about, and a tenth of those are not hidden but stay as they are",
-                "no expression that is held out of fine-tuning, and no result of one, stands in the pretraining text",
+                "15 % of the tokens are predicted, and a tenth of those are not masked but left unchanged",
+                "the pretraining text contains no expression that is held out of fine-tuning, and no result of one",
             ),
         )
 
 
-def decide(found: Values, often: float, after: float, gain: Difference) -> str:
+def decide(accuracy: BySeed, unigram: float, bigram: float, gain: Difference) -> str:
     """The verdict on the three parts."""
     return rules.all_of(
-        rules.beats(found, FAR * often, higher_is_better=True, parts=3),
-        rules.beats(found, after, higher_is_better=True, parts=3),
+        rules.beats(accuracy, UNIGRAM_FACTOR * unigram, higher_is_better=True, parts=3),
+        rules.beats(accuracy, bigram, higher_is_better=True, parts=3),
         rules.direction(gain, parts=3),
     )
 
 
-def worth(scratch: Values, pretrained: Values) -> Difference:
-    """Fine-tuning from a pretrained encoder against fine-tuning from nothing, paired by seed."""
+def pretraining_gain(scratch: BySeed, pretrained: BySeed) -> Difference:
+    """Fine-tuning of pretrained encoders compared with training from scratch, by accuracy, paired by seed."""
     return judge({"from scratch": scratch, "from pretraining": pretrained}, VerdictRule(higher_is_better=True))[
         "from pretraining"
     ]
 
 
-def averaged(arms: Sequence[Values]) -> dict[int, float]:
-    """Seed -> the mean over some arms, of the seeds that all of them have."""
-    common = set.intersection(*(set(arm) for arm in arms)) if arms else set()
-    return {seed: statistics.fmean(arm[seed] for arm in arms) for seed in sorted(common)}
+def mean_over_arms(arms: Sequence[BySeed]) -> dict[int, float]:
+    """Seed -> the mean over the arms, for the seeds that all arms have."""
+    common_seeds = set.intersection(*(set(arm) for arm in arms)) if arms else set()
+    return {seed: statistics.fmean(arm[seed] for arm in arms) for seed in sorted(common_seeds)}
 
 
-def commonest(learned: np.ndarray, asked: np.ndarray) -> float:
-    """The share of some tokens that is the commonest of those learned from."""
-    return float(np.mean(asked == np.bincount(learned).argmax())) if len(learned) and len(asked) else float("nan")
+def unigram_accuracy(learned: np.ndarray, scored: np.ndarray) -> float:
+    """The share of the scored tokens that are the most frequent learned token."""
+    return float(np.mean(scored == np.bincount(learned).argmax())) if len(learned) and len(scored) else float("nan")
 
 
-def commonest_after(learned: np.ndarray, asked: np.ndarray) -> float:
-    """The share of some tokens that most often followed the token before them in those learned from."""
-    if len(learned) < 2 or len(asked) < 2:
+def bigram_accuracy(learned: np.ndarray, scored: np.ndarray) -> float:
+    """The share of the scored tokens that most often follow the token before them in the learned text."""
+    if len(learned) < 2 or len(scored) < 2:
         return float("nan")
-    size = int(max(learned.max(), asked.max())) + 1
+    size = int(max(learned.max(), scored.max())) + 1
     counts = np.zeros((size, size), np.int64)
     np.add.at(counts, (learned[:-1], learned[1:]), 1)
-    return float(np.mean(counts.argmax(1)[asked[:-1]] == asked[1:]))
+    return float(np.mean(counts.argmax(1)[scored[:-1]] == scored[1:]))
 
 
 def _tokens(run: Run) -> tuple[np.ndarray, np.ndarray]:
-    """The tokens to learn from and those of validation, without the marks between texts, which are never hidden."""
+    """The training and the validation tokens without separator tokens, which are never masked."""
     splits = prepared_data.prepare(run.spec.data, run.tokenizer, specials=run.task.specials).splits
-    return _ordinary(splits["train"]), _ordinary(splits["validation"])
+    return _without_separators(splits["train"]), _without_separators(splits["validation"])
 
 
-def _ordinary(shard: Shard) -> np.ndarray:
+def _without_separators(shard: Shard) -> np.ndarray:
     tokens = np.asarray(shard.tokens, np.int64)
-    return tokens[~np.isin(tokens, list(shard.marks))]
+    return tokens[~np.isin(tokens, list(shard.separators))]

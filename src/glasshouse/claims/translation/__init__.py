@@ -1,1 +1,1 @@
-"""Claims about translation: encoder-decoder against decoder-only models."""
+"""Claims about translation: more data, larger hidden sizes, and decoder-only against encoder-decoder models."""

@@ -1,1 +1,1 @@
-"""Data sets by name, each in its own file behind the catalogue; and how a named one is found or fetched."""
+"""The named data sets, one module each, and the code that lists, finds and fetches them."""

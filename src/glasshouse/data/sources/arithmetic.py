@@ -1,4 +1,4 @@
-"""Verbal arithmetic: is `seven minus nine` negative, zero or positive? All 800 expressions, generated."""
+"""Verbal arithmetic, generated: is `seven minus nine` negative, zero or positive?"""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -6,22 +6,23 @@ from typing import ClassVar
 
 from glasshouse.data import table_files
 from glasshouse.data.documents import Document
-from glasshouse.data.sources.generated import Generated
+from glasshouse.data.sources.generated import GeneratedSource
 
-# Zero to nineteen, as in the assignment (Toronto CSC413, 2022): its two files together are exactly these expressions.
+# Operands are zero to nineteen. The two files of the assignment (Toronto CSC413, 2022) together hold exactly these
+# expressions.
 NUMBERS = 20
-# As many as published: 160 expressions to test; of the 640 others the 30 % that the assignment holds out for validation.
+# The split sizes of the assignment: 160 test expressions, and 30 % of the other 640 for validation.
 VALIDATION, TEST = 192 / 800, 160 / 800
 
 _UNITS = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-    eighteen nineteen""".split()  # noqa: SIM905 (twenty lines would say no more)
+    eighteen nineteen""".split()  # noqa: SIM905 (a list would take twenty lines)
 _TENS = ("", "", "twenty", "thirty")
 
 
-def in_words(number: int) -> str:
-    """A number between -39 and 39 as it is said."""
+def number_in_words(number: int) -> str:
+    """A number between -39 and 39 in English words."""
     if number < 0:
-        return f"minus {in_words(-number)}"
+        return f"minus {number_in_words(-number)}"
     tens, unit = divmod(number, 10)
     if tens < 2:
         return _UNITS[number]
@@ -30,28 +31,28 @@ def in_words(number: int) -> str:
 
 def expressions() -> dict[str, int]:
     """Every expression with its result."""
-    found = {}
+    results = {}
     for first in range(NUMBERS):
         for second in range(NUMBERS):
-            found[f"{in_words(first)} plus {in_words(second)}"] = first + second
-            found[f"{in_words(first)} minus {in_words(second)}"] = first - second
-    return found
+            results[f"{number_in_words(first)} plus {number_in_words(second)}"] = first + second
+            results[f"{number_in_words(first)} minus {number_in_words(second)}"] = first - second
+    return results
 
 
-def homes() -> dict[str, str]:
+def expression_splits() -> dict[str, str]:
     """The split of each expression, in the order of a digest."""
-    return table_files.homes(expressions(), VALIDATION, TEST)
+    return table_files.assign_splits(expressions(), VALIDATION, TEST)
 
 
-class VerbalArithmetic(Generated):
-    """An expression a document, labelled by the sign of its result."""
+class VerbalArithmetic(GeneratedSource):
+    """Each document is an expression, labelled by the sign of its result."""
 
     about = "verbal arithmetic: is `seven minus nine` negative, zero or positive?"
     columns: ClassVar[tuple[str, ...]] = ("label",)
 
     def documents(self, split: str) -> Iterator[Document]:
-        for expression, home in self._homes.items():
-            if home == split:
+        for expression, expression_split in self._splits.items():
+            if expression_split == split:
                 yield Document(expression, fields={"label": _sign(self._results[expression])})
 
     @cached_property
@@ -59,8 +60,8 @@ class VerbalArithmetic(Generated):
         return expressions()
 
     @cached_property
-    def _homes(self) -> dict[str, str]:
-        return homes()
+    def _splits(self) -> dict[str, str]:
+        return expression_splits()
 
 
 def _sign(number: int) -> str:

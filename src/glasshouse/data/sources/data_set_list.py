@@ -1,4 +1,4 @@
-"""The inventory of named data sets: what they are, whether they are on this machine, how to get them, what is in them."""
+"""The list of named data sets: what they are, whether they are on this machine, how to fetch them, and an excerpt."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,110 +10,114 @@ from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 
-# What is shown of a split: so many rows, each at most so long, or so much of a long text.
-ROWS, LINE, SAMPLE = 6, 160, 600
+# An excerpt shows a few rows of limited length, or the first characters of a long text.
+EXCERPT_ROWS, EXCERPT_LINE, EXCERPT_CHARACTERS = 6, 160, 600
+# A shortened row keeps this many characters of its end.
+_LINE_END = 40
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set in a list."""
+    """An entry of the list of data sets."""
 
     name: str
     about: str
     origin: str
     licence: str
     present: bool
-    where: str  # for people: whence it comes, or how to get it
-    command: str = ""  # what fetches it, where that can be done
+    availability: str  # for the user: where the data set is, or how to get it
+    fetch_command: str = ""  # empty if the data set cannot be fetched
 
 
 @dataclass(frozen=True)
 class Split:
-    """What a split holds."""
+    """The size of a split and an excerpt of its text."""
 
     name: str
     documents: int
     bytes: int
-    beginning: str
+    excerpt: str
 
 
-def every() -> list[DataSet]:
+def all_data_sets() -> list[DataSet]:
     """All data sets."""
-    return [find(name) for name in catalogue.names("source")]
+    return [find_data_set(name) for name in catalogue.names("source")]
 
 
-def find(name: str) -> DataSet:
+def find_data_set(name: str) -> DataSet:
     """One data set by name."""
-    cls = _class(name)
-    files = getattr(cls, "files", ())
+    source = _source_class(name)
+    files = getattr(source, "files", ())
     if not files:
-        return DataSet(
-            name, cls.about, cls.origin, cls.licence, True, "generated" if _is_generated(cls) else "ships with Glasshouse"
-        )
+        availability = "generated" if _is_generated(source) else "ships with Glasshouse"
+        return DataSet(name, source.about, source.origin, source.licence, True, availability)
     try:
         for file in files:
             file.locate(name)
-        return DataSet(name, cls.about, cls.origin, cls.licence, True, "on this machine")
+        return DataSet(name, source.about, source.origin, source.licence, True, "on this machine")
     except DataError:
         command = f"glasshouse data get {name}" if all(file.url for file in files) else ""
-        return DataSet(name, cls.about, cls.origin, cls.licence, False, command or "put it in GLASSHOUSE_DATA", command)
+        availability = command or "put it in GLASSHOUSE_DATA"
+        return DataSet(name, source.about, source.origin, source.licence, False, availability, command)
 
 
-def get(name: str, progress: Callable[[float], None]) -> list[Path]:
-    """Fetch what is not here and may be fetched; give the files."""
-    files = getattr(_class(name), "files", ())
+def fetch(name: str, progress: Callable[[float], None]) -> list[Path]:
+    """Fetch the files of a data set that have an address, and return the paths of all its files."""
+    files = getattr(_source_class(name), "files", ())
     if not files:
-        whence = "is generated" if _is_generated(_class(name)) else "ships with Glasshouse"
-        raise DataError("nothing-to-fetch", f"the data set {name!r} {whence}; there is nothing to get")
-    found = []
+        reason = "is generated" if _is_generated(_source_class(name)) else "ships with Glasshouse"
+        raise DataError("nothing-to-fetch", f"the data set {name!r} {reason}, so there is nothing to fetch; just use it")
+    paths = []
     for index, file in enumerate(files):
         if file.url:
-            found.append(file.fetch(lambda share, index=index: progress((index + share) / len(files))))
+            paths.append(file.fetch(lambda share, index=index: progress((index + share) / len(files))))
         else:
-            found.append(file.locate(name))
-    return found
+            paths.append(file.locate(name))
+    return paths
 
 
-def splits(name: str) -> list[Split]:
-    """Each split's documents and size, and how it begins."""
-    source = _class(name).of(DataSpec())
-    found = []
+def describe_splits(name: str) -> list[Split]:
+    """The number of documents, the size and an excerpt of each split."""
+    source = _source_class(name).from_spec(DataSpec())
+    described = []
     for split in SPLITS:
         documents, size = 0, 0
         first: list[Document] = []
         for document in source.documents(split):
             documents += not document.continues
             size += len(document.text.encode())
-            if len(first) < ROWS:
+            if len(first) < EXCERPT_ROWS:
                 first.append(document)
-        found.append(Split(split, documents, size, _beginning(first)))
-    return found
+        described.append(Split(split, documents, size, _excerpt(first)))
+    return described
 
 
-def _beginning(documents: list[Document]) -> str:
-    """Of rows each on a line, with its label or target; of short texts each; of long ones the beginning of the first."""
+def _excerpt(documents: list[Document]) -> str:
+    """Short documents on one line each, with their label or target; or the start of the first document if that is long."""
     first = documents[0] if documents else Document("")
-    if len(first.text) > LINE and not first.fields.keys() & {"label", "target"}:
-        return first.text[:SAMPLE]
+    if len(first.text) > EXCERPT_LINE and not first.fields.keys() & {"label", "target"}:
+        return first.text[:EXCERPT_CHARACTERS]
     return "\n".join(map(_row, documents))
 
 
 def _row(document: Document) -> str:
-    text = _shortened(document.text)
+    text = _shorten(document.text)
     if "target" in document.fields:
-        return f"{text} → {_shortened(document.fields['target'])}"
+        return f"{text} → {_shorten(document.fields['target'])}"
     return f"{document.fields['label']}: {text}" if "label" in document.fields else text
 
 
-def _shortened(text: str) -> str:
-    """A text on one line, with its middle left out where it is long: a question may stand at the end."""
+def _shorten(text: str) -> str:
+    """A text on one line. The middle of a long text is omitted, since its end may be a question."""
     line = " / ".join(text.splitlines())
-    return line if len(line) <= LINE else f"{line[: LINE - 40].rstrip()} … {line[-40:].lstrip()}"
+    if len(line) <= EXCERPT_LINE:
+        return line
+    return f"{line[: EXCERPT_LINE - _LINE_END].rstrip()} … {line[-_LINE_END:].lstrip()}"
 
 
-def _class(name: str) -> Any:
+def _source_class(name: str) -> Any:
     return catalogue.find("source", name, "data set")
 
 
-def _is_generated(cls: Any) -> bool:
-    return getattr(cls, "generated", False)
+def _is_generated(source: Any) -> bool:
+    return getattr(source, "generated", False)

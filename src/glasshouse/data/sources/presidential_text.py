@@ -1,4 +1,4 @@
-"""Everything presidents say here, as text to pretrain on: State of the Union addresses and the speeches' training files."""
+"""Pretraining text by presidents: the State of the Union addresses and the training files of `speeches`."""
 
 import json
 from collections.abc import Iterator
@@ -6,18 +6,18 @@ from typing import ClassVar
 
 from glasshouse.data import text_files
 from glasshouse.data.documents import Document, Source
-from glasshouse.data.sources.remote_files import Remote
+from glasshouse.data.sources.remote_files import RemoteFile
 from glasshouse.data.sources.speeches import Speeches, SpeechesText
 from glasshouse.data.sources.state_of_the_union import StateOfTheUnion
 
 
 class PresidentialText(Source):
-    """The addresses, and the text of the speeches without their labels; held out are addresses alone."""
+    """The addresses and the speeches without their labels. Only addresses are held out."""
 
-    about = "State of the Union addresses and the training files of `speeches`, without labels, to pretrain on"
+    about = "State of the Union addresses and the training files of `speeches`, without labels, for pretraining"
     origin = f"{StateOfTheUnion.origin}; {Speeches.origin}"
     licence = Speeches.licence
-    files: ClassVar[tuple[Remote, ...]] = SpeechesText.files[:2]
+    files: ClassVar[tuple[RemoteFile, ...]] = SpeechesText.files[:2]
 
     def __init__(self) -> None:
         self.addresses, self.speeches, self.text = StateOfTheUnion(), Speeches(0.0), SpeechesText(0.0)
@@ -29,5 +29,5 @@ class PresidentialText(Source):
             yield Document("\n".join(document.text for document in self.speeches.documents(split)))
 
     def fingerprint(self) -> str:
-        digests = [text_files.survey(file.locate("presidential-text")).digest for file in self.files]
+        digests = [text_files.summarise(file.locate("presidential-text")).digest for file in self.files]
         return json.dumps([self.addresses.fingerprint(), *digests])

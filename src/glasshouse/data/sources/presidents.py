@@ -1,4 +1,4 @@
-"""Who is speaking: paragraphs of the State of the Union addresses, labelled by president. Ships with the package."""
+"""Paragraphs of the State of the Union addresses, labelled by president. The addresses ship with the package."""
 
 from collections.abc import Iterator
 from typing import ClassVar
@@ -6,12 +6,12 @@ from typing import ClassVar
 from glasshouse.data.documents import Document, Source
 from glasshouse.data.sources.state_of_the_union import StateOfTheUnion
 
-# Shorter paragraphs ("Thank you.") say little of who speaks.
+# In characters. Shorter paragraphs ("Thank you.") reveal little about the speaker.
 SHORTEST = 80
 
 
 class Presidents(Source):
-    """A paragraph a document; whole addresses are held out, so that a paragraph's neighbours do not give it away."""
+    """Each document is a paragraph. Whole addresses are held out, so no held-out paragraph has a neighbour in training."""
 
     about = "paragraphs of State of the Union addresses, labelled by president"
     origin = StateOfTheUnion.origin

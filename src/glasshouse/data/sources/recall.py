@@ -1,8 +1,8 @@
-"""The recall task: some animals are named with their colour, much noise follows, one is asked for. Which colour was it?
+"""The recall task, generated: a text names animals with their colours, continues with noise, and asks for one colour.
 
-Generated. Only what stands at the beginning of a text tells its label, so that the context is the distance to bridge. An
-animal and its colour are one word (`red_fox`): as two words they must first be brought together, which a small model did not
-learn from this many texts even over a short distance.
+The label depends only on the beginning of the text, so the context length is the distance that a model must bridge. An
+animal and its colour form one word (`red_fox`). As two words, they would first have to be combined, which a small model did
+not learn from this many texts, even over a short distance.
 """
 
 import random
@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from glasshouse.data.documents import Document
-from glasshouse.data.sources.generated import Generated
+from glasshouse.data.sources.generated import GeneratedSource
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 
@@ -19,30 +19,30 @@ KEYS = ["bear", "crow", "deer", "fox", "goat", "hare", "lion", "wolf"]
 VALUES = ["black", "blue", "brown", "green", "grey", "red", "white", "yellow"]
 NOISE = "and but by far for how in late near now of on or so then there to well when yet".split()  # noqa: SIM905
 PAIRS = 4
-# The share of the text, at its beginning, that the animals are spread over.
+# The animals are all within this share of the text, counted from its beginning.
 BEGINNING = 0.25
 COUNTS = {"train": 8000, "validation": 500, "test": 500}
 SEEDS = {"train": 0, "validation": 1, "test": 2}
 
 
-class Recall(Generated):
-    """A text of exactly `data.context` words a document, labelled by the colour of the animal that is asked for."""
+class Recall(GeneratedSource):
+    """Each document is a text of exactly `data.context` words, labelled by the colour of the animal in its question."""
 
     about = "recall: which colour did an animal have, a whole context ago?"
     columns: ClassVar[tuple[str, ...]] = ("label",)
 
     def __init__(self, context: int) -> None:
-        least = PAIRS + 2
-        if context < least:
+        shortest = PAIRS + 2
+        if context < shortest:
             raise DataError(
                 "context-too-short",
-                f"a text of the data set 'recall' has {PAIRS} animals and a question, but data.context={context}; "
-                f"set data.context to {least} or more",
+                f"data.context={context} is too short for the data set 'recall', whose texts contain {PAIRS} animals and a "
+                f"question; set data.context to {shortest} or more",
             )
         self.context = context
 
     @classmethod
-    def of(cls, data: DataSpec) -> "Recall":
+    def from_spec(cls, data: DataSpec) -> "Recall":
         return cls(data.context)
 
     def documents(self, split: str) -> Iterator[Document]:
@@ -50,25 +50,25 @@ class Recall(Generated):
 
     @cached_property
     def _splits(self) -> dict[str, list[Document]]:
-        """Drawn split after split; a text that stands in an earlier one is drawn again."""
-        known: set[str] = set()
+        """The documents of all splits. A text that occurred before is replaced by a new one, so all texts are distinct."""
+        seen: set[str] = set()
         splits = {}
         for split, count in COUNTS.items():
-            draw = random.Random(SEEDS[split])
-            found: list[Document] = []
-            while len(found) < count:
-                document = self._drawn(draw)
-                if document.text not in known:
-                    known.add(document.text)
-                    found.append(document)
-            splits[split] = found
+            generator = random.Random(SEEDS[split])
+            documents: list[Document] = []
+            while len(documents) < count:
+                document = self._random_document(generator)
+                if document.text not in seen:
+                    seen.add(document.text)
+                    documents.append(document)
+            splits[split] = documents
         return splits
 
-    def _drawn(self, draw: random.Random) -> Document:
-        keys, values = draw.sample(KEYS, PAIRS), draw.sample(VALUES, PAIRS)
-        asked = draw.randrange(PAIRS)
-        words = draw.choices(NOISE, k=self.context - 2)
-        places = draw.sample(range(max(PAIRS, int(self.context * BEGINNING))), PAIRS)
+    def _random_document(self, generator: random.Random) -> Document:
+        keys, values = generator.sample(KEYS, PAIRS), generator.sample(VALUES, PAIRS)
+        queried = generator.randrange(PAIRS)
+        words = generator.choices(NOISE, k=self.context - 2)
+        places = generator.sample(range(max(PAIRS, int(self.context * BEGINNING))), PAIRS)
         for place, key, value in zip(places, keys, values, strict=True):
             words[place] = f"{value}_{key}"
-        return Document(" ".join([*words, keys[asked], "?"]), fields={"label": values[asked]})
+        return Document(" ".join([*words, keys[queried], "?"]), fields={"label": values[queried]})

@@ -1,6 +1,6 @@
-"""Where a named data set's files are: in the folder that `GLASSHOUSE_DATA` names, in our cache, or to be fetched.
+"""The files of named data sets: in the folder `GLASSHOUSE_DATA`, in the cache folder, or on a server.
 
-Nothing is fetched unless a person asks (`glasshouse data get NAME`). A fetched file must match its checksum.
+Files are fetched only by `glasshouse data get NAME`. A fetched file must match its checksum.
 """
 
 import hashlib
@@ -16,8 +16,8 @@ from glasshouse.records import atomic_files
 from glasshouse.specs.errors import DataError
 
 
-def cache() -> Path:
-    """The folder for what can be fetched or made again: `GLASSHOUSE_CACHE`, or the user's own cache folder."""
+def cache_folder() -> Path:
+    """The folder for files that can be fetched or computed again: `GLASSHOUSE_CACHE`, or the user's cache folder."""
     base = os.environ.get("GLASSHOUSE_CACHE")
     if base:
         return Path(base)
@@ -25,16 +25,16 @@ def cache() -> Path:
 
 
 @dataclass(frozen=True)
-class Remote:
-    """One file of a data set: its place under a data folder, and, where it may be fetched, from where."""
+class RemoteFile:
+    """One file of a data set: its path within a data folder, and its address and checksum if it can be fetched."""
 
     path: str
     url: str = ""
     sha256: str = ""
 
     def locate(self, data_set: str) -> Path:
-        """The file on this machine, or an error that says how to get it."""
-        folders = [cache() / "data"]
+        """The path of the file on this machine. Raises an error with instructions if it is missing."""
+        folders = [cache_folder() / "data"]
         if os.environ.get("GLASSHOUSE_DATA"):
             folders.insert(0, Path(os.environ["GLASSHOUSE_DATA"]))
         for folder in folders:
@@ -42,24 +42,24 @@ class Remote:
                 return folder / self.path
         remedy = f"fetch it with: glasshouse data get {data_set}" if self.url else f"put it at {folders[0] / self.path}"
         raise DataError(
-            "data-set-missing", f"the data set {data_set!r} is not on this machine ({self.path} is missing); {remedy}"
+            "data-set-missing", f"the data set {data_set!r} is not on this machine: {self.path} is missing; {remedy}"
         )
 
     def fetch(self, progress: Callable[[float], None]) -> Path:
-        """Download into the cache; the file appears there only once its checksum matches."""
-        target = cache() / "data" / self.path
+        """Download the file into the cache folder. It appears there only after its checksum has been verified."""
+        target = cache_folder() / "data" / self.path
         if target.is_file() and _sha256(target) == self.sha256:
             return target
         target.parent.mkdir(parents=True, exist_ok=True)
-        url = self._address()
+        url = self._download_url()
         try:
             with atomic_files.replacing(target) as temporary:
                 _download(url, temporary, progress)
-                if (found := _sha256(temporary)) != self.sha256:
+                if (checksum := _sha256(temporary)) != self.sha256:
                     raise DataError(
                         "wrong-checksum",
-                        f"{url} gave a file with SHA-256 {found}, not {self.sha256}: it is damaged or has changed; "
-                        f"try again, or put the right file at {target}",
+                        f"{url} gave a file with SHA-256 {checksum} instead of {self.sha256}, so it is damaged or has "
+                        f"changed; try again, or put the right file at {target}",
                     )
         except (OSError, ValueError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", None) or error
@@ -68,17 +68,17 @@ class Remote:
             ) from None
         return target
 
-    def _address(self) -> str:
-        """Where to fetch from; `GLASSHOUSE_MIRROR` names a server that holds the same files under the same paths."""
+    def _download_url(self) -> str:
+        """The address to fetch from. `GLASSHOUSE_MIRROR` names a server with the same files under the same paths."""
         mirror = os.environ.get("GLASSHOUSE_MIRROR")
         return f"{mirror.rstrip('/')}/{self.path}" if mirror else self.url
 
 
 def _download(url: str, path: Path, progress: Callable[[float], None]) -> None:
-    with urllib.request.urlopen(url, timeout=30) as answer, open(path, "wb") as file:
-        total = int(answer.headers.get("Content-Length") or 0)
+    with urllib.request.urlopen(url, timeout=30) as response, open(path, "wb") as file:
+        total = int(response.headers.get("Content-Length") or 0)
         done = 0
-        while block := answer.read(1 << 16):
+        while block := response.read(1 << 16):
             file.write(block)
             done += len(block)
             progress(done / total if total else 0.0)

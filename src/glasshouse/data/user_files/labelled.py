@@ -1,6 +1,6 @@
-"""Your own labelled text as a source: a row a document, from TSV (label, tab, text), CSV or JSON lines with named fields.
+"""The user's own labelled texts as a source: TSV (label, tab, text), CSV or JSON lines with one document in each row.
 
-Rows are held out by a digest of their text, so that a text that stands there twice cannot be in two splits.
+Splits are assigned by a digest of the text, so a text that occurs twice is never in two splits.
 """
 
 import json
@@ -16,7 +16,7 @@ from glasshouse.specs.errors import DataError
 
 
 class UserLabelled(Source):
-    """Labelled documents from files that a person names."""
+    """Labelled documents from the user's files."""
 
     about = "your own rows"
     origin = "this machine"
@@ -29,38 +29,42 @@ class UserLabelled(Source):
         self.validation, self.test = validation, test
 
     def documents(self, split: str) -> Iterator[Document]:
-        for home, document in self._rows:
-            if home == split:
+        for row_split, document in self._rows:
+            if row_split == split:
                 yield document
 
     def fingerprint(self) -> str:
-        digests = [text_files.survey(path).digest for path in self.files]
+        digests = [text_files.summarise(path).digest for path in self.files]
         return json.dumps([digests, self.field, self.label, self.validation, self.test])
 
     def notes(self) -> list[str]:
-        """What a person should know of the rows: those that were left out, texts that stand there twice."""
-        self._rows  # noqa: B018 (reads them)
+        """Remarks about skipped rows, repeated texts and texts with several labels."""
+        self._rows  # noqa: B018 (reading the rows collects the remarks)
         return self._remarks
 
     @cached_property
     def _rows(self) -> list[tuple[str, Document]]:
+        """(split, document) of every row that has both a label and a text."""
         self._remarks: list[str] = []
         columns = table_files.Column(self.label, "data.label", "label"), table_files.Column(self.field, "data.field", "text")
-        found = [row for path in self.files for row in table_files.read(path, columns)]
-        kept = [(label, text) for label, text in found if text and label]
-        if not kept:
-            raise DataError("no-rows", f"{', '.join(map(str, self.files))}: no row has both a label and a text")
-        if len(kept) < len(found):
-            self._remarks.append(f"{len(found) - len(kept)} of {len(found)} rows have no text or no label and are left out")
-        texts = Counter(text for _, text in kept)
-        if len(texts) < len(kept):
+        rows = [row for path in self.files for row in table_files.read_rows(path, columns)]
+        complete = [(label, text) for label, text in rows if text and label]
+        if not complete:
+            raise DataError(
+                "no-rows",
+                f"{', '.join(map(str, self.files))}: no row has both a label and a text; check the file and its columns",
+            )
+        if len(complete) < len(rows):
+            self._remarks.append(f"{len(rows) - len(complete)} of {len(rows)} rows have no text or no label and are skipped")
+        texts = Counter(text for _, text in complete)
+        if len(texts) < len(complete):
             self._remarks.append(
-                f"{len(kept) - len(texts)} rows repeat a text that stands there already; all of one text are in one split"
+                f"{len(complete) - len(texts)} rows repeat a text of an earlier row; equal texts are in the same split"
             )
         labels: dict[str, set[str]] = {}
-        for label, text in kept:
+        for label, text in complete:
             labels.setdefault(text, set()).add(label)
-        if torn := sum(len(each) > 1 for each in labels.values()):
-            self._remarks.append(f"{torn} texts have more than one label")
-        homes = table_files.homes(texts, self.validation, self.test)
-        return [(homes[text], Document(text, fields={"label": label})) for label, text in kept]
+        if ambiguous := sum(len(labels_of_text) > 1 for labels_of_text in labels.values()):
+            self._remarks.append(f"{ambiguous} texts have more than one label")
+        splits = table_files.assign_splits(texts, self.validation, self.test)
+        return [(splits[text], Document(text, fields={"label": label})) for label, text in complete]

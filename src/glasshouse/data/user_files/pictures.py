@@ -1,7 +1,7 @@
-"""Your own pictures with captions as a source: TSV files of a picture's path, a tab and a caption.
+"""The user's own captioned pictures as a source: TSV files with a picture's path, a tab and a caption on each line.
 
-Any picture that pillow opens will do; it is cut to its middle square and brought to one size. Pairs are held out by a digest
-of the caption, so that a caption that stands there twice cannot be in two splits.
+Pillow opens the pictures, which are cropped to their central square and scaled to one size. Splits are assigned by a digest.
+Pairs that share a caption or a picture are always in the same split.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ COLUMNS = table_files.Column("picture", "", "picture"), table_files.Column("capt
 
 
 class UserPictures(Source):
-    """Pictures and captions from files that a person names; paths in them are relative to the file that names them."""
+    """Pictures and captions from the user's files. Picture paths are relative to the TSV file that lists them."""
 
     about = "your own pictures"
     origin = "this machine"
@@ -34,70 +34,76 @@ class UserPictures(Source):
         self.size, self.validation, self.test = size, validation, test
 
     def documents(self, split: str) -> Iterator[Document]:
-        for home, path, caption in self._pairs:
-            if home == split:
+        for pair_split, path, caption in self._pairs:
+            if pair_split == split:
                 yield Document(caption, picture=read_picture(path, self.size))
 
     def fingerprint(self) -> str:
-        digests = [text_files.survey(path).digest for path in self.files]
-        seen = hashlib.blake2b(digest_size=16)
+        digests = [text_files.summarise(path).digest for path in self.files]
+        pictures = hashlib.blake2b(digest_size=16)
         for _, path, _ in self._pairs:
-            seen.update(hashlib.blake2b(_bytes(path), digest_size=16).digest())
-        return json.dumps([digests, seen.hexdigest(), self.size, self.validation, self.test])
+            pictures.update(hashlib.blake2b(_read_bytes(path), digest_size=16).digest())
+        return json.dumps([digests, pictures.hexdigest(), self.size, self.validation, self.test])
 
     def bytes(self, split: str) -> int:
-        return sum(len(caption.encode()) for home, _, caption in self._pairs if home == split)
+        return sum(len(caption.encode()) for pair_split, _, caption in self._pairs if pair_split == split)
 
     def notes(self) -> list[str]:
-        """What a person should know of the pairs: those that were left out."""
-        self._pairs  # noqa: B018 (reads them)
+        """Remarks about skipped lines."""
+        self._pairs  # noqa: B018 (reading the pairs collects the remarks)
         return self._remarks
 
     @cached_property
     def _pairs(self) -> list[tuple[str, Path, str]]:
+        """(split, picture path, caption) of every line that has both a picture and a caption."""
         self._remarks: list[str] = []
-        found = [(file, *row) for file in self.files for row in self._rows(file)]
-        kept = [(file.parent / path, caption) for file, path, caption in found if path and caption]
-        if not kept:
-            raise DataError("no-rows", f"{', '.join(map(str, self.files))}: no line has both a picture and a caption")
-        if len(kept) < len(found):
-            self._remarks.append(
-                f"{len(found) - len(kept)} of {len(found)} lines lack a picture or a caption and are left out"
+        rows = [(file, *row) for file in self.files for row in self._read_rows(file)]
+        complete = [(file.parent / path, caption) for file, path, caption in rows if path and caption]
+        if not complete:
+            raise DataError(
+                "no-rows",
+                f"{', '.join(map(str, self.files))}: no line has both a picture and a caption; "
+                "write a picture's path, a tab and a caption on each line",
             )
-        keys = _together(kept)
-        homes = table_files.homes(keys, self.validation, self.test)
-        return [(homes[key], path, caption) for key, (path, caption) in zip(keys, kept, strict=True)]
+        if len(complete) < len(rows):
+            self._remarks.append(
+                f"{len(rows) - len(complete)} of {len(rows)} lines have no picture or no caption and are skipped"
+            )
+        groups = _connected_groups(complete)
+        splits = table_files.assign_splits(groups, self.validation, self.test)
+        return [(splits[group], path, caption) for group, (path, caption) in zip(groups, complete, strict=True)]
 
     @staticmethod
-    def _rows(file: Path) -> Iterator[tuple[str, str]]:
+    def _read_rows(file: Path) -> Iterator[tuple[str, str]]:
         if ".tsv" not in file.suffixes:
             raise DataError(
                 "not-a-table",
-                f"{file}: pictures are read from .tsv files, with a picture's path, a tab and a caption on each line",
+                f"{file} must be a .tsv file to be read as captioned pictures, "
+                "with a picture's path, a tab and a caption on each line",
             )
-        return table_files.read(file, COLUMNS)
+        return table_files.read_rows(file, COLUMNS)
 
 
 def read_picture(path: Path, size: int) -> np.ndarray:
-    """The middle square of a picture, (size, size, 3) in bytes; what is transparent becomes white."""
-    _bytes(path)
+    """The central square of a picture as (size, size, 3) in uint8. Transparent areas become white."""
+    _read_bytes(path)
     try:
         with Image.open(path) as opened:
             upright = ImageOps.exif_transpose(opened).convert("RGBA")
     except UnidentifiedImageError:
         raise DataError(
-            "not-a-picture", f"{path} is not a picture of a kind that pillow knows; convert it to PNG or JPEG"
+            "not-a-picture", f"{path} is not in a picture format that Pillow can read; convert it to PNG or JPEG"
         ) from None
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise DataError(
-            "not-a-picture", f"{path} is a broken picture ({error}); save it again, or leave its line out"
+            "not-a-picture", f"{path} is a damaged picture ({error}); save it again, or remove its line"
         ) from None
     fitted = ImageOps.fit(upright, (size, size), Image.Resampling.LANCZOS)
-    paper = Image.new("RGBA", fitted.size, "white")
-    return np.asarray(Image.alpha_composite(paper, fitted).convert("RGB"), np.uint8)
+    background = Image.new("RGBA", fitted.size, "white")
+    return np.asarray(Image.alpha_composite(background, fitted).convert("RGB"), np.uint8)
 
 
-def _bytes(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
@@ -106,8 +112,11 @@ def _bytes(path: Path) -> bytes:
         ) from None
 
 
-def _together(pairs: list[tuple[Path, str]]) -> list[str]:
-    """A key for each pair; those that share a picture or a caption, directly or through others, have the same."""
+def _connected_groups(pairs: list[tuple[Path, str]]) -> list[str]:
+    """The group of each pair. Pairs that share a picture or a caption, directly or through other pairs, form one group.
+
+    The groups are connected components, found with a disjoint-set forest.
+    """
     parents: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -116,7 +125,7 @@ def _together(pairs: list[tuple[Path, str]]) -> list[str]:
             name = parents[name]
         return name
 
-    names = [(f"picture {path}", f"caption {caption}") for path, caption in pairs]
-    for one, other in names:
-        parents[root(one)] = root(other)
-    return [root(one) for one, _ in names]
+    nodes = [(f"picture {path}", f"caption {caption}") for path, caption in pairs]
+    for picture, caption in nodes:
+        parents[root(picture)] = root(caption)
+    return [root(picture) for picture, _ in nodes]

@@ -1,1 +1,1 @@
-"""Architectures of Hugging Face, each a table in its own file; what a table is stands in `base`."""
+"""Hugging Face architectures, one table in a file each; `base` defines what a table holds."""

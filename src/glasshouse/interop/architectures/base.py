@@ -1,7 +1,7 @@
-"""What an architecture is: tables of settings and weights that read and write alike. Knows no file format.
+"""The description of a Hugging Face architecture: tables that read and write its config and its tensors. Knows no file.
 
-A table names only what differs from a spec's defaults: `settings` are the fields that a config gives, `fixed` those that
-have one value in such a model. Every other field, whichever part declares it, must have its default.
+A table lists only what differs from the defaults of our spec. `config_fields` lists the spec fields that config.json
+determines, and `fixed_fields` those that the architecture fixes. Every other spec field must have its default.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,159 +11,185 @@ from typing import Any
 
 import torch
 
-from glasshouse.interop.architectures.config_fields import Config, Demand, Setting, Values, field_of, look_up, put, said
-from glasshouse.interop.weight_tables import Tensors, WeightRow
+from glasshouse.interop.architectures.config_fields import (
+    Config,
+    ConfigConstraint,
+    ConfigField,
+    FieldValues,
+    describe_mismatch,
+    field_definition,
+    get_key,
+    set_key,
+)
+from glasshouse.interop.weight_mapping import Tensors, WeightMapping
 from glasshouse.specs.errors import CannotImport
 from glasshouse.specs.spec import ModelSpec
 
-# Token ids that a config names, each as `NAME_token_id`.
-TOKENS = ("bos", "eos", "pad", "decoder_start", "forced_bos", "forced_eos")
+# The roles of special tokens; config.json stores each id as `ROLE_token_id`.
+TOKEN_ROLES = ("bos", "eos", "pad", "decoder_start", "forced_bos", "forced_eos")
 
-# Fields of ours that are about training, and change nothing in a trained model.
+# Spec fields that matter in training alone: any value can be exported.
 TRAINING_ONLY = frozenset({"initialisation", "dropout"})
 
 
 @dataclass(frozen=True)
-class Same:
-    """Names of theirs for one tensor; the first is the one that rows speak of.
+class SharedTensor:
+    """Several names in their state dict for one tensor, such as tied embeddings. Weight mappings use the first name.
 
-    A file may have any of them, and those it has must be equal. A name in `spare` is asked only where the file has none of
-    the others. All are written where `written` says so; otherwise the first alone.
+    A file may contain any of the names, and the tensors under them must be equal. `reason` says why, in the error message.
+    A name in `fallback_names` is read only if the file contains none of the others. An export writes the first name, or
+    every name if `write_all` is set.
     """
 
     names: tuple[str, ...]
-    why: str
-    spare: tuple[str, ...] = ()
-    written: bool = False
+    reason: str
+    fallback_names: tuple[str, ...] = ()
+    write_all: bool = False
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """One architecture.
+    """One Hugging Face architecture.
 
-    names: what `architectures` in a config says; the first is written.
-    settings, demands: fields of their config that we follow, and fields of which we follow only some values.
-    fixed: fields of ours, and the values that such a model can have; the first is what reading gives.
-    zeros: values of our fields that switch on weights which, at zero, do nothing: how a model without them is written.
-    unused: fields of ours that do nothing in such a model, so that any value fits.
-    weights: the rows of a model of ours.
-    same, ignored: names for one tensor; patterns of names that hold nothing of the model.
-    optional: tensors of theirs that a file may lack, and the field of ours that is then off.
-    prefix: what begins the names of the inner model in a file of the whole, and is missing where it was saved alone.
-    renamed: ends of names in older files, and what they are now.
-    modern: a config in the spelling of today.
-    tokens: where token ids stand in a config.
-    returning: written only from runs that were read from it, for the reason that this gives.
+    names: values of `architectures` in config.json; an export writes the first.
+    config_fields: spec fields whose values config.json holds.
+    config_constraints: config keys of which only some values are supported.
+    fixed_fields: spec fields and the values that the architecture supports; an import sets the first.
+    zero_filled_fields: values of spec fields that add weights to a model. An export fills the added weights with zeros, so
+        the model computes the same function. This is how a model without biases is written to a format that has them.
+    unused_fields: spec fields without effect in this architecture: any value can be exported.
+    weight_mappings: the mapping of every tensor of a model.
+    shared_tensors: tensors that have several names.
+    ignored_tensors: patterns for names of tensors that are not weights of the model.
+    optional_tensors: tensors that a file may lack, each with the spec field that is then switched off.
+    base_model_prefix: the prefix of tensor names that is missing if the base model was saved without its head.
+    legacy_suffixes: endings of tensor names in old files, and the current endings.
+    upgrade_config: converts an old config.json to the current keys.
+    token_id_prefix: the table of config.json that holds the ids of special tokens, with a dot.
+    round_trip_only: if set, only runs that were imported from this architecture are exported to it, for this reason.
     """
 
     names: tuple[str, ...]
     model_type: str
-    settings: tuple[Setting, ...]
-    fixed: Mapping[str, tuple[Any, ...]]
-    weights: Callable[[ModelSpec], list[WeightRow]]
-    unused: frozenset[str] = frozenset()
-    demands: tuple[Demand, ...] = ()
-    zeros: Mapping[str, Any] = field(default_factory=dict)
-    same: Callable[[ModelSpec], tuple[Same, ...]] = lambda model: ()
-    ignored: tuple[str, ...] = ()
-    optional: Mapping[str, str] = field(default_factory=dict)
-    prefix: str = ""
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    modern: Callable[[Config], Config] = lambda config: config
-    tokens: str = ""
-    returning: str = ""
+    config_fields: tuple[ConfigField, ...]
+    fixed_fields: Mapping[str, tuple[Any, ...]]
+    weight_mappings: Callable[[ModelSpec], list[WeightMapping]]
+    unused_fields: frozenset[str] = frozenset()
+    config_constraints: tuple[ConfigConstraint, ...] = ()
+    zero_filled_fields: Mapping[str, Any] = field(default_factory=dict)
+    shared_tensors: Callable[[ModelSpec], tuple[SharedTensor, ...]] = lambda model: ()
+    ignored_tensors: tuple[str, ...] = ()
+    optional_tensors: Mapping[str, str] = field(default_factory=dict)
+    base_model_prefix: str = ""
+    legacy_suffixes: Mapping[str, str] = field(default_factory=dict)
+    upgrade_config: Callable[[Config], Config] = lambda config: config
+    token_id_prefix: str = ""
+    round_trip_only: str = ""
 
     @property
     def name(self) -> str:
         return self.names[0]
 
-    def read_config(self, config: Config) -> Values:
-        """Our fields from their config; a field that we cannot follow is refused."""
-        config = self.modern(config)
-        for demand in self.demands:
-            demand.check(config)
-        values: Values = {name: allowed[0] for name, allowed in self.fixed.items()}
-        for each in self.settings:
-            values[each.ours] = each.read(config, values)
+    def read_config(self, config: Config) -> FieldValues:
+        """Spec fields from config.json. A value that Glasshouse does not support is an error."""
+        config = self.upgrade_config(config)
+        for constraint in self.config_constraints:
+            constraint.check(config)
+        values: FieldValues = {name: allowed[0] for name, allowed in self.fixed_fields.items()}
+        for config_field in self.config_fields:
+            values[config_field.spec_field] = config_field.read(config, values)
         return values
 
-    def read_tokens(self, config: Config) -> dict[str, Any]:
-        """The token ids that a config names."""
-        config = self.modern(config)
-        found = {role: look_up(config, f"{self.tokens}{role}_token_id") for role in TOKENS}
-        return {role: value for role, value in found.items() if value is not None}
+    def read_token_ids(self, config: Config) -> dict[str, Any]:
+        """The ids of special tokens in config.json, by role."""
+        config = self.upgrade_config(config)
+        ids = {role: get_key(config, f"{self.token_id_prefix}{role}_token_id") for role in TOKEN_ROLES}
+        return {role: value for role, value in ids.items() if value is not None}
 
-    def misfits(self, values: Values) -> list[str]:
-        """What of our fields such a model cannot have. Of another kind of model it has nothing else to say."""
-        if values["kind"] not in self.fixed["kind"]:
-            return [said("kind", values["kind"], self.fixed["kind"])]
-        given = {"kind", *(each.ours for each in self.settings)} | self.unused | TRAINING_ONLY
-        allowed = {name: self.fixed.get(name, (field_of(name).default,)) for name in values if name not in given}
-        found = [said(name, values[name], fitting) for name, fitting in allowed.items() if values[name] not in fitting]
-        found += [reason for each in self.settings if (reason := each.misfit(values))]
+    def mismatches(self, values: FieldValues) -> list[str]:
+        """Why a model with these spec fields does not have this architecture; empty if it does.
+
+        For another kind of model the kind is the only reason given.
+        """
+        if values["kind"] not in self.fixed_fields["kind"]:
+            return [describe_mismatch("kind", values["kind"], self.fixed_fields["kind"])]
+        free = {"kind", *(each.spec_field for each in self.config_fields)} | self.unused_fields | TRAINING_ONLY
+        supported = {
+            name: self.fixed_fields.get(name, (field_definition(name).default,)) for name in values if name not in free
+        }
+        reasons = [
+            describe_mismatch(name, values[name], allowed)
+            for name, allowed in supported.items()
+            if values[name] not in allowed
+        ]
+        reasons += [reason for each in self.config_fields if (reason := each.mismatch(values))]
         for side in ("", "image_"):
             width, heads = values.get(f"{side}width", 0), values.get(f"{side}heads", 1)
             if width % heads:
-                found.append(f"model.{side}heads={heads} where it needs a divisor of model.{side}width={width}")
-        return found
+                reasons.append(f"model.{side}heads={heads}, which does not divide model.{side}width={width}")
+        return reasons
 
-    def write_config(self, values: Values, tokens: Mapping[str, Any]) -> dict[str, Any]:
-        """Their config. Token ids that are not known are written as none: theirs by default may not be in a vocabulary."""
+    def write_config(self, values: FieldValues, token_ids: Mapping[str, Any]) -> dict[str, Any]:
+        """The contents of config.json.
+
+        An unknown token id is written as null, because the default of `transformers` may not be in the vocabulary.
+        """
         config: dict[str, Any] = {"architectures": [self.name], "model_type": self.model_type, "dtype": "float32"}
-        for role in TOKENS:
-            put(config, f"{self.tokens}{role}_token_id", tokens.get(role))
-        for demand in self.demands:
-            if not demand.older:
-                put(config, demand.theirs, demand.allowed[0])
-        for each in self.settings:
-            for name, value in each.write(values).items():
-                put(config, name, value)
+        for role in TOKEN_ROLES:
+            set_key(config, f"{self.token_id_prefix}{role}_token_id", token_ids.get(role))
+        for constraint in self.config_constraints:
+            if not constraint.legacy:
+                set_key(config, constraint.config_key, constraint.allowed[0])
+        for config_field in self.config_fields:
+            for name, value in config_field.write(values).items():
+                set_key(config, name, value)
         return config
 
-    def named(self, theirs: Tensors, model: ModelSpec, where: str) -> Tensors:
-        """Their tensors under the names that the rows speak of, without what holds nothing of the model."""
-        same = self.same(model)
-        known = {part.name for row in self.weights(model) for part in row.parts}
-        known |= {name for each in same for name in each.names + each.spare}
-        found: Tensors = {}
+    def normalise_names(self, theirs: Tensors, model: ModelSpec, where: str) -> Tensors:
+        """Their state dict under the names that the weight mappings use, without ignored tensors and shared copies."""
+        shared_tensors = self.shared_tensors(model)
+        known = {tensor.name for mapping in self.weight_mappings(model) for tensor in mapping.theirs}
+        known |= {name for shared in shared_tensors for name in shared.names + shared.fallback_names}
+        normalised: Tensors = {}
         for name, tensor in theirs.items():
-            if any(fnmatchcase(name, pattern) for pattern in self.ignored):
+            if any(fnmatchcase(name, pattern) for pattern in self.ignored_tensors):
                 continue
-            for old, new in self.renamed.items():
+            for old, new in self.legacy_suffixes.items():
                 name = name.removesuffix(old) + new if name.endswith(old) else name
-            spellings = (name, self.prefix + name, name.removeprefix(self.prefix))
-            found[next((spelling for spelling in spellings if spelling in known), name)] = tensor
-        for each in same:
-            _unite(found, each, where)
-        return found
+            spellings = (name, self.base_model_prefix + name, name.removeprefix(self.base_model_prefix))
+            normalised[next((spelling for spelling in spellings if spelling in known), name)] = tensor
+        for shared in shared_tensors:
+            _merge_shared(normalised, shared, where)
+        return normalised
 
-    def copied(self, theirs: Tensors, model: ModelSpec) -> Tensors:
-        """Their tensors with a copy under every other name that is written."""
+    def add_shared_copies(self, theirs: Tensors, model: ModelSpec) -> Tensors:
+        """Their state dict with a copy under every further name that an export writes."""
         copies = {
-            name: theirs[each.names[0]].clone()
-            for each in self.same(model)
-            if each.written
-            for name in each.names[1:] + each.spare
+            name: theirs[shared.names[0]].clone()
+            for shared in self.shared_tensors(model)
+            if shared.write_all
+            for name in shared.names[1:] + shared.fallback_names
         }
         return {**theirs, **copies}
 
 
-def _unite(theirs: Tensors, same: Same, where: str) -> None:
-    """Keep one tensor of those that have several names, under the first of them."""
-    present = [name for name in same.names if name in theirs] or [name for name in same.spare if name in theirs][:1]
+def _merge_shared(theirs: Tensors, shared: SharedTensor, where: str) -> None:
+    """Replace the copies of a shared tensor by one tensor under its first name."""
+    present = [name for name in shared.names if name in theirs]
+    present = present or [name for name in shared.fallback_names if name in theirs][:1]
     if not present:
         return
     kept = theirs[present[0]]
     for name in present[1:]:
         if not torch.equal(theirs[name], kept):
-            raise CannotImport("tensors-differ", f"{where}: {present[0]!r} and {name!r} differ, and {same.why}")
-    for name in same.names + same.spare:
+            raise CannotImport(
+                "tensors-differ", f"{where}: {present[0]!r} and {name!r} must be equal, because {shared.reason}"
+            )
+    for name in shared.names + shared.fallback_names:
         theirs.pop(name, None)
-    theirs[same.names[0]] = kept
+    theirs[shared.names[0]] = kept
 
 
-def tied(copy: str, original: str) -> Same:
-    """A tensor of the output that is another's copy, such as the token embedding's."""
-    return Same(
-        (original, copy), "tie_word_embeddings says that they are one; set it to false in config.json if they are two"
-    )
+def tied_tensor(copy: str, original: str) -> SharedTensor:
+    """A tensor of the output layer that is tied to another tensor, such as the token embedding."""
+    return SharedTensor((original, copy), "tie_word_embeddings is true; set it to false in config.json if they are separate")

@@ -1,4 +1,4 @@
-"""Canonical specs: a 0 that leaves a choice to a part becomes the number it chose, and synonyms become one word."""
+"""Canonical specs: equal models get equal specs. A 0 that means "choose" becomes the chosen number; synonyms become one."""
 
 from dataclasses import replace
 from typing import Any
@@ -12,10 +12,11 @@ from glasshouse.specs.spec import ModelSpec
 
 
 def canonical(model: ModelSpec, context: int) -> ModelSpec:
-    """The same model, so that two specs of one model become equal.
+    """The canonical spec of a model.
 
-    The numbers are read off the model itself, so that only the parts hold the rules for them. A head width that follows from
-    the width stays 0. A part that computes the same as another from the same weights (`exports_as`) becomes that other.
+    The chosen numbers are read from a model built on the meta device, so the parts alone hold the rules for them. A head
+    width that equals width / heads stays 0. A part that computes the same as another part from the same weights
+    (`exports_as`) becomes that other part.
     """
     with torch.device("meta"):
         built: Any = models.assemble(models.one_block(model), 2, context)
@@ -41,8 +42,8 @@ def canonical(model: ModelSpec, context: int) -> ModelSpec:
     if model.head_width * model.heads == model.width and model.kind != "dual-encoder":
         model = replace(model, head_width=0)
     parts = {field: catalogue.find(family, getattr(model, field)) for family, field in FIELDS.items()}
-    words: dict[str, Any] = {field: part.exports_as for field, part in parts.items() if hasattr(part, "exports_as")}
-    model = replace(model, **words)
+    synonyms: dict[str, Any] = {field: part.exports_as for field, part in parts.items() if hasattr(part, "exports_as")}
+    model = replace(model, **synonyms)
     if model.attention == "grouped-query":
         own["key_value_heads"] = built.blocks[0].attention.key_value_heads
         if own["key_value_heads"] == model.heads:

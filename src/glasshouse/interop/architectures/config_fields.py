@@ -1,6 +1,6 @@
-"""Settings tables: which field of their config is which field of our spec. Knows no architecture, and no weights.
+"""Config tables: which key of a Hugging Face config.json holds which field of our spec. Knows no architecture, no weights.
 
-Our fields have dotted names below `model` (`width`, `head.bias`); `context` and `vocabulary` are there too.
+Spec fields have dotted names below `model` (`width`, `head.bias`). `context` and `vocabulary` count as fields too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,9 +13,9 @@ from glasshouse.specs.spec import SECTIONS, DataSpec, ModelSpec, Spec
 from glasshouse.specs.spec_fields import SpecField
 
 Config = Mapping[str, Any]
-Values = dict[str, Any]
+FieldValues = dict[str, Any]
 
-# What a config calls an activation, and what we do. Of several names for one function the first is written.
+# Activation names of config.json, and ours. An export writes the first name of a function that has several.
 ACTIVATIONS: Mapping[str, str] = {
     "gelu_new": "gelu",
     "gelu_pytorch_tanh": "gelu",
@@ -29,155 +29,164 @@ ACTIVATIONS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Setting:
-    """One field of ours and the fields of theirs that say it, which must all say the same.
+class ConfigField:
+    """One field of our spec and the keys of config.json that hold its value.
 
-    `default` is what a config without the field means, as a value or as a function of our fields read before. `words` says
-    what each value of theirs is called here. Theirs is larger than ours by `offset`. `unequal` is taken where fields differ.
-    `zero` says, from our fields, what our 0 stands for, because theirs has no such shorthand.
+    config_keys: dotted keys; if there are several, all must hold the same value, and an export writes all of them.
+    default: the value if the key is missing, or a function that computes it from the spec fields read before.
+    value_names: for a field of words, their word for each value and ours.
+    offset: how much larger their number is than ours.
+    value_if_unequal: our value if several keys disagree; None makes that an error.
+    resolve_zero: computes what 0 means in our spec from the other fields, because config.json needs the number itself.
     """
 
-    ours: str
-    theirs: tuple[str, ...]
+    spec_field: str
+    config_keys: tuple[str, ...]
     default: Any = None
-    words: Mapping[str, str] | None = None
+    value_names: Mapping[str, str] | None = None
     offset: int = 0
-    unequal: Any = None
-    zero: Callable[[Values], Any] | None = None
+    value_if_unequal: Any = None
+    resolve_zero: Callable[[FieldValues], Any] | None = None
 
-    def read(self, config: Config, values: Values) -> Any:
-        """Our value, checked by the law of its field."""
-        found = [self._value(config, name, values) for name in self.theirs]
-        if any(value != found[0] for value in found):
-            if self.unequal is not None:
-                return self.unequal
-            said = " and ".join(f"{name}={value!r}" for name, value in zip(self.theirs, found, strict=True))
+    def read(self, config: Config, values: FieldValues) -> Any:
+        """The value for our spec, checked by the rule of its field. `values` are the fields read before."""
+        candidates = [self._config_value(config, key, values) for key in self.config_keys]
+        if any(value != candidates[0] for value in candidates):
+            if self.value_if_unequal is not None:
+                return self.value_if_unequal
+            settings = " and ".join(f"{key}={value!r}" for key, value in zip(self.config_keys, candidates, strict=True))
             raise CannotImport(
-                "unsupported-config", f"{said} differ; they are one setting here, model.{self.ours}, and must be equal"
+                "unsupported-config",
+                f"{settings} differ, but Glasshouse has one field for them, model.{self.spec_field}; "
+                "only models with equal values can be imported",
             )
-        where, value = self.theirs[0], found[0]
-        if self.words is not None:
-            if not isinstance(value, str) or value not in self.words:
+        key, value = self.config_keys[0], candidates[0]
+        if self.value_names is not None:
+            if not isinstance(value, str) or value not in self.value_names:
                 raise CannotImport(
-                    "unsupported-config", f"{where}={value!r} is not supported; supported: {', '.join(self.words)}"
+                    "unsupported-config", f"{key}={value!r} is not supported; supported: {', '.join(self.value_names)}"
                 )
-            return self.words[value]
-        kind, rule, _ = field_of(self.ours)
-        value = spec_fields.coerce(kind, value, where)
+            return self.value_names[value]
+        kind, rule, _ = field_definition(self.spec_field)
+        value = spec_fields.coerce(kind, value, key)
         if self.offset:
             value -= self.offset
-            where = f"{where} - {self.offset}"
-        spec_fields.check(value, rule, where)
+            key = f"{key} - {self.offset}"
+        spec_fields.check(value, rule, key)
         return value
 
-    def _value(self, config: Config, name: str, values: Values) -> Any:
-        value = look_up(config, name)
+    def _config_value(self, config: Config, key: str, values: FieldValues) -> Any:
+        value = get_key(config, key)
         if value is None:
             value = self.default(values) if callable(self.default) else self.default
         return value
 
-    def misfit(self, values: Values) -> str | None:
-        """Why our value cannot be said in their config, or None where it can."""
-        value = values.get(self.ours)
-        if self.words is None or value in self.words.values():
+    def mismatch(self, values: FieldValues) -> str | None:
+        """Why config.json cannot hold our value; None if it can."""
+        value = values.get(self.spec_field)
+        if self.value_names is None or value in self.value_names.values():
             return None
-        return said(self.ours, value, tuple(dict.fromkeys(self.words.values())))
+        return describe_mismatch(self.spec_field, value, tuple(dict.fromkeys(self.value_names.values())))
 
-    def write(self, values: Values) -> dict[str, Any]:
-        """Their fields by dotted name."""
-        value: Any = values.get(self.ours)
-        if not value and self.zero is not None:
-            value = self.zero(values)
-        if self.words is not None:
-            value = next(theirs for theirs, ours in self.words.items() if ours == value)
-        return dict.fromkeys(self.theirs, value + self.offset if self.offset else value)
-
-
-def setting(ours: str, theirs: str, default: Any = None, **more: Any) -> Setting:
-    """One of ours is one of theirs."""
-    return Setting(ours, (theirs,), default, **more)
+    def write(self, values: FieldValues) -> dict[str, Any]:
+        """Every config key of this field with its value."""
+        value: Any = values.get(self.spec_field)
+        if not value and self.resolve_zero is not None:
+            value = self.resolve_zero(values)
+        if self.value_names is not None:
+            value = next(theirs for theirs, ours in self.value_names.items() if ours == value)
+        return dict.fromkeys(self.config_keys, value + self.offset if self.offset else value)
 
 
-def dropouts(*theirs: str, default: float) -> Setting:
-    """Our one dropout is theirs where all of theirs are equal. Where not, it is 0: dropout acts in training alone, so the
-    model that was read is the same, and to train it on is to choose anew. Ours is written as all of theirs."""
-    return Setting("dropout", theirs, default, unequal=0.0)
+def config_field(spec_field: str, config_key: str, default: Any = None, **options: Any) -> ConfigField:
+    """A spec field that one config key holds."""
+    return ConfigField(spec_field, (config_key,), default, **options)
+
+
+def dropout_field(*config_keys: str, default: float) -> ConfigField:
+    """The dropout of our spec, for which their config has several keys.
+
+    If the keys disagree, the imported model has dropout 0. Dropout acts in training alone, so its outputs are
+    unchanged. An export writes our dropout to every key.
+    """
+    return ConfigField("dropout", config_keys, default, value_if_unequal=0.0)
 
 
 @dataclass(frozen=True)
-class Demand:
-    """A field of theirs that would change the mathematics, and the values of it that can be followed; the first is written.
+class ConfigConstraint:
+    """A config key that changes what the model computes, and the values of it that Glasshouse supports.
 
-    `older` marks a field that configs no longer have, and that is not written.
+    An export writes the first allowed value. A `legacy` key occurs only in older configs and is not written.
     """
 
-    theirs: str
+    config_key: str
     allowed: tuple[Any, ...]
-    older: bool = False
+    legacy: bool = False
 
     def check(self, config: Config) -> None:
-        value = look_up(config, self.theirs)
+        value = get_key(config, self.config_key)
         if value is None or any(value == allowed and type(value) is type(allowed) for allowed in self.allowed):
             return
-        follows = " or ".join("absent" if allowed is None else repr(allowed) for allowed in self.allowed)
+        supported = " or ".join("absent" if allowed is None else repr(allowed) for allowed in self.allowed)
         raise CannotImport(
             "unsupported-config",
-            f"{self.theirs}={value!r} is not supported, because it changes what the model computes; it must be {follows}",
+            f"{self.config_key}={value!r} is not supported, because it changes what the model computes; "
+            f"it must be {supported}",
         )
 
 
-# A checkpoint of numbers packed by some rule of quantisation is another file format.
-PLAIN_NUMBERS = Demand("quantization_config", (None,), older=True)
+# A quantised checkpoint stores its weights in another format.
+NOT_QUANTISED = ConfigConstraint("quantization_config", (None,), legacy=True)
 
 
-def look_up(config: Config, name: str) -> Any:
-    """A field by its dotted name; None where it, or a table that holds it, is missing."""
-    found: Any = config
+def get_key(config: Config, name: str) -> Any:
+    """The value of a dotted key; None if it, or a table that holds it, is missing."""
+    value: Any = config
     for word in name.split("."):
-        found = found.get(word) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(word) if isinstance(value, Mapping) else None
+    return value
 
 
-def put(config: dict[str, Any], name: str, value: Any) -> None:
-    """Set a field by its dotted name."""
+def set_key(config: dict[str, Any], name: str, value: Any) -> None:
+    """Set a dotted key; missing tables are created."""
     *tables, last = name.split(".")
-    for word in tables:
-        config = config.setdefault(word, {})
+    for table in tables:
+        config = config.setdefault(table, {})
     config[last] = value
 
 
-def said(ours: str, value: Any, needed: Sequence[Any]) -> str:
-    """Our field, its value and what was needed instead."""
-    return f"model.{ours}={value!r} where it needs {' or '.join(repr(each) for each in needed)}"
+def describe_mismatch(spec_field: str, value: Any, supported: Sequence[Any]) -> str:
+    """A field, its value and the values that are supported, for an error message."""
+    return f"model.{spec_field}={value!r} instead of {' or '.join(map(repr, supported))}"
 
 
-def field_of(ours: str) -> SpecField:
-    """One of our fields: of every spec, or declared by a part, a head or a kind of model."""
-    if ours in ("context", "vocabulary"):
-        return spec_fields.fields(DataSpec)[ours]
-    table, _, name = f"model.{ours}".rpartition(".")
+def field_definition(name: str) -> SpecField:
+    """Type, rule and default of a spec field; the field may be declared by a part, a head or a kind of model."""
+    if name in ("context", "vocabulary"):
+        return spec_fields.fields(DataSpec)[name]
+    table, _, field = f"model.{name}".rpartition(".")
     base = spec_fields.fields(SECTIONS[table])
-    return base[name] if name in base else declared.declarations(table)[name][0][1]
+    return base[field] if field in base else declared.declarations(table)[field][0][1]
 
 
-def values_of(model: ModelSpec, context: int, vocabulary: int) -> Values:
-    """Every field of a model by its dotted name below `model`, those that its parts declare among them."""
+def field_values(model: ModelSpec, context: int, vocabulary: int) -> FieldValues:
+    """Every field of a model by its dotted name below `model`, including the settings that its parts declare."""
     spec = declared.completed(Spec(model=model))
-    found: Values = {"context": context, "vocabulary": vocabulary}
+    values: FieldValues = {"context": context, "vocabulary": vocabulary}
     for table in declared.OPEN_SECTIONS:
         prefix = table.removeprefix("model").removeprefix(".")
         for name in declared.fields_of(spec, table):
-            found[f"{prefix}.{name}" if prefix else name] = declared.value_of(spec, f"{table}.{name}")
-    return found
+            values[f"{prefix}.{name}" if prefix else name] = declared.value_of(spec, f"{table}.{name}")
+    return values
 
 
-def with_values(model: ModelSpec, values: Mapping[str, Any]) -> ModelSpec:
-    """The model with some of its fields changed. A setting that no part of it declares is left out."""
+def with_field_values(model: ModelSpec, values: Mapping[str, Any]) -> ModelSpec:
+    """The model with some of its fields changed. A setting that none of its parts declares is dropped."""
     base = {name: value for name, value in values.items() if name in spec_fields.fields(ModelSpec)}
     spec = Spec(model=replace(model, **base, head=replace(model.head, kind=values.get("head.kind", model.head.kind))))
     for table, prefix in (("model", ""), ("model.head", "head.")):
-        own, names = declared.section(spec, table), declared.own_fields(spec, table)
+        section, names = declared.section(spec, table), declared.own_fields(spec, table)
         changed = {name: values[prefix + name] for name in names if prefix + name in values}
-        kept = {name: value for name, value in own.own.items() if name in names}
-        spec = declared.with_section(spec, table, replace(own, own={**kept, **changed}))
+        kept = {name: value for name, value in section.own.items() if name in names}
+        spec = declared.with_section(spec, table, replace(section, own={**kept, **changed}))
     return spec.model

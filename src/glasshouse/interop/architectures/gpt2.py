@@ -1,70 +1,76 @@
 """GPT-2: a decoder with learned positions (Radford et al., Language Models are Unsupervised Multitask Learners, 2019)."""
 
-from glasshouse.interop.architectures.base import Architecture, Same, tied
-from glasshouse.interop.architectures.config_fields import ACTIVATIONS, PLAIN_NUMBERS, Demand, dropouts, setting
-from glasshouse.interop.architectures.weight_rows import pair
-from glasshouse.interop.weight_tables import TRANSPOSED, WeightRow, for_each, row
+from glasshouse.interop.architectures.base import Architecture, SharedTensor, tied_tensor
+from glasshouse.interop.architectures.config_fields import (
+    ACTIVATIONS,
+    NOT_QUANTISED,
+    ConfigConstraint,
+    config_field,
+    dropout_field,
+)
+from glasshouse.interop.architectures.layer_mappings import weight_and_bias
+from glasshouse.interop.weight_mapping import TRANSPOSE, WeightMapping, for_each_layer, one_to_one
 from glasshouse.specs.spec import ModelSpec
 
 
-def weights(model: ModelSpec) -> list[WeightRow]:
-    """Their layers hold matrices the other way round."""
-    block, inner = "blocks.{}", "transformer.h.{}"
+def weight_mappings(model: ModelSpec) -> list[WeightMapping]:
+    """GPT-2 stores the weight of a linear layer transposed, as (inputs, outputs)."""
+    ours, theirs = "blocks.{}", "transformer.h.{}"
     return [
-        row("embedding.weight", "transformer.wte.weight"),
-        row("position.table.weight", "transformer.wpe.weight"),
-        *for_each(
+        one_to_one("embedding.weight", "transformer.wte.weight"),
+        one_to_one("position.table.weight", "transformer.wpe.weight"),
+        *for_each_layer(
             model.layers,
             [
-                *pair(f"{block}.attention_connection.norm", f"{inner}.ln_1"),
-                *pair(f"{block}.attention.projection", f"{inner}.attn.c_attn", change=TRANSPOSED),
-                *pair(f"{block}.attention.output", f"{inner}.attn.c_proj", change=TRANSPOSED),
-                *pair(f"{block}.feed_forward_connection.norm", f"{inner}.ln_2"),
-                *pair(f"{block}.feed_forward.up", f"{inner}.mlp.c_fc", change=TRANSPOSED),
-                *pair(f"{block}.feed_forward.down", f"{inner}.mlp.c_proj", change=TRANSPOSED),
+                *weight_and_bias(f"{ours}.attention_connection.norm", f"{theirs}.ln_1"),
+                *weight_and_bias(f"{ours}.attention.projection", f"{theirs}.attn.c_attn", transform=TRANSPOSE),
+                *weight_and_bias(f"{ours}.attention.output", f"{theirs}.attn.c_proj", transform=TRANSPOSE),
+                *weight_and_bias(f"{ours}.feed_forward_connection.norm", f"{theirs}.ln_2"),
+                *weight_and_bias(f"{ours}.feed_forward.up", f"{theirs}.mlp.c_fc", transform=TRANSPOSE),
+                *weight_and_bias(f"{ours}.feed_forward.down", f"{theirs}.mlp.c_proj", transform=TRANSPOSE),
             ],
         ),
-        *pair("final_norm", "transformer.ln_f"),
-        *([] if model.tied else [row("head.weight", "lm_head.weight")]),
+        *weight_and_bias("final_norm", "transformer.ln_f"),
+        *([] if model.tied else [one_to_one("head.weight", "lm_head.weight")]),
     ]
 
 
-def same(model: ModelSpec) -> tuple[Same, ...]:
-    return (tied("lm_head.weight", "transformer.wte.weight"),) if model.tied else ()
+def shared_tensors(model: ModelSpec) -> tuple[SharedTensor, ...]:
+    return (tied_tensor("lm_head.weight", "transformer.wte.weight"),) if model.tied else ()
 
 
 GPT2 = Architecture(
-    # The inner model alone is one with a tied output: its files are those of the whole, less a prefix.
+    # GPT2Model, saved without a head, is read as a model with tied embeddings: only the prefix of its names differs.
     names=("GPT2LMHeadModel", "GPT2Model"),
     model_type="gpt2",
-    settings=(
-        setting("vocabulary", "vocab_size", 50257),
-        setting("context", "n_positions", 1024),
-        setting("width", "n_embd", 768),
-        setting("layers", "n_layer", 12),
-        setting("heads", "n_head", 12),
-        setting("feed_forward", "n_inner", lambda ours: 4 * ours["width"]),
-        setting("activation", "activation_function", "gelu_new", words=ACTIVATIONS),
-        setting("epsilon", "layer_norm_epsilon", 1e-5),
-        setting("tied", "tie_word_embeddings", True),
-        dropouts("resid_pdrop", "embd_pdrop", "attn_pdrop", default=0.1),
+    config_fields=(
+        config_field("vocabulary", "vocab_size", 50257),
+        config_field("context", "n_positions", 1024),
+        config_field("width", "n_embd", 768),
+        config_field("layers", "n_layer", 12),
+        config_field("heads", "n_head", 12),
+        config_field("feed_forward", "n_inner", lambda values: 4 * values["width"]),
+        config_field("activation", "activation_function", "gelu_new", value_names=ACTIVATIONS),
+        config_field("epsilon", "layer_norm_epsilon", 1e-5),
+        config_field("tied", "tie_word_embeddings", True),
+        dropout_field("resid_pdrop", "embd_pdrop", "attn_pdrop", default=0.1),
     ),
-    demands=(
-        Demand("scale_attn_weights", (True,)),
-        Demand("scale_attn_by_inverse_layer_idx", (False,)),
-        Demand("add_cross_attention", (False,)),
-        PLAIN_NUMBERS,
+    config_constraints=(
+        ConfigConstraint("scale_attn_weights", (True,)),
+        ConfigConstraint("scale_attn_by_inverse_layer_idx", (False,)),
+        ConfigConstraint("add_cross_attention", (False,)),
+        NOT_QUANTISED,
     ),
-    fixed={
+    fixed_fields={
         "kind": ("decoder",),
         "head.kind": ("next-token", ""),
         "position": ("learned",),
         "bias": (True,),
     },
-    zeros={"bias": True},
-    weights=weights,
-    same=same,
-    # Tables of the causal mask.
-    ignored=("*.attn.bias", "*.attn.masked_bias"),
-    prefix="transformer.",
+    zero_filled_fields={"bias": True},
+    weight_mappings=weight_mappings,
+    shared_tensors=shared_tensors,
+    # Precomputed causal masks.
+    ignored_tensors=("*.attn.bias", "*.attn.masked_bias"),
+    base_model_prefix="transformer.",
 )

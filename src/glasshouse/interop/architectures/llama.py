@@ -1,49 +1,61 @@
 """Llama: a decoder with rotary positions, RMS norm and gated feed-forward (Touvron et al., LLaMA, 2023).
 
-Its files for Hugging Face pair the halves of a head, as our rotary positions do: rows stay in their order.
+Hugging Face files of Llama use the same rotary layout as Glasshouse, so queries and keys need no weight permutation.
 """
 
 from collections.abc import Mapping
 
-from glasshouse.interop.architectures.base import Architecture, Same, tied
-from glasshouse.interop.architectures.config_fields import PLAIN_NUMBERS, Config, Demand, Setting, Values, dropouts, setting
-from glasshouse.interop.architectures.weight_rows import attention, key_rows, pair, query_rows
-from glasshouse.interop.weight_tables import WeightRow, for_each, row
+from glasshouse.interop.architectures.base import Architecture, SharedTensor, tied_tensor
+from glasshouse.interop.architectures.config_fields import (
+    NOT_QUANTISED,
+    Config,
+    ConfigConstraint,
+    ConfigField,
+    FieldValues,
+    config_field,
+    dropout_field,
+)
+from glasshouse.interop.architectures.layer_mappings import attention_layer, key_value_rows, query_rows, weight_and_bias
+from glasshouse.interop.weight_mapping import WeightMapping, for_each_layer, one_to_one
 from glasshouse.specs.spec import ModelSpec
 
 
-def weights(model: ModelSpec) -> list[WeightRow]:
-    block, inner, bias = "blocks.{}", "model.layers.{}", model.bias
-    looks = f"{inner}.self_attn"
-    projections = (f"{looks}.q_proj", f"{looks}.k_proj", f"{looks}.v_proj")
+def weight_mappings(model: ModelSpec) -> list[WeightMapping]:
+    ours, theirs, bias = "blocks.{}", "model.layers.{}", model.bias
+    attention = f"{theirs}.self_attn"
+    projections = (f"{attention}.q_proj", f"{attention}.k_proj", f"{attention}.v_proj")
+    rows = query_rows(model), key_value_rows(model)
     return [
-        row("embedding.weight", "model.embed_tokens.weight"),
-        *for_each(
+        one_to_one("embedding.weight", "model.embed_tokens.weight"),
+        *for_each_layer(
             model.layers,
             [
-                *pair(f"{block}.attention_connection.norm", f"{inner}.input_layernorm", bias=False),
-                *attention(f"{block}.attention", projections, f"{looks}.o_proj", query_rows(model), key_rows(model), bias),
-                *pair(f"{block}.feed_forward_connection.norm", f"{inner}.post_attention_layernorm", bias=False),
-                *pair(f"{block}.feed_forward.gate", f"{inner}.mlp.gate_proj", bias),
-                *pair(f"{block}.feed_forward.up", f"{inner}.mlp.up_proj", bias),
-                *pair(f"{block}.feed_forward.down", f"{inner}.mlp.down_proj", bias),
+                *weight_and_bias(f"{ours}.attention_connection.norm", f"{theirs}.input_layernorm", bias=False),
+                *attention_layer(f"{ours}.attention", projections, f"{attention}.o_proj", *rows, bias),
+                *weight_and_bias(f"{ours}.feed_forward_connection.norm", f"{theirs}.post_attention_layernorm", bias=False),
+                *weight_and_bias(f"{ours}.feed_forward.gate", f"{theirs}.mlp.gate_proj", bias),
+                *weight_and_bias(f"{ours}.feed_forward.up", f"{theirs}.mlp.up_proj", bias),
+                *weight_and_bias(f"{ours}.feed_forward.down", f"{theirs}.mlp.down_proj", bias),
             ],
         ),
-        row("final_norm.weight", "model.norm.weight"),
-        *([] if model.tied else [row("head.weight", "lm_head.weight")]),
+        one_to_one("final_norm.weight", "model.norm.weight"),
+        *([] if model.tied else [one_to_one("head.weight", "lm_head.weight")]),
     ]
 
 
-def same(model: ModelSpec) -> tuple[Same, ...]:
-    return (tied("lm_head.weight", "model.embed_tokens.weight"),) if model.tied else ()
+def shared_tensors(model: ModelSpec) -> tuple[SharedTensor, ...]:
+    return (tied_tensor("lm_head.weight", "model.embed_tokens.weight"),) if model.tied else ()
 
 
-def natural_width(ours: Values) -> int:
-    return ours["width"] // ours["heads"]
+def default_head_width(values: FieldValues) -> int:
+    return values["width"] // values["heads"]
 
 
-def modern(config: Config) -> Config:
-    """Older configs have `rope_theta` and `rope_scaling` at the top. A scaling that scales nothing counts as none."""
+def upgrade_config(config: Config) -> Config:
+    """Older configs have `rope_theta` and `rope_scaling` at the top level; current ones have `rope_parameters`.
+
+    A `rope_scaling` of type "default" scales nothing and counts as absent.
+    """
     scaling, rotary = config.get("rope_scaling"), config.get("rope_parameters")
     if isinstance(scaling, Mapping) and scaling.get("rope_type", scaling.get("type")) == "default":
         scaling, rotary = None, scaling
@@ -55,40 +67,45 @@ def modern(config: Config) -> Config:
 LLAMA = Architecture(
     names=("LlamaForCausalLM",),
     model_type="llama",
-    settings=(
-        setting("vocabulary", "vocab_size", 32000),
-        setting("context", "max_position_embeddings", 2048),
-        setting("width", "hidden_size", 4096),
-        setting("layers", "num_hidden_layers", 32),
-        setting("heads", "num_attention_heads", 32),
-        setting("key_value_heads", "num_key_value_heads", lambda ours: ours["heads"], zero=lambda ours: ours["heads"]),
-        setting("head_width", "head_dim", natural_width, zero=natural_width),
-        setting("feed_forward", "intermediate_size", 11008),
-        setting("activation", "hidden_act", "silu", words={"silu": "swiglu", "swish": "swiglu"}),
-        setting("epsilon", "rms_norm_eps", 1e-6),
-        # Written in both places: the releases of transformers before 5 look at the top.
-        Setting("rotary_base", ("rope_parameters.rope_theta", "rope_theta"), 10000.0),
-        setting("tied", "tie_word_embeddings", False),
-        Setting("bias", ("attention_bias", "mlp_bias"), False),
-        dropouts("attention_dropout", default=0.0),
+    config_fields=(
+        config_field("vocabulary", "vocab_size", 32000),
+        config_field("context", "max_position_embeddings", 2048),
+        config_field("width", "hidden_size", 4096),
+        config_field("layers", "num_hidden_layers", 32),
+        config_field("heads", "num_attention_heads", 32),
+        config_field(
+            "key_value_heads",
+            "num_key_value_heads",
+            lambda values: values["heads"],
+            resolve_zero=lambda values: values["heads"],
+        ),
+        config_field("head_width", "head_dim", default_head_width, resolve_zero=default_head_width),
+        config_field("feed_forward", "intermediate_size", 11008),
+        config_field("activation", "hidden_act", "silu", value_names={"silu": "swiglu", "swish": "swiglu"}),
+        config_field("epsilon", "rms_norm_eps", 1e-6),
+        # Written in both places, because releases of transformers before 5 read the top-level key.
+        ConfigField("rotary_base", ("rope_parameters.rope_theta", "rope_theta"), 10000.0),
+        config_field("tied", "tie_word_embeddings", False),
+        ConfigField("bias", ("attention_bias", "mlp_bias"), False),
+        dropout_field("attention_dropout", default=0.0),
     ),
-    demands=(
-        Demand("rope_parameters.rope_type", ("default",)),
-        Demand("rope_parameters.type", ("default",), older=True),
-        Demand("rope_scaling", (None,), older=True),
-        Demand("sliding_window", (None,), older=True),
-        PLAIN_NUMBERS,
+    config_constraints=(
+        ConfigConstraint("rope_parameters.rope_type", ("default",)),
+        ConfigConstraint("rope_parameters.type", ("default",), legacy=True),
+        ConfigConstraint("rope_scaling", (None,), legacy=True),
+        ConfigConstraint("sliding_window", (None,), legacy=True),
+        NOT_QUANTISED,
     ),
-    fixed={
+    fixed_fields={
         "kind": ("decoder",),
         "head.kind": ("next-token", ""),
         "norm": ("rms",),
-        # With as many key-value heads as heads the one is the other.
+        # Grouped-query attention with as many key-value heads as heads is dot-product attention.
         "attention": ("grouped-query", "dot-product"),
     },
-    weights=weights,
-    same=same,
-    ignored=("*.rotary_emb.inv_freq",),
-    prefix="model.",
-    modern=modern,
+    weight_mappings=weight_mappings,
+    shared_tensors=shared_tensors,
+    ignored_tensors=("*.rotary_emb.inv_freq",),
+    base_model_prefix="model.",
+    upgrade_config=upgrade_config,
 )

@@ -1,18 +1,22 @@
-"""All architectures, by the names that a config gives them, and which of them can say a spec of ours."""
+"""All supported Hugging Face architectures by name, and which of them a spec of ours can be exported to.
+
+Another package adds an architecture by declaring an entry point in the group `glasshouse.architecture`.
+"""
 
 from glasshouse.interop.architectures.bart import BART
 from glasshouse.interop.architectures.base import Architecture
 from glasshouse.interop.architectures.bert import BERT, BERT_FOR_MASKED_TOKENS
 from glasshouse.interop.architectures.canonical_spec import canonical
 from glasshouse.interop.architectures.clip import CLIP
-from glasshouse.interop.architectures.config_fields import values_of, with_values
+from glasshouse.interop.architectures.config_fields import field_values, with_field_values
 from glasshouse.interop.architectures.gpt2 import GPT2
 from glasshouse.interop.architectures.llama import LLAMA
 from glasshouse.interop.architectures.roberta import ROBERTA, ROBERTA_FOR_MASKED_TOKENS
+from glasshouse.specs import catalogue
 from glasshouse.specs.errors import CannotExport, CannotImport
 from glasshouse.specs.spec import ModelSpec
 
-# Of several that can say a spec the first is written.
+# An export takes the first architecture that fits.
 ARCHITECTURES: tuple[Architecture, ...] = (
     GPT2,
     LLAMA,
@@ -23,36 +27,49 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     BART,
     CLIP,
 )
-BY_NAME = {name: architecture for architecture in ARCHITECTURES for name in architecture.names}
+
+
+def all_architectures() -> tuple[Architecture, ...]:
+    """The architectures of this package, then those of other packages."""
+    return (*ARCHITECTURES, *(catalogue.find("architecture", name) for name in catalogue.names("architecture")))
+
+
+def by_name() -> dict[str, Architecture]:
+    """Every architecture under each of its names in config.json."""
+    return {name: architecture for architecture in all_architectures() for name in architecture.names}
 
 
 def find(name: str) -> Architecture:
-    """The architecture of that name."""
-    if name not in BY_NAME:
+    """The architecture with this name in config.json."""
+    known = by_name()
+    if name not in known:
         raise CannotImport(
-            "unsupported-architecture",
-            f"the architecture {name!r} is not supported; supported: {', '.join(sorted(BY_NAME))}",
+            "unsupported-architecture", f"the architecture {name!r} is not supported; supported: {', '.join(sorted(known))}"
         )
-    return BY_NAME[name]
+    return known[name]
 
 
-def fitting(model: ModelSpec, context: int, vocabulary: int, origin: str = "") -> tuple[Architecture, ModelSpec]:
-    """The architecture that can say a model, and the model as it says it; the one that it came from before others."""
-    model = with_values(canonical(model, context), {})
-    values = values_of(model, context, vocabulary)
-    tried: list[tuple[bool, int, Architecture, list[str]]] = []
-    # `sorted` keeps the order of what it finds equal.
-    for architecture in sorted(ARCHITECTURES, key=lambda each: origin not in each.names):
-        whole = with_values(model, {name: on for name, on in architecture.zeros.items() if not values.get(name)})
-        reasons = architecture.misfits(values_of(whole, context, vocabulary))
-        if architecture.returning and origin not in architecture.names:
-            reasons.append(architecture.returning)
+def find_for_export(model: ModelSpec, context: int, vocabulary: int, origin: str = "") -> tuple[Architecture, ModelSpec]:
+    """The architecture to export a model as, and the spec with every field that the architecture switches on.
+
+    `origin` is the architecture that the model was imported from; it is tried first.
+    """
+    model = with_field_values(canonical(model, context), {})
+    values = field_values(model, context, vocabulary)
+    rejected: list[tuple[bool, int, Architecture, list[str]]] = []
+    # The sort is stable: apart from the origin, the architectures keep their order.
+    for architecture in sorted(all_architectures(), key=lambda each: origin not in each.names):
+        switched_on = {name: value for name, value in architecture.zero_filled_fields.items() if not values.get(name)}
+        exported = with_field_values(model, switched_on)
+        reasons = architecture.mismatches(field_values(exported, context, vocabulary))
+        if architecture.round_trip_only and origin not in architecture.names:
+            reasons.append(architecture.round_trip_only)
         if not reasons:
-            return architecture, whole
-        tried.append((model.kind not in architecture.fixed["kind"], len(reasons), architecture, reasons))
-    *_, nearest, reasons = min(tried, key=lambda each: each[:2])
+            return architecture, exported
+        rejected.append((model.kind not in architecture.fixed_fields["kind"], len(reasons), architecture, reasons))
+    *_, nearest, reasons = min(rejected, key=lambda each: each[:2])
     raise CannotExport(
         "no-fitting-architecture",
-        f"no architecture of Hugging Face can say this model; the nearest is {nearest.name}, and the run has "
-        f"{'; '.join(reasons)}; train one that has, or share the run folder as it is",
+        f"no Hugging Face architecture can express this model; the nearest is {nearest.name}, which does not fit: "
+        f"{'; '.join(reasons)}; train a model with other fields, or share the run folder itself",
     )

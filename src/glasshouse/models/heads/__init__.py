@@ -1,1 +1,1 @@
-"""Heads: what a model's features are turned into."""
+"""Heads: from hidden states to logits, or to one vector per sequence."""

@@ -1,4 +1,4 @@
-"""What a head is: features in, an answer out; and the sizes it is built with.
+"""The base class of heads, and the sizes that a head is built with.
 
 Axes: B batch, T time, D width, V vocabulary.
 """
@@ -14,7 +14,7 @@ from glasshouse.specs.errors import SpecError
 
 @dataclass(frozen=True)
 class HeadSizes:
-    """What `Head.build` receives beside the head's own settings."""
+    """The argument of `Head.build` that is common to all heads. `tied` means that the output weights are the embedding's."""
 
     width: int
     vocabulary: int
@@ -24,36 +24,37 @@ class HeadSizes:
 
 
 class Head(nn.Module, ABC):
-    """Features (B, T, D) in, an answer out."""
+    """From features (B, T, D), the last hidden states, to an output."""
 
-    # What the head predicts: the next token (its features must not have seen it), the token at its own position (its
-    # features must have seen both sides), or one answer for the whole sequence.
+    # What the head predicts. "next": the next token; the features must not depend on it. "own": the token at each position;
+    # the features should depend on both sides. "whole": one output for the whole sequence. "pairs": scores of pairs.
     predicts: ClassVar[Literal["next", "own", "whole", "pairs"]] = "whole"
 
     @classmethod
     @abstractmethod
     def build(cls, sizes: HeadSizes, settings: Any) -> "Head":
-        """The head of these sizes; `settings` is an instance of the class's own `Settings`, where it declares some."""
+        """Build the head with these sizes. `settings` is an instance of the class's `Settings`, if it declares one."""
 
     @abstractmethod
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
-        """The answer. `embedding` is the token embedding, which a tied head shares."""
+        """The output for these features. `embedding_VD` is the token embedding, whose weights a tied head uses."""
 
-    def with_tokens(self, answer: Tensor, tokens_BT: Tensor, lengths_B: Tensor | None = None) -> Tensor:
-        """The answer, corrected by the tokens themselves; most heads leave it as it is."""
-        return answer
+    def add_token_evidence(self, output: Tensor, tokens_BT: Tensor, lengths_B: Tensor | None = None) -> Tensor:
+        """The output plus evidence that comes from the input tokens directly. Most heads have none."""
+        return output
 
     def check(self, width: int, vocabulary: int) -> None:
-        """Refuse a model of other sizes than the head was built for."""
-        own = {
+        """Raise SpecError if the head was built for a model of other sizes."""
+        sizes = {
             "width": (getattr(self, "width", width), width),
             "vocabulary": (getattr(self, "vocabulary", vocabulary), vocabulary),
         }
-        for what, (mine, theirs) in own.items():
-            if mine != theirs:
+        for name, (head_size, model_size) in sizes.items():
+            if head_size != model_size:
                 raise SpecError(
                     "built-for-other-sizes",
-                    f"{type(self).__name__} was built for a {what} of {mine}, and the model has {theirs}",
+                    f"{type(self).__name__} was built for a {name} of {head_size}, but the model has {model_size}; "
+                    f"build the head with {name}={model_size}",
                 )
 
     @abstractmethod

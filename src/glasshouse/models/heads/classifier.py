@@ -1,4 +1,4 @@
-"""Classifier: one answer for a whole sequence.
+"""Classifier head: class logits for a whole sequence.
 
 Axes: B batch, T time, D width, V vocabulary, C classes.
 """
@@ -19,19 +19,19 @@ from glasshouse.specs.spec_fields import setting
 
 
 class ClassifierHead(Head):
-    """W dropout(norm(relu(A pool(x) + a))) + b; without a hidden layer W dropout(pool(x)) + b.
+    """W dropout(norm(relu(A pool(x) + a))) + b, or W dropout(pool(x)) + b without a hidden layer.
 
-    With `naive_bayes` = w, w (log p(class) + sum of log p(token | class)) is added to the logits in evaluation. These
-    probabilities are counts of the training text with add-one smoothing. They are left out in training: they fit the texts
-    they were counted on so well that nothing would be left to learn. A discriminative and a generative classifier err on
-    different texts, and the generative one errs less where texts are few (Ng and Jordan, On Discriminative vs. Generative
-    Classifiers, 2001).
+    With `naive_bayes` = w, evaluation adds w (log p(class) + sum of log p(token | class)) to the logits. The probabilities
+    are estimated from the training texts with add-one smoothing. Training leaves them out: on the texts that they were
+    estimated from they fit so well that the network would have nothing left to learn. A discriminative and a generative
+    classifier make different errors, and the generative one makes fewer when there are few training texts (Ng and Jordan,
+    On Discriminative vs. Generative Classifiers, 2001).
     """
 
     @dataclass(frozen=True)
     class Settings:
         classes: int = setting(0, "number of classes; 0 means as many as the data have", minimum=0)
-        pooling: str = setting("mean", "how the tokens' vectors become one", choices=POOLINGS)
+        pooling: str = setting("mean", "how the token vectors are pooled to one", choices=POOLINGS)
         hidden: int = setting(0, "size of the hidden layer; 0 means no hidden layer", minimum=0)
         norm: str = setting("none", "normalisation of the hidden layer", family="norm")
         naive_bayes: float = setting(0.0, "weight of naive Bayes log-probabilities in the logits; 0 turns it off", minimum=0)
@@ -67,12 +67,12 @@ class ClassifierHead(Head):
         if settings.classes < 2:
             raise SpecError(
                 "too-few-classes",
-                f"model.head.classes={settings.classes} leaves a classifier nothing to choose; give 2 or more",
+                f"model.head.classes={settings.classes} is too few for a classifier; choose 2 or more",
             )
         if settings.norm != "none" and not settings.hidden:
             raise SpecError(
                 "norm-without-hidden",
-                f"model.head.norm={settings.norm!r} normalises the hidden layer, and model.head.hidden is 0; give it a size",
+                f"model.head.norm={settings.norm!r} needs a hidden layer, but model.head.hidden is 0; choose a size above 0",
             )
         hidden = Sizes(max(settings.hidden, 1), heads=1, context=1, feed_forward=1, bias=True, epsilon=sizes.epsilon)
         kind = catalogue.find("norm", settings.norm, "model.head.norm")
@@ -94,19 +94,19 @@ class ClassifierHead(Head):
             x = self.norm(F.relu(self.hidden(x)))
         return self.answer(self.dropout(x))
 
-    def with_tokens(self, answer: Tensor, tokens_BT: Tensor, lengths_B: Tensor | None = None) -> Tensor:
+    def add_token_evidence(self, output: Tensor, tokens_BT: Tensor, lengths_B: Tensor | None = None) -> Tensor:
         if not self.naive_bayes or self.training:
-            return answer
+            return output
         evidence_BTC = F.embedding(tokens_BT, self.evidence_VC)
         if lengths_B is not None:
-            places_T = torch.arange(tokens_BT.shape[1], device=tokens_BT.device)
-            evidence_BTC = evidence_BTC * (places_T < lengths_B[:, None])[..., None]
-        return answer + self.naive_bayes * (self.prior_C + evidence_BTC.sum(1))
+            positions_T = torch.arange(tokens_BT.shape[1], device=tokens_BT.device)
+            evidence_BTC = evidence_BTC * (positions_T < lengths_B[:, None])[..., None]
+        return output + self.naive_bayes * (self.prior_C + evidence_BTC.sum(1))
 
     def set_counts(self, tokens_VC: Tensor, texts_C: Tensor) -> None:
-        """Set the naive Bayes probabilities from the counts of each token in each class and of the texts of each class."""
-        more_VC = tokens_VC + 1.0
-        self.evidence_VC.copy_((more_VC / more_VC.sum(0)).log())
+        """Set the naive Bayes probabilities from token counts per class and text counts per class."""
+        smoothed_VC = tokens_VC + 1.0
+        self.evidence_VC.copy_((smoothed_VC / smoothed_VC.sum(0)).log())
         self.prior_C.copy_((texts_C.clamp(min=1) / texts_C.sum()).log())
 
     def flops(self, tokens: int) -> int:

@@ -1,4 +1,4 @@
-"""Contrastive: how well each text goes with each picture (Radford et al., CLIP, 2021).
+"""Contrastive head: the similarity of each text to each picture (Radford et al., CLIP, 2021).
 
 Axes: N texts, M pictures, D width.
 """
@@ -16,12 +16,12 @@ from glasshouse.specs.spec_fields import setting
 
 
 class ContrastiveHead(nn.Module):
-    """exp(s) cos(A text, B picture); s is learned and starts at ln(1 / 0.07)."""
+    """exp(s) cos(A text, B picture). The logit scale s is learned and starts at ln(1 / 0.07)."""
 
     @dataclass(frozen=True)
     class Settings:
-        pooling: str = setting("mean", "how the tokens' vectors become one", choices=POOLINGS)
-        width: int = setting(0, "width of the space that text and pictures share; 0 means the model's width", minimum=0)
+        pooling: str = setting("mean", "how the token vectors are pooled to one", choices=POOLINGS)
+        width: int = setting(0, "width of the shared space of texts and pictures; 0 means the model's width", minimum=0)
 
     predicts: ClassVar[str] = "pairs"
 
@@ -32,7 +32,7 @@ class ContrastiveHead(nn.Module):
         self.scale = nn.Parameter(torch.tensor(math.log(1 / 0.07)))
 
     def forward(self, text_ND: Tensor, image_MD: Tensor) -> Tensor:
-        """Scores (N, M)."""
+        """Scores (N, M) of each text with each picture."""
         texts = F.normalize(self.text(text_ND), dim=-1)
         images = F.normalize(self.image(image_MD), dim=-1)
         return self.scale.exp() * texts @ images.T

@@ -1,4 +1,4 @@
-"""Masked token: a score for every token that may stand where the input was hidden (Devlin et al., BERT, 2019).
+"""Masked-token head: logits of the original token at each position (Devlin et al., BERT, 2019).
 
 Axes: B batch, T time, D width, V vocabulary.
 """
@@ -15,7 +15,7 @@ from glasshouse.specs.spec_fields import setting
 
 
 class MaskedTokenHead(Head):
-    """W norm(gelu(A x + a)) (+ b), where W may be the token embedding itself."""
+    """W norm(gelu(A x + a)) (+ b), where W may be tied to the token embedding."""
 
     @dataclass(frozen=True)
     class Settings:

@@ -1,4 +1,4 @@
-"""Next token: a score for every token that may follow.
+"""Next-token head: logits of the next token at each position.
 
 Axes: B batch, T time, D width, V vocabulary.
 """
@@ -14,7 +14,7 @@ from glasshouse.specs.spec_fields import setting
 
 
 class NextTokenHead(Head):
-    """W x (+ b), where W may be the token embedding itself (Press and Wolf 2017)."""
+    """W x (+ b), where W may be tied to the token embedding (Press and Wolf, Using the Output Embedding, 2017)."""
 
     @dataclass(frozen=True)
     class Settings:
@@ -36,7 +36,7 @@ class NextTokenHead(Head):
         return F.linear(features_BTD, self.matrix(embedding_VD), self.bias)
 
     def matrix(self, embedding_VD: Tensor) -> Tensor:
-        """W: the head's own, or the embedding."""
+        """The output matrix W: the head's weight, or the embedding if the head is tied."""
         return embedding_VD if self.weight is None else self.weight
 
     def flops(self, tokens: int) -> int:

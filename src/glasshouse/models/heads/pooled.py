@@ -1,4 +1,4 @@
-"""Pooled: one vector for a whole sequence, as it is, for search and comparison.
+"""Pooled head: one vector per sequence, for search and comparison.
 
 Axes: B batch, T time, D width.
 """
@@ -13,11 +13,11 @@ from glasshouse.specs.spec_fields import setting
 
 
 class PooledHead(Head):
-    """pool(x): no weights of its own."""
+    """pool(x). Has no weights."""
 
     @dataclass(frozen=True)
     class Settings:
-        pooling: str = setting("mean", "how the tokens' vectors become one", choices=POOLINGS)
+        pooling: str = setting("mean", "how the token vectors are pooled to one", choices=POOLINGS)
 
     def __init__(self, pooling: str = "mean") -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Pooling: one vector from the vectors of a sequence's real tokens.
+"""Pooling: one vector per sequence, from the vectors of its tokens without padding.
 
 Axes: B batch, T time, D width.
 """
@@ -12,11 +12,11 @@ POOLINGS = ("mean", "first", "last", "max")
 
 
 def pool(features_BTD: Tensor, kind: str, lengths_B: Tensor | None = None) -> Tensor:
-    """(B, D): the mean or maximum over the tokens, or the first or last token's vector. A row without tokens gives 0."""
+    """(B, D): the mean or maximum over the tokens, or the vector of the first or last token. An empty row gives zeros."""
     batch, time = features_BTD.shape[:2]
-    places = torch.arange(time, device=features_BTD.device)
+    positions = torch.arange(time, device=features_BTD.device)
     lengths = torch.full((batch,), time, device=features_BTD.device) if lengths_B is None else lengths_B
-    real = (places < lengths[:, None])[..., None]
+    real = (positions < lengths[:, None])[..., None]
     if kind == "mean":
         return (features_BTD * real).sum(1) / lengths.clamp(min=1)[:, None].to(features_BTD.dtype)
     if kind == "max":

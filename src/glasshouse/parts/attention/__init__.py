@@ -1,1 +1,1 @@
-"""Attention: each token gathers from the others."""
+"""Attention: each token mixes in information from other tokens."""

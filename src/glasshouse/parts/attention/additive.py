@@ -15,10 +15,11 @@ from glasshouse.specs.declared import NoSettings
 
 
 class AdditiveAttention(Attention):
-    """concat over heads of softmax_j(v_h . tanh(q_i + k_j)) V_h, times W_O: a small network scores each pair.
+    """concat over heads of softmax_j(v_h . tanh(q_i + k_j)) V_h, times W_O: a small network scores each query-key pair.
 
-    Costs n^2 h + n h^2 like the dot product, but the n^2 h are tanh and not matrix products, and so is the memory.
-    Rotary positions are a kind of absolute code here, since only a dot product of turned vectors depends on distance alone.
+    Costs n^2 h + n h^2 operations, like dot-product attention. Its n^2 h term is tanh evaluations instead of matrix
+    products, and it needs n^2 h memory. Rotary positions act as absolute positions here: only a dot product of rotated
+    vectors depends on the distance alone.
     """
 
     def __init__(
@@ -44,4 +45,4 @@ class AdditiveAttention(Attention):
         scores = (pairs_BHQKE @ self.scorer[:, None, :, None])[..., 0]
         bias = self.position.bias(query_positions, key_positions)
         allowed = scaled_dot_product.allowed_over_heads(mask, query_positions, key_positions)
-        return self.weigh(scores if bias is None else scores + bias, values, allowed)
+        return self.weighted_values(scores if bias is None else scores + bias, values, allowed)

@@ -1,6 +1,6 @@
-"""What every attention is: queries, keys and values from projections, something that mixes the values, an output matrix.
+"""The base class of attentions: project to queries, keys and values, mix the values, project the result.
 
-Axes: B batch, T time, D width, H heads, G heads of keys and values, Q queries, K keys, E head width.
+Axes: B batch, T time, D width, H heads, G key-value heads, Q queries, K keys, E head width.
 """
 
 from abc import ABC, abstractmethod
@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from glasshouse.parts.attention import scaled_dot_product
-from glasshouse.parts.cache import LayerCache, positions_of
+from glasshouse.parts.cache import LayerCache, slot_positions
 from glasshouse.parts.capabilities import Unsupported, require
 from glasshouse.parts.masks import Everything, Mask
 from glasshouse.parts.positions.base import NoPosition, Position
@@ -21,9 +21,10 @@ from glasshouse.specs.errors import SpecError
 
 
 class Attention(nn.Module, ABC):
-    """Projections around `mix`, which is all that a kind of attention has to say.
+    """Projections around `mix`. A subclass implements `mix` and `build`.
 
-    `plain` asks for the definition instead of a fast path; so does watching the probes `scores` or `weights`.
+    `plain = True` selects the reference implementation instead of the fast path. Hooking the probe `scores` or `weights`
+    does the same, because the fast path never forms them.
     """
 
     unsupported: ClassVar[Unsupported] = {}
@@ -41,7 +42,8 @@ class Attention(nn.Module, ABC):
         super().__init__()
         if width % heads and not head_width:
             raise SpecError(
-                "heads-divide-width", f"heads={heads} does not divide width={width}; choose a divisor, or give head_width"
+                "heads-divide-width",
+                f"heads={heads} does not divide width={width}; choose a divisor of the width, or set head_width",
             )
         self.width, self.heads = width, heads
         self.key_value_heads = key_value_heads or heads
@@ -49,17 +51,18 @@ class Attention(nn.Module, ABC):
         self.dropout = dropout
         self.plain = False
         self.position = position or NoPosition()
-        if self.position.acts == "embedding":
+        if self.position.mechanism == "embedding":
             raise SpecError(
                 "position-in-wrong-place",
-                f"{type(self.position).__name__} acts at the embeddings and would do nothing in an attention",
+                f"{type(self.position).__name__} is added to the embeddings and has no effect in an attention; "
+                "pass it to the model instead",
             )
-        if self.position.acts:
-            require(type(self), self.position.acts, f"{type(self).__name__} with {type(self.position).__name__}")
+        if self.position.mechanism:
+            require(type(self), self.position.mechanism, f"{type(self).__name__} with {type(self.position).__name__}")
         self.position.check(heads, self.head_width)
-        # Queries, keys and values in one product: one launch instead of three.
-        self._parts = [heads * self.head_width] + 2 * [self.key_value_heads * self.head_width]
-        self.projection = nn.Linear(width, sum(self._parts), bias=bias)
+        # One matrix product gives queries, keys and values: one kernel launch instead of three.
+        self._projection_sizes = [heads * self.head_width] + 2 * [self.key_value_heads * self.head_width]
+        self.projection = nn.Linear(width, sum(self._projection_sizes), bias=bias)
         self.output = nn.Linear(heads * self.head_width, width, bias=bias)
         self.queries, self.keys, self.values, self.mixed = Probe(), Probe(), Probe(), Probe()
         if "rows" not in self.unsupported:
@@ -68,7 +71,7 @@ class Attention(nn.Module, ABC):
     @classmethod
     @abstractmethod
     def build(cls, sizes: Sizes, settings: Any, position: Position) -> "Attention":
-        """The attention of these sizes; `settings` is an instance of the class's own `Settings`, where it declares some."""
+        """Build the attention with these sizes. `settings` is an instance of the class's `Settings`, if it declares one."""
 
     @abstractmethod
     def mix(
@@ -80,7 +83,7 @@ class Attention(nn.Module, ABC):
         query_positions: Tensor,
         key_positions: Tensor,
     ) -> Tensor:
-        """Values gathered by each query, (B, H, Q, E). Where both are the same positions, they run from 0."""
+        """Return the mixed values (B, H, Q, E). If both positions are the same tensor, they count from 0."""
 
     def forward(
         self,
@@ -89,38 +92,38 @@ class Attention(nn.Module, ABC):
         positions: Tensor | None = None,
         cache: LayerCache | None = None,
     ) -> Tensor:
-        """Self-attention: every token asks, and every token the mask allows (by default all) answers.
+        """Self-attention: each token attends to every token that the mask allows. The default mask allows all.
 
-        Without positions the tokens stand at 0, 1, 2 and so on.
+        The default positions are 0, 1, 2, ...
         """
         mask = mask or Everything()
         if positions is None:
             positions = torch.arange(x_BTD.shape[1], device=x_BTD.device)
-        parts = self.projection(x_BTD).split(self._parts, dim=-1)
-        queries, keys, values = (self._split(part) for part in parts)
+        projected = self.projection(x_BTD).split(self._projection_sizes, dim=-1)
+        queries, keys, values = (self._split_heads(x) for x in projected)
         keys, values = self.keys(self.position.rotate(keys, positions)), self.values(values)
         key_positions = positions
         if cache is not None:
             keys, values = cache.extend(keys, values, positions)
-            key_positions = positions_of(keys)
-        return self._gather(queries, keys, values, mask, positions, key_positions)
+            key_positions = slot_positions(keys)
+        return self._attend(queries, keys, values, mask, positions, key_positions)
 
-    def look(self, x_BTD: Tensor, keys: Tensor, values: Tensor, mask: Mask, positions: Tensor) -> Tensor:
-        """Cross-attention: tokens ask, and what `remember` kept of another sequence answers."""
+    def attend_to(self, x_BTD: Tensor, keys: Tensor, values: Tensor, mask: Mask, positions: Tensor) -> Tensor:
+        """Cross-attention: tokens attend to the `keys_and_values` of another sequence."""
         weight, bias = self.projection.weight, self.projection.bias
-        rows = self._parts[0]
-        queries = self._split(F.linear(x_BTD, weight[:rows], None if bias is None else bias[:rows]))
-        return self._gather(queries, keys, values, mask, positions, positions_of(keys))
+        rows = self._projection_sizes[0]
+        queries = self._split_heads(F.linear(x_BTD, weight[:rows], None if bias is None else bias[:rows]))
+        return self._attend(queries, keys, values, mask, positions, slot_positions(keys))
 
-    def remember(self, source_BKD: Tensor) -> tuple[Tensor, Tensor]:
-        """The keys and values (B, G, K, E) of a sequence that others will look at."""
+    def keys_and_values(self, source_BKD: Tensor) -> tuple[Tensor, Tensor]:
+        """Project a sequence to the keys and values (B, G, K, E) that another sequence attends to."""
         weight, bias = self.projection.weight, self.projection.bias
-        rows = self._parts[0]
-        both = F.linear(source_BKD, weight[rows:], None if bias is None else bias[rows:])
-        keys, values = (self._split(part) for part in both.split(self._parts[1:], dim=-1))
+        rows = self._projection_sizes[0]
+        projected = F.linear(source_BKD, weight[rows:], None if bias is None else bias[rows:])
+        keys, values = (self._split_heads(x) for x in projected.split(self._projection_sizes[1:], dim=-1))
         return self.keys(keys), self.values(values)
 
-    def _gather(
+    def _attend(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
     ) -> Tensor:
         queries = self.queries(self.position.rotate(queries, query_positions))
@@ -128,43 +131,44 @@ class Attention(nn.Module, ABC):
         return self.output(mixed.transpose(1, 2).flatten(2))
 
     @property
-    def watched(self) -> bool:
-        """Whether the weights themselves are wanted."""
-        return self.plain or self.weights.watched or self.scores.watched
+    def needs_weights(self) -> bool:
+        """Whether the attention weights must be formed, so that no fused kernel can be used."""
+        return self.plain or self.weights.hooked or self.scores.hooked
 
     def dot_product(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
     ) -> Tensor:
-        """softmax(Q K^T / sqrt(E) + bias) V, fused where nobody looks: the mix of most kinds, or a part of it."""
+        """softmax(Q K^T / sqrt(E) + bias) V, by a fused kernel unless the weights are needed."""
         dropout = self.dropout if self.training else 0.0
         bias = self.position.bias(query_positions, key_positions)
         aligned = query_positions is key_positions and query_positions.dim() == 1
-        if mask.plainly_causal and aligned and bias is None and not self.watched:
+        if mask.lower_triangular and aligned and bias is None and not self.needs_weights:
             return scaled_dot_product.fused(queries, keys, values, None, None, causal=True, dropout=dropout)
         allowed = scaled_dot_product.allowed_over_heads(mask, query_positions, key_positions)
-        if not self.watched:
+        if not self.needs_weights:
             return scaled_dot_product.fused(queries, keys, values, allowed, bias, causal=False, dropout=dropout)
-        keys, values = scaled_dot_product.each(keys, self.heads), scaled_dot_product.each(values, self.heads)
-        return self.weigh(scaled_dot_product.scores(queries, keys, bias), values, allowed)
+        keys = scaled_dot_product.repeat_for_heads(keys, self.heads)
+        values = scaled_dot_product.repeat_for_heads(values, self.heads)
+        return self.weighted_values(scaled_dot_product.scores(queries, keys, bias), values, allowed)
 
-    def weigh(self, scores_BHQK: Tensor, values_BHKE: Tensor, allowed: Tensor | None) -> Tensor:
-        """The values by the softmax of their scores, past the probes."""
+    def weighted_values(self, scores_BHQK: Tensor, values_BHKE: Tensor, allowed: Tensor | None) -> Tensor:
+        """softmax(scores) V, through the probes `scores` and `weights`."""
         weights = self.weights(scaled_dot_product.weights(self.scores(scores_BHQK), allowed))
         return F.dropout(weights, self.dropout, self.training) @ values_BHKE
 
-    def _split(self, x: Tensor) -> Tensor:
+    def _split_heads(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (-1, self.head_width)).transpose(1, 2)
 
-    def limit(self) -> int | None:
-        """The first length this attention cannot take, or None where there is none."""
+    def max_length(self) -> int | None:
+        """The longest sequence that this attention accepts, or None if there is no limit."""
         return None
 
     def flops(self, queries: int, keys: int, causal: bool) -> int:
-        """Matrix multiplications and additions for one sequence, forward, by the fast path under that mask."""
-        across = self.heads * self.head_width
-        projections = 2 * self.width * (2 * queries * across + 2 * keys * self.key_value_heads * self.head_width)
+        """FLOPs of the matrix products in the forward pass of one sequence, by the fast path."""
+        inner_width = self.heads * self.head_width
+        projections = 2 * self.width * (2 * queries * inner_width + 2 * keys * self.key_value_heads * self.head_width)
         return projections + self.mix_flops(queries, keys, causal)
 
     def mix_flops(self, queries: int, keys: int, causal: bool) -> int:
-        """Those of `mix`; for most kinds scores and values, the whole square counted."""
+        """FLOPs of `mix`. The default counts scores and values over all queries and keys, masked or not."""
         return 4 * queries * keys * self.heads * self.head_width

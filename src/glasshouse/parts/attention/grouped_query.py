@@ -1,4 +1,4 @@
-"""Grouped-query attention: heads in groups that share keys and values (Ainslie et al., GQA, 2023)."""
+"""Grouped-query attention: the heads of a group share keys and values (Ainslie et al., GQA, 2023)."""
 
 from dataclasses import dataclass
 
@@ -13,15 +13,15 @@ from glasshouse.specs.spec_fields import setting
 
 
 class GroupedQueryAttention(Attention):
-    """concat over heads of softmax(Q_h K_g^T / sqrt(E)) V_g, g = the group of h, times W_O.
+    """concat over heads of softmax(Q_h K_g^T / sqrt(E)) V_g, g being the group of head h, times W_O.
 
-    Costs n^2 h + n h^2 like multi-head attention; keys, values and their cache shrink by heads / key_value_heads. One
-    key-value head is multi-query attention (Shazeer 2019).
+    Costs n^2 h + n h^2 operations, like multi-head attention. Keys, values and their cache are smaller by a factor of
+    heads / key_value_heads. With one key-value head it is multi-query attention (Shazeer 2019).
     """
 
     @dataclass(frozen=True)
     class Settings:
-        key_value_heads: int = setting(0, "heads of the keys and values; 0 means half as many as heads", minimum=0)
+        key_value_heads: int = setting(0, "number of key-value heads; 0 means half of heads", minimum=0)
 
     def __init__(
         self,
@@ -34,10 +34,10 @@ class GroupedQueryAttention(Attention):
         head_width: int = 0,
     ) -> None:
         if heads % key_value_heads:
-            fitting = ", ".join(str(n) for n in range(1, heads + 1) if heads % n == 0)
+            divisors = ", ".join(str(n) for n in range(1, heads + 1) if heads % n == 0)
             raise SpecError(
                 "groups-divide-heads",
-                f"model.key_value_heads={key_value_heads} does not divide model.heads={heads}; choose {fitting}",
+                f"model.key_value_heads={key_value_heads} does not divide model.heads={heads}; choose one of {divisors}",
             )
         super().__init__(width, heads, position, bias, dropout, key_value_heads, head_width)
 

@@ -1,4 +1,4 @@
-"""Linformer: keys and values mixed down to a few before any query looks (Wang et al., Linformer, 2020).
+"""Linformer: keys and values are projected along the sequence to a fixed, smaller number (Wang et al., Linformer, 2020).
 
 Axes: B batch, H heads, Q queries, K keys, R rank, E head width.
 """
@@ -18,25 +18,25 @@ from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.spec_fields import setting
 
-_MIXED = "Linformer mixes all keys into a few before any query looks"
+_MIXED = "Linformer mixes all keys before any query attends to them"
 
 
 class LinformerAttention(Attention):
-    """softmax(Q_h (C K_h)^T / sqrt(E)) D V_h, with learned C and D of r rows and a column for each position.
+    """softmax(Q_h (C K_h)^T / sqrt(E)) D V_h. The learned matrices C and D have r rows and one column per position.
 
-    Costs n r h + n h^2: linear in n. Hidden keys are set to zero before they are mixed, so padding changes nothing; a mask
-    that differs from query to query cannot be kept.
+    Costs n r h + n h^2 operations: linear in n. Masked keys are set to zero before they are mixed, so padding changes
+    nothing. A mask that differs between queries is not possible.
     """
 
     @dataclass(frozen=True)
     class Settings:
-        rank: int = setting(0, "keys that a sequence is mixed down to; 0 means a quarter of the context", minimum=0)
+        rank: int = setting(0, "number of keys after the projection; 0 means a quarter of the context", minimum=0)
 
     unsupported: ClassVar[Unsupported] = {
-        "causal": f"{_MIXED}, so a query would see later tokens; it is for encoders that are not causal",
-        "tokens": "a row of its weights is over mixtures of tokens",
-        "bias": f"{_MIXED}, so no score belongs to one distance; choose model.position=rotary, sinusoidal or learned",
-        "longer": "its matrices have a column for each position it was built for, and no more",
+        "causal": f"{_MIXED}, so a query would see later tokens; use it in encoders that are not causal",
+        "tokens": "its attention weights are over mixtures of tokens",
+        "bias": f"{_MIXED}, so a score has no single distance; choose model.position=rotary, sinusoidal or learned",
+        "longer": "its matrices have one column for each position of the context it was built for",
     }
 
     def __init__(
@@ -57,30 +57,41 @@ class LinformerAttention(Attention):
     @classmethod
     def build(cls, sizes: Sizes, settings: Settings, position: Position) -> "LinformerAttention":
         rank = settings.rank or max(sizes.context // 4, 1)
-        more = (position, sizes.bias, sizes.dropout)
-        return cls(sizes.width, sizes.heads, sizes.context, rank, *more, head_width=sizes.head_width)
+        return cls(
+            sizes.width,
+            sizes.heads,
+            sizes.context,
+            rank,
+            position,
+            sizes.bias,
+            sizes.dropout,
+            head_width=sizes.head_width,
+        )
 
     def mix(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
     ) -> Tensor:
         length = keys.shape[2]
         allowed = mask.allowed(query_positions, key_positions)
-        # A mask that is the same for every query, as that of padding, is a mask of keys.
+        # A padding mask has one row for all queries, so it can be applied to the keys.
         if allowed is not None and allowed.shape[-2] > 1:
-            raise GlasshouseError("mask-per-query", f"{_MIXED}, so a mask that differs from query to query cannot be kept")
+            raise GlasshouseError(
+                "mask-per-query",
+                f"{_MIXED}, so a mask cannot differ between queries; use a padding mask, or another attention",
+            )
         if allowed is not None:
             hidden = ~(allowed if allowed.dim() == 2 else allowed[:, None]).transpose(-2, -1)
             keys, values = keys.masked_fill(hidden, 0.0), values.masked_fill(hidden, 0.0)
         keys = self.key_mixture[:, :length].to(keys.dtype) @ keys
         values = self.value_mixture[:, :length].to(values.dtype) @ values
-        if not self.watched:
+        if not self.needs_weights:
             return scaled_dot_product.fused(queries, keys, values, None, None, False, self.dropout if self.training else 0.0)
-        return self.weigh(scaled_dot_product.scores(queries, keys, None), values, None)
+        return self.weighted_values(scaled_dot_product.scores(queries, keys, None), values, None)
 
-    def limit(self) -> int | None:
+    def max_length(self) -> int | None:
         return self.key_mixture.shape[1]
 
     def mix_flops(self, queries: int, keys: int, causal: bool) -> int:
-        across = self.heads * self.head_width
+        inner_width = self.heads * self.head_width
         rank = self.key_mixture.shape[0]
-        return 4 * rank * keys * across + 4 * queries * rank * across
+        return 4 * rank * keys * inner_width + 4 * queries * rank * inner_width

@@ -1,6 +1,7 @@
-"""Attention to a local window (Beltagy et al., Longformer, 2020; Child et al., Sparse Transformers, 2019).
+"""Local attention: each token attends to a window around it (Beltagy et al., Longformer, 2020; Child et al., Sparse
+Transformers, 2019).
 
-Axes: B batch, H heads, T time, E head width, C chunks, W window, S keys that a chunk sees.
+Axes: B batch, H heads, T time, E head width, C chunks, W window, S keys per chunk.
 """
 
 from dataclasses import dataclass
@@ -20,10 +21,10 @@ from glasshouse.specs.spec_fields import setting
 
 
 class LocalAttention(Attention):
-    """softmax(Q_h K_h^T / sqrt(E)) V_h over keys less than w away. Costs n w h + n h^2: linear in n.
+    """softmax(Q_h K_h^T / sqrt(E)) V_h over keys at a distance below w. Costs n w h + n h^2 operations: linear in n.
 
-    A sequence is cut into chunks of w; the queries of a chunk see keys in their own chunk and its neighbours only, so that
-    is all that is computed. The definition is dense attention under the mask `Window(w)`.
+    The sequence is split into chunks of w tokens. The queries of a chunk only need the keys of this chunk and its
+    neighbours, so only these scores are computed. The result equals dense attention with the mask `Window(w)`.
     """
 
     @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class LocalAttention(Attention):
         window: int = setting(0, "distance at which the window ends; 0 means a quarter of the context", minimum=0)
 
     unsupported: ClassVar[Unsupported] = {
-        "cross": "a window is a distance, and tokens of two sequences have none; "
+        "cross": "tokens of two sequences have no distance, so there is no window between them; "
         "choose another model.attention for an encoder-decoder"
     }
 
@@ -51,50 +52,49 @@ class LocalAttention(Attention):
     @classmethod
     def build(cls, sizes: Sizes, settings: Settings, position: Position) -> "LocalAttention":
         window = settings.window or max(sizes.context // 4, 1)
-        more = (position, sizes.bias, sizes.dropout)
-        return cls(sizes.width, sizes.heads, window, *more, head_width=sizes.head_width)
+        return cls(sizes.width, sizes.heads, window, position, sizes.bias, sizes.dropout, head_width=sizes.head_width)
 
     def mix(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
     ) -> Tensor:
         aligned = query_positions is key_positions and query_positions.dim() == 1
-        if aligned and not self.watched and queries.shape[2] > self.window:
-            return self._by_chunks(queries, keys, values, mask & Window(self.window))
+        if aligned and not self.needs_weights and queries.shape[2] > self.window:
+            return self._mix_chunks(queries, keys, values, mask & Window(self.window))
         return self.dot_product(queries, keys, values, mask & Window(self.window), query_positions, key_positions)
 
-    def _by_chunks(self, queries_BHTE: Tensor, keys_BHTE: Tensor, values_BHTE: Tensor, mask: Mask) -> Tensor:
+    def _mix_chunks(self, queries_BHTE: Tensor, keys_BHTE: Tensor, values_BHTE: Tensor, mask: Mask) -> Tensor:
         batch, _, length, _ = queries_BHTE.shape
-        window, after = self.window, 0 if mask.causal else self.window
+        window, lookahead = self.window, 0 if mask.causal else self.window
         chunks = -(-length // window)
-        short = chunks * window - length
-        queries = F.pad(queries_BHTE, (0, 0, 0, short)).unflatten(2, (chunks, window))
-        # Chunk c sees the positions from (c - 1) w to its own end, or to the end of the next chunk.
-        span = 2 * window + after
+        padding = chunks * window - length
+        queries = F.pad(queries_BHTE, (0, 0, 0, padding)).unflatten(2, (chunks, window))
+        # Chunk c needs the keys from position (c - 1) w to its own end, or to the end of the next chunk if not causal.
+        span = 2 * window + lookahead
         keys, values = (
-            F.pad(x, (0, 0, window, short + after)).unfold(2, span, window).transpose(-2, -1)
+            F.pad(x, (0, 0, window, padding + lookahead)).unfold(2, span, window).transpose(-2, -1)
             for x in (keys_BHTE, values_BHTE)
         )
-        begin = torch.arange(chunks, device=queries.device)[None, :, None] * window
-        query_positions = begin + torch.arange(window, device=queries.device)
-        key_positions = begin - window + torch.arange(span, device=queries.device)
-        real = (key_positions >= 0) & (key_positions < length)
+        chunk_starts = torch.arange(chunks, device=queries.device)[None, :, None] * window
+        query_positions = chunk_starts + torch.arange(window, device=queries.device)
+        key_positions = chunk_starts - window + torch.arange(span, device=queries.device)
+        in_sequence = (key_positions >= 0) & (key_positions < length)
         allowed = mask.allowed(query_positions, key_positions)
         assert allowed is not None
-        allowed = (allowed & real[..., None, :])[:, :, None]
+        allowed = (allowed & in_sequence[..., None, :])[:, :, None]
         bias = self.position.bias(query_positions, key_positions)
 
-        def folded(x_BHCTE: Tensor) -> Tensor:
+        def chunks_to_batch(x_BHCTE: Tensor) -> Tensor:
             return x_BHCTE.transpose(1, 2).flatten(0, 1)
 
-        def spread(x: Tensor) -> Tensor:
+        def repeat_over_batch(x: Tensor) -> Tensor:
             return x.expand(batch, chunks, *x.shape[2:]).flatten(0, 1)
 
         mixed = scaled_dot_product.fused(
-            folded(queries),
-            folded(keys),
-            folded(values),
-            spread(allowed),
-            None if bias is None else spread(bias),
+            chunks_to_batch(queries),
+            chunks_to_batch(keys),
+            chunks_to_batch(values),
+            repeat_over_batch(allowed),
+            None if bias is None else repeat_over_batch(bias),
             causal=False,
             dropout=self.dropout if self.training else 0.0,
         )

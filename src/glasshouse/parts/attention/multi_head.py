@@ -12,7 +12,7 @@ from glasshouse.specs.declared import NoSettings
 class MultiHeadAttention(Attention):
     """concat over heads of softmax(Q_h K_h^T / sqrt(E)) V_h, times W_O.
 
-    Costs n^2 h + n h^2 (h the width), and memory n^2 per head where the weights are wanted, n h where not.
+    Costs n^2 h + n h^2 operations, h being the width. Needs n h memory, or n^2 per head if the weights are recorded.
     """
 
     @classmethod

@@ -1,4 +1,4 @@
-"""No attention: for recurrent models, which do without."""
+"""No attention, for recurrent models."""
 
 from typing import ClassVar
 
@@ -13,11 +13,11 @@ from glasshouse.specs.declared import NoSettings
 
 
 class NoAttention(nn.Module):
-    """Gives zero, at no cost."""
+    """Returns zero, at no cost."""
 
     unsupported: ClassVar[Unsupported] = {
-        "blocks": "model.attention='none' is for model.kind='recurrent'; a Transformer without attention mixes no tokens",
-        "rows": "there are no weights",
+        "blocks": "a Transformer without attention cannot mix tokens; model.attention='none' is for model.kind='recurrent'",
+        "rows": "it has no attention weights",
     }
 
     @classmethod
@@ -32,5 +32,5 @@ class NoAttention(nn.Module):
     def flops(self, queries: int, keys: int, causal: bool) -> int:
         return 0
 
-    def limit(self) -> int | None:
+    def max_length(self) -> int | None:
         return None

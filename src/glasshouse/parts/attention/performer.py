@@ -1,6 +1,7 @@
-"""Performer: the softmax kernel by positive random features (Choromanski et al., Rethinking Attention, 2021).
+"""Performer: softmax attention approximated by positive random features (Choromanski et al., Rethinking Attention with
+Performers, 2021).
 
-Axes: B batch, H heads, T time, Q queries, K keys, E head width, F features, C chunks, W tokens of a chunk.
+Axes: B batch, H heads, T time, Q queries, K keys, E head width, F features.
 """
 
 from dataclasses import dataclass
@@ -19,26 +20,26 @@ from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.spec_fields import setting
 
-# Tokens that a causal pass takes at once: the square within a chunk, the sum of what came before between chunks.
+# The causal fast path splits a sequence into chunks of this many tokens.
 CHUNK = 32
 
 
 class PerformerAttention(Attention):
-    """phi(Q) (phi(K)^T V) over phi(Q) (phi(K)^T 1), phi(x) = exp(w_f . x - |x|^2 / 2) / sqrt(F), x over E^(1/4).
+    """[phi(Q) (phi(K)^T V)] / [phi(Q) (phi(K)^T 1)], where phi(x)_f = exp(w_f . y - |y|^2 / 2) / sqrt(F), y = x / E^(1/4).
 
-    In expectation over the random w this is softmax attention. Costs n F h + n h^2: linear in n. The w are Gaussian and
-    orthogonal, drawn once and kept with the weights. Features are computed in float32; keys many times longer than sqrt(E)
-    have features too small for it, and are then not seen.
+    In expectation over the random w_f this is softmax attention. Costs n F h + n h^2 operations: linear in n. The w_f are
+    Gaussian and orthogonal; they are drawn once and saved with the weights. Features are computed in float32. The features
+    of a key with a norm many times sqrt(E) underflow to zero, so such a key gets no weight.
     """
 
     @dataclass(frozen=True)
     class Settings:
-        rank: int = setting(0, "random features of each head; 0 means four times the head width", minimum=0)
+        rank: int = setting(0, "number of random features per head; 0 means four times the head width", minimum=0)
 
     unsupported: ClassVar[Unsupported] = {
-        "rows": "Performer never forms weights: it sums features of the keys first; there are no rows to show",
-        "tokens": "there are no rows",
-        "bias": "Performer has no scores that a position could add to; choose model.position=rotary, sinusoidal or learned",
+        "rows": "Performer never forms attention weights, because it sums the features of the keys first",
+        "tokens": "it has no attention weights",
+        "bias": "Performer has no scores that a bias could be added to; choose model.position=rotary, sinusoidal or learned",
     }
     features: Tensor
 
@@ -53,90 +54,96 @@ class PerformerAttention(Attention):
         head_width: int = 0,
     ) -> None:
         super().__init__(width, heads, position, bias, dropout, head_width=head_width)
-        self.register_buffer("features", orthogonal(features, self.head_width))
+        self.register_buffer("features", orthogonal_gaussian(features, self.head_width))
 
     @classmethod
     def build(cls, sizes: Sizes, settings: Settings, position: Position) -> "PerformerAttention":
         features = settings.rank or 4 * sizes.head_width
-        more = (position, sizes.bias, sizes.dropout)
-        return cls(sizes.width, sizes.heads, features, *more, head_width=sizes.head_width)
+        return cls(sizes.width, sizes.heads, features, position, sizes.bias, sizes.dropout, head_width=sizes.head_width)
 
     @property
-    def watched(self) -> bool:
+    def needs_weights(self) -> bool:
         return self.plain
 
     def mix(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
     ) -> Tensor:
-        kind = values.dtype
+        dtype = values.dtype
         with torch.autocast(queries.device.type, enabled=False):
-            queries_BHQF, keys_BHKF = self._positive(queries, of_queries=True), self._positive(keys, of_queries=False)
+            queries_BHQF = self._random_features(queries, rescale=True)
+            keys_BHKF = self._random_features(keys, rescale=False)
             values = values.to(queries_BHQF.dtype)
             aligned = query_positions is key_positions and query_positions.dim() == 1
-            if mask.plainly_causal and aligned and not self.plain:
-                mixed = _causal(queries_BHQF, keys_BHKF, values)
+            if mask.lower_triangular and aligned and not self.plain:
+                mixed = _causal_attention(queries_BHQF, keys_BHKF, values)
             else:
                 allowed = scaled_dot_product.allowed_over_heads(mask, query_positions, key_positions)
-                mixed = self._by_definition(queries_BHQF, keys_BHKF, values, allowed)
-        return F.dropout(mixed, self.dropout, self.training).to(kind)
+                mixed = self._masked_attention(queries_BHQF, keys_BHKF, values, allowed)
+        return F.dropout(mixed, self.dropout, self.training).to(dtype)
 
-    def _positive(self, x: Tensor, of_queries: bool) -> Tensor:
-        """phi(x). A query's features may be divided by their largest, which cancels; a key's may not: that would let what
-        comes later change the rounding of what came before."""
+    def _random_features(self, x: Tensor, rescale: bool) -> Tensor:
+        """phi(x). With `rescale`, each row is divided by its largest feature to avoid overflow.
+
+        For a query this factor cancels in the quotient. For a key it does not, because the sum is over keys. One factor
+        for all keys would let a later key change the rounding of earlier outputs.
+        """
         x = x.to(torch.promote_types(x.dtype, torch.float32)) / self.head_width**0.25
         exponent = x @ self.features.to(x.dtype).T - x.square().sum(-1, keepdim=True) / 2
-        if of_queries:
+        if rescale:
             exponent = exponent - exponent.amax(-1, keepdim=True).detach()
         return exponent.exp() / self.features.shape[0] ** 0.5
 
-    def _by_definition(self, queries: Tensor, keys: Tensor, values: Tensor, allowed: Tensor | None) -> Tensor:
+    def _masked_attention(self, queries: Tensor, keys: Tensor, values: Tensor, allowed: Tensor | None) -> Tensor:
         if allowed is not None and allowed.shape[-2] == 1 and not self.plain:
             keys = keys * allowed.transpose(-2, -1)
             allowed = None
         if allowed is None and not self.plain:
-            return _normalised(queries @ (keys.transpose(-2, -1) @ values), queries @ keys.sum(-2)[..., None])
+            return _quotient(queries @ (keys.transpose(-2, -1) @ values), queries @ keys.sum(-2)[..., None])
         kernel = queries @ keys.transpose(-2, -1)
         if allowed is not None:
             kernel = kernel * allowed
-        return _normalised(kernel @ values, kernel.sum(-1, keepdim=True))
+        return _quotient(kernel @ values, kernel.sum(-1, keepdim=True))
 
     def mix_flops(self, queries: int, keys: int, causal: bool) -> int:
         features, head_width = self.features.shape
-        made = 2 * (queries + keys) * head_width * features
+        feature_flops = 2 * (queries + keys) * head_width * features
         if not causal:
-            return self.heads * (made + 2 * (queries + keys) * features * head_width + 2 * queries * features)
+            return self.heads * (feature_flops + 2 * (queries + keys) * features * head_width + 2 * queries * features)
         padded = queries + -queries % CHUNK
-        inside = 2 * padded * CHUNK * (features + head_width + 1)
-        return self.heads * (made + inside + 4 * padded * features * (head_width + 1))
+        within_chunks = 2 * padded * CHUNK * (features + head_width + 1)
+        return self.heads * (feature_flops + within_chunks + 4 * padded * features * (head_width + 1))
 
 
-def _causal(queries_BHTF: Tensor, keys_BHTF: Tensor, values_BHTE: Tensor) -> Tensor:
-    """What each query gathers from keys up to its own: the square inside its chunk, plus sums over earlier chunks."""
+def _causal_attention(queries_BHTF: Tensor, keys_BHTF: Tensor, values_BHTE: Tensor) -> Tensor:
+    """Attention of each query to the keys up to its own position.
+
+    Within a chunk all query-key pairs are computed. Earlier chunks enter by the sum of phi(k) v^T over their keys.
+    """
     length = queries_BHTF.shape[2]
-    short = -length % CHUNK
+    padding = -length % CHUNK
     queries, keys, values = (
-        F.pad(x, (0, 0, 0, short)).unflatten(2, (-1, CHUNK)) for x in (queries_BHTF, keys_BHTF, values_BHTE)
+        F.pad(x, (0, 0, 0, padding)).unflatten(2, (-1, CHUNK)) for x in (queries_BHTF, keys_BHTF, values_BHTE)
     )
-    values = torch.cat([values, torch.ones_like(values[..., :1])], dim=-1)  # the last column gathers the divisor
+    values = torch.cat([values, torch.ones_like(values[..., :1])], dim=-1)  # the column of ones sums up the denominator
     sums = (keys.transpose(-2, -1) @ values).cumsum(2)
-    earlier = F.pad(sums[:, :, :-1], (0, 0, 0, 0, 1, 0))
-    inside = (queries @ keys.transpose(-2, -1)).tril() @ values
-    both = (inside + queries @ earlier).flatten(2, 3)[:, :, :length]
-    return _normalised(both[..., :-1], both[..., -1:])
+    earlier_chunks = F.pad(sums[:, :, :-1], (0, 0, 0, 0, 1, 0))
+    own_chunk = (queries @ keys.transpose(-2, -1)).tril() @ values
+    total = (own_chunk + queries @ earlier_chunks).flatten(2, 3)[:, :, :length]
+    return _quotient(total[..., :-1], total[..., -1:])
 
 
-def _normalised(sums: Tensor, divisor: Tensor) -> Tensor:
-    # A query that may see nothing has a divisor of zero, and gets zeros.
-    return sums / torch.where(divisor > 0, divisor, 1.0)
+def _quotient(numerator: Tensor, denominator: Tensor) -> Tensor:
+    # A fully masked query has a denominator of zero and gets zeros.
+    return numerator / torch.where(denominator > 0, denominator, 1.0)
 
 
-def orthogonal(rows: int, columns: int) -> Tensor:
-    """Gaussian rows, orthogonal in blocks of as many as there are columns; the same for every call."""
+def orthogonal_gaussian(rows: int, columns: int) -> Tensor:
+    """A matrix of Gaussian rows. Each block of `columns` rows is orthogonal. Every call returns the same matrix."""
     generator = np.random.default_rng(0)
     shape = (-(-rows // columns), columns, columns)
     directions, triangle = np.linalg.qr(generator.standard_normal(shape))
-    # With the triangle's signs the directions are uniform; with the lengths of Gaussian vectors the rows are Gaussian,
-    # without which the features would stand for another kernel than the softmax's.
+    # The signs of R's diagonal make the directions uniform. The norms of Gaussian vectors make the rows Gaussian; with
+    # other norms the features would not approximate the softmax kernel.
     directions *= np.sign(np.diagonal(triangle, axis1=1, axis2=2))[:, None, :]
     lengths = np.linalg.norm(generator.standard_normal(shape), axis=-1, keepdims=True)
     return torch.tensor((directions * lengths).reshape(-1, columns)[:rows], dtype=torch.float32)

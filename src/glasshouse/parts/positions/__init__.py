@@ -1,1 +1,1 @@
-"""Ways in which order enters a model that would otherwise see a bag of tokens."""
+"""Positional encodings: how the order of the tokens enters a model."""

@@ -1,4 +1,4 @@
-"""ALiBi: scores fall in a straight line with distance (Press et al., Train Short, Test Long, 2022).
+"""ALiBi: attention scores decrease linearly with distance (Press et al., Train Short, Test Long, 2022).
 
 Axes: H heads, Q queries, K keys.
 """
@@ -15,13 +15,13 @@ from glasshouse.specs.errors import SpecError
 
 
 class Alibi(Position):
-    """-m_h |i - j| is added to the score of head h: m_h = 2^(-8 h / H) for h = 1..H where H is a power of two.
+    """Adds -m_h |i - j| to the scores of head h. For H heads, H a power of two, m_h = 2^(-8 h / H), h = 1..H.
 
-    For other numbers of heads the slopes of the power of two below are taken, and between them, every other one, those of
-    the power above, as the paper's authors do. Defined at every distance.
+    For another H, the heads get the slopes of the next lower power of two, followed by every other slope of the next higher
+    one, as in the authors' code. It is defined at every distance and has no parameters.
     """
 
-    acts = "bias"
+    mechanism = "bias"
     slopes: Tensor
 
     def __init__(self, heads: int) -> None:
@@ -35,7 +35,8 @@ class Alibi(Position):
     def check(self, heads: int, head_width: int) -> None:
         if len(self.slopes) != heads:
             raise SpecError(
-                "built-for-other-sizes", f"Alibi was made for {len(self.slopes)} heads, and the attention has {heads}"
+                "built-for-other-sizes",
+                f"Alibi was built for {len(self.slopes)} heads, but the attention has {heads}; use Alibi(heads={heads})",
             )
 
     def bias(self, queries: Tensor, keys: Tensor) -> Tensor | None:
@@ -45,7 +46,7 @@ class Alibi(Position):
 
 def slopes(heads: int) -> list[float]:
     """The slope of each head."""
-    below = 2 ** math.floor(math.log2(heads))
-    first = [2 ** (-8 * (h + 1) / below) for h in range(below)]
-    between = [2 ** (-4 * (h + 1) / below) for h in range(0, 2 * below, 2)]
-    return first + between[: heads - below]
+    power = 2 ** math.floor(math.log2(heads))
+    lower = [2 ** (-8 * (h + 1) / power) for h in range(power)]
+    every_other_higher = [2 ** (-4 * (h + 1) / power) for h in range(0, 2 * power, 2)]
+    return lower + every_other_higher[: heads - power]

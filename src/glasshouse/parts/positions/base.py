@@ -1,7 +1,6 @@
-"""What a position part may do: add to embeddings, turn queries and keys, or bias scores. Each kind overrides one of these.
+"""The base class of positional encodings, and the encoding that does nothing.
 
-Axes: B batch, T time, D width, H heads, Q queries, K keys, E head width. Positions are whole numbers of shape (T) or
-(B, ..., T).
+Axes: B batch, T time, D width, H heads, Q queries, K keys, E head width. Positions are integers of shape (T) or (B, ..., T).
 """
 
 from typing import Any, ClassVar, Literal
@@ -13,37 +12,38 @@ from glasshouse.parts.sizes import Sizes
 
 
 class Position(nn.Module):
-    """By itself does nothing."""
+    """A positional encoding. A subclass overrides one of `embed`, `rotate` and `bias`; here they change nothing."""
 
-    # Where it acts: once at the embeddings, or in each attention, by the law that this asks of the attention.
-    acts: ClassVar[Literal["embedding", "rotation", "bias", ""]] = ""
+    # How it works: it is added to the embeddings once, or in each attention it rotates queries and keys or biases the
+    # scores. The attention needs the capability of the same name.
+    mechanism: ClassVar[Literal["embedding", "rotation", "bias", ""]] = ""
     unsupported: ClassVar[Unsupported] = {}
 
     @classmethod
     def build(cls, sizes: Sizes, settings: Any) -> "Position":
-        """The position of these sizes; `settings` is an instance of the class's own `Settings`, where it declares some."""
+        """Build the encoding with these sizes. `settings` is an instance of the class's `Settings`, if it declares one."""
         return cls()
 
     def check(self, heads: int, head_width: int) -> None:
-        """Raise SpecError where this part was made for an attention of other sizes."""
+        """Raise SpecError if this part was built for an attention of other sizes."""
         return
 
     def embed(self, x_BTD: Tensor, positions: Tensor) -> Tensor:
-        """Token embeddings with order in them."""
+        """Add the positions to token embeddings."""
         return x_BTD
 
     def rotate(self, x_BHTE: Tensor, positions: Tensor) -> Tensor:
-        """Queries, or keys, with order in them."""
+        """Rotate queries or keys by their positions."""
         return x_BHTE
 
     def bias(self, queries: Tensor, keys: Tensor) -> Tensor | None:
-        """What to add to the scores, (..., H, Q, K), for query and key positions; None adds nothing."""
+        """The bias (..., H, Q, K) of the scores for these query and key positions, or None."""
         return None
 
-    def limit(self) -> int | None:
-        """The first position this part cannot take, or None where there is none."""
+    def max_length(self) -> int | None:
+        """The longest sequence that this part can encode, or None if there is no limit."""
         return None
 
 
 class NoPosition(Position):
-    """No order at all: with a causal mask a model can still count, without one it is blind to order."""
+    """No positional encoding. Under a causal mask a model can still infer positions; without one it cannot see the order."""

@@ -1,4 +1,4 @@
-"""A learned vector for each position (Gehring et al. 2017; GPT-2)."""
+"""Learned positional encoding: a vector for each position (Gehring et al. 2017; GPT-2)."""
 
 from typing import ClassVar
 
@@ -11,10 +11,10 @@ from glasshouse.specs.declared import NoSettings
 
 
 class Learned(Position):
-    """x_t + table[t]. Has no entry, and so no answer, beyond the length of its table."""
+    """x_t + table[t]. Has n D parameters, and no vector for positions beyond the context it was built for."""
 
-    acts = "embedding"
-    unsupported: ClassVar[Unsupported] = {"longer": "its table ends at the length it was built for"}
+    mechanism = "embedding"
+    unsupported: ClassVar[Unsupported] = {"longer": "its table ends at the context it was built for"}
 
     def __init__(self, context: int, width: int) -> None:
         super().__init__()
@@ -27,5 +27,5 @@ class Learned(Position):
     def embed(self, x_BTD: Tensor, positions: Tensor) -> Tensor:
         return x_BTD + self.table(positions)
 
-    def limit(self) -> int | None:
+    def max_length(self) -> int | None:
         return self.table.num_embeddings

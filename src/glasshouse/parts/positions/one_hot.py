@@ -1,4 +1,4 @@
-"""One-hot positions: the plainest way to say where a token stands."""
+"""One-hot positional encoding: one feature for each position."""
 
 from typing import ClassVar
 
@@ -13,19 +13,18 @@ from glasshouse.specs.errors import SpecError
 
 
 class OneHot(Position):
-    """x_t + e_t, where e_t has a one at place t and zeros elsewhere: nothing is learned, and the width must hold every
-    position."""
+    """x_t + e_t, e_t being 1 in feature t and 0 elsewhere. Has no parameters; the width must be at least the context."""
 
-    acts = "embedding"
-    unsupported: ClassVar[Unsupported] = {"longer": "it has no vector for a position beyond the length it was built for"}
+    mechanism = "embedding"
+    unsupported: ClassVar[Unsupported] = {"longer": "it has no vector for a position beyond the context it was built for"}
 
     def __init__(self, context: int, width: int) -> None:
         super().__init__()
         if context > width:
             raise SpecError(
                 "context-exceeds-width",
-                f"one-hot positions need a place in the width for each position, and data.context={context} is more than "
-                f"model.width={width}; raise the width or shorten the context",
+                f"one-hot positions need one feature for each position, but data.context={context} is more than "
+                f"model.width={width}; increase the width or shorten the context",
             )
         self.context, self.width = context, width
 
@@ -36,5 +35,5 @@ class OneHot(Position):
     def embed(self, x_BTD: Tensor, positions: Tensor) -> Tensor:
         return x_BTD + F.one_hot(positions, self.width).to(x_BTD.dtype)
 
-    def limit(self) -> int | None:
+    def max_length(self) -> int | None:
         return self.context

@@ -1,6 +1,5 @@
-"""Relative attention: a learned number for each distance and head is added to the scores.
-
-Shaw et al., Self-Attention with Relative Position Representations, 2018, in the form with a bias per distance.
+"""Relative position bias: a learned number for each distance and head is added to the attention scores (after Shaw et al.,
+Self-Attention with Relative Position Representations, 2018).
 
 Axes: H heads, Q queries, K keys.
 """
@@ -15,18 +14,17 @@ from glasshouse.specs.errors import SpecError
 
 
 class RelativeBias(Position):
-    """softmax(Q_i K_j / sqrt(E) + p_(i - j)) V: p has an entry for each distance that `furthest` allows, and a greater
-    distance shares the furthest one's.
+    """softmax(Q_i K_j / sqrt(E) + p_(i - j)) V. Distances beyond `furthest` share the bias of the distance `furthest`.
 
-    Costs n^2 H more than attention without it, and (2 furthest + 1) H parameters, (furthest + 1) H under a causal mask.
+    Costs n^2 H additional operations. Has (2 furthest + 1) H parameters, or (furthest + 1) H under a causal mask.
     """
 
-    acts = "bias"
+    mechanism = "bias"
 
     def __init__(self, furthest: int, heads: int, causal: bool = False) -> None:
         super().__init__()
         self.furthest, self.causal = furthest, causal
-        # Entry d is for i - j = d; with a causal mask no distance is below zero.
+        # With a causal mask i - j is never negative, so row d is for i - j = d. Otherwise row 0 is for i - j = -furthest.
         self.table = nn.Parameter(torch.zeros(furthest + 1 if causal else 2 * furthest + 1, heads))
 
     @classmethod
@@ -37,7 +35,8 @@ class RelativeBias(Position):
         if self.table.shape[1] != heads:
             raise SpecError(
                 "built-for-other-sizes",
-                f"RelativeBias was made for {self.table.shape[1]} heads, and the attention has {heads}",
+                f"RelativeBias was built for {self.table.shape[1]} heads, but the attention has {heads}; "
+                f"build it with heads={heads}",
             )
 
     def bias(self, queries: Tensor, keys: Tensor) -> Tensor | None:

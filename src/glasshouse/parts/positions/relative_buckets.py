@@ -1,6 +1,5 @@
-"""Relative attention as in T5: a learned number for each head and each bucket of distances.
-
-Raffel et al., Exploring the Limits of Transfer Learning, 2020.
+"""Relative position bias with buckets of distances, as in T5 (Raffel et al., Exploring the Limits of Transfer Learning,
+2020).
 
 Axes: H heads, Q queries, K keys.
 """
@@ -17,14 +16,14 @@ from glasshouse.specs.errors import SpecError
 
 
 class BucketedBias(Position):
-    """softmax(Q_i K_j / sqrt(E) + p_bucket(i - j)) V: half of the buckets hold one distance each, the other half distances
-    that grow geometrically up to `furthest`, and the last one everything beyond.
+    """softmax(Q_i K_j / sqrt(E) + p_bucket(i - j)) V. The scalar p is learned for each head and each bucket of distances.
 
-    Without a causal mask each side has half of the buckets. Costs n^2 H more than attention without it, and `buckets` times
-    H parameters, at any length.
+    Half of the buckets hold one distance each. The ranges of the other half grow geometrically up to `furthest`; the last
+    bucket also holds all greater distances. Without a causal mask, earlier and later keys have half of the buckets each.
+    Costs n^2 H additional operations, and has `buckets` H parameters.
     """
 
-    acts = "bias"
+    mechanism = "bias"
 
     def __init__(self, heads: int, buckets: int = 32, furthest: int = 128, causal: bool = False) -> None:
         super().__init__()
@@ -39,18 +38,20 @@ class BucketedBias(Position):
         if self.table.shape[1] != heads:
             raise SpecError(
                 "built-for-other-sizes",
-                f"BucketedBias was made for {self.table.shape[1]} heads, and the attention has {heads}",
+                f"BucketedBias was built for {self.table.shape[1]} heads, but the attention has {heads}; "
+                f"build it with heads={heads}",
             )
 
     def bias(self, queries: Tensor, keys: Tensor) -> Tensor | None:
         return self.table[self.bucket(queries[..., :, None] - keys[..., None, :])].movedim(-1, -3)
 
     def bucket(self, distance: Tensor) -> Tensor:
-        """The bucket of each distance i - j; what lies ahead has the second half of the buckets, or shares bucket 0."""
-        side = self.buckets if self.causal else self.buckets // 2
-        ahead = torch.zeros_like(distance) if self.causal else (distance < 0) * side
+        """The bucket of each distance i - j. Negative distances use the second half of the buckets, or 0 if causal."""
+        per_side = self.buckets if self.causal else self.buckets // 2
+        first_bucket = torch.zeros_like(distance) if self.causal else (distance < 0) * per_side
         distance = distance.clamp(min=0) if self.causal else distance.abs()
-        exact = side // 2
-        octaves = torch.log(distance.clamp(min=1).float() / exact) / math.log(self.furthest / exact)
-        coarse = (exact + (octaves * (side - exact)).long()).clamp(max=side - 1)
-        return ahead + torch.where(distance < exact, distance, coarse)
+        exact = per_side // 2
+        # Logarithmic position between the last exact bucket (0) and `furthest` (1).
+        fraction = torch.log(distance.clamp(min=1).float() / exact) / math.log(self.furthest / exact)
+        coarse = (exact + (fraction * (per_side - exact)).long()).clamp(max=per_side - 1)
+        return first_bucket + torch.where(distance < exact, distance, coarse)

@@ -1,4 +1,5 @@
-"""Rotary positions: queries and keys turned by an angle that grows with position (Su et al., RoFormer, 2021).
+"""Rotary positional encoding (RoPE): queries and keys are rotated by angles proportional to the position (Su et al.,
+RoFormer, 2021).
 
 Axes: B batch, H heads, T time, E head width.
 """
@@ -15,17 +16,17 @@ from glasshouse.specs.spec_fields import setting
 
 
 class Rotary(Position):
-    """The pair (i, i + E/2) is turned by t w_i, w_i = base^(-2i/E), so that a dot product depends on the distance alone.
+    """Rotates the features (i, i + E/2) by the angle t w_i, w_i = base^(-2i/E). Dot products then depend only on distance.
 
-    The halves are paired (as in Llama's published code for Hugging Face), not neighbours: weights that expect neighbouring
-    pairs need their rows permuted. Angles are computed where they are needed: there is no table to outgrow.
+    Feature i is paired with feature i + E/2, as in Hugging Face's Llama. Weights that expect neighbouring pairs (2i, 2i + 1)
+    need their rows permuted. Angles are computed on the fly, so every position is defined. It has no parameters.
     """
 
     @dataclass(frozen=True)
     class Settings:
         rotary_base: float = setting(10000.0, "base of the wavelengths (RoPE theta)", minimum=1)
 
-    acts = "rotation"
+    mechanism = "rotation"
     frequencies: Tensor
 
     def __init__(self, head_width: int, base: float = 10000.0) -> None:
@@ -33,7 +34,7 @@ class Rotary(Position):
         if head_width % 2:
             raise SpecError(
                 "odd-width",
-                f"rotary positions turn pairs and need an even head width, not {head_width}; "
+                f"rotary positions rotate pairs of features, but the head width {head_width} is odd; "
                 "change model.heads or model.width",
             )
         exponents = torch.arange(0, head_width, 2, dtype=torch.float32) / head_width
@@ -47,15 +48,16 @@ class Rotary(Position):
         if 2 * len(self.frequencies) != head_width:
             raise SpecError(
                 "built-for-other-sizes",
-                f"Rotary was made for a head width of {2 * len(self.frequencies)}, and the attention has {head_width}",
+                f"Rotary was built for a head width of {2 * len(self.frequencies)}, but the attention has {head_width}; "
+                f"use Rotary(head_width={head_width})",
             )
 
     def rotate(self, x_BHTE: Tensor, positions: Tensor) -> Tensor:
         angles = positions[..., None].float() * self.frequencies
         if positions.dim() == 2:
             angles = angles[:, None]
-        # The angles are float32, and so is the product with a coarser x, until it is rounded back once.
+        # The angles are float32. The products stay in float32 and are rounded to the dtype of x only once, at the end.
         cosine, sine = angles.cos(), angles.sin()
         first, second = x_BHTE.chunk(2, dim=-1)
-        turned = torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
-        return turned.to(x_BHTE.dtype)
+        rotated = torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
+        return rotated.to(x_BHTE.dtype)

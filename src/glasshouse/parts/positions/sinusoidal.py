@@ -1,4 +1,5 @@
-"""Fixed sines and cosines of geometrically spaced wavelengths (Vaswani et al., Attention Is All You Need, 2017)."""
+"""Sinusoidal positional encoding: fixed sines and cosines of geometrically spaced wavelengths (Vaswani et al., Attention Is
+All You Need, 2017)."""
 
 import torch
 from torch import Tensor
@@ -10,16 +11,17 @@ from glasshouse.specs.errors import SpecError
 
 
 class Sinusoidal(Position):
-    """x_t + [sin(t w_i), cos(t w_i)], w_i = 10000^(-2i/D). Defined at every position."""
+    """x_t + [sin(t w_i), cos(t w_i)], w_i = 10000^(-2i/D). Defined at every position; has no parameters."""
 
-    acts = "embedding"
+    mechanism = "embedding"
     frequencies: Tensor
 
     def __init__(self, width: int) -> None:
         super().__init__()
         if width % 2:
             raise SpecError(
-                "odd-width", f"sinusoidal positions are pairs of sine and cosine and need an even width, not {width}"
+                "odd-width",
+                f"sinusoidal positions are pairs of sine and cosine, but the width {width} is odd; choose an even width",
             )
         exponents = torch.arange(0, width, 2, dtype=torch.float32) / width
         self.register_buffer("frequencies", 10000.0**-exponents, persistent=False)

@@ -1,1 +1,1 @@
-"""Scenes: small pictures of counted shapes and fish, drawn here, with captions in two languages whose meaning is known."""
+"""Scenes: small generated pictures of counted shapes and fish, with captions of known meaning in English and German."""

@@ -1,10 +1,10 @@
-"""English captions: "two red circles above a goldfish", and every other wording of the same."""
+"""English captions: "two red circles above a goldfish", and all other wordings of the same meaning."""
 
 from glasshouse.data.sources.scenes.meaning import SOME, Group, Meaning
-from glasshouse.data.sources.scenes.wordings import Wording, placed, wordings
+from glasshouse.data.sources.scenes.wordings import Wording, ordered_groups, wordings
 
 NUMBERS = {SOME: "some", 1: "a", 2: "two", 3: "three", 4: "four"}
-# A shoal of goldfish, and of nemo: these have one form for one and for many.
+# "Goldfish", "nemo" and "fish" have the same form in the singular and the plural.
 PLURALS = {
     "circle": "circles",
     "square": "squares",
@@ -18,8 +18,8 @@ PLURALS = {
     "shark": "sharks",
     "fish": "fish",
 }
-# (relation, begun from the second group) -> the word and its synonym.
-RELATIONS = {
+# (relation, whether the second group comes first) -> the phrase and its synonym.
+RELATION_PHRASES = {
     ("above", False): ("above", "over"),
     ("above", True): ("below", "under"),
     ("left", False): ("left of", "to the left of"),
@@ -28,30 +28,30 @@ RELATIONS = {
 
 
 def caption(meaning: Meaning, wording: Wording) -> str:
-    """A meaning in one wording."""
-    sides = placed(meaning, wording)
-    phrases = [_phrase(group, wording.numeral, clause) for group, clause in sides]
-    verbs = ["is" if group.count == 1 else "are" for group, _ in sides]
+    """The caption of a meaning in one wording."""
+    groups = ordered_groups(meaning, wording)
+    phrases = [_noun_phrase(group, wording.numeral, clause) for group, clause in groups]
+    verbs = ["is" if group.count == 1 else "are" for group, _ in groups]
     if meaning.relation:
-        where = RELATIONS[meaning.relation, wording.turned][wording.synonym]
-        if wording.frame == "verb":
-            return f"{phrases[0]} {verbs[0]} {where} {phrases[1]}"
-        if wording.frame == "inverted":
-            return f"{where} {phrases[1]} {verbs[0]} {phrases[0]}"
-        whole = f" {where} ".join(phrases)
+        relation = RELATION_PHRASES[meaning.relation, wording.second_first][wording.synonym]
+        if wording.template == "verb":
+            return f"{phrases[0]} {verbs[0]} {relation} {phrases[1]}"
+        if wording.template == "inverted":
+            return f"{relation} {phrases[1]} {verbs[0]} {phrases[0]}"
+        joined = f" {relation} ".join(phrases)
     else:
-        whole = (" with " if wording.frame == "with" else " and ").join(phrases)
-    if wording.frame == "there":
-        return f"there {verbs[0]} {whole}"
-    return f"a picture of {whole}" if wording.frame == "picture" else whole
+        joined = (" with " if wording.template == "with" else " and ").join(phrases)
+    if wording.template == "there":
+        return f"there {verbs[0]} {joined}"
+    return f"a picture of {joined}" if wording.template == "picture" else joined
 
 
 def captions(meaning: Meaning) -> list[str]:
-    """Every caption of a meaning, each once."""
+    """All distinct captions of a meaning."""
     return list(dict.fromkeys(caption(meaning, wording) for wording in wordings(meaning)))
 
 
-def _phrase(group: Group, numeral: bool, clause: bool) -> str:
+def _noun_phrase(group: Group, numeral: bool, clause: bool) -> str:
     number = "one" if numeral and group.count == 1 else NUMBERS[group.count]
     noun = group.kind if group.count == 1 else PLURALS[group.kind]
     if clause:

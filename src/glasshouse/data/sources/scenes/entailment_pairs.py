@@ -1,7 +1,7 @@
-"""Pairs of captions labelled entailment, neutral or contradiction, for learning to infer.
+"""Pairs of captions for natural-language inference, labelled entailment, neutral or contradiction.
 
-Every hypothesis comes three times, once with each label, so that it tells nothing by itself. No premise of a held-out split
-has a meaning that any text of the training split has.
+Every hypothesis occurs three times, once with each label, so the hypothesis alone does not reveal the label. The meaning of
+a held-out premise never occurs in the training split.
 """
 
 from collections.abc import Iterator
@@ -10,58 +10,59 @@ from random import Random
 from typing import ClassVar
 
 from glasshouse.data.documents import SPLITS, Document
-from glasshouse.data.sources.generated import Generated
+from glasshouse.data.sources.generated import GeneratedSource
 from glasshouse.data.sources.scenes import english, entailment_rules
-from glasshouse.data.sources.scenes.meaning import Meaning, home
+from glasshouse.data.sources.scenes.meaning import Meaning, split_of
 from glasshouse.data.sources.scenes.wordings import wordings
 
-# Hypotheses of each split; a third of its pairs.
+# The number of hypotheses in each split. There is one pair for each hypothesis and label.
 SIZES = {"train": 3000, "validation": 200, "test": 200}
 SEED = 1
 
 
-class ScenePairs(Generated):
-    """A premise, a line break and a hypothesis a document, each a sentence with its full stop."""
+class ScenePairs(GeneratedSource):
+    """Each document is a premise and a hypothesis on two lines. Both end with a full stop."""
 
     about = "pairs of captions of scenes: does the second follow from the first?"
     columns: ClassVar[tuple[str, ...]] = ("label",)
 
     def documents(self, split: str) -> Iterator[Document]:
-        yield from self._all[split]
+        yield from self._documents_by_split[split]
 
     @cached_property
-    def _all(self) -> dict[str, list[Document]]:
+    def _documents_by_split(self) -> dict[str, list[Document]]:
         return {split: list(_pairs(split)) for split in SPLITS}
 
 
 def _pairs(split: str) -> Iterator[Document]:
-    found = 0
-    number = 0
-    while found < SIZES[split]:
-        chance = Random(f"{SEED} {split} {number}")
-        number += 1
-        # Half of the held-out hypotheses are known meanings, half are held out too: then a premise may say the same.
-        wanted = split if found % 2 else "train"
-        hypothesis = entailment_rules.described(chance)
-        if home(hypothesis) == wanted and (chosen := _premises(hypothesis, split, chance)):
-            found += 1
-            for label, premise in chosen.items():
-                sentences = (_worded(meaning, chance) for meaning in (premise, hypothesis))
+    hypotheses = 0
+    attempt = 0
+    while hypotheses < SIZES[split]:
+        generator = Random(f"{SEED} {split} {attempt}")
+        attempt += 1
+        # In a held-out split, half of the hypotheses have a meaning from the training split. The others have a held-out
+        # meaning, so that a premise can have the same meaning as its hypothesis.
+        hypothesis_split = split if hypotheses % 2 else "train"
+        hypothesis = entailment_rules.random_meaning(generator)
+        if split_of(hypothesis) == hypothesis_split and (premises := _find_premises(hypothesis, split, generator)):
+            hypotheses += 1
+            for label, premise in premises.items():
+                sentences = (_random_caption(meaning, generator) for meaning in (premise, hypothesis))
                 yield Document("\n".join(f"{sentence}." for sentence in sentences), fields={"label": label})
 
 
-def _premises(hypothesis: Meaning, split: str, chance: Random) -> dict[str, Meaning] | None:
-    """A premise of the split for each label, or None where one was not found."""
-    chosen: dict[str, Meaning] = {}
-    for premise in entailment_rules.premises(hypothesis, chance):
-        label = entailment_rules.judge(premise, hypothesis)
-        if label not in chosen and home(premise) == split:
-            chosen[label] = premise
-            if len(chosen) == len(entailment_rules.LABELS):
-                return {label: chosen[label] for label in entailment_rules.LABELS}
+def _find_premises(hypothesis: Meaning, split: str, generator: Random) -> dict[str, Meaning] | None:
+    """A premise from the split for each label; None if the search does not find all of them."""
+    premises: dict[str, Meaning] = {}
+    for premise in entailment_rules.random_premises(hypothesis, generator):
+        label = entailment_rules.label_pair(premise, hypothesis)
+        if label not in premises and split_of(premise) == split:
+            premises[label] = premise
+            if len(premises) == len(entailment_rules.LABELS):
+                return {label: premises[label] for label in entailment_rules.LABELS}
     return None
 
 
-def _worded(meaning: Meaning, chance: Random) -> str:
-    """A caption of a meaning, in any wording."""
-    return english.caption(meaning, chance.choice(wordings(meaning)))
+def _random_caption(meaning: Meaning, generator: Random) -> str:
+    """A caption of a meaning in a random wording."""
+    return english.caption(meaning, generator.choice(wordings(meaning)))

@@ -1,19 +1,19 @@
-"""German captions, with what English does not ask for: gender, case, endings of adjectives, a verb at a clause's end.
+"""German captions. Unlike English, German needs gender, case, adjective endings and a verb at the end of a clause.
 
-The wording of a caption is that of its English counterpart, so that a translation follows from the English text alone.
+A German caption has the same wording as its English counterpart, so the English text alone determines the translation.
 """
 
 from dataclasses import dataclass
 
 from glasshouse.data.sources.scenes.meaning import SOME, Group, Meaning
-from glasshouse.data.sources.scenes.wordings import Wording, placed, wordings
+from glasshouse.data.sources.scenes.wordings import Wording, ordered_groups, wordings
 
 NUMBERS = {2: "zwei", 3: "drei", 4: "vier"}
 ADJECTIVES = {"red": "rot", "blue": "blau", "green": "grün", "yellow": "gelb", "purple": "lila"}
-# The one adjective here that takes no ending.
-UNCHANGED = "lila"
-# (relation, begun from the second group) -> the word and its synonym. All of them take the dative.
-RELATIONS = {
+# This adjective takes no ending.
+INDECLINABLE = "lila"
+# (relation, whether the second group comes first) -> the phrase and its synonym. All of them take the dative.
+RELATION_PHRASES = {
     ("above", False): ("über", "oberhalb von"),
     ("above", True): ("unter", "unterhalb von"),
     ("left", False): ("links von", "links neben"),
@@ -63,48 +63,49 @@ PRONOUNS = {"m": "der", "f": "die", "n": "das"}
 
 
 def caption(meaning: Meaning, wording: Wording) -> str:
-    """A meaning in one wording."""
-    sides = placed(meaning, wording)
+    """The caption of a meaning in one wording."""
+    groups = ordered_groups(meaning, wording)
     cases = {"there": "accusative", "picture": "dative"}
-    first = _phrase(*sides[0], cases.get(wording.frame, "nominative"))
-    if len(sides) == 1:
-        return _framed(first, wording)
-    where = RELATIONS[meaning.relation, wording.turned][wording.synonym] if meaning.relation else ""
-    dative = bool(where) or wording.frame in ("with", "picture")
-    second = _phrase(*sides[1], "dative" if dative else cases.get(wording.frame, "nominative"))
-    verb = "ist" if sides[0][0].count == 1 else "sind"
-    if wording.frame == "inverted":
-        return f"{where} {_closed(second)} {verb} {first}"
-    middle = f"{verb} {where}" if wording.frame == "verb" else where or ("mit" if wording.frame == "with" else "und")
-    return _framed(f"{_closed(first)} {middle} {second}", wording)
+    first = _noun_phrase(*groups[0], cases.get(wording.template, "nominative"))
+    if len(groups) == 1:
+        return _with_opening(first, wording)
+    relation = RELATION_PHRASES[meaning.relation, wording.second_first][wording.synonym] if meaning.relation else ""
+    dative = bool(relation) or wording.template in ("with", "picture")
+    second = _noun_phrase(*groups[1], "dative" if dative else cases.get(wording.template, "nominative"))
+    verb = "ist" if groups[0][0].count == 1 else "sind"
+    if wording.template == "inverted":
+        return f"{relation} {_close_clause(second)} {verb} {first}"
+    conjunction = "mit" if wording.template == "with" else "und"
+    middle = f"{verb} {relation}" if wording.template == "verb" else relation or conjunction
+    return _with_opening(f"{_close_clause(first)} {middle} {second}", wording)
 
 
 def captions(meaning: Meaning) -> list[str]:
-    """Every caption of a meaning, each once."""
+    """All distinct captions of a meaning."""
     return list(dict.fromkeys(caption(meaning, wording) for wording in wordings(meaning)))
 
 
-def _framed(whole: str, wording: Wording) -> str:
-    return {"there": "es gibt ", "picture": "ein Bild von "}.get(wording.frame, "") + whole
+def _with_opening(description: str, wording: Wording) -> str:
+    return {"there": "es gibt ", "picture": "ein Bild von "}.get(wording.template, "") + description
 
 
-def _closed(phrase: str) -> str:
-    """A phrase that goes on after its clause has a comma there."""
+def _close_clause(phrase: str) -> str:
+    """A phrase in the middle of a sentence. If it ends with a relative clause, a comma closes the clause."""
     return f"{phrase}," if ", " in phrase else phrase
 
 
-def _phrase(group: Group, clause: bool, case: str) -> str:
+def _noun_phrase(group: Group, clause: bool, case: str) -> str:
     noun, colour = NOUNS[group.kind], ADJECTIVES.get(group.colour, "")
     if group.count == 1:
         article, ending = ENDINGS[case, noun.gender]
-        number, name = f"ein{article}", noun.singular
+        number, form = f"ein{article}", noun.singular
         pronoun, verb = PRONOUNS[noun.gender], "ist"
     else:
         ending = "en" if case == "dative" else "e"
         number = f"einige{'n' if case == 'dative' else ''}" if group.count == SOME else NUMBERS[group.count]
-        name = noun.dative_plural if case == "dative" else noun.plural
+        form = noun.dative_plural if case == "dative" else noun.plural
         pronoun, verb = "die", "sind"
     if clause:
-        return f"{number} {name}, {pronoun} {colour} {verb}"
-    adjective = [colour if colour == UNCHANGED else colour + ending] if colour else []
-    return " ".join([number, *adjective, name])
+        return f"{number} {form}, {pronoun} {colour} {verb}"
+    adjective = [colour if colour == INDECLINABLE else colour + ending] if colour else []
+    return " ".join([number, *adjective, form])

@@ -1,7 +1,7 @@
-"""What a scene or a caption means: groups of things, each with a kind, a count and a colour, and where they stand.
+"""The meaning of a scene or a caption: groups of objects, each with a kind, a count and a colour, and a relation.
 
-Knows nothing of words or of pixels. Which split a meaning belongs to is decided here, once for every source of scenes: a
-meaning that is held out of one is held out of all.
+Knows nothing of words or pixels. The split of a meaning is also decided here, once for all sources of scenes: a meaning that
+is held out of one source is held out of all of them.
 """
 
 import hashlib
@@ -11,36 +11,36 @@ from itertools import product
 
 SHAPES = ("circle", "square", "triangle", "star", "diamond")
 FISH = ("goldfish", "nemo", "tang", "shark")
-# A kind of kinds -> its members. Captions may say these; a drawn scene has none.
-GENERAL = {"shape": SHAPES, "fish": FISH}
-# Of shapes alone: a fish has the colours of its kind.
+# A category -> its kinds. Captions may name a category; a drawn scene contains only specific kinds.
+CATEGORIES = {"shape": SHAPES, "fish": FISH}
+# Only shapes have these. The colours of a fish follow from its kind.
 COLOURS = ("red", "blue", "green", "yellow", "purple")
 COUNTS = (1, 2, 3, 4)
 # A count that a caption leaves open: more than one.
 SOME = 0
-# The first group is above, or left of, the second. Below and right are said of the same meanings from the other end.
+# The first group is above, or left of, the second. "Below" and "right of" describe the same meanings from the second group.
 RELATIONS = ("above", "left")
-# Shares of all meanings that are held out, in per mille.
+# The share of all meanings in each held-out split, in per mille.
 HELD_OUT = {"validation": 50, "test": 50}
 
 
 @dataclass(frozen=True, order=True)
 class Group:
-    """Things of one kind. A colour "" is one that is not said, or a fish's own."""
+    """Objects of one kind or category. The colour is "" if it is not stated or if the objects are fish."""
 
     kind: str
     count: int
     colour: str = ""
 
     @property
-    def coloured(self) -> bool:
-        """Whether such things can have a colour said of them."""
+    def can_have_colour(self) -> bool:
+        """Whether a caption can state a colour for this kind."""
         return self.kind == "shape" or self.kind in SHAPES
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """One group or two of different kinds; a relation "" is one that is not said, and then neither group comes first."""
+    """One group, or two of different kinds. If the relation is not stated (""), the groups have no order and are sorted."""
 
     groups: tuple[Group, ...]
     relation: str = ""
@@ -51,30 +51,30 @@ class Meaning:
 
     @property
     def key(self) -> str:
-        """The meaning as a line of text, the same for the same meaning and no other."""
+        """A text that identifies the meaning."""
         return f"{self.relation}|" + "|".join(f"{group.count} {group.colour} {group.kind}" for group in self.groups)
 
 
 @cache
-def groups() -> tuple[Group, ...]:
+def all_groups() -> tuple[Group, ...]:
     """Every group that can be drawn."""
     shapes = (Group(kind, count, colour) for kind, count, colour in product(SHAPES, COUNTS, COLOURS))
     return (*shapes, *(Group(kind, count) for kind, count in product(FISH, COUNTS)))
 
 
 @cache
-def scenes() -> tuple[Meaning, ...]:
-    """Every scene that can be drawn: all that a picture shows is said. Those of one group come first."""
-    alone = tuple(Meaning((group,)) for group in groups())
-    pairs = ((first, second) for first, second in product(groups(), groups()) if first.kind != second.kind)
-    return (*alone, *(Meaning(pair, relation) for pair, relation in product(pairs, RELATIONS)))
+def all_scenes() -> tuple[Meaning, ...]:
+    """The complete meaning of every scene that can be drawn. Scenes with one group come first."""
+    single = tuple(Meaning((group,)) for group in all_groups())
+    pairs = ((first, second) for first, second in product(all_groups(), all_groups()) if first.kind != second.kind)
+    return (*single, *(Meaning(pair, relation) for pair, relation in product(pairs, RELATIONS)))
 
 
-def home(meaning: Meaning) -> str:
-    """The split that a meaning belongs to, by a digest of it."""
-    place = int.from_bytes(hashlib.blake2b(meaning.key.encode(), digest_size=8).digest(), "big") % 1000
+def split_of(meaning: Meaning) -> str:
+    """The split of a meaning, chosen by a digest of it."""
+    position = int.from_bytes(hashlib.blake2b(meaning.key.encode(), digest_size=8).digest(), "big") % 1000
     for split, share in HELD_OUT.items():
-        if place < share:
+        if position < share:
             return split
-        place -= share
+        position -= share
     return "train"

@@ -1,6 +1,6 @@
-"""From a caption, English or German, back to its meaning; and how much of a meaning a text keeps.
+"""Parsing of English and German captions into meanings, and a score for how much of a meaning a text keeps.
 
-Reading is tolerant: wrong endings, missing or foreign words do not stop it, so that what a model writes can be judged too.
+The parser tolerates wrong endings, missing words and unknown words, so the output of a model can be scored as well.
 """
 
 import re
@@ -11,8 +11,8 @@ from itertools import permutations
 from glasshouse.data.sources.scenes import english, german
 from glasshouse.data.sources.scenes.meaning import COUNTS, SOME, Group, Meaning
 
-# Where a relation's word puts what stands before it, relative to what comes after: (relation, other way round).
-PLACES = {
+# A preposition -> (the relation between the phrases before and after it, whether they change places).
+RELATION_WORDS = {
     "above": ("above", False),
     "over": ("above", False),
     "below": ("above", True),
@@ -26,76 +26,78 @@ PLACES = {
     "links": ("left", False),
     "rechts": ("left", True),
 }
-# After these a colour belongs to the noun before.
+# A colour after a relative pronoun belongs to the preceding noun.
 PRONOUNS = {"that", "which", "der", "die", "das"}
-# These take nothing with them of what was read before: "a picture of two circles" has two, not one.
-FRAMES = {"picture", "bild"}
+# These nouns are not objects and consume their own article: "a picture of two circles" has two circles, not one.
+NON_OBJECTS = {"picture", "bild"}
 
 
 def parse(text: str) -> Meaning | None:
-    """The meaning of a caption, as far as it can be made out; None where no thing is named."""
-    found: list[Group] = []
-    place: tuple[str, bool] | None = None
-    before_first = False
+    """The meaning of a caption, as far as it can be understood; None if it names no object."""
+    groups: list[Group] = []
+    relation_word: tuple[str, bool] | None = None
+    relation_first = False
     count: int | None = None
     colour, within_clause = "", False
     for word in re.findall(r"\w+", text.lower()):
         if word in _numbers():
             count, within_clause = _numbers()[word], False
         elif word in _colours():
-            if within_clause and found:
-                found[-1] = replace(found[-1], colour=_colours()[word])
+            if within_clause and groups:
+                groups[-1] = replace(groups[-1], colour=_colours()[word])
             else:
                 colour = _colours()[word]
         elif word in _kinds():
-            kind, usual = _kinds()[word]
-            found.append(Group(kind, usual if count is None else count, colour))
+            kind, default_count = _kinds()[word]
+            groups.append(Group(kind, default_count if count is None else count, colour))
             count, colour, within_clause = None, "", False
-        elif word in PLACES:
-            if place is None:
-                place, before_first = PLACES[word], not found
+        elif word in RELATION_WORDS:
+            if relation_word is None:
+                relation_word, relation_first = RELATION_WORDS[word], not groups
             within_clause = False
         elif word in PRONOUNS:
             within_clause = True
-        elif word in FRAMES:
+        elif word in NON_OBJECTS:
             count, colour, within_clause = None, "", False
-    if not found:
+    if not groups:
         return None
-    if place is None or len(found) < 2:
-        return Meaning(tuple(found))
-    relation, turned = place
-    # "Above B is A" names what is below first.
-    first, second, *rest = found[1::-1] + found[2:] if turned != before_first else found
+    if relation_word is None or len(groups) < 2:
+        return Meaning(tuple(groups))
+    relation, swapped = relation_word
+    # In "above B is A", the preposition comes first, which also swaps the groups.
+    first, second, *rest = groups[1::-1] + groups[2:] if swapped != relation_first else groups
     return Meaning((first, second, *rest), relation)
 
 
 def adequacy(reference: Meaning, text: str) -> float:
-    """The share of facts that a text has in common with a meaning, of the facts of whichever has more: 1 is all and no more.
+    """The number of facts that a text shares with a meaning, divided by the number of facts of the one that has more.
 
-    A fact is a group's kind, its count, its colour where one is said, or the relation.
+    A fact is a group's kind, its count, its colour if stated, or the relation. The score is 1 if the text states all facts
+    of the meaning and no others.
     """
-    found = parse(text)
-    if found is None:
+    parsed = parse(text)
+    if parsed is None:
         return 0.0
-    longer, shorter = sorted((reference.groups, found.groups), key=len, reverse=True)
-    related = bool(reference.relation) and reference.relation == found.relation
-    kept = 0
-    for chosen in permutations(range(len(longer)), len(shorter)):
-        same = sum(_shared(longer[index], group) for index, group in zip(chosen, shorter, strict=True))
-        kept = max(kept, same + (related and chosen[:2] == (0, 1)))
-    return kept / max(_facts(reference), _facts(found))
+    longer, shorter = sorted((reference.groups, parsed.groups), key=len, reverse=True)
+    same_relation = bool(reference.relation) and reference.relation == parsed.relation
+    best = 0
+    for indices in permutations(range(len(longer)), len(shorter)):
+        shared = sum(_shared_facts(longer[index], group) for index, group in zip(indices, shorter, strict=True))
+        best = max(best, shared + (same_relation and indices[:2] == (0, 1)))
+    return best / max(_count_facts(reference), _count_facts(parsed))
 
 
-def _shared(one: Group, other: Group) -> int:
+def _shared_facts(one: Group, other: Group) -> int:
     return (one.kind == other.kind) + (one.count == other.count) + (one.colour == other.colour != "")
 
 
-def _facts(meaning: Meaning) -> int:
+def _count_facts(meaning: Meaning) -> int:
     return sum(2 + bool(group.colour) for group in meaning.groups) + bool(meaning.relation)
 
 
 @cache
 def _numbers() -> dict[str, int]:
+    """Word -> count."""
     words = {word: count for count, word in english.NUMBERS.items()} | {"one": 1, "an": 1}
     words |= {word: count for count, word in german.NUMBERS.items()}
     words |= {f"ein{ending}": 1 for ending in ("", "e", "en", "em", "er", "es", "s")}
@@ -104,6 +106,7 @@ def _numbers() -> dict[str, int]:
 
 @cache
 def _colours() -> dict[str, str]:
+    """Word -> colour."""
     endings = ("", "e", "en", "em", "er", "es")
     return {colour: colour for colour in german.ADJECTIVES} | {
         word + ending: colour for colour, word in german.ADJECTIVES.items() for ending in endings
@@ -112,7 +115,7 @@ def _colours() -> dict[str, str]:
 
 @cache
 def _kinds() -> dict[str, tuple[str, int]]:
-    """Word -> (kind, the count that it has without a number before it)."""
+    """Word -> (kind, the count of this form if no number precedes it)."""
     words: dict[str, tuple[str, int]] = {}
     for kind, plural in english.PLURALS.items():
         words |= {f"{plural}s": (kind, SOME), f"{plural}es": (kind, SOME)} if plural == kind else {}

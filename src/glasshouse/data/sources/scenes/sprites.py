@@ -1,7 +1,7 @@
-"""Sprites: one thing of a scene as a few pixels with transparency, drawn large and averaged down.
+"""Sprites: one object of a scene as a small image with transparency, drawn large and averaged down.
 
-A shape is given by its outline; a fish by coloured parts, one over another. Places are shares of the sprite's box, from its
-upper left corner.
+A shape is one outline. A fish is a stack of coloured parts. Coordinates are fractions of the sprite's width and height, from
+its upper left corner.
 """
 
 from functools import cache
@@ -9,8 +9,8 @@ from functools import cache
 import numpy as np
 from PIL import Image, ImageDraw
 
-# A pixel is the mean of so many squared: enough for smooth edges.
-FINENESS = 8
+# Each pixel is the mean of this many pixels squared, which gives smooth edges.
+SUPERSAMPLING = 8
 
 Colour = tuple[int, int, int]
 Points = list[tuple[float, float]]
@@ -30,20 +30,20 @@ GREY, PALE = (104, 116, 130), (206, 214, 222)
 
 @cache
 def sprite(kind: str, colour: str, width: int, height: int) -> np.ndarray:
-    """(height, width, 4): red, green and blue from 0 to 255, already weighted by the opacity that comes last, 0 to 1."""
+    """An image (height, width, 4): premultiplied red, green and blue from 0 to 255, and opacity from 0 to 1."""
     canvas = _Canvas(width, height)
-    _DRAWN[kind](canvas, COLOURS.get(colour, BLACK))
+    _DRAW_FUNCTIONS[kind](canvas, COLOURS.get(colour, BLACK))
     pixels = np.asarray(canvas.image, np.float32)
     opacity = pixels[..., 3:] / 255
     weighted = np.concatenate([pixels[..., :3] * opacity, opacity], axis=-1)
-    return weighted.reshape(height, FINENESS, width, FINENESS, 4).mean((1, 3))
+    return weighted.reshape(height, SUPERSAMPLING, width, SUPERSAMPLING, 4).mean((1, 3))
 
 
 class _Canvas:
-    """A large transparent picture that takes places as shares of itself."""
+    """A large transparent image whose coordinates are fractions of its width and height."""
 
     def __init__(self, width: int, height: int) -> None:
-        self.size = (width * FINENESS, height * FINENESS)
+        self.size = (width * SUPERSAMPLING, height * SUPERSAMPLING)
         self.image = Image.new("RGBA", self.size)
         self.pen = ImageDraw.Draw(self.image)
 
@@ -54,8 +54,8 @@ class _Canvas:
         box = (left * self.size[0], top * self.size[1], right * self.size[0] - 1, bottom * self.size[1] - 1)
         self.pen.ellipse(box, fill=(*colour, 255))
 
-    def within(self, left: float, right: float, colour: Colour) -> None:
-        """A band from one place to another across whatever has been drawn."""
+    def vertical_band(self, left: float, right: float, colour: Colour) -> None:
+        """Colour a vertical band of whatever has been drawn so far."""
         band = Image.new("RGBA", self.size)
         edges = [left * self.size[0], 0, right * self.size[0] - 1, self.size[1]]
         ImageDraw.Draw(band).rectangle(edges, fill=(*colour, 255))
@@ -80,9 +80,10 @@ def _diamond(canvas: _Canvas, colour: Colour) -> None:
 
 
 def _star(canvas: _Canvas, colour: Colour) -> None:
-    turns = np.arange(10) * np.pi / 5
-    reach = np.where(np.arange(10) % 2, 0.19, 0.53)
-    canvas.polygon([(0.5 + r * np.sin(t), 0.53 - r * np.cos(t)) for t, r in zip(turns, reach, strict=True)], colour)
+    angles = np.arange(10) * np.pi / 5
+    radii = np.where(np.arange(10) % 2, 0.19, 0.53)
+    points = [(0.5 + r * np.sin(t), 0.53 - r * np.cos(t)) for t, r in zip(angles, radii, strict=True)]
+    canvas.polygon(points, colour)
 
 
 def _goldfish(canvas: _Canvas, colour: Colour) -> None:
@@ -96,9 +97,9 @@ def _nemo(canvas: _Canvas, colour: Colour) -> None:
     canvas.ellipse(0.68, 0.2, 1, 0.8, ORANGE)
     canvas.ellipse(0, 0.06, 0.82, 0.94, ORANGE)
     for left, right in ((0.22, 0.37), (0.6, 0.74)):
-        canvas.within(left - 0.03, right + 0.03, BLACK)
-        canvas.within(left, right, WHITE)
-    canvas.within(0.95, 1, BLACK)
+        canvas.vertical_band(left - 0.03, right + 0.03, BLACK)
+        canvas.vertical_band(left, right, WHITE)
+    canvas.vertical_band(0.95, 1, BLACK)
     canvas.ellipse(0.06, 0.32, 0.16, 0.5, BLACK)
 
 
@@ -117,7 +118,7 @@ def _shark(canvas: _Canvas, colour: Colour) -> None:
     canvas.ellipse(0.12, 0.42, 0.19, 0.54, BLACK)
 
 
-_DRAWN = {
+_DRAW_FUNCTIONS = {
     "circle": _circle,
     "square": _square,
     "triangle": _triangle,

@@ -1,7 +1,7 @@
-"""English captions with their German translations, for learning to translate with a known answer.
+"""English captions with German translations: a translation task whose correct answers are known.
 
-A translation is built as its original is, so that it follows from the original alone. `german.captions` gives every other
-German wording of the same meaning, and `parsing.adequacy` says how much of a meaning any text keeps.
+A translation has the same wording as its original, so the original alone determines it. `german.captions` gives all other
+German captions of the same meaning, and `parser.adequacy` scores how much of a meaning any text keeps.
 """
 
 from collections.abc import Iterator
@@ -10,39 +10,42 @@ from random import Random
 from typing import ClassVar
 
 from glasshouse.data.documents import SPLITS, Document
-from glasshouse.data.sources.generated import Generated
+from glasshouse.data.sources.generated import GeneratedSource
 from glasshouse.data.sources.scenes import english, entailment_rules, german
-from glasshouse.data.sources.scenes.meaning import Meaning, home
+from glasshouse.data.sources.scenes.meaning import Meaning, split_of
 from glasshouse.data.sources.scenes.wordings import wordings
 
 SIZES = {"train": 8000, "validation": 500, "test": 500}
 SEED = 2
 
 
-class ScenesGerman(Generated):
-    """A caption a document; no meaning of a held-out split occurs in another, and in those each occurs once."""
+class ScenesGerman(GeneratedSource):
+    """Each document is an English caption; its target is the German caption.
+
+    A meaning of a held-out split occurs only once, and in no other split.
+    """
 
     about = "English captions of scenes and their German translations"
     columns: ClassVar[tuple[str, ...]] = ("target",)
 
     def documents(self, split: str) -> Iterator[Document]:
-        yield from self._all[split]
+        yield from self._documents_by_split[split]
 
     @cached_property
-    def _all(self) -> dict[str, list[Document]]:
+    def _documents_by_split(self) -> dict[str, list[Document]]:
         return {split: list(_captions(split)) for split in SPLITS}
 
 
 def _captions(split: str) -> Iterator[Document]:
     seen: set[Meaning] = set()
-    found = number = 0
-    while found < SIZES[split]:
-        chance = Random(f"{SEED} {split} {number}")
-        number += 1
-        meaning = entailment_rules.described(chance)
-        if home(meaning) != split or (split != "train" and meaning in seen):
+    count = attempt = 0
+    while count < SIZES[split]:
+        generator = Random(f"{SEED} {split} {attempt}")
+        attempt += 1
+        meaning = entailment_rules.random_meaning(generator)
+        if split_of(meaning) != split or (split != "train" and meaning in seen):
             continue
         seen.add(meaning)
-        found += 1
-        way = chance.choice(wordings(meaning))
-        yield Document(english.caption(meaning, way), fields={"target": german.caption(meaning, way)})
+        count += 1
+        wording = generator.choice(wordings(meaning))
+        yield Document(english.caption(meaning, wording), fields={"target": german.caption(meaning, wording)})

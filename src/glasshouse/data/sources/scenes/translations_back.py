@@ -1,6 +1,7 @@
-"""German captions with their English translations: the pairs of `translations` turned round, for a judge of English.
+"""German captions with English translations: the pairs of `translations` in the other direction.
 
-German has one word for "a" and "one", so that a translation may differ from its reference in this word and mean the same.
+An entailment model for English can score these translations. German has one word for "a" and "one", so a correct translation
+may differ from its reference in this word.
 """
 
 from collections.abc import Iterator
@@ -8,12 +9,12 @@ from functools import cached_property
 from typing import ClassVar
 
 from glasshouse.data.documents import Document
-from glasshouse.data.sources.generated import Generated
+from glasshouse.data.sources.generated import GeneratedSource
 from glasshouse.data.sources.scenes.translations import ScenesGerman
 
 
-class GermanScenes(Generated):
-    """A caption a document, in the order and the splits of its English counterpart."""
+class GermanScenes(GeneratedSource):
+    """Each document is a German caption; its target is the English caption. Order and splits are those of `ScenesGerman`."""
 
     about = "German captions of scenes and their English translations"
     columns: ClassVar[tuple[str, ...]] = ("target",)

@@ -1,6 +1,6 @@
-"""The ways to say a meaning that both languages share, so that a caption and its translation are built alike.
+"""The wordings of a meaning. Both languages share them, so a caption and its translation are constructed alike.
 
-Knows no word of either language.
+Knows no words of either language.
 """
 
 from dataclasses import dataclass
@@ -9,36 +9,36 @@ from itertools import product
 
 from glasshouse.data.sources.scenes.meaning import Group, Meaning
 
-# What surrounds the groups: "A above B", "there is A above B", "a picture of A above B", "A is above B", "above B is A",
-# "A with B".
-ALONE = ("bare", "there", "picture")
-RELATED = (*ALONE, "verb", "inverted")
-TOGETHER = (*ALONE, "with")
+# Sentence templates: "A above B" (bare), "there is A above B", "a picture of A above B", "A is above B" (verb),
+# "above B is A" (inverted), "A with B".
+ONE_GROUP_TEMPLATES = ("bare", "there", "picture")
+RELATION_TEMPLATES = (*ONE_GROUP_TEMPLATES, "verb", "inverted")
+NO_RELATION_TEMPLATES = (*ONE_GROUP_TEMPLATES, "with")
 
 
 @dataclass(frozen=True)
 class Wording:
-    """One way: its frame, whether it begins with the second group, and finer choices."""
+    """One way to express a meaning: a sentence template, whether the second group comes first, and details."""
 
-    frame: str
-    turned: bool = False
-    synonym: bool = False  # "over" for "above"
-    numeral: bool = False  # "one" for "a"
-    clauses: tuple[bool, ...] = (False,)  # for each group, "circles that are red" for "red circles"
+    template: str
+    second_first: bool = False
+    synonym: bool = False  # "over" instead of "above"
+    numeral: bool = False  # "one" instead of "a"
+    clauses: tuple[bool, ...] = (False,)  # for each group, "circles that are red" instead of "red circles"
 
 
 @cache
 def wordings(meaning: Meaning) -> tuple[Wording, ...]:
-    """Every way to say a meaning."""
-    alone = len(meaning.groups) == 1
-    frames = ALONE if alone else RELATED if meaning.relation else TOGETHER
+    """All wordings of a meaning."""
+    single = len(meaning.groups) == 1
+    templates = ONE_GROUP_TEMPLATES if single else RELATION_TEMPLATES if meaning.relation else NO_RELATION_TEMPLATES
     numerals = (False, True) if any(group.count == 1 for group in meaning.groups) else (False,)
     clauses = product(*((False, True) if group.colour else (False,) for group in meaning.groups))
     return tuple(
         Wording(*choice)
         for choice in product(
-            frames,
-            (False,) if alone else (False, True),
+            templates,
+            (False,) if single else (False, True),
             (False, True) if meaning.relation else (False,),
             numerals,
             tuple(clauses),
@@ -46,12 +46,12 @@ def wordings(meaning: Meaning) -> tuple[Wording, ...]:
     )
 
 
-def plain(meaning: Meaning) -> Wording:
-    """The shortest way."""
+def shortest_wording(meaning: Meaning) -> Wording:
+    """The shortest wording of a meaning."""
     return Wording("bare", clauses=(False,) * len(meaning.groups))
 
 
-def placed(meaning: Meaning, wording: Wording) -> list[tuple[Group, bool]]:
-    """The groups in the order in which a wording takes them, each with whether its colour comes in a clause."""
-    found = list(zip(meaning.groups, wording.clauses, strict=True))
-    return found[::-1] if wording.turned else found
+def ordered_groups(meaning: Meaning, wording: Wording) -> list[tuple[Group, bool]]:
+    """The groups in the order of a wording, each with whether a relative clause states its colour."""
+    groups = list(zip(meaning.groups, wording.clauses, strict=True))
+    return groups[::-1] if wording.second_first else groups

@@ -1,0 +1,337 @@
+"""Simulated studies with a known truth: how often are verdicts false, how often are effects found, do intervals cover?
+
+    python benchmarks/verdict_errors.py [--quick] [--json FILE]
+    python benchmarks/verdict_errors.py --smoke        # does it run? Too few studies for any figure
+
+Prints the tables of `docs/verdicts.md`. Every study is simulated, tested and corrected by the functions that judge a real
+one (`metrics/statistics.py`, `metrics/sequential_tests.py`), many studies in one call. The standard deviation over seeds is
+1 in every arm. Arms share a part of the noise, so that pairs are correlated. Distributions over seeds: normal; heavy tails
+(Student's t with 5 degrees of freedom); skewed (exponential, all arms alike); others skewed (exponential, but the first arm
+is normal); skewed apart (exponential, but the first arm is mirrored, which makes the differences most skewed). "At the
+margin" means that every other arm is exactly one true standard deviation above or below the first (the side with more
+errors, if the distribution is skewed). In a mixed study every second arm is at the margin, and the others equal the first.
+The exit status is 1 if normal seeds break a promise.
+"""
+
+import argparse
+import json
+import math
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from glasshouse.metrics import sequential_tests, statistics
+from glasshouse.records import progress_bar
+
+ALPHA = 0.05
+COUNTS = (4, 8, 16, 32)
+LOOKS = (4, 8, 12, 16, 20, 24, 28, 32)
+ARMS = (2, 5)
+CORRELATIONS = (0.0, 0.8)
+SHAPES = ("normal", "heavy tails", "skewed", "others skewed", "skewed apart")
+EFFECTS = (0.5, 1.0, 2.0)
+# Studies of a smoke test, from which no promise can be judged.
+SMOKE = 40
+
+
+def noise(shape: str, size: tuple[int, ...], generator: np.random.Generator) -> np.ndarray:
+    """Draws of mean 0 and deviation 1."""
+    if shape == "normal":
+        return generator.standard_normal(size)
+    if shape == "heavy tails":
+        return generator.standard_t(5, size) / math.sqrt(5 / 3)
+    return generator.standard_exponential(size) - 1
+
+
+def draw(shape: str, size: tuple[int, int, int], shared: float, generator: np.random.Generator) -> np.ndarray:
+    """Values of shape (studies, arms, seeds) without an effect; `shared` is the correlation within pairs."""
+    studies, _, seeds = size
+    own = noise(shape, size, generator)
+    if shape == "skewed apart":
+        own[:, 0] *= -1
+    if shape == "others skewed":
+        own[:, 0] = noise("normal", (studies, seeds), generator)
+    return math.sqrt(shared) * noise(shape, (studies, 1, seeds), generator) + math.sqrt(1 - shared) * own
+
+
+@dataclass
+class Judged:
+    """What studies came to: an entry a study and arm."""
+
+    mean: np.ndarray
+    half: np.ndarray  # of the interval
+    different: np.ndarray  # better or worse
+    equivalent: np.ndarray  # no difference larger than the margin
+
+    def false(self, truth: np.ndarray) -> np.ndarray:
+        """Which studies made any false statement, the true differences being these."""
+        direction = self.different & (np.sign(self.mean) != np.sign(truth))
+        return (direction | (self.equivalent & (np.abs(truth) >= 1))).any(axis=-1)
+
+    def decided(self) -> np.ndarray:
+        return (self.different | self.equivalent).all(axis=-1)
+
+    def covers(self, truth: np.ndarray) -> np.ndarray:
+        return np.abs(self.mean - truth) <= self.half
+
+
+def judge(values: np.ndarray, margin: float | None = None, looks: tuple[int, ...] = ()) -> Judged:
+    """Like `metrics/verdicts.py`, for many studies in one call. The default margin is the standard deviation of arm 1."""
+    seeds = values.shape[-1]
+    plan = looks or (seeds,)
+    first, differences = values[:, :1], values[:, 1:] - values[:, :1]
+    mean, deviation = statistics.moments(differences)
+    p = statistics.difference_p(mean, deviation, seeds)
+    if margin is None:
+        scale, degrees, pull = statistics.jackknife_deviation(first)
+        together = statistics.correlation(differences, pull)
+        equivalence = statistics.equivalence_p(mean, deviation, seeds, scale, degrees, together)
+    else:
+        equivalence = statistics.equivalence_p(mean, deviation, seeds, margin)
+    adjusted = statistics.holm_over_arms(
+        sequential_tests.sequential_p(p, plan, seeds),
+        sequential_tests.sequential_p(equivalence, plan, seeds, two_sided=False),
+    )
+    half = statistics.half_width(deviation, seeds, sequential_tests.nominal_level(ALPHA, plan, seeds))
+    return Judged(mean, half, adjusted[0] <= ALPHA, adjusted[1] <= ALPHA)
+
+
+@dataclass
+class Outcome:
+    """How studies ended, at one look or at the first that decided every arm: an entry a study."""
+
+    false: np.ndarray  # any false statement, at any look, whether or not it had stopped before
+    right: np.ndarray  # the first of the other arms called different, in the right direction, at the end
+    covers: np.ndarray  # the intervals at the end: an entry a study and arm
+    seeds: np.ndarray
+
+
+def decide_at_looks(
+    values: np.ndarray, truth: np.ndarray, margin: float | None = None, looks: tuple[int, ...] = ()
+) -> Outcome:
+    """Judge studies at one look, or at each look until every arm is decided."""
+    running = np.ones(len(values), dtype=bool)
+    outcome = Outcome(~running, ~running, np.zeros(values[:, 1:, 0].shape, dtype=bool), np.zeros(len(values)))
+    last = values.shape[-1]
+    for look in looks or (last,):
+        judged = judge(values[..., :look], margin, looks)
+        outcome.false |= judged.false(truth)
+        stops = running & (judged.decided() | (look == last))
+        right = judged.different[:, 0] & (np.sign(judged.mean[:, 0]) == np.sign(truth[0]))
+        outcome.right[stops] = right[stops]
+        outcome.covers[stops] = judged.covers(truth)[stops]
+        outcome.seeds[stops] = look
+        running &= ~stops
+    return outcome
+
+
+def settings() -> Iterator[tuple[str, float, int, float | None]]:
+    """Shape, correlation, arms, margin given (None: estimated)."""
+    for shape, margin in [(shape, None) for shape in SHAPES] + [("normal", 1.0)]:
+        for shared in CORRELATIONS:
+            for arms in ARMS:
+                yield shape, shared, arms, margin
+
+
+def truths(arms: int) -> dict[str, list[np.ndarray]]:
+    """The true differences of a study without an effect, one at the margin, and a mixed one; in both directions."""
+    margin, mixed = np.ones(arms - 1), np.arange(arms - 1) % 2.0
+    table = {"no effect": [0 * margin], "at the margin": [margin, -margin]}
+    return {**table, "mixed": [mixed, -mixed]} if arms > 2 else table
+
+
+def errors(studies: int, generator: np.random.Generator) -> Iterator[dict]:
+    """Rates of false verdicts and of coverage: a row for each setting and number of seeds, the last of them with looks."""
+    for shape, shared, arms, margin in settings():
+        for seeds, looks in [*((count, ()) for count in COUNTS), (LOOKS[-1], LOOKS)]:
+            row: dict = {
+                "shape": shape,
+                "correlation": shared,
+                "arms": arms,
+                "margin": margin,
+                "seeds": "looks" if looks else seeds,
+            }
+            size = (studies // 2, arms, LOOKS[-1]) if looks else (studies, arms, seeds)
+            for name, signs in truths(arms).items():
+                rates = []
+                for truth in signs:
+                    values = draw(shape, size, shared, generator)
+                    values[:, 1:] += truth[:, None]
+                    outcome = decide_at_looks(values, truth, margin, looks)
+                    rates.append(float(outcome.false.mean()))
+                    if name == "no effect":
+                        row["coverage"] = float(outcome.covers.mean())
+                        row["mean seeds"] = float(outcome.seeds.mean())
+                row[name] = max(rates) if "skewed" in shape else float(np.mean(rates))
+            yield row
+
+
+def powers(studies: int, generator: np.random.Generator) -> Iterator[dict]:
+    """Found and predicted power with normal seeds; an effect is in deviations of the differences."""
+    for arms in ARMS:
+        for effect in EFFECTS:
+            for seeds in COUNTS:
+                values = draw("normal", (studies, arms, seeds), 0.0, generator)
+                values[:, 1] += effect * math.sqrt(2)
+                judged = judge(values)
+                found = float(np.mean(judged.different[:, 0] & (judged.mean[:, 0] > 0)))
+                predicted = statistics.difference_power(effect, seeds, ALPHA / (arms - 1))
+                name = f"effect {effect:g}, {arms} arms"
+                yield {"what": name, "seeds": seeds, "found": found, "predicted": predicted}
+    for shared in CORRELATIONS:
+        for margin in (None, 1.0):
+            for seeds in COUNTS:
+                judged = judge(draw("normal", (studies, 2, seeds), shared, generator), margin)
+                spread = math.sqrt(2 * (1 - shared))
+                predicted = statistics.equivalence_power(0.0, spread, seeds, 1.0, ALPHA, margin is None)
+                name = f"no effect, correlation {shared:g}, margin {'given' if margin else 'estimated'}"
+                yield {"what": name, "seeds": seeds, "found": float(np.mean(judged.equivalent)), "predicted": predicted}
+
+
+def savings(studies: int, generator: np.random.Generator) -> Iterator[dict]:
+    """Until decided, with an effect: how often it is found, and with how many seeds."""
+    for arms in ARMS:
+        for effect in EFFECTS:
+            truth = np.full(arms - 1, effect * math.sqrt(2))
+            values = draw("normal", (studies // 2, arms, LOOKS[-1]), 0.0, generator)
+            values[:, 1:] += truth[:, None]
+            outcome = decide_at_looks(values, truth, None, LOOKS)
+            row = {
+                "arms": arms,
+                "effect": effect,
+                "found": float(outcome.right.mean()),
+                "seeds": float(outcome.seeds.mean()),
+            }
+            yield {**row, "one look": statistics.difference_power(effect, LOOKS[-1], ALPHA / (arms - 1))}
+
+
+def alternatives(studies: int, generator: np.random.Generator) -> Iterator[dict]:
+    """What simpler methods would give, with normal seeds: the errors that the one used was chosen to avoid."""
+    for shared in CORRELATIONS:
+        for seeds in COUNTS:
+            values = draw("normal", (studies, 2, seeds), shared, generator)
+            mean, deviation = statistics.moments(values[:, 1] + 1 - values[:, 0])
+            margin = values[:, 0].std(axis=-1, ddof=1)
+            p = statistics.equivalence_p(mean, deviation, seeds, margin)
+            name = f"at the margin, {seeds} seeds, correlation {shared:g}: estimated margin taken for known"
+            yield {"what": name, "false": float(np.mean(p <= ALPHA))}
+    truth = np.array([0.0, 1.0])
+    values = draw("normal", (studies, 3, 16), 0.8, generator)
+    values[:, 1:] += truth[:, None]
+    mean, deviation = statistics.moments(values[:, 1:] - values[:, :1])
+    different = statistics.holm(statistics.difference_p(mean, deviation, 16)) <= ALPHA
+    equivalent = statistics.holm(statistics.equivalence_p(mean, deviation, 16, 1.0)) <= ALPHA
+    judged = Judged(mean, deviation, different, equivalent)
+    name = "3 arms, one equal, one at the margin given: Holm over each of the two questions"
+    yield {"what": name, "false": float(judged.false(truth).mean())}
+    lowest = np.ones(studies)
+    values = draw("normal", (studies, 2, LOOKS[-1]), 0.0, generator)
+    for look in LOOKS:
+        mean, deviation = statistics.moments(values[:, 1, :look] - values[:, 0, :look])
+        lowest = np.minimum(lowest, statistics.difference_p(mean, deviation, look))
+    yield {"what": f"no effect, {len(LOOKS)} looks: each at 5 %", "false": float(np.mean(lowest <= ALPHA))}
+    # The simulated looks themselves, without the bounds for their error: both sides of the comparison alike.
+    scores = sequential_tests._smallest_scores(LOOKS, True)
+    for arms in (5, 21):
+        level = np.quantile(scores, ALPHA) / (arms - 1)
+        name = f"no effect, {arms} arms, {len(LOOKS)} looks: levels of the looks divided by the other arms, at most"
+        yield {"what": name, "false": float(np.mean(scores <= level)) * (arms - 1)}
+
+
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" if i == 0 else "---:" for i in range(len(head))), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def percent(row: dict, *names: str) -> str:
+    return " / ".join(f"{100 * row[name]:.1f}" for name in names if name in row)
+
+
+def report(results: dict[str, list[dict]]) -> str:
+    """The tables, in Markdown."""
+    grouped: dict[tuple, dict] = {}
+    for row in results["errors"]:
+        key = (row["shape"] + (", margin given" if row["margin"] else ""), f"{row['correlation']:g}", str(row["arms"]))
+        grouped.setdefault(key, {})[row["seeds"]] = row
+    kinds = ("no effect", "at the margin", "mixed")
+    counts = tuple(f"{seeds} seeds" for seeds in COUNTS)
+    lines = [(*key, *(percent(group[seeds], *kinds) for seeds in (*COUNTS, "looks"))) for key, group in grouped.items()]
+    parts = ["Any false verdict in a study, %: no effect / at the margin / mixed\n"]
+    parts.append(table(("seeds", "correlation", "arms", *counts, "until decided"), lines))
+    parts.append("Coverage of the 95 % intervals, %\n")
+    lines = [(*key, *(percent(group[seeds], "coverage") for seeds in (*COUNTS, "looks"))) for key, group in grouped.items()]
+    lines = [line for line in lines if line[2] == "2" and "given" not in line[0]]
+    parts.append(table(("seeds", "correlation", "arms", *counts, "until decided"), lines))
+    power: dict[str, list[str]] = {}
+    for row in results["powers"]:
+        power.setdefault(row["what"], []).append(percent(row, "found", "predicted"))
+    parts.append("Power with normal seeds, %: found / predicted\n")
+    parts.append(table(("truth", *counts), [(name, *figures) for name, figures in power.items()]))
+    parts.append(f"Until decided, looks at {', '.join(map(str, LOOKS))} seeds, normal, correlation 0\n")
+    lines = []
+    for row in results["savings"]:
+        figures = (percent(row, "found"), f"{row['seeds']:.1f}", percent(row, "one look"))
+        lines.append((f"effect {row['effect']:g}, {row['arms']} arms", *figures))
+    for row in results["errors"]:
+        if (row["shape"], row["margin"], row["seeds"]) == ("normal", None, "looks"):
+            name = f"no effect, {row['arms']} arms, correlation {row['correlation']:g}"
+            lines.append((name, "", f"{row['mean seeds']:.1f}", ""))
+    parts.append(table(("truth", "found, %", "mean seeds", f"found by one look at {LOOKS[-1]}, %"), lines))
+    parts.append("What simpler methods would give: any false verdict in a study, %\n")
+    parts.append(
+        table(("truth and method", "false, %"), [(row["what"], percent(row, "false")) for row in results["simpler"]])
+    )
+    return "\n".join(parts)
+
+
+def broken(results: dict[str, list[dict]], studies: int) -> list[str]:
+    """Promises that normal seeds break by more than four standard errors of the simulation."""
+    faults = []
+    for row in results["errors"]:
+        if row["shape"] == "normal":
+            error = math.sqrt(ALPHA * (1 - ALPHA) / (studies if row["seeds"] != "looks" else studies // 2))
+            high = [name for name in ("no effect", "at the margin", "mixed") if row.get(name, 0) > ALPHA + 4 * error]
+            if row["coverage"] < 1 - ALPHA - 4 * error:
+                high.append("coverage")
+            faults += [f"{name}: {percent(row, name)} % in {row}" for name in high]
+    return faults
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a twentieth of the studies: seconds, and rough figures")
+    parser.add_argument("--studies", type=int, default=20_000, help="studies for each figure (half for until decided)")
+    parser.add_argument("--smoke", action="store_true", help="a few studies: does the benchmark run?")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path, help="write all figures here as well")
+    arguments = parser.parse_args()
+    studies = SMOKE if arguments.smoke else arguments.studies // 20 if arguments.quick else arguments.studies
+    generator = np.random.default_rng(arguments.seed)
+    began = time.monotonic()
+    results: dict[str, list[dict]] = {"errors": []}
+    total = len(list(settings())) * (len(COUNTS) + 1)
+    with progress_bar.bar("simulating studies") as bar:
+        for row in errors(studies, generator):
+            results["errors"].append(row)
+            bar(len(results["errors"]) / total)
+            if not progress_bar.is_terminal() and len(results["errors"]) % 20 == 0:
+                progress_bar.say(f"{len(results['errors'])}/{total} settings, {time.monotonic() - began:.0f} s")
+    results["powers"] = list(powers(studies, generator))
+    results["savings"] = list(savings(studies, generator))
+    results["simpler"] = list(alternatives(studies, generator))
+    print(report(results))
+    print(f"{studies:,} studies a figure, {time.monotonic() - began:.0f} s")
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"studies": studies, "alpha": ALPHA, **results}, indent=1))
+    faults = [] if arguments.smoke else broken(results, studies)
+    kept = "too few studies to judge" if arguments.smoke else "with normal seeds, every promise is kept"
+    print("\n".join(["BROKEN", *faults]) if faults else kept)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

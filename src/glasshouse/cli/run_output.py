@@ -1,0 +1,68 @@
+"""Prints a trained run: its metrics, its folder, its samples, and commands to try next."""
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from glasshouse import Completion, Run, suggestions
+from glasshouse.cli.tables import console, show
+from glasshouse.metrics.metric import Metrics
+from glasshouse.metrics.verdicts import summarise
+
+
+def print_samples(run: Run) -> None:
+    """Print a continuation of each prompt of the recipe, if the run is a language model."""
+    if not run.continues_text:
+        return
+    settings = run.spec.evaluation
+    prompts = settings.prompts or ("",)
+    for completion in run.sample(prompts, tokens=settings.sample_tokens, temperature=0.8, top_p=0.95):
+        print_completion(completion)
+
+
+def print_completion(completion: Completion) -> None:
+    """Print the prompt in bold and its continuation."""
+    text = Text(completion.prompt, style="bold") + Text(completion.text, style="not bold")
+    console.print(text, soft_wrap=not console.is_terminal)
+    console.print()
+
+
+def print_metrics(measured: dict[str, dict[str, float]], metrics: Metrics) -> None:
+    """Print a table of metrics, with a row for each split or file: split -> metric -> value."""
+    columns = [metrics[name] for name in metrics if any(name in values for values in measured.values())]
+    rows = [
+        (split, *(metric.text(values[metric.name]) if metric.name in values else "" for metric in columns))
+        for split, values in measured.items()
+    ]
+    show(("data", *(metric.title for metric in columns)), rows, right=range(1, len(columns) + 1))
+
+
+def print_replicas(runs: Sequence[Run]) -> None:
+    """Print the headline metrics of each replica, their mean with half its 95 % interval, and the folders."""
+    outcomes = [run.facts["outcome"] for run in runs]
+    splits = [split for split in outcomes[0] if split.startswith(("validation", "test"))]
+    metrics = runs[0].task.metrics
+    columns = [(split, metrics[name]) for split in splits for name in metrics.headline if name in outcomes[0][split]]
+    rows = [
+        (run.name, *(metric.text(outcome[split][metric.name]) for split, metric in columns))
+        for run, outcome in zip(runs, outcomes, strict=True)
+    ]
+    summaries = [(metric, summarise([outcome[split][metric.name] for outcome in outcomes])) for split, metric in columns]
+    rows.append(("mean", *(metric.text(summary.mean) for metric, summary in summaries)))
+    if len(runs) > 1:
+        rows.append(("±", *(metric.text(summary.high - summary.mean) for metric, summary in summaries)))
+    titles = [f"{split} {metric.title}" for split, metric in columns]
+    show(("run", *titles), rows, right=range(1, len(columns) + 1))
+    console.print(f"runs  {runs[0].folder.path} to {runs[-1].folder.path}", soft_wrap=True)
+
+
+def print_run(run: Run) -> None:
+    """Print the final metrics, the folder, the report and suggested commands."""
+    outcome = run.facts.get("outcome", {})
+    measured = {split: values for split, values in outcome.items() if split.startswith(("validation", "test"))}
+    print_metrics(measured, run.task.metrics)
+    console.print(f"run     {run.folder.path}", soft_wrap=True)
+    console.print(f"report  {run.folder.report_file}", soft_wrap=True)
+    console.print("\nTry next:")
+    for command in suggestions(run):
+        console.print(f"  {command}", markup=False, soft_wrap=True)

@@ -1,0 +1,57 @@
+"""Prints a finished study: tables of its arms, a verdict for each, notes and paths."""
+
+from collections import Counter
+
+from glasshouse import Study
+from glasshouse.cli.tables import console, show
+from glasshouse.pages import study_tables, study_text
+from glasshouse.pages.study_content import StudyResults
+
+
+def print_study(study: Study) -> None:
+    """Print tables, verdicts, notes and paths."""
+    comparison = study.comparison
+    _print_arms(comparison)
+    _print_costs(comparison)
+    for sentence in study.verdicts.values():
+        console.print(sentence, markup=False, soft_wrap=True)
+    console.print()
+    for note in (*study_tables.table(comparison).notes, *comparison.notes):
+        console.print(f"note    {note}", markup=False, soft_wrap=True)
+    console.print(f"study   {study.folder.path}", markup=False, soft_wrap=True)
+    console.print(f"report  {study.report}", markup=False, soft_wrap=True)
+
+
+def _print_arms(comparison: StudyResults) -> None:
+    """Print each arm's mean and its difference from the first arm, both with half their intervals."""
+    rows = study_text.rows(comparison)
+    cells = [
+        (
+            row.label,
+            mean,
+            difference,
+            row.p,
+            row.effect,
+            row.verdict or ("diverged" if arm.diverged and not arm.summary else ""),
+        )
+        for arm, row, (mean, difference) in zip(comparison.arms, rows, study_text.half_intervals(comparison), strict=True)
+    ]
+    show(("arm", comparison.metric, "difference", "p", "effect", "verdict"), cells, right=range(1, 5))
+
+
+def _print_costs(comparison: StudyResults) -> None:
+    """Print the cost of one run of each arm."""
+    rows = study_text.rows(comparison)
+    names = list(rows[0].costs)
+    cells = [(row.label, row.seeds, *(row.costs[name] for name in names)) for row in rows]
+    show(("arm", "seeds", *names), cells, right=range(1, len(names) + 2))
+
+
+def summary(comparison: StudyResults) -> str:
+    """The verdicts in a few words: one for each arm, or the number of each verdict if there are many arms."""
+    words = {arm.name: arm.difference.word for arm in comparison.arms[1:] if arm.difference}
+    words |= {arm.name: "diverged" for arm in comparison.arms if arm.values and len(arm.diverged) == len(arm.values)}
+    if len(words) <= 3:
+        return "; ".join(f"{name} {word}" for name, word in words.items())
+    counts = Counter(words.values())
+    return ", ".join(f"{counts[word]} {word}" for word in (*study_text.SYMBOLS, "diverged") if counts[word])

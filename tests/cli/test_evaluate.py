@@ -1,0 +1,83 @@
+"""`glasshouse evaluate`, also with `--metric entailment`: a translator and its judge, trained for two steps."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .program import (
+    SMALL,
+    call,
+    refused,
+    some_text,
+    worked,
+)
+from .study_commands import TINY
+
+# Options of very small models without those for data.
+TINY_MODEL = tuple(option for option in SMALL if not option.startswith("data."))
+
+
+def test_evaluate(run: Path) -> None:
+    shown = worked(call("evaluate", "tiny")).out
+    for words in ("validation", "test", "perplexity", "bits per byte"):
+        assert words in shown
+
+
+def test_evaluate_json_agrees_with_the_record(run: Path) -> None:
+    metrics = json.loads(worked(call("evaluate", "tiny", "--json", "--device", "cpu")).out)
+    recorded = json.loads((run / "run.json").read_text())["outcome"]
+    assert set(metrics) == {"validation", "test"}
+    for split, values in metrics.items():
+        assert values["loss"] == pytest.approx(recorded[split]["loss"], rel=1e-6)
+
+
+def test_evaluate_data(run: Path) -> None:
+    Path("other.txt").write_text(some_text(200, seed=3))
+    metrics = json.loads(worked(call("evaluate", "tiny", "--data", "other.txt", "--json")).out)
+    assert metrics["other.txt"]["bytes"] == Path("other.txt").stat().st_size
+    assert "other.txt" in worked(call("evaluate", "tiny", "--data", "other.txt")).out
+
+
+def test_evaluate_finds_a_run_by_its_folder(finished: Path) -> None:
+    worked(call("evaluate", str(finished)))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Path:
+    """A folder of a translator, a judge, and a classifier of other things."""
+    folder = tmp_path_factory.mktemp("runs")
+    rows, pairs = folder / "rows.tsv", folder / "pairs.jsonl"
+    rows.write_text("".join(f"{label}\tit is {label} number {number}\n" for number in range(40) for label in ("ba", "do")))
+    labels = ("entailment", "neutral", "contradiction")
+    made = [{"text": f"a star.\n{number} stars.", "label": labels[number % 3]} for number in range(60)]
+    pairs.write_text("".join(json.dumps(row) + "\n" for row in made))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GLASSHOUSE_RUNS", str(folder))
+        steps = (*TINY, "training.steps=2", "training.epochs=0", "evaluation.every=2", "--device", "cpu")
+        worked(call("train", "scene-translator", *steps, "--name", "writer"))
+        worked(call("train", "scene-entailment", "data.source=", f"data.files={pairs}", *steps, "--name", "judge"))
+        worked(call("train", "classifier", f"data.files={rows}", *steps, "--name", "other"))
+    return folder
+
+
+def test_translations_are_judged(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSHOUSE_RUNS", str(trained))
+    how = ("evaluate", "writer", "--metric", "entailment", "--examples", "8", "--device", "cpu")
+    out = worked(call(*how, "--judge", "judge")).out
+    for words in ("BLEU", "chrF", "entailed both ways", "meaning kept", "Pearson", "Spearman", "reworded", "judge accuracy"):
+        assert words in out
+    found = json.loads(worked(call(*how, "--judge", str(trained / "judge"), "--json")).out)
+    assert found["test"]["translated"] == 8
+    assert 0 <= found["test"]["entailment"] <= 1
+    assert found["validation"]["outputs.swapped"] == 8
+
+
+def test_a_judge_must_be_one(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSHOUSE_RUNS", str(trained))
+    asked = ("evaluate", "writer", "--device", "cpu", "--metric", "entailment")
+    refused(call(*asked), "metric-without-judge")
+    refused(call(*asked, "--judge", "other"), "not-a-judge")
+    refused(call(*asked, "--judge", "nobody"), "unknown-run")
+    refused(call("evaluate", "writer", "--metric", "rouge"), "unknown-metric", "metric='rouge'")
+    refused(call("evaluate", "judge", "--metric", "entailment", "--judge", "judge"), "not-a-translator")

@@ -1,0 +1,39 @@
+"""The installed executable: output, errors without a traceback, a closed pipe, environment variables."""
+
+import shlex
+import subprocess
+from pathlib import Path
+
+from .program import (
+    EXECUTABLE,
+    environment,
+    finish,
+    folders,
+    refused,
+    start,
+    worked,
+)
+
+
+def test_the_executable_samples(run: Path) -> None:
+    sampled = worked(finish(start("sample", "tiny", "--prompt", "ba", "--tokens", "5")))
+    assert sampled.out.startswith("ba")
+    assert sampled.err == ""
+
+
+def test_the_executable_refuses_without_a_traceback(runs: Path) -> None:
+    refused(finish(start("recipes", "demo-ml")), "unknown-recipe")
+    assert folders(runs) == []
+
+
+def test_a_closed_pipe_is_no_fault() -> None:
+    command = f"{shlex.quote(str(EXECUTABLE))} recipes demo-lm | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
+
+
+def test_names_may_be_given_through_the_environment(tmp_path: Path, finished: Path) -> None:
+    done = finish(start("runs", env=environment(GLASSHOUSE_RUNS=str(finished.parent))))
+    assert "tiny" in worked(done).out

@@ -1,0 +1,15 @@
+"""`glasshouse parts`."""
+
+from .program import (
+    call,
+    refused,
+    worked,
+)
+
+
+def test_parts() -> None:
+    assert "performer" in worked(call("parts")).out
+    out = worked(call("parts", "attention")).out
+    assert "softmax" in out
+    assert "lacks causal (under a causal mask" in out
+    refused(call("parts", "atention"), "unknown-word")

@@ -1,0 +1,30 @@
+"""Drawn scenes show the right number of objects in the right places."""
+
+from itertools import product
+from random import Random
+
+import numpy as np
+import pytest
+from scipy import ndimage
+
+from glasshouse.data.sources.scenes.meaning import COUNTS, FISH, RELATIONS, Group, Meaning
+from glasshouse.data.sources.scenes.rendering import draw_scene
+
+
+@pytest.mark.parametrize("kind", ["circle", "square", "triangle", "goldfish", "tang", "shark"])
+def test_a_picture_shows_the_right_number_of_objects(kind):
+    for count, seed in product(COUNTS, range(5)):
+        picture = draw_scene(Meaning((Group(kind, count, "" if kind in FISH else "blue"),)), Random(seed)).astype(int)
+        background = np.median(picture.reshape(-1, 3), axis=0)
+        _, objects = ndimage.label(np.abs(picture - background).max(-1) > 8, structure=np.ones((3, 3)))
+        assert objects == count
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_picture_shows_the_relation(relation):
+    meaning = Meaning((Group("circle", 2, "red"), Group("square", 3, "blue")), relation)
+    picture = draw_scene(meaning, Random(0)).astype(int)
+    red = np.argwhere(picture[..., 0] - picture[..., 2] > 100)
+    blue = np.argwhere(picture[..., 2] - picture[..., 0] > 100)
+    axis = 0 if relation == "above" else 1
+    assert red[:, axis].max() < 16 <= blue[:, axis].min()

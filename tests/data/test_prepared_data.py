@@ -1,0 +1,70 @@
+"""Prepared data: caching, too little text, and bounded memory."""
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from glasshouse.data import prepared_data
+from glasshouse.specs.spec import DataSpec, ModelSpec
+from glasshouse.tasks.next_token import NextToken
+from tests.refusals import refused
+
+TEXT = "It is a truth universally acknowledged, that a single man must be in want of a wife.\n" * 40
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("GLASSHOUSE_CACHE", str(tmp_path / "cache"))
+
+
+def test_preparing_is_done_once(tmp_path):
+    (tmp_path / "a.txt").write_text(TEXT)
+    data = DataSpec(files=(str(tmp_path / "a.txt"),), vocabulary=280, context=16)
+    stages: list[str] = []
+    first = prepared_data.prepare(data, progress=lambda what, share: stages.append(what))
+    assert stages
+    stages.clear()
+    second = prepared_data.prepare(data, progress=lambda what, share: stages.append(what))
+    assert not stages
+    assert np.array_equal(first.splits["train"].tokens, second.splits["train"].tokens)
+    (tmp_path / "a.txt").write_text(TEXT.upper())
+    assert prepared_data.prepare(data).fingerprint != first.fingerprint
+
+
+def test_a_text_shorter_than_the_context_is_refused(tmp_path):
+    (tmp_path / "a.txt").write_text("A short text.")
+    prepared = prepared_data.prepare(DataSpec(files=(str(tmp_path / "a.txt"),), tokenizer="characters", context=64))
+    with refused("too-little-text"):
+        NextToken(64).complete_model(ModelSpec(), prepared)
+
+
+@pytest.mark.slow
+def test_two_gigabytes_of_text_need_less_than_one_gigabyte_of_memory(tmp_path):
+    """A text of 2 GB becomes a tokenizer and shards in under 1 GB of memory."""
+    program = """
+        import json, resource, sys
+        from pathlib import Path
+        from glasshouse.data import prepared_data
+        from glasshouse.data.sources.state_of_the_union import StateOfTheUnion
+        from glasshouse.specs.spec import DataSpec
+        path = Path(sys.argv[1])
+        speeches = [document.text for document in StateOfTheUnion().documents("train")]
+        written = round_ = 0
+        with open(path, "w", encoding="utf-8") as file:
+            while written < 2 * 10**9:
+                for speech in speeches:  # every round has new words, so the text does not repeat
+                    written += file.write(speech.replace(" the ", f" the{round_} ") + "\\n\\n")
+                round_ += 1
+        prepared = prepared_data.prepare(DataSpec(files=(str(path),), vocabulary=8192))
+        shard = prepared.splits["train"]
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        print(json.dumps({"peak": peak, "tokens": shard.tokens_count, "bytes": shard.bytes}))
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program), str(tmp_path / "large.txt")]
+    output = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert output["bytes"] > 1.7 * 10**9
+    assert output["peak"] < 10**9

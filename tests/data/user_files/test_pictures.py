@@ -1,0 +1,44 @@
+"""The user's pictures: any picture becomes a square, and bad files are refused."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from glasshouse.data.user_files.pictures import UserPictures, read_picture
+from tests.refusals import refused
+
+
+@pytest.mark.parametrize(
+    ("lines", "refusal"),
+    [
+        ("whole.png\n", ("no-tab",)),
+        ("gone.png\ta thing\n" * 3, ("unreadable-file", "gone.png")),
+        ("bad.tsv\ta thing\n" * 3, ("not-a-picture",)),
+        ("truncated.png\ta thing\n" * 3, ("not-a-picture",)),
+        ("\ta thing\n", ("no-rows",)),
+    ],
+)
+def test_a_bad_file_is_refused(tmp_path, lines, refusal):
+    noise = np.random.default_rng(0).integers(0, 255, (20, 20, 3))
+    Image.fromarray(noise.astype(np.uint8)).save(tmp_path / "whole.png")
+    whole = (tmp_path / "whole.png").read_bytes()
+    (tmp_path / "truncated.png").write_bytes(whole[: len(whole) // 2])
+    bad = tmp_path / "bad.tsv"
+    bad.write_text(lines)
+    with refused(*refusal):
+        list(UserPictures((str(bad),), 16, 0.0, 0.0).documents("train"))
+    bad.rename(bad.with_suffix(".csv"))
+    with refused("not-a-table"):
+        UserPictures((str(bad.with_suffix(".csv")),), 16, 0.0, 0.0).fingerprint()
+
+
+def test_a_picture_of_any_shape_and_mode_becomes_its_middle_square(tmp_path):
+    wide = np.zeros((20, 60, 4), np.uint8)
+    wide[:, 20:40] = (0, 0, 255, 255)
+    wide[:, :20] = (255, 0, 0, 255)
+    Image.fromarray(wide).save(tmp_path / "wide.png")
+    picture = read_picture(tmp_path / "wide.png", 10)
+    assert picture.shape == (10, 10, 3)
+    assert np.abs(picture[:, 3:7].astype(int) - (0, 0, 255)).max() < 5
+    Image.new("LA", (8, 8), (0, 0)).save(tmp_path / "transparent.png")
+    assert (read_picture(tmp_path / "transparent.png", 8) == 255).all()

@@ -1,0 +1,113 @@
+"""The user's own text: any supported file format, no document in two splits, and an error for every bad file."""
+
+import gzip
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glasshouse.data import text_files
+from glasshouse.data.documents import SPLITS
+from glasshouse.data.user_files.text import UserText
+from tests.refusals import refused
+
+
+def read(source, split):
+    return "".join(document.text for document in source.documents(split))
+
+
+def source_of(*paths, field="text", validation=0.1, test=0.1):
+    return UserText(tuple(map(str, paths)), field, validation, test)
+
+
+@settings(max_examples=60)
+@given(
+    text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00\ufeff"), min_size=1, max_size=300),
+    chunk_bytes=st.integers(1, 64),
+    validation=st.sampled_from([0.0, 0.1, 0.5]),
+    test=st.sampled_from([0.0, 0.3]),
+)
+def test_the_splits_of_a_plain_text_are_the_text(tmp_path_factory, text, chunk_bytes, validation, test):
+    path = tmp_path_factory.mktemp("text") / "a.txt"
+    path.write_text(text, encoding="utf-8", newline="")
+    default, text_files.CHUNK_BYTES = text_files.CHUNK_BYTES, chunk_bytes
+    try:
+        source = source_of(path, validation=validation, test=test)
+        assert "".join(read(source, split) for split in SPLITS) == text
+        if test == 0.0:
+            assert read(source, "test") == ""
+    finally:
+        text_files.CHUNK_BYTES = default
+
+
+def test_splits_end_at_line_ends_and_have_their_shares(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("".join(f"line number {n}\n" for n in range(1000)))
+    source = source_of(path)
+    texts = [read(source, split) for split in SPLITS]
+    assert all(text.startswith("line number") and text.endswith("\n") for text in texts)
+    assert [round(len(text) / len("".join(texts)), 2) for text in texts] == [0.8, 0.1, 0.1]
+
+
+def test_gzip_gives_the_same_text_and_the_same_fingerprint(tmp_path):
+    text = "The state of the union is strong. " * 200
+    (tmp_path / "a.txt").write_text(text)
+    (tmp_path / "b.gz").write_bytes(gzip.compress(text.encode()))
+    one, two = source_of(tmp_path / "a.txt"), source_of(tmp_path / "b.gz")
+    assert [read(one, split) for split in SPLITS] == [read(two, split) for split in SPLITS]
+    assert one.fingerprint() == two.fingerprint()
+    (tmp_path / "a.txt").write_text(text + "!")
+    assert source_of(tmp_path / "a.txt").fingerprint() != two.fingerprint()
+
+
+def test_a_byte_order_mark_is_dropped(tmp_path):
+    (tmp_path / "a.txt").write_bytes("\ufeffHello there".encode())
+    assert read(source_of(tmp_path / "a.txt", validation=0, test=0), "train") == "Hello there"
+
+
+@given(
+    texts=st.lists(st.sampled_from([f"document {n}" for n in range(40)]), min_size=30, max_size=80).filter(
+        lambda texts: len(set(texts)) > 5
+    ),
+)
+@settings(max_examples=30)
+def test_a_json_document_is_never_in_two_splits(tmp_path_factory, texts):
+    path = tmp_path_factory.mktemp("rows") / "a.jsonl"
+    path.write_text("".join(json.dumps({"text": text, "id": n}) + "\n" for n, text in enumerate(texts)))
+    source = source_of(path)
+    texts_by_split = {split: [document.text for document in source.documents(split)] for split in SPLITS}
+    assert sorted(text for split_texts in texts_by_split.values() for text in split_texts) == sorted(texts)
+    assert all(texts_by_split.values())
+    for one in SPLITS:
+        for other in SPLITS:
+            assert one == other or not set(texts_by_split[one]) & set(texts_by_split[other])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [
+        ("empty.txt", b"", "empty-file"),
+        ("binary.txt", b"abc\x00def", "binary-file"),
+        ("latin.txt", "café".encode("latin-1"), "not-utf-8"),
+        ("wide.txt", "hello".encode("utf-16"), "not-utf-8"),
+        ("cut.gz", gzip.compress(b"hello" * 1000)[:30], "damaged-gzip"),
+        ("bad.jsonl", b'{"text": "a"}\n{"text": \n', "not-json"),
+        ("other.jsonl", b'{"body": "a"}\n', "missing-column"),
+        ("list.jsonl", b"[1, 2]\n", "missing-column"),
+        ("few.jsonl", b'{"text": "a"}\n{"text": "a"}\n', "too-few-to-hold-out"),
+        ("none.jsonl", b'{"text": ""}\n', "no-rows"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and "." in value else "",
+)
+def test_bad_files_are_refused(tmp_path, name, content, code):
+    (tmp_path / name).write_bytes(content)
+    with refused(code, *([name] if name != "few.jsonl" else [])):
+        list(source_of(tmp_path / name).documents("train"))
+
+
+def test_missing_files_and_folders_are_refused(tmp_path):
+    with refused("unreadable-file"):
+        source_of(tmp_path / "nothing.txt").fingerprint()
+    with refused("folder-not-file"):
+        source_of(tmp_path).fingerprint()

@@ -1,0 +1,19 @@
+"""A small untrained decoder, and completions of prompts by it."""
+
+from glasshouse import models
+from glasshouse.generation.text_stream import Completion, encode_prompt, stream
+from glasshouse.specs.spec import ModelSpec
+
+CONTEXT = 16
+
+
+def build_decoder(vocabulary, **settings):
+    spec = ModelSpec(**{"width": 16, "layers": 2, "heads": 2, "initialisation": 2.0, **settings})
+    return models.build(spec, vocabulary, CONTEXT)
+
+
+def complete(model, tokenizer, prompts, sampling, tokens, context, **options):
+    completions = [Completion(prompt, encode_prompt(tokenizer, prompt)) for prompt in prompts]
+    for _ in stream(model, tokenizer, completions, sampling, tokens, context, **options):
+        pass
+    return completions

@@ -1,0 +1,55 @@
+"""Sampling: the filters, the repetition penalty, the draws, and options out of range."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glasshouse.generation.sampling import Sampling, distribution, draw
+from tests.refusals import refused
+
+
+@given(st.lists(st.floats(-8, 8), min_size=2, max_size=12), st.integers(1, 12), st.floats(0.05, 1), st.floats(0, 1))
+def test_filters_keep_the_tokens_that_they_promise(logits, top_k, top_p, min_p):
+    values = torch.tensor([logits])
+    unfiltered = values.softmax(-1)[0]
+
+    def kept(**options):
+        return set(distribution(values, Sampling(**options))[0].nonzero()[:, 0].tolist())
+
+    order = sorted(range(len(logits)), key=lambda i: -unfiltered[i].item())
+    by_k = kept(top_k=top_k)
+    assert set(order[:top_k]) <= by_k or len(by_k) >= min(top_k, len(logits))
+    by_p = kept(top_p=top_p)
+    assert order[0] in by_p
+    assert sum(unfiltered[i].item() for i in by_p) >= top_p - 1e-4
+    for dropped in set(order) - by_p:
+        assert unfiltered[dropped] <= min(unfiltered[i] for i in by_p) + 1e-7
+    by_min = kept(min_p=min_p)
+    assert all(unfiltered[i] >= min_p * unfiltered.max() - 1e-6 for i in by_min)
+    assert order[0] in by_min
+
+
+def test_draws_follow_the_probabilities_and_never_take_a_dropped_token():
+    probabilities = torch.tensor([0.0, 0.5, 0.0, 0.3, 0.2, 0.0]).expand(20000, 6)
+    drawn = draw(probabilities, Sampling(seed=9), np.arange(20000), step=0)
+    frequencies = torch.bincount(drawn, minlength=6) / 20000
+    torch.testing.assert_close(frequencies, probabilities[0], rtol=0, atol=0.015)
+    assert frequencies[[0, 2, 5]].sum() == 0
+
+
+def test_the_repetition_penalty_makes_seen_tokens_less_likely():
+    logits, seen = torch.tensor([[2.0, -1.0, 0.5]]), torch.tensor([[True, True, False]])
+    without, penalised = (distribution(logits, Sampling(repetition_penalty=p), seen)[0] for p in (1.0, 1.5))
+    ratio = penalised / without
+    assert ratio[0] < ratio[2]
+    assert ratio[1] < ratio[2]
+
+
+@pytest.mark.parametrize(
+    "options", [{"temperature": -1}, {"top_p": 0}, {"top_p": 1.1}, {"top_k": -1}, {"min_p": 2}, {"repetition_penalty": 0}]
+)
+def test_options_out_of_range_are_refused(options):
+    with refused("bad-option", f"{next(iter(options))}="):
+        Sampling(**options)

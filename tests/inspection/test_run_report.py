@@ -1,0 +1,56 @@
+"""The report of a translator: its translations, and the notes about what is missing."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import glasshouse
+from glasshouse.inspection import run_report, translation_samples
+from glasshouse.metrics.translation import signatures
+from glasshouse.pages.report_content import Translated
+from glasshouse.pages.report_page import render
+from glasshouse.runs import suggestions
+
+from .letter_translation import END, PROMPT, train_translator
+
+
+def test_the_page_has_the_translations_marks_exact_ones_and_states_the_metric_signatures(letter_translator):
+    report = run_report.collect(letter_translator)
+    assert [name for name, _ in report.headline if name.startswith("test")] == [
+        "test chrF",
+        "test exact match",
+        "test loss",
+    ]
+    assert [curve.name for curve in report.quality] == ["validation"]
+    translations = report.translations
+    assert translations is not None
+    assert [each.source for each in translations.prompts] == [PROMPT]
+    assert translations.prompts[0].translation == letter_translator.translate([PROMPT])[0][0].text
+    assert len(translations.pairs) == translation_samples.MOST_PAIRS
+    assert all(each.reference == each.source[::-1] for each in translations.pairs)
+    again = letter_translator.translate([each.source for each in translations.pairs])
+    assert [each.translation for each in translations.pairs] == [best[0].text for best in again]
+    right = Translated("ab <b>", "ba", "ba")
+    page = render(
+        dataclasses.replace(report, translations=dataclasses.replace(translations, pairs=(*translations.pairs, right)))
+    )
+    assert "ab &lt;b&gt;" in page
+    assert page.count('aria-label="equals the reference"') == 1 + sum(each.exact for each in translations.pairs)
+    assert "say &#34;abc&#34; &amp; &lt;i&gt;go&lt;/i&gt;" in page
+    for signature in signatures().values():
+        assert signature in page
+    assert len(re.findall('<p class="sentence (?:source|translation)"', page)) == 2
+    assert report.attention is not None
+    assert report.attention.sources == (*PROMPT, END)
+
+
+def test_the_page_notes_that_the_data_has_changed():
+    run = train_translator()
+    Path("pairs.tsv").write_text("".join(f"{'a' * length}\tb\n" for length in range(1, 30)))
+    report = run_report.collect(glasshouse.open_run("pairs"))
+    assert any("has changed" in note for note in report.notes)
+    assert report.translations is not None
+    assert report.translations.pairs == ()
+    assert report.translations.prompts[0].source == PROMPT
+    render(report)
+    assert suggestions.commands(run)[0] == f"glasshouse translate pairs '{PROMPT}'"

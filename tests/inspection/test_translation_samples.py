@@ -1,0 +1,40 @@
+"""The translations in a report: which held-out pairs are shown, and which text the attention map shows."""
+
+import numpy as np
+
+from glasshouse.inspection import run_report, translation_samples
+
+from .letter_translation import END, train_translator
+
+
+def test_half_of_the_shown_pairs_are_wrong_if_enough_are_wrong():
+    exact = np.zeros(200, bool)
+    assert translation_samples.choose_pairs(exact) == list(range(12))
+    exact[2::2] = True
+    assert translation_samples.choose_pairs(exact) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12]
+    assert (~exact[translation_samples.choose_pairs(exact)]).sum() == 6
+    exact[:] = True
+    exact[150] = False
+    assert translation_samples.choose_pairs(exact) == [*range(11), 150]
+    assert translation_samples.choose_pairs(np.array([True, False])) == [0, 1]
+
+
+def test_the_map_shows_the_first_text_that_fits_or_one_word_of_a_word_by_word_translator(letter_translator):
+    samples = translation_samples.collect(letter_translator, 5)
+    assert samples is not None
+    assert samples.attention is not None
+    assert len(samples.attention.tokens) <= 5
+    assert samples.attention.sources is not None
+    # The prompt is too long, so the map shows the first pair that is short enough.
+    short = next(each.source for each in samples.translations.pairs if len(each.source) < 5)
+    assert samples.attention.sources == (*short, END)
+    without_map = translation_samples.collect(letter_translator, 1)
+    assert without_map is not None
+    assert without_map.attention is None
+    assert "too long" in without_map.notes[-1]
+    report = run_report.collect(
+        train_translator(name="words", evaluation={"word_by_word": True, "prompts": ["ab abcd abc"]})
+    )
+    assert report.attention is not None
+    assert report.attention.sources == (*"abcd", END)
+    assert "test BLEU" not in dict(report.headline)

@@ -1,0 +1,59 @@
+"""A run that no Hugging Face architecture can express is refused with the fields that do not fit."""
+
+from dataclasses import replace
+
+import pytest
+
+from glasshouse.interop import huggingface
+from glasshouse.interop.architectures.config_fields import with_field_values
+from glasshouse.specs.spec import HeadSpec, ModelSpec
+from tests.interop.our_models import ENCODER, GPT2_LIKE, OURS, random_run
+from tests.refusals import refused
+
+TWO_LAYERS = {"feed_forward_layers": 2}
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (
+            replace(GPT2_LIKE, position="alibi"),
+            ("no-fitting-architecture", "GPT2LMHeadModel", "model.position='alibi'", "'learned'"),
+        ),
+        (
+            replace(GPT2_LIKE, position="rotary"),
+            ("no-fitting-architecture", "GPT2LMHeadModel", "model.position='rotary'", "'learned'"),
+        ),
+        (
+            replace(GPT2_LIKE, norm="rms", position="rotary"),
+            ("no-fitting-architecture", "model.activation='gelu'", "'swiglu'"),
+        ),
+        (
+            replace(GPT2_LIKE, attention="grouped-query"),
+            ("no-fitting-architecture", "model.attention='grouped-query'", "'dot-product'"),
+        ),
+        (replace(GPT2_LIKE, head_width=6), ("no-fitting-architecture", "model.head_width=6")),
+        (
+            with_field_values(GPT2_LIKE, TWO_LAYERS),
+            ("no-fitting-architecture", "GPT2LMHeadModel", "model.feed_forward_layers=2"),
+        ),
+        (with_field_values(OURS["bart"][1], TWO_LAYERS), ("no-fitting-architecture", "model.feed_forward_layers=2")),
+        (with_field_values(OURS["clip"][1], TWO_LAYERS), ("no-fitting-architecture", "model.feed_forward_layers=2")),
+        (with_field_values(ENCODER, TWO_LAYERS), ("no-fitting-architecture", "model.feed_forward_layers=2")),
+        (replace(GPT2_LIKE, head=HeadSpec(own={"bias": True})), ("no-fitting-architecture", "model.head.bias=True")),
+        (
+            replace(GPT2_LIKE, head=HeadSpec("classifier", {"classes": 3})),
+            ("no-fitting-architecture", "model.head.kind='classifier'"),
+        ),
+        (replace(OURS["llama"][1], width=18, heads=4, head_width=4), ("no-fitting-architecture", "model.heads=4")),
+        (replace(ENCODER, connection="pre-norm"), ("no-fitting-architecture", "model.connection='pre-norm'")),
+        (replace(ENCODER, activation="relu"), ("no-fitting-architecture", "model.activation='relu'", "'gelu-exact'")),
+        (replace(OURS["bart"][1], epsilon=1e-6), ("no-fitting-architecture", "model.epsilon=1e-06", "1e-05")),
+        (with_field_values(OURS["clip"][1], {"causal": False}), ("no-fitting-architecture", "model.causal=False")),
+        (ModelSpec(kind="recurrent", width=8, layers=1), ("no-fitting-architecture", "model.kind='recurrent'")),
+    ],
+)
+def test_a_run_that_no_architecture_can_express_is_refused(model, reason, tmp_path):
+    with refused(*reason):
+        huggingface.export(random_run(model), tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,131 @@
+"""A run exported as GGUF: llama.cpp continues prompts with the same tokens, and the imported file gives the same logits."""
+
+import json
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+
+from glasshouse.interop import gguf_export, gguf_import, imported_model, llama2c, llama_cpp
+from glasshouse.interop.architectures.config_fields import field_values, with_field_values
+from glasshouse.interop.gguf_file import GGUF
+from glasshouse.runs.run import Run
+from glasshouse.specs.spec import HeadSpec
+from glasshouse.tokenizers.byte_pair import BytePair
+from tests import needs
+from tests.refusals import refused
+
+from .gguf_models import GPT2, LLAMA, MODELS, PATTERNS, PROMPTS, logits, random_run
+from .llama2c_files import STORY, TEXTS, stories_file
+
+needs.package("gguf")
+needs.package("xllamacpp")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_llama_cpp_continues_as_glasshouse_does(name, byte_pairs, tmp_path):
+    run = random_run(byte_pairs[PATTERNS.get(name, "gpt-2")], MODELS[name], name)
+    path = tmp_path / f"{name}.gguf"
+    gguf_export.export(run, path)
+    theirs = llama_cpp.greedy_in_llama_cpp(path, PROMPTS, 50)
+    ours = run.sample(PROMPTS, tokens=50, temperature=0, alternatives=2)
+    assert theirs == [[choice.token for choice in completion.choices] for completion in ours]
+    choices = [choice for completion in ours for choice in completion.choices]
+    # The comparison is meaningful: there are many different tokens, and none was almost a tie.
+    assert len(choices) == 250
+    assert len({choice.token for choice in choices}) > 40
+    assert min(choice.alternatives[0][1] - choice.alternatives[1][1] for choice in choices) > 1e-4
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_imported_again_it_is_the_same(name, byte_pairs, tmp_path):
+    run = random_run(byte_pairs[PATTERNS.get(name, "gpt-2")], MODELS[name], name)
+    gguf_export.export(run, tmp_path / "once.gguf")
+    imported = gguf_import.read(tmp_path / "once.gguf")
+    again = Run(imported_model.save_as_run(imported, f"{name}-again"), device="cpu")
+    assert torch.allclose(logits(run), logits(again), atol=1e-5, rtol=0)
+    key_value_heads = run.model.blocks[0].attention.key_value_heads
+    expected = with_field_values(MODELS[name], {"initialisation": 0.5, "key_value_heads": key_value_heads})
+    assert field_values(again.spec.model, 0, 0) == field_values(expected, 0, 0)
+    assert imported.tokenizer == json.loads(run.folder.tokenizer_file.read_text())
+    assert isinstance(again.tokenizer, BytePair)
+    assert again.facts["token_ids"] == {"bos": 0, "eos": 0}
+    gguf_export.export(again, tmp_path / "twice.gguf")
+    first, second = GGUF(tmp_path / "once.gguf"), GGUF(tmp_path / "twice.gguf")
+    assert {**first.metadata, "general.name": ""} == {**second.metadata, "general.name": ""}
+    assert all(torch.equal(first.tensor(tensor), second.tensor(tensor)) for tensor in first.tensors)
+
+
+def test_the_story_in_llama_cpp(tmp_path):
+    run = Run(imported_model.save_as_run(llama2c.read(stories_file()), "stories"), device="cpu")
+    path = tmp_path / "stories.gguf"
+    gguf_export.export(run, path)
+    prompts = ["", "Once upon a time", "The big dog\nran", "“Héllo” 😀", "Lily and Tom"]
+    theirs = llama_cpp.greedy_in_llama_cpp(path, prompts, 65)
+    ours = run.sample(prompts, tokens=65, temperature=0)
+    assert theirs == [[choice.token for choice in completion.choices] for completion in ours]
+    assert run.tokenizer.decode(theirs[0]).startswith(STORY)
+    texts = [text for text in TEXTS if "<s>" not in text]
+    assert llama_cpp.tokens_in_llama_cpp(path, texts) == [run.tokenizer.encode(text).tolist() for text in texts]
+    imported = gguf_import.read(path)
+    assert imported.tokenizer == json.loads(run.folder.tokenizer_file.read_text())
+    assert imported.model == run.spec.model
+
+
+def test_the_context_is_the_limit(byte_pairs, tmp_path):
+    """llama.cpp stops at the end of the position table."""
+    run = random_run(byte_pairs["gpt-2"], GPT2, "short", context=16)
+    gguf_export.export(run, tmp_path / "short.gguf")
+    (theirs,) = llama_cpp.greedy_in_llama_cpp(tmp_path / "short.gguf", ["I"], 50)
+    ours = run.sample("I", tokens=50, temperature=0)[0]
+    assert 10 <= len(theirs) <= 16
+    assert theirs == [choice.token for choice in ours.choices][: len(theirs)]
+
+
+def test_the_end_of_text_ends_both(byte_pairs, tmp_path):
+    run = random_run(byte_pairs["gpt-2"], replace(LLAMA, tied=False), "ending")
+    ours = run.sample("The state", tokens=8, temperature=0)[0]
+    end = run.tokenizer.end_of_text
+    with torch.no_grad():  # the end-of-text token becomes likelier than the third token of the completion
+        chosen = ours.choices[2].token
+        run.model.head.weight[end] = run.model.head.weight[chosen] * 1.01
+    gguf_export.export(run, tmp_path / "ending.gguf")
+    ended = run.sample("The state", tokens=8, temperature=0)[0]
+    assert ended.finish == "end"
+    (theirs,) = llama_cpp.greedy_in_llama_cpp(tmp_path / "ending.gguf", ["The state"], 8)
+    assert theirs == [choice.token for choice in ended.choices]
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (replace(GPT2, activation="relu"), ("no-fitting-architecture", "model.activation='relu'", "'gpt2'")),
+        (replace(GPT2, activation="gelu-exact"), ("no-fitting-architecture", "model.activation='gelu-exact'")),
+        (replace(GPT2, attention="local-window"), ("no-fitting-architecture", "model.attention='local-window'")),
+        (replace(GPT2, connection="post-norm"), ("no-fitting-architecture", "model.connection='post-norm'")),
+        (replace(GPT2, norm="rms"), ("no-fitting-architecture", "model.norm='rms'")),
+        (replace(GPT2, head_width=8), ("no-fitting-architecture", "model.head_width=8")),
+        (replace(GPT2, head=HeadSpec(own={"bias": True})), ("no-fitting-architecture", "model.head.bias=True")),
+        (replace(GPT2, own={"feed_forward_layers": 2}), ("no-fitting-architecture", "model.feed_forward_layers=2")),
+        (replace(LLAMA, position="alibi"), ("no-fitting-architecture", "model.position='alibi'", "'llama'")),
+        (replace(LLAMA, norm="layer"), ("no-fitting-architecture", "model.norm='layer'")),
+        (replace(LLAMA, bias=True), ("no-fitting-architecture", "model.bias=True")),
+        (replace(LLAMA, embedding_norm=True), ("no-fitting-architecture", "model.embedding_norm=True")),
+        (replace(LLAMA, kind="encoder"), ("no-fitting-architecture", "model.kind='encoder'")),
+    ],
+)
+def test_runs_of_another_architecture(model, reason):
+    with refused(*reason):
+        gguf_export.find_for_export(model)
+
+
+def test_a_path_that_cannot_be_written(llama_run, tmp_path):
+    with refused("cannot-write"):
+        gguf_export.export(llama_run, tmp_path / "no" / "where.gguf")
+
+
+def test_without_the_package_gguf(llama_run, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    with refused("missing-package"):
+        gguf_export.export(llama_run, tmp_path / "again.gguf")

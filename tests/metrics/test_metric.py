@@ -1,0 +1,36 @@
+"""Descriptions of metrics: recall of a class, names that no task declares, and headlines."""
+
+import pytest
+
+from glasshouse.metrics.metric import ACCURACY, EXAMPLES, LOSS, RECALL, Metrics, per_token
+
+METRICS = Metrics([LOSS, ACCURACY, RECALL, EXAMPLES], headline=("accuracy", "loss"))
+
+
+def test_a_metric_per_class_is_found_by_the_name_of_the_class():
+    assert METRICS["recall.bird"].title == "recall of bird"
+    assert METRICS["recall.bird"].higher_is_better
+    assert "recall.bird" in METRICS
+    assert "accuracy.bird" not in METRICS
+    with pytest.raises(KeyError):
+        METRICS["accuracy.bird"]
+
+
+def test_a_name_that_is_not_declared_has_a_title_and_no_direction():
+    metric = METRICS.find("picture_to_text_1")
+    assert (metric.title, metric.better) == ("picture to text 1", "")
+
+
+def test_only_metrics_with_a_direction_decide_a_comparison():
+    assert METRICS.comparable() == ["loss", "accuracy"]
+
+
+def test_headlines_are_the_measured_ones_in_their_order():
+    assert METRICS.headlines({"loss": 0.5, "examples": 3.0}) == [("loss", "0.5000")]
+    assert METRICS.headlines({"loss": 0.5, "accuracy": 0.25}) == [("accuracy", "25.00%"), ("loss", "0.5000")]
+    assert METRICS.ordered({"examples": 3.0, "loss": 0.5, "other": 1.0}) == ["loss", "examples"]
+
+
+def test_a_metric_per_token_depends_on_the_tokenizer():
+    assert per_token(LOSS).per_token
+    assert not LOSS.per_token

@@ -1,0 +1,311 @@
+"""Verdicts of whole studies: they do not depend on units or order, and their sentences state their figures."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glasshouse.metrics import sequential_tests
+from glasshouse.metrics.verdicts import Summary, VerdictRule, judge, judge_family, summarise
+from tests.refusals import refused
+
+pytestmark = pytest.mark.filterwarnings("error")
+# The first use of a plan of looks simulates it, which takes longer than the deadline of hypothesis.
+properties = settings(max_examples=50)
+
+NAN = float("nan")
+# Eighths, their sums and their multiples are exact in binary, so that equal results can be compared exactly.
+metric_values = st.integers(-800, 800).map(lambda eighths: eighths / 8)
+rules = st.builds(
+    VerdictRule,
+    margin=st.sampled_from([None, 1.0, 20.0]),
+    spread=st.sampled_from([0.5, 1.0]),
+    higher_is_better=st.booleans(),
+    looks=st.sampled_from([(), (4, 8)]),
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_looks():
+    """Simulate fewer studies for each plan of looks. The tests of this file hold for any number of them."""
+    caches = (sequential_tests._null_paths, sequential_tests._smallest_scores, sequential_tests._last_level)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sequential_tests, "DRAWS", 1)
+        for cache in caches:
+            cache.cache_clear()
+        yield
+    for cache in caches:
+        cache.cache_clear()
+
+
+@st.composite
+def studies(draw):
+    """Two to four arms of two to nine seeds. Some arms equal the first arm or differ from it by a constant."""
+    seeds = draw(st.integers(2, 9))
+    first = draw(st.lists(metric_values, min_size=seeds, max_size=seeds))
+    arms = {"first": first}
+    for number in range(draw(st.integers(1, 3))):
+        kind = draw(st.sampled_from(["random", "random", "equal", "shifted"]))
+        values = draw(st.lists(metric_values, min_size=seeds, max_size=seeds)) if kind == "random" else first
+        arms[f"arm {number}"] = [value + 3 for value in values] if kind == "shifted" else values
+    return {name: dict(enumerate(values)) for name, values in arms.items()}
+
+
+def study(shift, noise, seeds=8, generator=0):
+    """Two arms whose pairs differ by `shift` on average, and by `noise` around it."""
+    draws = np.random.default_rng(generator).standard_normal((2, seeds))
+    draws = (draws - draws.mean(axis=1, keepdims=True)) / draws.std(axis=1, ddof=1, keepdims=True)
+    first = 2 + 0.05 * draws[0]
+    return {"learned": dict(enumerate(first)), "rotary": dict(enumerate(first + shift + noise * draws[1]))}
+
+
+def mapped(values, change):
+    return {name: {seed: change(value) for seed, value in table.items()} for name, table in values.items()}
+
+
+@properties
+@given(studies(), rules, st.sampled_from([0.25, 2.0, 64.0]), st.integers(-100, 100))
+def test_a_verdict_does_not_depend_on_the_unit_or_the_zero_of_the_metric(values, rule, scale, shift):
+    scaled = VerdictRule(rule.alpha, rule.margin and rule.margin * scale, rule.spread, rule.higher_is_better, rule.looks)
+    other = judge(mapped(values, lambda value: value * scale + shift), scaled)
+    for name, difference in judge(values, rule).items():
+        same = other[name]
+        assert (same.word, same.more_seeds, same.pairs) == (difference.word, difference.more_seeds, difference.pairs)
+        for figure in ("p", "adjusted_p", "equivalence_p", "effect"):
+            assert getattr(same, figure) == pytest.approx(getattr(difference, figure), rel=1e-6, abs=1e-12, nan_ok=True)
+        for figure in ("mean", "low", "high", "margin", "smallest"):
+            assert getattr(same, figure) == pytest.approx(getattr(difference, figure) * scale, rel=1e-6, abs=1e-9)
+
+
+@properties
+@given(studies(), rules)
+def test_a_negated_metric_gives_the_same_verdict(values, rule):
+    turned = VerdictRule(rule.alpha, rule.margin, rule.spread, not rule.higher_is_better, rule.looks)
+    other = judge(mapped(values, lambda value: -value), turned)
+    for name, difference in judge(values, rule).items():
+        same = other[name]
+        assert (same.word, same.more_seeds) == (difference.word, difference.more_seeds)
+        assert (same.p, same.adjusted_p) == (difference.p, difference.adjusted_p)
+        assert (same.mean, same.low, same.high) == pytest.approx((-difference.mean, -difference.high, -difference.low))
+        assert same.equivalence_p == pytest.approx(difference.equivalence_p)
+
+
+@properties
+@given(studies(), rules, st.randoms(use_true_random=False))
+def test_a_verdict_does_not_depend_on_the_order_of_the_seeds(values, rule, random):
+    def shuffled(table):
+        items = list(table.items())
+        random.shuffle(items)
+        return dict(items)
+
+    assert repr(judge({name: shuffled(table) for name, table in values.items()}, rule)) == repr(judge(values, rule))
+
+
+@properties
+@given(studies(), rules)
+def test_a_verdict_agrees_with_its_figures(values, rule):
+    for difference in judge(values, rule).values():
+        assert difference.p <= difference.adjusted_p <= 1
+        assert difference.low <= difference.mean <= difference.high
+        assert (difference.word in ("better", "worse")) == (difference.adjusted_p <= rule.alpha)
+        if difference.word in ("better", "worse"):
+            assert not difference.low <= 0 <= difference.high or difference.low == difference.high
+            assert (difference.word == "better") == ((difference.mean > 0) == rule.higher_is_better)
+        if difference.word == "no difference":
+            assert difference.equivalence_p <= rule.alpha
+            assert abs(difference.mean) < difference.margin or difference.mean == 0
+        assert difference.more_seeds is None or (difference.word == "undecided" and difference.more_seeds >= 1)
+
+
+@properties
+@given(studies())
+def test_exchanging_two_arms_gives_the_opposite_verdict(values):
+    names = list(values)[:2]
+    forward = judge({name: values[name] for name in names}, VerdictRule(margin=5.0))[names[1]]
+    backward = judge({name: values[name] for name in reversed(names)}, VerdictRule(margin=5.0))[names[0]]
+    assert (backward.p, backward.equivalence_p) == (forward.p, forward.equivalence_p)
+    assert (backward.mean, backward.low, backward.high) == (-forward.mean, -forward.high, -forward.low)
+    opposite = {"better": "worse", "worse": "better"}
+    assert backward.word == opposite.get(forward.word, forward.word)
+
+
+@properties
+@given(studies(), st.sampled_from([NAN, math.inf, -math.inf]), st.booleans())
+def test_a_seed_that_diverged_is_left_out_and_named(values, diverged_value, in_first):
+    names = list(values)
+    with_diverged = {name: dict(table) for name, table in values.items()}
+    for name in names:
+        with_diverged[name][99] = diverged_value if (name == names[0]) == in_first else 5.0
+    rule = VerdictRule(margin=5.0)
+    for name, difference in judge(with_diverged, rule).items():
+        without = judge(values, rule)[name]
+        assert (difference.p, difference.mean, difference.word, difference.pairs) == (
+            without.p,
+            without.mean,
+            without.word,
+            without.pairs,
+        )
+        assert f"left out because they diverged: seed 99 of {names[0] if in_first else name}" in difference.sentence
+
+
+def test_seeds_that_only_one_arm_has_are_not_paired():
+    values = study(0.1, 0.02)
+    values["rotary"][50] = 9.0
+    del values["rotary"][0]
+    difference = judge(values, VerdictRule(margin=0.05))["rotary"]
+    assert difference.pairs == 7
+    assert "diverged" not in difference.sentence
+
+
+@pytest.mark.parametrize(
+    ("rotary_values", "pairs", "words"),
+    [
+        ({0: 1.0, 1: NAN}, 1, ("only one seed", "needs 2", "left out because they diverged: seed 1 of rotary")),
+        ({0: NAN, 1: NAN}, 0, ("no seed", "needs 2", "left out because they diverged: seeds 0, 1 of rotary")),
+        ({5: 1.0, 6: 2.0}, 0, ("no seed", "needs 2")),
+    ],
+    ids=["one pair", "all diverged", "no common seed"],
+)
+@pytest.mark.parametrize("looks", [(), (4, 8)])
+def test_too_few_pairs_are_undecided_and_say_why(rotary_values, pairs, words, looks):
+    values = {"learned": {0: 1.0, 1: 2.0}, "rotary": rotary_values, "alibi": {0: 1.0, 1: 2.0}}
+    differences = judge(values, VerdictRule(looks=looks))
+    rotary = differences["rotary"]
+    assert (rotary.pairs, rotary.word, rotary.more_seeds) == (pairs, "undecided", None)
+    assert all(text in rotary.sentence for text in words)
+    assert all(map(math.isnan, (rotary.p, rotary.adjusted_p, rotary.equivalence_p, rotary.low, rotary.smallest)))
+    assert differences["alibi"].word == "no difference"
+
+
+def test_equal_arms_have_no_difference_and_constant_differences_are_certain():
+    first = {seed: 0.1 * seed for seed in range(4)}
+    values = {
+        "first": first,
+        "equal": dict(first),
+        "rounded": {seed: math.nextafter(value, 9) for seed, value in first.items()},
+        "above": {seed: value + 0.1 for seed, value in first.items()},
+    }
+    differences = judge(values, VerdictRule())
+    for name in ("equal", "rounded"):
+        difference = differences[name]
+        assert (difference.word, difference.mean, difference.p, difference.effect) == ("no difference", 0, 1, 0)
+        assert difference.sentence == f"{name}: no difference from first at all, the same value in each of 4 seeds"
+    above = differences["above"]
+    assert (above.word, above.p, above.effect, above.smallest) == ("worse", 0, math.inf, 0)
+    assert above.low == above.mean == above.high == pytest.approx(0.1)
+    # If no arm varies, the margin is 0.
+    constant = {"first": {0: 1.0, 1: 1.0}, "equal": {0: 1.0, 1: 1.0}, "above": {0: 2.0, 1: 2.0}}
+    assert [d.word for d in judge(constant, VerdictRule(higher_is_better=True)).values()] == ["no difference", "better"]
+
+
+def test_sentences_state_the_difference_its_interval_and_its_p_value():
+    better = judge(study(-0.12, 0.04), VerdictRule(margin=0.05))["rotary"]
+    assert better.sentence == "rotary is better than learned by 0.120 (95 % interval 0.087 to 0.153; p < 0.0001)"
+    worse = judge(study(-0.12, 0.1), VerdictRule(alpha=0.1, margin=0.05, higher_is_better=True))["rotary"]
+    assert worse.sentence == "rotary is worse than learned by 0.120 (90 % interval 0.053 to 0.187; p = 0.012)"
+    none = judge(study(0.003, 0.04), VerdictRule(margin=0.05))["rotary"]
+    assert none.sentence == (
+        "rotary: no difference from learned larger than 0.05 "
+        "(the difference is 0.003, 95 % interval -0.030 to 0.036; p = 0.0064)"
+    )
+    estimated = judge(study(0.003, 0.02), VerdictRule())["rotary"]
+    assert estimated.sentence == (
+        "rotary: no difference from learned larger than 0.050 (one standard deviation between its seeds; "
+        "the difference is 0.003, 95 % interval -0.014 to 0.020; p = 0.0026)"
+    )
+    small = judge(study(0.02, 0.008), VerdictRule(margin=0.05))["rotary"]
+    assert small.sentence == (
+        "rotary is worse than learned by 0.0200 (95 % interval 0.0133 to 0.0267; p = 0.0002), "
+        "which is less than the margin of 0.05"
+    )
+
+
+def test_an_undecided_verdict_says_how_many_more_seeds_would_decide_it():
+    values = study(0.05, 0.07)
+    difference = judge(values, VerdictRule())["rotary"]
+    assert difference.word == "undecided"
+    assert difference.sentence == (
+        "rotary is undecided against learned: the difference is 0.050 (95 % interval -0.009 to 0.109; p = 0.083), "
+        "about 10 more seeds would settle it"
+    )
+    assert difference.more_seeds == 10
+    grown = [judge(study(0.05, 0.07, seeds=18, generator=draw), VerdictRule())["rotary"].word for draw in range(3)]
+    assert grown == ["worse"] * 3
+    tiny = judge(study(1e-6, 0.1), VerdictRule(margin=1e-4))["rotary"]
+    assert tiny.more_seeds is None
+    assert tiny.sentence.endswith(", 10,000 seeds would not settle it")
+
+
+def test_more_arms_and_more_looks_need_larger_differences():
+    values = study(0.07, 0.07)
+    alone = judge(values, VerdictRule())["rotary"]
+    with_others = judge({**values, "alibi": values["learned"], "none": values["rotary"]}, VerdictRule())["rotary"]
+    with_looks = judge(values, VerdictRule(looks=(4, 8, 12, 16)))["rotary"]
+    assert alone.p == with_others.p == with_looks.p
+    assert alone.adjusted_p == alone.p < min(with_others.adjusted_p, with_looks.adjusted_p)
+    assert alone.smallest < min(with_others.smallest, with_looks.smallest)
+    # Looks widen the interval. Other arms do not, because the interval is about this arm only.
+    assert (alone.low, alone.high) == (with_others.low, with_others.high)
+    assert with_looks.low < alone.low < alone.high < with_looks.high
+    assert "; p = " in alone.sentence
+    assert "; corrected p = " in with_others.sentence
+    assert "; corrected p = " in with_looks.sentence
+
+
+def test_a_summary_leaves_out_seeds_that_diverged():
+    summary = summarise([1.0, 2.0, NAN, 3.0])
+    assert (summary.seeds, summary.mean, summary.deviation) == (3, 2.0, 1.0)
+    # The 97.5 % quantile of Student's t with two degrees of freedom.
+    assert (summary.low, summary.high) == pytest.approx((2 - 4.30265 / 3**0.5, 2 + 4.30265 / 3**0.5), rel=1e-5)
+    assert summarise([0.1] * 3) == Summary(3, 0.1, 0.0, 0.1, 0.1)
+    alone = summarise([4.0])
+    assert (alone.seeds, alone.mean) == (1, 4.0)
+    assert math.isnan(alone.deviation)
+    with refused("all-diverged"):
+        summarise([NAN, math.inf])
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"alpha": 0.0},
+        {"alpha": 1.5},
+        {"margin": 0.0},
+        {"margin": NAN},
+        {"spread": -1.0},
+        {"looks": (1, 4)},
+        {"looks": (8, 4)},
+    ],
+)
+def test_an_invalid_rule_is_refused(fields):
+    code = {"alpha": "bad-alpha", "looks": "bad-looks"}.get(next(iter(fields)), "bad-margin")
+    with refused(code, next(iter(fields))):
+        VerdictRule(**fields)
+
+
+@pytest.mark.parametrize("scale", [1e-250, 1e250])
+def test_values_whose_squares_overflow_or_underflow_are_judged_like_others(scale):
+    values = study(0.02, 0.04)
+    usual = judge(values, VerdictRule())["rotary"]
+    difference = judge(mapped(values, lambda value: value * scale), VerdictRule())["rotary"]
+    assert (difference.word, difference.more_seeds) == (usual.word, usual.more_seeds)
+    assert (difference.p, difference.equivalence_p) == pytest.approx((usual.p, usual.equivalence_p))
+    assert len(difference.sentence) < 200
+
+
+def test_a_study_of_one_arm_has_no_verdicts():
+    assert judge({"alone": {0: 1.0, 1: 2.0}}, VerdictRule()) == {}
+    assert judge({}, VerdictRule()) == {}
+
+
+def test_a_pair_of_which_one_side_diverged_in_every_seed_is_decided():
+    finite, diverged = {0: 1.0, 1: 2.0}, {0: NAN, 1: math.inf}
+    pairs = {
+        "second diverged": (finite, diverged),
+        "first diverged": (diverged, finite),
+        "both diverged": (diverged, diverged),
+    }
+    words = [difference.word for difference in judge_family(pairs, VerdictRule()).values()]
+    assert words == ["worse", "better", "undecided"]

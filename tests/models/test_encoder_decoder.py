@@ -1,0 +1,46 @@
+"""The encoder-decoder: generation with a cache, and a model built by hand from parts."""
+
+import pytest
+import torch
+from torch import nn
+
+from glasshouse import models, parts
+from glasshouse.generation.rollout import Rollout
+from glasshouse.generation.sampling import Sampling
+from tests.models.small_models import CONTEXT, build, tokens
+
+
+@pytest.mark.parametrize("attention", ["dot-product", "grouped-query", "additive", "performer"])
+def test_an_encoder_decoder_continues_from_its_cache(attention):
+    model = build(kind="encoder-decoder", attention=attention, position="sinusoidal")
+    decoder = model.condition_on(tokens(3, 8), torch.tensor([8, 3, 5]))
+    prompts = [[1, 2, 3], [4], [5, 6, 7, 8, 9, 10]]
+    cached, uncached = (
+        Rollout(decoder, prompts, Sampling(temperature=0), CONTEXT, cached=cached) for cached in (True, False)
+    )
+    for _ in range(20):
+        assert [c.token for c in cached.advance()] == [c.token for c in uncached.advance()]
+
+
+def test_parts_build_an_encoder_decoder_by_hand():
+    width, heads = 16, 2
+
+    def connection():
+        return parts.PostNorm(parts.LayerNorm(width))
+
+    block = parts.CrossBlock(
+        attention=parts.MultiHeadAttention(width, heads),
+        cross_attention=parts.CrossAttention(parts.AdditiveAttention(width, heads)),
+        feed_forward=parts.ReLU(width, 32),
+        attention_connection=connection(),
+        cross_connection=connection(),
+        feed_forward_connection=connection(),
+    )
+    encoder_block = parts.Block(parts.MultiHeadAttention(width, heads), parts.ReLU(width, 32), connection(), connection())
+    model = models.EncoderDecoder(
+        embedding=nn.Embedding(29, width),
+        encoder=models.TransformerStack(None, [encoder_block], position=parts.Sinusoidal(width)),
+        decoder=models.TransformerStack(None, [block], position=parts.Sinusoidal(width)),
+        head=models.NextTokenHead(width, 29),
+    )
+    assert model(tokens(2, 5), tokens(2, 7)).shape == (2, 7, 29)

@@ -1,0 +1,100 @@
+"""The HTML page of a run: complete, offline, escaped, and valid when content is missing or unusual."""
+
+import dataclasses
+import math
+import re
+
+import numpy as np
+import pytest
+
+from glasshouse.pages.report_page import AttentionMap, Confusion, Curve, Mistake, Report, Sample, Token, render
+
+from . import example_report as example
+from .html_outline import Outline
+
+
+def empty_report() -> Report:
+    return Report("t", "s", (), (), (), (), None, (), (), "", ())
+
+
+def test_the_page_is_complete_and_makes_no_network_request() -> None:
+    page = render(example.report())
+    outline = Outline(page)
+    for _, attributes in outline.elements:
+        for name in ("src", "href", "srcset", "action", "data", "poster"):
+            assert (attributes.get(name) or "data:").startswith("data:")
+    assert {tag for tag, _ in outline.elements}.isdisjoint({"link", "iframe", "object", "embed", "form", "base"})
+    assert "@import" not in page
+    assert "url(" not in page
+    # The only URL is the XML namespace of SVG, which browsers never fetch.
+    assert set(re.findall(r"https?://[^\s\"']*", page)) == {"http://www.w3.org/2000/svg"}
+    policy = next(attributes["content"] for _, attributes in outline.elements if "http-equiv" in attributes)
+    assert policy is not None
+    assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:")
+
+
+def test_the_page_shows_all_content_of_the_report() -> None:
+    report = example.report()
+    text = Outline(render(report)).text
+    for _, number in report.headline:
+        assert number in text
+    for line in (*report.notes, *report.commands, report.spec, report.subtitle):
+        assert line in text
+    for cost in report.planned_costs:
+        assert cost.measured in text
+
+
+def test_text_is_escaped() -> None:
+    page = render(example.hostile())
+    outline = Outline(page)
+    # The page has three scripts: the data of the sample, the data of the attention map, and the code.
+    assert [tag for tag, _ in outline.elements].count("script") == 3
+    assert "<b>bold" not in page
+    assert "{{ 7 * 7 }}" in outline.text
+    page.encode("utf-8")
+
+
+def test_a_page_stays_small() -> None:
+    report = dataclasses.replace(example.report(50_000), attention=example.attention(4, 4, 64))
+    assert len(render(report).encode()) < 1_000_000
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"loss": (), "quality": ()},
+        {"loss": (Curve("training loss", [1], [3.0]),)},
+        {"loss": (Curve("training loss", [], []),)},
+        {
+            "loss": (Curve("training loss", [1, 2, 3], [3.0, math.nan, math.inf]),),
+            "other": (Curve("x", [1], [math.nan]),),
+        },
+        {"attention": None},
+        {"attention": AttentionMap(("one",), np.ones((1, 1, 1, 1)))},
+        {"samples": ()},
+        {"samples": (Sample("", ()),)},
+        {"samples": (Sample("long", (Token("x" * 5000, 0.2), Token("", math.nan))),)},
+        {"parameters": (), "planned_costs": (), "machine": (), "notes": (), "commands": (), "headline": ()},
+    ],
+)
+def test_missing_or_unusual_content_gives_a_valid_page(change: dict) -> None:
+    Outline(render(dataclasses.replace(example.report(), **change)))
+
+
+def test_an_empty_report_gives_a_page_without_empty_sections() -> None:
+    page = render(empty_report())
+    Outline(page)
+    for section in ("learning", "samples", "attention", "confusion"):
+        assert f'<section id="{section}">' not in page
+
+
+def test_the_page_shows_the_confusion_matrix_and_escapes_its_labels() -> None:
+    confusion = Confusion((example.HOSTILE, "b"), np.array([[3, 1], [0, 4]]), "8 test texts")
+    mistakes = (Mistake(example.HOSTILE, "b", example.HOSTILE, 0.9996),)
+    page = render(dataclasses.replace(example.report(), confusion=confusion, mistakes=mistakes))
+    outline = Outline(page)
+    assert "alert(1)</script>" not in page
+    assert "over 99.9 %" in outline.text
+    assert "8 test texts" in outline.text
+    assert "Confusion matrix" in outline.text
+    assert "Confusion matrix" not in render(example.report())

@@ -1,0 +1,61 @@
+"""The charts of a sweep: a line over one field, a grid over two, a line for each of three."""
+
+import dataclasses
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+
+from glasshouse.pages import study_sweep
+
+from . import example_study as example
+
+
+def test_a_sweep_of_one_field_is_a_line_with_a_suitable_axis() -> None:
+    sweep = study_sweep.sweep(example.sweep(1))
+    assert sweep is not None
+    assert sweep.grid is None
+    assert sweep.best.startswith("learning_rate=0.0027: ")
+    root = ElementTree.fromstring(sweep.lines[0][1])
+    line = next(path.attrib["d"] for path in root.iter("path") if path.attrib.get("class") == "line")
+    positions = [float(point.split()[0]) for point in re.split("[ML]", line)[1:]]
+    gaps = np.diff(positions)
+    assert len(positions) == 8
+    assert gaps.max() < 1.1 * gaps.min()
+    assert [text.text for text in root.iter("text") if text.attrib.get("class") == "lost"] == ["✗2"]
+    assert study_sweep.log_spaced((1, 2, 4, 8))
+    assert not study_sweep.log_spaced((0, 0.1, 0.2))
+    assert not study_sweep.log_spaced((1, 2, 3, 4))
+    assert study_sweep.sweep(example.study()) is None
+
+
+def test_a_sweep_of_two_fields_is_a_grid_with_its_best_cell() -> None:
+    study = example.sweep()
+    sweep = study_sweep.sweep(study)
+    assert sweep is not None
+    assert sweep.grid is not None
+    assert sweep.grid.across.values == ("0", "0.1")
+    assert [value for value, _ in sweep.grid.rows][:2] == ["0.0001", "0.00019"]
+    cells = [cell for _, row in sweep.grid.rows for cell in row]
+    means = [arm.summary.mean for arm in study.arms if arm.summary]
+    assert [cell.best for cell in cells].index(True) == int(np.argmin(means))
+    assert sum(cell.best for cell in cells) == 1
+    order = np.argsort(means)
+    shades = [cells[index].shade for index in order]
+    assert shades == sorted(shades, reverse=True)
+    assert (shades[0], shades[-1]) == (5, 0)
+    higher = study_sweep.sweep(dataclasses.replace(study, higher_is_better=True))
+    assert higher is not None
+    assert higher.best.startswith("learning_rate=0.0001, weight_decay=0:")
+
+
+def test_a_sweep_of_three_fields_is_a_line_for_each_numeric_field() -> None:
+    study = example.sweep()
+    arms = tuple(
+        dataclasses.replace(arm, changes={**arm.changes, "model.layers": str(2 + index % 3)})
+        for index, arm in enumerate(study.arms)
+    )
+    sweep = study_sweep.sweep(dataclasses.replace(study, arms=arms))
+    assert sweep is not None
+    assert sweep.several_fields
+    assert [name for name, _ in sweep.lines] == ["training.learning_rate", "model.layers"]

@@ -1,0 +1,78 @@
+"""Checkpoints: exact tensors, damage that is noticed, and checkpoints that are deleted."""
+
+import pytest
+import torch
+
+from glasshouse.records import checkpoint
+from glasshouse.records.checkpoint import Checkpoint
+from tests.refusals import refused
+
+
+def save(path, step):
+    tensors = {"w": torch.full((3,), float(step)), "half": torch.ones(2, dtype=torch.bfloat16)}
+    checkpoint.save(path, Checkpoint(step, {"model": tensors}, {"best": {}}))
+
+
+def test_tensors_are_loaded_exactly(tmp_path):
+    save(tmp_path, 3)
+    loaded = checkpoint.load(tmp_path, 3)
+    assert loaded.step == 3
+    assert torch.equal(loaded.groups["model"]["w"], torch.full((3,), 3.0))
+    assert loaded.groups["model"]["half"].dtype == torch.bfloat16
+
+
+def damage(kind, file):
+    content = file.read_bytes()
+    if kind == "truncated":
+        file.write_bytes(content[: len(content) // 2])
+    elif kind == "flipped bit":
+        file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    elif kind == "foreign":
+        file.write_bytes(b"PK\x03\x04 a zip file")
+    elif kind == "missing":
+        file.unlink()
+
+
+# A flipped bit may leave JSON valid, so that case is not among these.
+@pytest.mark.parametrize(
+    ("kind", "file"),
+    [
+        *((kind, "model.safetensors") for kind in ("truncated", "flipped bit", "foreign", "missing")),
+        *((kind, "state.json") for kind in ("truncated", "foreign", "missing")),
+    ],
+)
+def test_a_damaged_checkpoint_is_reported_and_an_earlier_one_is_used(tmp_path, kind, file):
+    save(tmp_path, 1)
+    save(tmp_path, 2)
+    damage(kind, checkpoint.folder_of(tmp_path, 2) / file)
+    with refused("damaged-checkpoint", "step-00000002"):
+        checkpoint.load(tmp_path, 2)
+    warnings: list[str] = []
+    newest = checkpoint.newest(tmp_path, warnings.append)
+    assert newest is not None
+    assert newest.step == 1
+    assert "step-00000002" in warnings[0]
+
+
+def test_the_best_checkpoint_is_the_one_that_the_newest_names(tmp_path):
+    """Checkpoints of every format name the step of the best evaluation."""
+    save(tmp_path, 1)
+    checkpoint.save(tmp_path, Checkpoint(2, {"model": {}}, {"best": {"step": 1, "value": 0.25}}))
+    best = checkpoint.best(tmp_path, pytest.fail)
+    assert best is not None
+    assert best.step == 1
+
+
+def test_pruning_keeps_the_best_and_the_latest_two(tmp_path):
+    for step in range(1, 7):
+        save(tmp_path, step)
+    checkpoint.prune(tmp_path, keep={2})
+    assert checkpoint.steps(tmp_path) == [2, 5, 6]
+
+
+def test_unfinished_checkpoints_are_ignored_and_deleted(tmp_path):
+    save(tmp_path, 1)
+    (tmp_path / ".step-00000002.99.tmp").mkdir()
+    assert checkpoint.steps(tmp_path) == [1]
+    checkpoint.delete_unfinished(tmp_path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["step-00000001"]

@@ -1,0 +1,27 @@
+"""An open run: evaluation of files, stop strings, and tasks that it does not have."""
+
+import glasshouse
+from tests.refusals import refused
+from tests.training.small_runs import train_demo
+
+
+def test_json_lines_are_evaluated_as_documents(text, tmp_path):
+    run = train_demo(text)
+    (tmp_path / "a.txt").write_text("The state of our union is strong.")
+    (tmp_path / "a.jsonl").write_text('{"text": "The state of our union is strong.", "year": 1}\n')
+    plain, rows = (run.evaluate(tmp_path / name) for name in ("a.txt", "a.jsonl"))
+    assert next(iter(plain.values())) == next(iter(rows.values()))
+
+
+def test_one_stop_string_need_not_be_a_list(text):
+    run = train_demo(text, "training.steps=40", "training.learning_rate=0.01")
+    one, several = (run.sample("The", tokens=40, temperature=0, stop=stop)[0] for stop in ("union", ["union"]))
+    assert one.text == several.text
+
+
+def test_a_language_model_can_neither_classify_nor_compare_pictures(text):
+    run = train_demo(text, "training.steps=2", name="lm")
+    with refused("not-a-classifier", "'next-token'", "'classify'"):
+        run.classify(["union"])
+    with refused("not-a-dual-encoder"):
+        glasshouse.prompt("lm", ["union"])

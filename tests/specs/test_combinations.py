@@ -1,0 +1,46 @@
+"""Combinations of fields that are refused before any work starts."""
+
+import pytest
+
+from glasshouse.specs import recipes, spec_files
+from tests.refusals import refused
+from tests.specs.example_spec import BASE
+
+
+@pytest.mark.parametrize(
+    ("change", "refusal"),
+    [
+        ("model.heads=3", ("heads-divide-width", "model.width=128", "1, 2, 4, 8")),
+        ("training.gradient_accumulation=3", ("accumulation-divides-batch", "training.batch")),
+        ("evaluation.stride=1000", ("stride-within-context", "data.context")),
+    ],
+)
+def test_numbers_that_do_not_fit_together_are_refused(change, refusal):
+    with refused(*refusal):
+        spec_files.override(BASE, [change])
+
+
+@pytest.mark.parametrize(
+    ("tables", "code"),
+    [
+        ({"training": {"steps": 5, "epochs": 2.0}}, "steps-or-epochs"),
+        ({"training": {"steps": 0}}, "steps-or-epochs"),
+        ({"data": {"source": "state-of-the-union", "files": ["a"]}}, "source-and-files"),
+        ({"data": {"source": ""}}, "no-data"),
+    ],
+)
+def test_the_data_and_the_length_of_training_are_set_exactly_once(tables, code):
+    base = spec_files.tables_from_toml(spec_files.to_toml(BASE), "a test")
+    with refused(code):
+        spec_files.checked(spec_files.unchecked(base, tables))
+
+
+def test_lora_and_gradual_unfreezing_exclude_each_other():
+    with refused("lora-or-gradual", "training.lora_rank=2"):
+        recipes.spec("demo-lm", ["training.lora_rank=2", "training.freeze=gradual"])
+
+
+@pytest.mark.parametrize("change", ["evaluation.stride=8", "evaluation.tokens=100", "training.label_smoothing=0.1"])
+def test_a_field_that_the_task_does_not_read_is_refused(change):
+    with refused("not-of-this-task", "task='classify'"):
+        recipes.spec("classifier", ["data.files=x.tsv", change])

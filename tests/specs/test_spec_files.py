@@ -1,0 +1,124 @@
+"""Spec files: specs are written and read back, overridden by text, and refused with the rule and the remedy."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glasshouse.specs import catalogue, declared, recipes, spec_fields, spec_files
+from glasshouse.specs.spec import SECTIONS
+from tests.refusals import refused
+from tests.specs.example_spec import BASE
+
+
+def values(kind, rule):
+    """Any valid value of a field."""
+    if rule.choices:
+        return st.sampled_from(rule.choices)
+    if rule.family and kind is str:
+        return st.sampled_from(catalogue.names(rule.family))
+    if kind is bool:
+        return st.booleans()
+    if kind is int:
+        maximum = 2**31 - 1 if rule.maximum is None else int(rule.maximum)
+        return st.integers(int(rule.minimum or 0), maximum)
+    if kind is float:
+        return st.floats(rule.minimum or 0, rule.maximum or 1e9)
+    if kind is str:
+        return st.text(st.characters(exclude_categories=["Cs"]))
+    if rule.family:
+        return st.lists(st.sampled_from(catalogue.names(rule.family)), max_size=2).map(tuple)
+    return st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=3).map(tuple)
+
+
+@st.composite
+def specs(draw):
+    """A spec with a random value in every field, including the fields that its parts declare."""
+    spec = BASE
+    for section, cls in SECTIONS.items():
+        fields = {name: draw(values(kind, rule)) for name, (kind, rule, _) in spec_fields.fields(cls).items()}
+        spec = declared.with_section(spec, section, replace(declared.section(spec, section), **fields))
+    for section in declared.OPEN_SECTIONS:
+        own = {name: draw(values(kind, rule)) for name, (kind, rule, _) in declared.own_fields(spec, section).items()}
+        spec = declared.with_section(spec, section, replace(declared.section(spec, section), own=own))
+    return declared.completed(spec)
+
+
+@given(specs())
+def test_toml_is_read_back_as_the_same_spec(spec):
+    tables = spec_files.tables_from_toml(spec_files.to_toml(spec), "a test")
+    assert declared.completed(spec_files.unchecked(tables)) == spec
+
+
+def test_overrides_are_parsed_by_the_type_of_their_field():
+    spec = spec_files.override(
+        BASE, ["model.width=64", "training.learning_rate=1e-4", "model.tied=false", "data.context=1e2"]
+    )
+    assert (spec.model.width, spec.training.learning_rate, spec.model.tied, spec.data.context) == (64, 1e-4, False, 100)
+
+
+@pytest.mark.parametrize(
+    ("text", "files"), [("mine.txt", ("mine.txt",)), ("[a.txt,b.txt]", ("a.txt", "b.txt")), ("[ a , 'b' ]", ("a", "b"))]
+)
+def test_lists_are_written_in_brackets(text, files):
+    spec = spec_files.override(BASE, [f"data.files={text}"])
+    assert spec.data.files == files
+    assert spec.data.source == "", "naming files resets the source"
+
+
+def test_epochs_replace_steps():
+    assert spec_files.override(BASE, ["training.epochs=2"]).training.steps == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "refusal"),
+    [
+        ("model.widht=64", ("unknown-field", "'model.width'")),
+        ("width=64", ("unknown-field", "'model.width'")),
+        ("modle.width=64", ("unknown-field", "'model.width'")),
+        ("training.steps=-1", ("out-of-range", "0")),
+        ("training.steps=1.5", ("wrong-type",)),
+        ("training.steps=many", ("wrong-type", "many")),
+        ("training.learning_rate=fast", ("wrong-type", "fast")),
+        ("training.learning_rate=nan", ("not-finite",)),
+        ("model.tied=maybe", ("wrong-type", "maybe")),
+        ("model.position=rotry", ("unknown-word", "'rotary'")),
+        ("training.schedule=cosin", ("unknown-word", "'cosine'")),
+        ("model.dropout=2", ("out-of-range", "0.95")),
+        ("model.width", ("not-an-override",)),
+        ("task=fly", ("unknown-word",)),
+        ("training.loggers=[tensorbord]", ("unknown-word", "'tensorboard'")),
+    ],
+)
+def test_an_invalid_override_is_refused(change, refusal):
+    with refused(*refusal):
+        spec_files.override(BASE, [change])
+
+
+@pytest.mark.parametrize(
+    ("tables", "code"),
+    [
+        ({"model": {"width": "wide"}}, "wrong-type"),
+        ({"model": {"width": True}}, "wrong-type"),
+        ({"model": 3}, "section-not-field"),
+        ({"data": {"files": [1, 2]}}, "wrong-type"),
+    ],
+)
+def test_a_table_with_a_wrong_type_is_refused(tables, code):
+    with refused(code):
+        spec_files.from_tables(tables)
+
+
+def test_a_setting_that_no_part_of_the_model_declares_is_refused():
+    with refused("undeclared-setting", "model.head.naive_bayes=1.0", "model.head.kind=classifier"):
+        spec_files.model_spec(kind="encoder", head={"naive_bayes": 1.0})
+
+
+def test_fields_that_are_new_since_a_text_was_written_get_their_defaults():
+    spec = recipes.spec("demo-lm", ["model.width=32"])
+    text = spec_files.to_toml(spec)
+    older = "\n".join(line for line in text.splitlines() if not line.startswith("cuda_graph"))
+    assert older != text.rstrip("\n")
+    assert spec_files.in_current_format(older) == text
+    assert spec_files.in_current_format("task = 'fly'") == "task = 'fly'", "text that cannot be read stays as it is"

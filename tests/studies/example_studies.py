@@ -1,0 +1,34 @@
+"""Designs and finished run folders that the study tests use instead of training."""
+
+from dataclasses import replace
+
+from glasshouse.metrics.verdicts import VerdictRule
+from glasshouse.records import run_folder
+from glasshouse.records.run_folder import RunFolder
+from glasshouse.specs import spec_files
+from glasshouse.studies import arms
+from glasshouse.studies.study_folder import Design, PlannedArm, Question
+
+PLAN = {"parameters": {"all": 10}, "steps": 20, "tokens": 1280, "flops": 5, "seconds": 1.0, "memory": {"weights": 40}}
+
+
+def planned_arms(*words: str) -> tuple[PlannedArm, ...]:
+    """Arms before their runs."""
+    return tuple(
+        PlannedArm(v.name, v.folder, v.recipe, v.changes, spec_files.to_toml(v.spec), v.spec, {"plan": PLAN}, 1, ("a note",))
+        for v in arms.expand(arms.parse(("demo-lm", *words)))
+    )
+
+
+def make_design(*words: str, **changes: object) -> Design:
+    """A design with three seeds; `changes` replace its fields."""
+    question = Question("compare", ("demo-lm", *words))
+    design = Design(1.7e9, question, planned_arms(*words), (0, 1, 2), "validation.loss", VerdictRule())
+    return replace(design, **changes)
+
+
+def write_run(run: RunFolder, spec: object, value: float | None, status: str = "done") -> None:
+    """A run folder as training leaves it, with this validation loss."""
+    outcome = {} if value is None else {"outcome": {"seconds": 2.0, "memory": 100, "validation": {"loss": value}}}
+    folder = run_folder.create_at(run.path, spec, "demo-lm", plan=PLAN, **outcome)
+    folder.record(status=status)

@@ -1,0 +1,88 @@
+"""The results of a study: values, costs and verdicts from its folder, also if arms diverged or are unfinished."""
+
+import math
+from dataclasses import replace
+
+from glasshouse.studies import study_folder, study_results
+from glasshouse.studies.study_folder import Question
+from tests.refusals import refused
+from tests.studies.example_studies import make_design, write_run
+
+
+def test_values_come_from_the_folder_alone() -> None:
+    study = study_folder.create(make_design("model.norm=layer,rms"), "norms")
+    layer, rms = study.design().arms
+    for seed, value in ((0, 3.0), (1, 3.5), (2, 4.0)):
+        write_run(study.run(layer, seed), layer.spec, value)
+    write_run(study.run(rms, 0), rms.spec, 2.0)
+    write_run(study.run(rms, 1), rms.spec, None, status="failed")
+    write_run(study.run(rms, 2), rms.spec, None, status="training")
+    values = study_results.final_values(study, study.design())
+    assert values["layer"] == {0: 3.0, 1: 3.5, 2: 4.0}
+    assert values["rms"].keys() == {0, 1}
+    assert values["rms"][0] == 2.0
+    assert math.isnan(values["rms"][1])
+    with refused("unknown-metric", "test.bleu", "validation.loss"):
+        study_results.final_value(study.run(layer, 0), "test.bleu")
+
+
+def test_costs_are_of_the_steps_taken() -> None:
+    layer, rms = make_design("model.norm=layer,rms").arms
+    with_flops = (replace(layer, step_flops=7), replace(rms, step_flops=7))
+    study = study_folder.create(make_design("model.norm=layer,rms", arms=with_flops), "norms")
+    for seed, stopped in enumerate((None, 8, 14)):
+        write_run(study.run(layer, seed), layer.spec, 3.0)
+        write_run(study.run(rms, seed), rms.spec, 3.0)
+        if stopped:
+            study.run(rms, seed).record(stopped=stopped)
+    study.run(rms, 0).record(outcome={"validation": {"loss": 3.0}})
+    whole, early = study_results.collect(study).arms
+    assert (whole.steps, whole.tokens, whole.flops, whole.notes) == (20, 1280, 140, ("a note",))
+    assert (early.steps, early.tokens, early.flops) == (14, 896, 98)
+    assert early.notes[1].startswith("stopped early after 8 to 14 of 20 steps in 2 of 3 seeds")
+    assert early.seconds == 2.0, "the mean over the runs that recorded their time"
+
+
+def test_an_arm_that_diverged_has_a_verdict_sentence() -> None:
+    study = study_folder.create(make_design("model.norm=layer,rms"), "norms")
+    layer, rms = study.design().arms
+    for seed in range(3):
+        write_run(study.run(layer, seed), layer.spec, 3.0 + 0.1 * seed)
+        write_run(study.run(rms, seed), rms.spec, None, status="failed")
+    results = study_results.write(study)
+    assert study_results.verdict_sentences(results) == {
+        "rms": "rms diverged in every seed (3 of 3): its loss was not finite"
+    }
+    assert results.arms[1].diverged == (0, 1, 2)
+    assert "NaN" not in (study.path / "comparison.json").read_text()
+    assert "diverged" in study.report_file.read_text()
+    assert "diverged" in (study.path / "table.md").read_text()
+
+
+def test_a_first_arm_that_diverged_leaves_nothing_to_compare_with() -> None:
+    study = study_folder.create(make_design("model.norm=layer,rms"), "norms")
+    layer, rms = study.design().arms
+    for seed in range(3):
+        write_run(study.run(layer, seed), layer.spec, None, status="failed")
+        write_run(study.run(rms, seed), rms.spec, 3.0 + 0.1 * seed)
+    (sentence,) = study_results.verdict_sentences(study_results.write(study)).values()
+    assert "layer diverged in every seed" in sentence
+    assert "nothing to be compared with" in sentence
+
+
+def test_a_study_without_runs_has_a_report() -> None:
+    study = study_folder.create(make_design("model.norm=layer,rms"), "norms")
+    results = study_results.write(study)
+    assert results.status == "interrupted"
+    assert all(arm.summary is None for arm in results.arms)
+
+
+def test_a_sweep_lists_its_arms_best_first_after_the_first() -> None:
+    question = Question("sweep", ("demo-lm", "model.layers=1..4"))
+    study = study_folder.create(make_design("model.layers=1..4", question=question), "layers")
+    for arm, value in zip(study.design().arms, (3.0, 4.0, 1.0, 2.0), strict=True):
+        for seed in range(3):
+            write_run(study.run(arm, seed), arm.spec, value + 0.01 * seed)
+    results = study_results.collect(study)
+    assert [arm.name for arm in results.arms] == ["1", "3", "4", "2"]
+    assert any("3 has the best mean of 4 arms" in note for note in results.notes)

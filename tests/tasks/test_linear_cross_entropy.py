@@ -1,0 +1,82 @@
+"""The fused linear cross-entropy, which never stores the logits, has the loss and the gradients of the plain one."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.func import grad_and_value, vmap
+
+from glasshouse.tasks import linear_cross_entropy
+from glasshouse.tasks.base import IGNORED
+from glasshouse.training import precision
+from glasshouse.training.job import Job
+from tests.needs import needs_kernels
+from tests.training.small_runs import character_spec
+
+
+@needs_kernels
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize(("vocabulary", "width", "rows"), [(3, 8, 5), (65, 96, 130), (5755, 64, 512), (300, 128, 128)])
+def test_loss_and_gradients_are_those_of_torch(vocabulary, width, rows, biased, smoothing):
+    random = torch.Generator(device="cuda").manual_seed(vocabulary)
+    draw = lambda *axes: torch.randn(3, *axes, generator=random, device="cuda").bfloat16().double()  # noqa: E731
+    features, matrix, bias = draw(rows, width), draw(vocabulary, width) / 4, draw(vocabulary) if biased else None
+    targets = torch.randint(vocabulary, (3, rows), generator=random, device="cuda")
+    targets[:, ::3] = IGNORED
+    scales = torch.tensor([0.1, 1.0, 3.0], device="cuda").double()
+
+    def fused(features, matrix, bias, targets, scale):
+        return linear_cross_entropy.loss_sum_from_features(features, matrix, bias, targets, smoothing) * scale
+
+    def plain(features, matrix, bias, targets, scale):
+        logits = F.linear(features, matrix, bias)
+        return F.cross_entropy(logits, targets, reduction="sum", ignore_index=IGNORED, label_smoothing=smoothing) * scale
+
+    differentiated = (0, 1, 2) if biased else (0, 1)
+    axes = 0, 0, 0 if biased else None, 0, 0
+    inputs = features, matrix, bias, targets, scales
+    gradients, losses = vmap(grad_and_value(fused, argnums=differentiated), in_dims=axes)(*map(_single, inputs))
+    expected, expected_losses = vmap(grad_and_value(plain, argnums=differentiated), in_dims=axes)(*inputs)
+    torch.testing.assert_close(losses.double(), expected_losses, rtol=1e-5, atol=1e-4)
+    for gradient, exact in zip(gradients, expected, strict=True):
+        assert float((gradient - exact).norm() / exact.norm()) < 5e-3
+    alone = [None if tensor is None else _single(tensor[1]) for tensor in inputs]
+    alone[0].requires_grad_()
+    fused(*alone).backward()
+    torch.testing.assert_close(alone[0].grad, gradients[0][1])
+
+
+def _single(tensor):
+    """A tensor of floats in single precision; any other value unchanged."""
+    return tensor.float() if tensor is not None and tensor.is_floating_point() else tensor
+
+
+@needs_kernels
+def test_a_target_outside_the_vocabulary_and_a_logit_that_is_not_finite_show_in_the_loss():
+    features, matrix = torch.ones(2, 16, device="cuda"), torch.ones(20, 16, device="cuda")
+    assert linear_cross_entropy.loss_sum_from_features(features, matrix, None, torch.tensor([3, 20]).cuda()).isnan()
+    features[1, 2] = torch.inf
+    assert not linear_cross_entropy.loss_sum_from_features(features, matrix, None, torch.tensor([3, 4]).cuda()).isfinite()
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_kernels)])
+@pytest.mark.parametrize("changes", [(), ("model.tied=false", "model.head.bias=true"), ("model.kind=recurrent",)])
+def test_a_model_has_the_same_loss_with_stored_logits_and_without(changes, device, tmp_path, monkeypatch):
+    (tmp_path / "text.txt").write_text("The state of our union is strong, and we will keep it so.\n" * 60)
+    spec = character_spec(tmp_path / "text.txt", *changes)
+    job = Job.prepare(replace(spec, training=replace(spec.training, precision="bf16")), torch.device(device))
+    engine = job.engine()
+    with precision.context("bf16", torch.device(device)):
+        assert linear_cross_entropy.usable(engine.model) == (device == "cuda")
+    assert not linear_cross_entropy.usable(engine.model), "outside bfloat16 the logits are stored"
+    results = {}
+    for fused in (True, False):
+        if not fused:
+            monkeypatch.setattr(linear_cross_entropy, "usable", lambda model: False)
+        loss = float(engine.gradients(0, engine.batch(0)))
+        results[fused] = loss, [parameter.grad.clone() for parameter in engine.model.parameters()]
+    assert results[False][0] == pytest.approx(results[True][0], rel=3e-3)
+    for fused_gradient, gradient in zip(results[True][1], results[False][1], strict=True):
+        assert float((fused_gradient - gradient).norm()) <= 0.05 * float(gradient.norm()) + 1e-5

@@ -1,0 +1,63 @@
+"""The tests mirror the package: tests/A/test_B.py tests src/glasshouse/A/B.py, or the package A/B."""
+
+from pathlib import Path
+
+import glasshouse
+
+SOURCE = Path(glasshouse.__file__).parent
+TESTS = Path(__file__).parent
+# These files test a property of many modules, or something outside the package.
+CROSS_CUTTING = {
+    "api/test_public_names.py",
+    "benchmarks/test_smoke.py",
+    "cli/test_bad_input.py",
+    "cli/test_compare_refusals.py",
+    "cli/test_damaged_runs.py",
+    "cli/test_executable.py",
+    "cli/test_full_disk.py",
+    "cli/test_interrupts.py",
+    "cli/test_run_folders.py",
+    "cli/test_study_interrupts.py",
+    "data/sources/scenes/test_held_out_meanings.py",
+    "data/sources/test_published_sets.py",
+    "how_to/test_how_to.py",
+    "interop/architectures/test_round_trip.py",
+    "metrics/test_verdict_error_rates.py",
+    "pages/test_browser.py",
+    "parts/test_battery.py",
+    "parts/test_declared_part.py",
+    "test_documents.py",
+    "test_examples.py",
+    "test_layers.py",
+    "test_notebook.py",
+    "test_tree.py",
+}
+
+
+def has_source(test: Path) -> bool:
+    """Whether the package has a module or a package in the same place. `import_.py` is a name that Python leaves free."""
+    place, name = SOURCE / test.parent, test.stem.removeprefix("test_")
+    return (place / name).is_dir() or any((place / f"{stem}.py").is_file() for stem in (name, f"{name}_"))
+
+
+def test_every_test_file_has_its_module() -> None:
+    files = {path.relative_to(TESTS) for path in TESTS.rglob("test_*.py")}
+    without = {str(path) for path in files if not has_source(path)}
+    assert without == CROSS_CUTTING
+
+
+def test_every_test_folder_is_a_package() -> None:
+    """Two test files may have the same name only in packages."""
+    folders = {path.parent for path in TESTS.rglob("*.py")}
+    assert [str(folder) for folder in folders if not (folder / "__init__.py").is_file()] == []
+
+
+def test_test_modules_do_not_import_each_other() -> None:
+    """Shared fixtures stand in conftest.py, and shared values in a module that is not itself a test."""
+    lines = [
+        f"{path.relative_to(TESTS)}: {line}"
+        for path in TESTS.rglob("*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if line.startswith(("from tests.", "from .", "import tests.")) and ".test_" in line.split(" import ")[0]
+    ]
+    assert lines == []

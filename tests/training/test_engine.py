@@ -1,0 +1,68 @@
+"""The engine: gradient accumulation, learning rates, moving averages, and weights that do not fit."""
+
+import pytest
+import torch
+
+import glasshouse
+from glasshouse.records import checkpoint
+from glasshouse.training import engine as engine_module
+from glasshouse.training.engine import load_weights
+from glasshouse.training.job import Job
+from tests.refusals import refused
+from tests.training.small_runs import CPU, FINE_TUNING, demo_spec
+
+
+def test_gradient_accumulation_changes_neither_the_loss_nor_the_gradients(text):
+    results = []
+    for micro_batches in (1, 2, 8):
+        engine = Job.prepare(demo_spec(text, f"training.gradient_accumulation={micro_batches}"), CPU).engine()
+        loss = engine.gradients(0, engine.batch(0))
+        results.append((loss, [parameter.grad.clone() for parameter in engine.model.parameters()]))
+    for loss, gradients in results[1:]:
+        torch.testing.assert_close(loss, results[0][0], rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(gradients, results[0][1], rtol=1e-4, atol=1e-6)
+
+
+def test_a_weight_that_does_not_fit_is_named(text):
+    engine = Job.prepare(demo_spec(text), CPU).engine()
+    saved = engine.checkpoint_groups()["model"]
+    for change, code in (
+        ({"extra": torch.zeros(1)}, "unknown-tensor"),
+        ({"embedding.weight": torch.zeros(2, 2)}, "wrong-tensor-shape"),
+    ):
+        with refused(code, *change):
+            load_weights(engine.model, {**saved, **change}, "the file")
+    saved.pop("embedding.weight")
+    with refused("missing-tensor", "'embedding.weight'"):
+        load_weights(engine.model, saved, "the file")
+
+
+def test_an_optimiser_whose_learning_rate_is_a_plain_number_follows_the_schedule(text, monkeypatch):
+    class PlainSGD:
+        @staticmethod
+        def build(model, training):
+            return torch.optim.SGD(model.parameters(), lr=training.learning_rate)
+
+    job = Job.prepare(demo_spec(text), CPU)
+    find = engine_module.catalogue.find
+    monkeypatch.setattr(
+        engine_module.catalogue, "find", lambda family, *name: PlainSGD if family == "optimiser" else find(family, *name)
+    )
+    engine = job.engine()
+    before = {name: tensor.clone() for name, tensor in engine.model.state_dict().items()}
+    rates = [engine.step(step).learning_rates[0] for step in range(3)]
+    assert engine.optimiser.param_groups[0]["lr"] == rates[-1] != rates[0]
+    assert any(not torch.equal(tensor, before[name]) for name, tensor in engine.model.state_dict().items())
+
+
+def test_the_moving_average_is_evaluated_and_opened_in_place_of_the_weights(rows):
+    changes = ("training.epochs=0", "training.steps=8", "training.ema=0.9", "training.learning_rate=0.02")
+    run = glasshouse.train("classifier", *FINE_TUNING, f"data.files={rows}", *changes, device="cpu")
+    saved = checkpoint.best(run.folder.checkpoints, warn=print)
+    opened = run.model.state_dict()
+    name = "blocks.0.attention.projection.weight"
+    assert torch.equal(opened[name], saved.groups["average"][name])
+    assert not torch.equal(opened[name], saved.groups["model"][name])
+    step = int(run.facts["best"]["step"])
+    logged = next(row for row in run.metrics if row["step"] == step and "validation.loss" in row)
+    assert run.evaluate()["validation"]["loss"] == pytest.approx(logged["validation.loss"], rel=1e-5)

@@ -1,0 +1,207 @@
+"""Resuming: an interrupted run, or group of replicas, ends as if it had never been interrupted."""
+
+import pytest
+import torch
+
+import glasshouse
+from glasshouse.records import checkpoint, metric_log
+from glasshouse.runs.run import Run
+from glasshouse.specs.errors import Interrupted
+from glasshouse.training import loop, precision
+from tests.refusals import refused
+from tests.training.small_runs import (
+    delete_checkpoint,
+    fine_tune,
+    logged_metrics,
+    new_runs,
+    newest_checkpoint,
+    saved_weights,
+    stop_at,
+    train_demo,
+)
+
+LINE = "The state of our union is strong, and we will keep it so for all who come after us.\n"
+
+
+@pytest.fixture(scope="module", params=[(), ("model.dropout=0.2",), ("training.gradient_accumulation=2",)], ids=str)
+def uninterrupted(request, tmp_path_factory, shared_cache) -> tuple[tuple[str, ...], Run]:
+    """(changes of a spec, a run with these changes that was never interrupted)."""
+    folder = tmp_path_factory.mktemp("uninterrupted")
+    (folder / "text.txt").write_text(LINE * 60)
+    changes = (*request.param, "training.checkpoint_every=3")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GLASSHOUSE_RUNS", str(folder))
+        run = train_demo(folder / "text.txt", *changes, name="whole")
+    return changes, run
+
+
+@pytest.mark.parametrize("stop", [1, 4, 7, 11])
+def test_an_interrupted_run_ends_bit_identical(uninterrupted, text, stop, monkeypatch):
+    changes, whole = uninterrupted
+    take_step = loop.Engine.step
+    interrupted_steps: list[int] = []
+
+    def interrupted(self, step):
+        if step == stop and self.spec.training.learning_rate and not interrupted_steps:  # not in a timing trial
+            interrupted_steps.append(step)
+            raise KeyboardInterrupt
+        return take_step(self, step)
+
+    monkeypatch.setattr(loop.Engine, "step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train_demo(text, *changes, name="interrupted")
+    resumed = glasshouse.resume("interrupted", device="cpu")
+    assert interrupted_steps == [stop]
+    for name, tensor in saved_weights(whole).items():
+        assert torch.equal(tensor, saved_weights(resumed)[name]), name
+    for metric in ("loss", "validation.loss", "gradient_norm", "learning_rate"):
+        assert metric_log.column(whole.metrics, metric) == metric_log.column(resumed.metrics, metric)
+
+
+@pytest.mark.parametrize("how", ["training.lora_rank=2", "training.freeze=gradual", "training.ema=0.9"])
+def test_a_fine_tuned_run_resumes_exactly(pretrained, rows, how):
+    whole, resumed = fine_tune(rows, how), fine_tune(rows, how)
+    for step in checkpoint.steps(resumed.folder.checkpoints)[1:]:
+        delete_checkpoint(resumed.folder, step)
+    resumed.folder.record(status="training")
+    resumed = glasshouse.resume(resumed.folder.path, device="cpu")
+    one, two = (checkpoint.load(run.folder.checkpoints, 8).groups for run in (whole, resumed))
+    for group in one:
+        for name, tensor in one[group].items():
+            assert torch.equal(tensor, two[group][name]), (group, name)
+
+
+def test_a_run_resumes_without_the_run_that_it_started_from(pretrained, rows):
+    run = fine_tune(rows)
+    last = checkpoint.steps(run.folder.checkpoints)[-1]
+    for file in checkpoint.folder_of(run.folder.checkpoints, last).iterdir():
+        file.unlink()
+    run.folder.record(status="training")
+    pretrained.folder.path.rename(pretrained.folder.path.with_name("elsewhere"))
+    assert glasshouse.resume(run.folder.path, device="cpu").facts["status"] == "done"
+
+
+def test_resuming_a_finished_run_does_nothing(text):
+    run = train_demo(text)
+    before = run.folder.metrics_file.read_text()
+    glasshouse.resume(run.name, device="cpu")
+    assert run.folder.metrics_file.read_text() == before
+
+
+def test_a_run_whose_text_has_changed_cannot_be_resumed(text):
+    run = train_demo(text)
+    run.folder.record(status="training")
+    with open(text, "a") as file:
+        file.write("One more line.\n" * 20)
+    with refused("data-changed"):
+        glasshouse.resume(run.name, device="cpu")
+
+
+def test_a_run_resumes_from_a_checkpoint_of_format_1(pretrained, rows):
+    """Format 1 did not name the metric of the best evaluation, and stored 1 - accuracy in place of an accuracy."""
+    run = fine_tune(rows)
+    expected = run.facts["best"]
+    saved = checkpoint.load(run.folder.checkpoints, 4)
+    best = saved.values["best"]
+    assert best["metric"] == "accuracy"
+    for step in (4, 8):
+        delete_checkpoint(run.folder, step)
+    values = {**saved.values, "best": {"step": best["step"], "value": 1 - best["value"]}}
+    checkpoint.save(run.folder.checkpoints, checkpoint.Checkpoint(4, saved.groups, values))
+    run.folder.record(status="training", best={})
+    resumed = glasshouse.resume(run.folder.path, device="cpu")
+    assert resumed.facts["status"] == "done"
+    assert resumed.facts["best"] == {**expected, "value": pytest.approx(expected["value"])}
+
+
+def test_runs_of_different_shapes_cannot_be_replicas(text):
+    runs = [*new_runs(text, seeds=(0,)), *new_runs(text, "model.width=32", seeds=(1,))]
+    with refused("cannot-be-replicas", "r-0", "r-1"):
+        loop.train_group(runs, "cpu", together=True)
+
+
+def test_a_replica_can_continue_alone(text, monkeypatch):
+    whole = new_runs(text, stem="whole", seeds=(0, 1))
+    loop.train_group(whole, "cpu", together=True)
+    stopped = new_runs(text, stem="stopped", seeds=(0, 1))
+    stop_at(monkeypatch, 17)
+    with refused("interrupted", "18", "30"):
+        loop.train_group(stopped, "cpu", together=True)
+    monkeypatch.undo()
+    stopped[1].record(together=["."])
+    loop.train(stopped[1], "cpu")
+    for name, tensor in newest_checkpoint(whole[1]).groups["model"].items():
+        assert torch.allclose(tensor, newest_checkpoint(stopped[1]).groups["model"][name], atol=1e-4)
+
+
+@pytest.mark.parametrize("ema", ["0", "0.9"])
+def test_a_group_that_is_stopped_ends_as_if_it_had_not_been(text, monkeypatch, ema):
+    whole = new_runs(text, f"training.ema={ema}", "model.dropout=0.1", stem="whole")
+    loop.train_group(whole, "cpu", together=True)
+    stopped = new_runs(text, f"training.ema={ema}", "model.dropout=0.1", stem="stopped")
+    stop_at(monkeypatch, 14)
+    with pytest.raises(Interrupted):
+        loop.train_group(stopped, "cpu", together=True)
+    monkeypatch.undo()
+    # As after a kill before the last run was saved: all runs go back to their newest common checkpoint.
+    newest = checkpoint.folder_of(stopped[2].checkpoints, 15)
+    newest.rename(newest.with_name("elsewhere"))
+    loop.train_group(stopped, "cpu")
+    for one, other in zip(whole, stopped, strict=True):
+        assert logged_metrics(one) == logged_metrics(other)
+        for group, tensors in newest_checkpoint(one).groups.items():
+            assert all(torch.equal(tensor, newest_checkpoint(other).groups[group][name]) for name, tensor in tensors.items())
+
+
+def test_runs_that_failed_or_stopped_early_keep_their_places_in_a_resumed_group(text, monkeypatch):
+    """The dropout masks depend on the number of replicas."""
+    changes = ("model.dropout=0.3", "training.patience=1", "training.warmup=0", "training.clip=0")
+    seeds, rates = (0, 1, 2, 3), (1e25, 1e-2, 0.0, 1e-2)
+    whole = new_runs(text, *changes, stem="whole", seeds=seeds, learning_rates=rates)
+    loop.train_group(whole, "cpu", together=True)
+    assert [run.facts()["status"] for run in whole] == ["failed", "done", "done", "done"]
+    assert whole[2].facts()["stopped"] == 20
+    stopped = new_runs(text, *changes, stem="stopped", seeds=seeds, learning_rates=rates)
+    stop_at(monkeypatch, 24)
+    with pytest.raises(Interrupted):
+        loop.train_group(stopped, "cpu", together=True)
+    monkeypatch.undo()
+    assert loop.train_group(stopped, "cpu") == []
+    for one, other in zip(whole[1:], stopped[1:], strict=True):
+        assert logged_metrics(one) == logged_metrics(other)
+        assert one.facts()["outcome"]["test"] == other.facts()["outcome"]["test"]
+
+
+def test_all_runs_of_a_group_save_or_none(text, monkeypatch):
+    runs = new_runs(text, "training.checkpoint_every=1000", "evaluation.every=5", learning_rates=(1e-2, 0.0, 1e-2))
+    stop_at(monkeypatch, 26)
+    with pytest.raises(Interrupted):
+        loop.train_group(runs, "cpu", together=True)
+    monkeypatch.undo()
+    delete_checkpoint(runs[0], 27)
+    first_steps: list[int] = []
+
+    def record_first_step(self):
+        first_steps.append(self.step)
+        return []
+
+    monkeypatch.setattr(loop._Loop, "run", record_first_step)
+    loop.train_group(runs, "cpu")
+    assert first_steps == [25]
+    assert all(max(checkpoint.steps(run.checkpoints)) == 25 for run in runs), "later checkpoints are deleted"
+
+
+def test_a_group_that_was_killed_while_it_was_recorded_stays_together(text, monkeypatch):
+    """Its runs share the choice of a number format that one of them recorded."""
+    monkeypatch.setattr(precision, "choose", lambda *_: ("fp32", "fp32: no timing in this test"))
+    runs = new_runs(text, "training.precision=auto")
+    loop.train_group(runs, "cpu", together=True)
+    again = new_runs(text, "training.precision=auto", stem="again")
+    names = ["../again-0", "../again-1", "../again-2"]
+    again[0].record(together=names)
+    again[1].spec_file.write_text(again[1].spec_file.read_text().replace('precision = "auto"', 'precision = "fp32"'))
+    loop.train_group(again, "cpu")
+    assert again[0].facts()["together"] == names
+    assert again[2].spec().training.precision == "fp32"
+    for one, other in zip(runs, again, strict=True):
+        assert logged_metrics(one) == logged_metrics(other)

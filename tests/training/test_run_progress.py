@@ -1,0 +1,56 @@
+"""The progress of a run: its best evaluation, early stopping, and the state of a checkpoint that an older version wrote."""
+
+import pytest
+import torch
+
+from glasshouse.metrics import metric
+from glasshouse.records import checkpoint, metric_log
+from glasshouse.records.checkpoint import Checkpoint
+from glasshouse.training import loop
+from glasshouse.training.run_progress import CheckpointState
+from tests.training.small_runs import logged_metrics, new_runs, saved_weights, train_demo
+
+
+def test_the_best_checkpoint_is_kept_and_used(text):
+    changes = ("training.steps=60", "training.learning_rate=0.3", "evaluation.every=5", "training.schedule=constant")
+    run = train_demo(text, *changes)
+    steps, losses = metric_log.column(run.metrics, "validation.loss")
+    best = int(steps[losses.index(min(losses))])
+    assert run.facts["best"]["step"] == best
+    assert best in checkpoint.steps(run.folder.checkpoints)
+    stored = saved_weights(run, best)
+    assert all(torch.equal(tensor, stored[name]) for name, tensor in run.model.state_dict().items())
+
+
+def test_early_stopping_ends_each_run_by_itself(text):
+    # With a learning rate of 0 the validation loss never improves after the first evaluation.
+    runs = new_runs(text, "training.patience=1", learning_rates=(1e-2, 0.0, 1e-2))
+    loop.train_group(runs, "cpu", together=True)
+    facts = [run.facts() for run in runs]
+    assert [entries["status"] for entries in facts] == ["done"] * 3
+    assert [entries.get("stopped") for entries in facts] == [None, 20, None]
+    assert max(row["step"] for row in logged_metrics(runs[1])) == 20
+    alone = new_runs(text, "training.patience=1", stem="alone", seeds=(1,), learning_rates=(0.0,))
+    assert loop.train(alone[0], "cpu")
+    assert alone[0].facts()["stopped"] == 20
+    assert alone[0].facts()["outcome"]["validation"] == pytest.approx(facts[1]["outcome"]["validation"], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "stored", "value"),
+    [
+        (metric.LOSS, {"step": 4, "value": 1.25}, 1.25),
+        (metric.ACCURACY, {"step": 4, "value": 0.25}, 0.75),
+        (metric.ACCURACY, {"step": 4, "metric": "accuracy", "value": 0.75}, 0.75),
+    ],
+    ids=["format 1, a loss", "format 1, an accuracy, stored as 1 - accuracy", "the current format"],
+)
+def test_the_best_evaluation_of_every_format_is_read(criterion, stored, value):
+    state = CheckpointState.restored(Checkpoint(8, {}, {"seconds": 3.0, "best": stored}), criterion)
+    assert (state.step, state.seconds) == (8, 3.0)
+    assert state.best == {"step": 4, "metric": criterion.name, "value": value}
+
+
+def test_a_checkpoint_before_the_first_evaluation_has_no_best():
+    state = CheckpointState.restored(Checkpoint(2, {}, {"seconds": 1.0, "best": {}}), metric.ACCURACY)
+    assert state.best == {}
