@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from glasshouse.cli.tables import console, show
-from glasshouse.records import progress_bar
+from glasshouse.records import checkpoint, progress_bar
 
 STEPS = 60
 SPEC = (
@@ -111,7 +111,7 @@ class Result:
 
     @classmethod
     def of(cls, run: Path) -> "Result":
-        newest = max((run / "checkpoints").glob("step-*"))
+        newest = max((run / "checkpoints").glob(f"{checkpoint.PREFIX}*"))
         rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
         clocks = ("seconds", "tokens_per_second")
         losses = [{name: value for name, value in row.items() if name not in clocks} for row in rows]
@@ -159,7 +159,7 @@ def phase(run: Path) -> str:
     )
     if not rows:
         return "before the first step"
-    if (run / "checkpoints" / f"step-{STEPS:08d}").exists():
+    if (run / "checkpoints" / checkpoint.name_of(STEPS)).exists():
         return "final evaluation"
     last = rows[-1]
     return "evaluation" if last["step"] % 10 == 0 and "validation.loss" not in last else "a step"
@@ -198,11 +198,12 @@ def main() -> None:
 
 
 def measure(folder: Path, count: int, chance: random.Random) -> int:
-    """Kill so many runs; print what became of them; the exit status."""
+    """Kill `count` runs and print how they ended. The result is the exit status."""
     began = time.monotonic()
     warm = folder / "cache"
     expected, cold_duration = left_alone(Place(folder / "alone-cold", warm))
-    again, warm_duration = left_alone(Place(folder / "alone-warm", warm))
+    # A single kill is of a run with an empty cache.
+    again, warm_duration = left_alone(Place(folder / "alone-warm", warm)) if count > 1 else (expected, cold_duration)
     if again != expected:
         sys.exit("two runs left alone differ already: nothing can be told from killed ones")
     kills: Counter[str] = Counter()

@@ -17,7 +17,7 @@ from glasshouse import parts
 from glasshouse.inspection.capture import capture
 from tests import needs
 
-from .cli.program import SMALL, environment, finish, refused, some_text, start, worked
+from .cli.program import SMALL, call, environment, finish, refused, some_text, start, worked
 
 ROOT = Path(__file__).parent.parent
 TWO_STEPS = ("data.files=text.txt", "training.steps=2", "evaluation.every=2")
@@ -48,24 +48,22 @@ def attentions(listing: str) -> list[str]:
 def test_its_word_is_listed(installed: Path) -> None:
     listed = worked(finish(start("recipes", "demo-lm", env=environment(PYTHONPATH=str(installed))))).out
     assert "cosine" in attentions(listed)
-    assert "cosine" not in attentions(worked(finish(start("recipes", "demo-lm"))).out)
+    assert "cosine" not in attentions(worked(call("recipes", "demo-lm")).out)
 
 
 def test_a_run_with_it_trains(installed: Path, runs: Path, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text(some_text())
-    present = environment(PYTHONPATH=str(installed))
-    worked(finish(start(*TRAIN, env=present)))
+    worked(finish(start(*TRAIN, env=environment(PYTHONPATH=str(installed)))))
     run = runs / "tiny"
     assert tomllib.loads((run / "spec.toml").read_text())["model"]["attention"] == "cosine"
     steps = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert steps[-1]["step"] == 2
     assert (run / "report.html").exists()
-    assert worked(finish(start("sample", "tiny", "--prompt", "The", "--tokens", "3", env=present))).out
 
 
 def test_without_the_package_its_word_is_refused(runs: Path, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text(some_text())
-    refused(finish(start(*TRAIN)), "unknown-word", "model.attention='cosine'", "dot-product")
+    refused(call(*TRAIN), "unknown-word", "model.attention='cosine'", "dot-product")
     assert not runs.exists()
 
 
@@ -92,7 +90,8 @@ def test_it_is_what_its_formula_says(installed: Path, monkeypatch: pytest.Monkey
         torch.testing.assert_close(seen["mixed"], weights @ seen["values"])
 
 
-def test_the_battery_holds_it_to_its_laws(installed: Path, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_the_battery_finds_it_and_it_passes(installed: Path, tmp_path: Path) -> None:
     battery = [sys.executable, "-m", "pytest", "tests/parts/test_battery.py", "-k", "cosine", "-m", "not slow"]
     outcome = subprocess.run(
         [*battery, "-p", "no:cacheprovider", "--basetemp", tmp_path / "battery"],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from glasshouse.version import __version__
 
 if TYPE_CHECKING:
-    # What an editor and a type checker see. `_HOMES` below gives the same names at run time.
+    # What an editor and a type checker see. `_EXPORTS` below gives the same names at run time.
     from glasshouse.api.data import data_set, data_sets, get_data, load_tokenizer, train_tokenizer
     from glasshouse.api.exchange import certify, export, import_model
     from glasshouse.api.experiments import augment, features, few_shot
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from glasshouse.studies.study import Study
     from glasshouse.training.cost_plan import Plan
 
-_HOMES = {
+_EXPORTS = {
     "api.data": ("data_set", "data_sets", "get_data", "load_tokenizer", "train_tokenizer"),
     "api.exchange": ("certify", "export", "import_model"),
     "api.experiments": ("augment", "features", "few_shot"),
@@ -92,8 +92,8 @@ _HOMES = {
     "studies.study": ("Study",),
     "training.cost_plan": ("Plan",),
 }
-_NAMES = {name: home for home, names in _HOMES.items() for name in names}
-# Packages that a notebook uses as they are: `glasshouse.parts.MultiHeadAttention`.
+_NAMES = {name: module for module, names in _EXPORTS.items() for name in names}
+# Packages that can be used directly: `glasshouse.parts.MultiHeadAttention`.
 _PACKAGES = ("data", "inspection", "models", "parts", "runs", "tokenizers")
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""`python -m glasshouse`: the command, where the program is not installed beside Python."""
+"""`python -m glasshouse`: the command line, for use where the program `glasshouse` is not on the path."""
 
 from glasshouse.cli import main
 

@@ -21,8 +21,7 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from glasshouse.records import atomic_files, progress_bar
-from glasshouse.records import run_folder as folders
+from glasshouse.records import atomic_files, progress_bar, run_folder
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import Run
@@ -271,7 +270,7 @@ def _class_names(classes: np.ndarray) -> list[str]:
 
 def _create(parent: Path, stem: str, spec: Spec, texts: list[str], labels: list[str]) -> RunFolder:
     """Create a run folder that contains its rows, under the first free name of `stem`, `stem-2`, ..."""
-    facts = {"format": folders.FORMAT, "glasshouse": __version__, "recipe": stem, "created": time.time(), "status": "new"}
+    facts = {"format": run_folder.FORMAT, "glasshouse": __version__, "recipe": stem, "created": time.time(), "status": "new"}
     rows = [json.dumps({"label": label, "text": text}) for label, text in zip(labels, texts, strict=True)]
     attempt = 1
     while True:

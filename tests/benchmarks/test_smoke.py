@@ -1,17 +1,21 @@
 """Every benchmark runs: its `--smoke`, a few seconds on a CPU. No time is checked here."""
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests import needs
 
 ROOT = Path(__file__).parents[2]
 # The packages that a benchmark compares with.
 PEERS = {"tokenizer_speed": ["rustbpe", "tiktoken"], "certificates": ["transformers"], "training_speed": ["transformers"]}
+# These start no other process and change nothing outside their own module: they run here, without importing torch again.
+IN_PROCESS = ("attention_cost", "replica_speed", "training_speed")
 BENCHMARKS = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
 
 
@@ -20,10 +24,18 @@ def test_there_are_benchmarks() -> None:
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
-def test_smoke(name: str, tmp_path: Path) -> None:
+def test_smoke(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for peer in PEERS.get(name, ()):
         needs.package(peer)
-    command = [sys.executable, ROOT / "benchmarks" / f"{name}.py", "--smoke"]
+    script = ROOT / "benchmarks" / f"{name}.py"
+    if name in IN_PROCESS:
+        threads = torch.get_num_threads()
+        monkeypatch.setattr(sys, "argv", [str(script), "--smoke"])
+        runpy.run_path(str(script), run_name="__main__")
+        torch.set_num_threads(threads)
+        assert capsys.readouterr().out.strip()
+        return
+    command = [sys.executable, script, "--smoke"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]

@@ -15,7 +15,7 @@ from tests.cli.program import some_text
 def _short_planning(monkeypatch: pytest.MonkeyPatch) -> None:
     """Studies are stored under the current folder, and planning times few steps."""
     monkeypatch.delenv("GLASSHOUSE_STUDIES", raising=False)
-    monkeypatch.setattr(cost_plan, "TRIAL_STEPS", 2)
+    monkeypatch.setattr(cost_plan, "TIMING_STEPS", 2)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from tests.claims.made_up_claim import ARMS, TINY, MadeUpClaim
 
 
 def test_steps_of_all_arms_are_timed_in_rounds_and_cached(made_up, tmp_path, monkeypatch):
-    monkeypatch.setattr(cost_plan, "TRIAL_SECONDS", 0.01)
+    monkeypatch.setattr(cost_plan, "TIMING_SECONDS", 0.01)
     bench = Bench(tmp_path / "bench", seeds=2, quick=True, device="cpu")
     words = ("language-model", *TINY, f"data.files={MadeUpClaim.text}", ARMS)
     seconds = bench.step_seconds("times", *words)

@@ -90,7 +90,7 @@ def labelled_rows(tmp_path: Path) -> Path:
 def short_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cost plans measure two steps only, and studies are stored in the current folder."""
     monkeypatch.delenv("GLASSHOUSE_STUDIES", raising=False)
-    monkeypatch.setattr(cost_plan, "TRIAL_STEPS", 2)
+    monkeypatch.setattr(cost_plan, "TIMING_STEPS", 2)
 
 
 @pytest.fixture(scope="session")
@@ -107,7 +107,7 @@ def finished_study(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path,
     folder = tmp_path_factory.mktemp("studies")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GLASSHOUSE_STUDIES", str(folder))
-        patch.setattr(cost_plan, "TRIAL_STEPS", 2)
+        patch.setattr(cost_plan, "TIMING_STEPS", 2)
         worked(compare(short_text, POSITIONS, "--seeds", "3", "--name", "positions"))
     return folder / "positions"
 

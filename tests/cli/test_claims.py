@@ -17,8 +17,8 @@ from .program import (
 @pytest.fixture(autouse=True)
 def _elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GLASSHOUSE_STUDIES", raising=False)
-    monkeypatch.setattr(cost_plan, "TRIAL_STEPS", 2)
-    monkeypatch.setattr(cost_plan, "TRIAL_SECONDS", 0.01)
+    monkeypatch.setattr(cost_plan, "TIMING_STEPS", 2)
+    monkeypatch.setattr(cost_plan, "TIMING_SECONDS", 0.01)
     monkeypatch.setenv("COLUMNS", "200")
 
 

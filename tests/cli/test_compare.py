@@ -9,7 +9,7 @@ import torch
 import glasshouse
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.runs import resolve_spec
-from glasshouse.studies import run_queue, study_planning
+from glasshouse.studies import run_queue
 from glasshouse.training import cost_plan
 from glasshouse.training.job import Job
 
@@ -263,7 +263,7 @@ def test_what_is_measured_is_measured_once(short_text: Path, monkeypatch: pytest
         made.append(job)
         return make(job)
 
-    monkeypatch.setattr(study_planning.planning, "make", counted_make)
+    monkeypatch.setattr(cost_plan, "make", counted_make)
     words = [word for word in TINY if not word.startswith(("training.precision", "training.threads"))]
     worked(
         call(

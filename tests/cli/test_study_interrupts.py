@@ -113,13 +113,13 @@ def test_two_at_once(study: Path, short_text: Path) -> None:
 
 def test_the_same_begun_twice_at_once(study: Path, short_text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second did not see the study when it looked first, and finds it when it would make it."""
-    before, look, looks = results(study), study_runner._find_same, []
+    before, look, looks = results(study), study_runner._find_same_study, []
 
     def late(*question: Any) -> Any:
         looks.append(question)
         return (None, "positions") if len(looks) == 1 else look(*question)
 
-    monkeypatch.setattr(study_runner, "_find_same", late)
+    monkeypatch.setattr(study_runner, "_find_same_study", late)
     assert "asks the same question" in worked(compare(short_text, POSITIONS, "--seeds", "3", "--name", "positions")).err
     assert len(looks) == 2
     assert results(study) == before

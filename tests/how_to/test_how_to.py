@@ -57,8 +57,8 @@ def test_a_page_can_be_followed(name: str, tmp_path: Path, monkeypatch: pytest.M
     if name in PACKAGES:
         needs.package(PACKAGES[name])
     monkeypatch.delenv("GLASSHOUSE_STUDIES", raising=False)
-    monkeypatch.setattr(cost_plan, "TRIAL_STEPS", 2)
-    monkeypatch.setattr(cost_plan, "TRIAL_SECONDS", 0.01)
+    monkeypatch.setattr(cost_plan, "TIMING_STEPS", 2)
+    monkeypatch.setattr(cost_plan, "TIMING_SECONDS", 0.01)
     page = Page.read(PAGES / f"{name}.md")
     Path("mine.txt").write_text(some_text())
     with installed(page, tmp_path / "site"):

@@ -2,7 +2,9 @@
 
 import json
 import math
+import re
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -74,3 +76,8 @@ def test_a_bar_shows_its_share_and_escapes_its_name() -> None:
     assert "75%" in svg
     assert "a &lt;very&gt; long nam" in svg
     ElementTree.fromstring(charts.bar_chart(()))
+
+
+def test_image_files_have_the_light_colours_of_the_pages() -> None:
+    light = Path(charts.__file__).with_name("page.css").read_text().split("}")[0]
+    assert {tone: re.search(rf"--{tone}: (#\w+);", light)[1] for tone in charts.TONES} == charts.LIGHT_COLOURS

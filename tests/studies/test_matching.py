@@ -154,7 +154,7 @@ def test_step_times_are_measured_in_rounds_and_stored(match: Matching, monkeypat
 
 
 def test_step_times_of_real_models_are_measured(match: Matching, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cost_plan, "TRIAL_STEPS", 4)
+    monkeypatch.setattr(cost_plan, "TIMING_STEPS", 4)
     monkeypatch.setattr(matching, "ROUNDS", 2)
     matched = match("time", "model.layers=1,12")
     assert all(second > 0 for rounds in matched.step_seconds for second in rounds)

@@ -48,7 +48,7 @@ def test_a_study_is_found_by_name_and_by_path(tmp_path: Path, monkeypatch: pytes
     study_folder.create(make_design("model.norm=layer,rms", created=1.6e9), "earlier")
     assert study.path == Path("studies/norms")
     assert study_folder.find("norms") == study_folder.find("studies/norms") == study
-    assert [study.name for study in study_folder.every()] == ["earlier", "norms"]
+    assert [study.name for study in study_folder.all_studies()] == ["earlier", "norms"]
     with refused("unknown-study", "'norms'"):
         study_folder.find("norm")
     with pytest.raises(FileExistsError):
@@ -56,7 +56,7 @@ def test_a_study_is_found_by_name_and_by_path(tmp_path: Path, monkeypatch: pytes
     with refused("bad-name", "'../norms'", "study"):
         study_folder.create(make_design("model.norm=layer,rms"), "../norms")
     monkeypatch.setenv("GLASSHOUSE_STUDIES", str(tmp_path / "elsewhere"))
-    assert study_folder.every() == []
+    assert study_folder.all_studies() == []
     assert study_folder.find("studies/norms").design() == study.design()
 
 
@@ -111,7 +111,7 @@ def test_a_damaged_study_is_refused_with_the_reason(content: str, error: tuple[s
     with refused(*error) as caught:
         study.design()
     assert "\n" not in str(caught.value)
-    assert study_folder.every() == [study], "a damaged study is still listed"
+    assert study_folder.all_studies() == [study], "a damaged study is still listed"
 
 
 def test_a_study_of_an_earlier_release_is_read() -> None:

@@ -162,7 +162,7 @@ def test_a_recorded_run_that_was_interrupted_ends_as_if_it_had_not_been(text):
     take_step = Engine.step
 
     def interrupted(self, step):
-        if step == 15 and self.spec.training.learning_rate:  # the engine of a timing trial has a learning rate of 0
+        if step == 15 and self.spec.training.learning_rate:  # an engine that is only timed has a learning rate of 0
             raise KeyboardInterrupt
         return take_step(self, step)
 

@@ -52,7 +52,7 @@ def test_an_interrupt_that_a_callback_swallows_while_the_loop_is_prepared_is_obe
             signal.raise_signal(signal.SIGINT)
 
     def interrupted(self, spec, *arguments):
-        if spec.training.learning_rate:  # the engine of a timing trial has a learning rate of 0
+        if spec.training.learning_rate:  # an engine that is only timed has a learning rate of 0
             InterruptsWhenDeleted()
         initialise(self, spec, *arguments)
 

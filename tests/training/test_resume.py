@@ -42,7 +42,7 @@ def test_an_interrupted_run_ends_bit_identical(uninterrupted, text, stop, monkey
     interrupted_steps: list[int] = []
 
     def interrupted(self, step):
-        if step == stop and self.spec.training.learning_rate and not interrupted_steps:  # not in a timing trial
+        if step == stop and self.spec.training.learning_rate and not interrupted_steps:  # not while steps are timed
             interrupted_steps.append(step)
             raise KeyboardInterrupt
         return take_step(self, step)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from glasshouse.specs import spec_fields
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.training import schedules
 
@@ -29,3 +30,8 @@ def test_warmup_stable_decay_falls_only_in_its_last_share():
     rates = curve(schedule="warmup-stable-decay", warmup=0.0, decay=0.25, final=0.0)
     assert rates[:75] == [1.0] * 75
     assert rates[99] == pytest.approx(0.04)
+
+
+def test_every_choice_has_its_shape():
+    rule = spec_fields.fields(TrainingSpec)["schedule"].rule
+    assert set(schedules._SHAPES) == set(rule.choices)

@@ -12,8 +12,8 @@ from glasshouse.metrics.metric import Metrics
 from glasshouse.pages import retrieval_page
 from glasshouse.pages.retrieval_page import Retrieval
 from glasshouse.records import atomic_files, progress_bar, run_folder
-from glasshouse.runs import suggestions as suggested
 from glasshouse.runs.run import Run, Translation
+from glasshouse.runs.suggestions import commands
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.studies import study_folder, study_results
 
@@ -30,7 +30,7 @@ def list_runs() -> list[Run]:
 
 def suggestions(run: Run) -> tuple[str, ...]:
     """Suggested next commands for a run. Each can be run without changes."""
-    return suggested.commands(run)
+    return commands(run)
 
 
 def evaluate(

@@ -63,7 +63,7 @@ def open_study(name: str | PathLike[str]) -> Study:
 
 def list_studies() -> list[Study]:
     """Every study in the studies folder, oldest first."""
-    return [Study(folder) for folder in study_folder.every()]
+    return [Study(folder) for folder in study_folder.all_studies()]
 
 
 def studies_folder() -> Path:

@@ -18,11 +18,11 @@ from glasshouse.specs.recipes import DEMO
 from glasshouse.studies import study_folder, study_runner
 from glasshouse.studies.study import Study
 from glasshouse.training import cost_plan, devices, loop, nonfinite
-from glasshouse.training import resume as resuming
 from glasshouse.training.cost_plan import Plan
 from glasshouse.training.engine import load_weights
 from glasshouse.training.job import Job
 from glasshouse.training.nonfinite import ModuleOutput
+from glasshouse.training.resume import companions
 
 __all__ = ["DEMO", "Replay", "plan", "replay", "resume", "spec_of", "train", "train_replicas"]
 
@@ -83,7 +83,7 @@ def resume(name: str | PathLike[str], device: str = "auto") -> Run | Study:
         return Study(study_runner.continue_study(study, device))
     run = run_folder.find(name)
     # Siblings were created by one call of `train_replicas`. Companions are trained as one group, also within a study.
-    if len(group := run.siblings()) > 1 or len(group := resuming.companions(run)) > 1:
+    if len(group := run.siblings()) > 1 or len(group := companions(run)) > 1:
         _train_together(group, device)
         return Run(run, device)
     return _train(run, device)

@@ -21,8 +21,7 @@ from glasshouse.studies import arms, run_queue, study_results, study_runner
 from glasshouse.studies.run_queue import QueuedRun
 from glasshouse.studies.study import Study
 from glasshouse.studies.study_folder import Question, StudyFolder
-from glasshouse.training import cost_plan as planning
-from glasshouse.training import devices
+from glasshouse.training import cost_plan, devices
 from glasshouse.training.job import Job
 
 # Rounds in which steps are timed; every arm is timed once in each round.
@@ -31,7 +30,7 @@ ROUNDS, QUICK_ROUNDS = 20, 2
 
 @dataclass(frozen=True)
 class Bench:
-    """The means of an experiment. In a quick run, every method also applies the overrides passed as `quick`."""
+    """Runs the studies and timings of an experiment. In a quick run, every method also applies the overrides `quick`."""
 
     folder: Path
     seeds: int
@@ -115,15 +114,15 @@ class Bench:
         rounds = QUICK_ROUNDS if self.quick else ROUNDS
         with progress_bar.bar(f"timing {name}", outer=True) as show, progress_bar.quiet():
             jobs = [Job.prepare(variant.spec, devices.pick(self.device)) for variant in variants]
-            plan = planning.make(jobs[0])
+            plan = cost_plan.make(jobs[0])
             jobs = [_with_plan_settings(job, plan) for job in jobs]
-            engines = [planning.trial_job(job).engine() for job in jobs]
+            engines = [cost_plan.timing_job(job).engine() for job in jobs]
             seconds: dict[str, list[float]] = {variant.name: [] for variant in variants}
             for round_number in range(rounds):
                 order = range(len(jobs)) if round_number % 2 == 0 else reversed(range(len(jobs)))
-                for place in order:
-                    with devices.threads(jobs[place].spec.training.threads):
-                        seconds[variants[place].name].append(planning.step_seconds(engines[place], jobs[place].device))
+                for index in order:
+                    with devices.threads(jobs[index].spec.training.threads):
+                        seconds[variants[index].name].append(cost_plan.step_seconds(engines[index], jobs[index].device))
                 show((round_number + 1) / rounds)
         return seconds
 
@@ -134,7 +133,7 @@ class Bench:
         return StudyFolder(self.folder / (study if isinstance(study, str) else study.name))
 
 
-def _with_plan_settings(job: Job, plan: planning.Plan) -> Job:
+def _with_plan_settings(job: Job, plan: cost_plan.Plan) -> Job:
     """The job with the precision and threads that were planned for the first arm."""
     training = replace(job.spec.training, precision=plan.precision, threads=plan.threads)
     return replace(job, spec=replace(job.spec, training=training))

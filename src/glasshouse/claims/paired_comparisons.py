@@ -1,14 +1,14 @@
 """Paired comparisons inside a claim: the margins that several claims share, and differences as text and as plot data.
 
 `glasshouse compare` compares every arm with the first. A claim often compares pairs of arms instead, for example two kinds
-of attention at each width. `judge_family` judges such pairs with one correction over all of them.
+of attention at each width. `judge_family` judges these pairs with one correction over all pairs.
 """
 
 import math
 from collections.abc import Mapping
 
 from glasshouse.formatting import rounded
-from glasshouse.metrics.verdicts import BySeed, Difference, summarise
+from glasshouse.metrics.verdicts import BETTER, NO_DIFFERENCE, WORSE, BySeed, Difference, summarise
 
 __all__ = ["CHARACTER_MARGIN", "TOKEN_MARGIN", "BySeed", "describe", "means_with_intervals"]
 # Smaller differences in loss do not matter: 2 % of perplexity per token, and less per character, because a word has about
@@ -21,19 +21,19 @@ def describe(difference: Difference, scale: float = 1.0) -> str:
     if math.isnan(difference.low):
         reason = (
             "one of them diverged in every seed"
-            if difference.word in ("better", "worse")
+            if difference.word in (BETTER, WORSE)
             else "too few seeds finished without diverging"
         )
         return f"{difference.word} ({reason})"
     numbers = [scale * number for number in (difference.mean, difference.low, difference.high)]
     half_width = (numbers[2] - numbers[1]) / 2
-    if difference.word in ("better", "worse") and numbers[0] < 0:
+    if difference.word in (BETTER, WORSE) and numbers[0] < 0:
         numbers = [-numbers[0], -numbers[2], -numbers[1]]
     mean, low, high = (rounded(number, half_width) for number in numbers)
     interval = f"95 % interval {low} to {high}"
-    if difference.word in ("better", "worse"):
+    if difference.word in (BETTER, WORSE):
         return f"{difference.word} by {mean} ({interval})"
-    if difference.word == "no difference":
+    if difference.word == NO_DIFFERENCE:
         return f"no difference larger than {scale * difference.margin:.3g} (difference {mean}, {interval})"
     return f"undecided (difference {mean}, {interval})"
 

@@ -8,7 +8,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from glasshouse.formatting import rounded
-from glasshouse.metrics.verdicts import Difference, summarise
+from glasshouse.metrics.verdicts import BETTER, NO_DIFFERENCE, WORSE, Difference, summarise
+from glasshouse.metrics.verdicts import UNDECIDED as UNDECIDED_DIFFERENCE
 from glasshouse.pages.claim_content import REFUTED, UNDECIDED, UPHELD
 from glasshouse.pages.study_content import StudyResults
 
@@ -38,14 +39,14 @@ def within(values: Values, low: float, high: float, parts: int = 1, alpha: float
     return all_of(*verdicts)
 
 
-def direction(difference: Difference | None, claimed: str = "better", parts: int = 1, alpha: float = ALPHA) -> str:
+def direction(difference: Difference | None, claimed: str = BETTER, parts: int = 1, alpha: float = ALPHA) -> str:
     """Is an arm better than the first (or worse, if `claimed` is "worse")? A proof that the difference is smaller than the
     margin refutes it too. None stands for an arm that could not be judged: undecided."""
-    if difference is None or difference.word == "undecided":
+    if difference is None or difference.word == UNDECIDED_DIFFERENCE:
         return UNDECIDED
     if difference.word == claimed:
         return UPHELD
-    p = difference.equivalence_p if difference.word == "no difference" else difference.adjusted_p
+    p = difference.equivalence_p if difference.word == NO_DIFFERENCE else difference.adjusted_p
     return REFUTED if p * parts <= alpha else UNDECIDED
 
 
@@ -54,9 +55,9 @@ def as_good(difference: Difference | None, parts: int = 1, alpha: float = ALPHA)
     even if a smaller difference is certain. Refuted if it is worse and the difference may reach the margin."""
     if difference is None or math.isnan(difference.adjusted_p):
         return UNDECIDED
-    if difference.word == "better" or difference.equivalence_p <= alpha:
+    if difference.word == BETTER or difference.equivalence_p <= alpha:
         return UPHELD
-    return REFUTED if difference.word == "worse" and difference.adjusted_p * parts <= alpha else UNDECIDED
+    return REFUTED if difference.word == WORSE and difference.adjusted_p * parts <= alpha else UNDECIDED
 
 
 def all_of(*verdicts: str) -> str:

@@ -1,4 +1,4 @@
-"""Scores of a study's runs on a split that they were not evaluated on at their end, such as the training text."""
+"""Scores of a study's runs on a split that the final evaluation does not cover, such as the training text."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -44,8 +44,8 @@ def cached_by_seed(
     bench: Bench, study: StudyResults, arm: str, name: str, compute: Callable[[Run], dict[str, float]]
 ) -> ByMetric:
     """Metric -> seed -> value of an arm's finished runs. Cached in the study's folder for this number of seeds."""
-    place = [candidate.name for candidate in study.arms].index(arm)
-    file = f"{name}-of-arm-{place}-by-{len(study.arms[place].seeds)}"
+    index = [candidate.name for candidate in study.arms].index(arm)
+    file = f"{name}-of-arm-{index}-by-{len(study.arms[index].seeds)}"
     rows = bench.cached(
         file, lambda: {str(run.spec.training.seed): compute(run) for run in bench.finished_runs(study, arm)}, study
     )

@@ -60,7 +60,7 @@ def try_claim(name: str, seeds: int | None = None, quick: bool = False, device: 
 
 
 def list_cases() -> list[Case]:
-    """Every claim with its trial; without a trial, with its quick run; without either, as not tried."""
+    """Every claim with its trial. A claim without a trial has its quick run instead, if there was one."""
     cases = []
     for name in catalogue.names("claim"):
         folders = (claim_folder(name), claim_folder(name, True))
@@ -112,7 +112,7 @@ def _with_added_seeds_note(finding: Finding, bench: Bench) -> Finding:
     if not counts:
         return finding
     judged = " and ".join(str(count) for count in sorted(set(counts)))
-    note = f"seeds were added after {judged} had been judged: false verdicts are likelier than the rule's level says"
+    note = f"seeds were added after {judged} had been judged: false verdicts are more likely than the rule's level says"
     return replace(finding, notes=(*finding.notes, note))
 
 

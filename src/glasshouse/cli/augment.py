@@ -33,7 +33,7 @@ def augment(
     """Write the rows of a file with paraphrases, in which a masked-token run has replaced some tokens.
 
     A paraphrase keeps the label of its row; the run does not use the label. Split off test rows before this command, not
-    after: a paraphrase in the test split of a row in the training split is data leakage.
+    after: if a row is in the training split and its paraphrase in the test split, that is data leakage.
     """
     import glasshouse
     from glasshouse.cli.tables import console

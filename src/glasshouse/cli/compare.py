@@ -26,7 +26,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="FIELD[=VALUES]",
-            help="Tune this field for each arm first, on the validation split; default values: the arm's times powers of 3.",
+            help="Tune this field for each arm first, on the validation split; default: the arm's value times powers of 3.",
         ),
     ] = None,
     until_decided: Annotated[

@@ -40,11 +40,11 @@ def evaluate(
     documents are in the context but are not scored.
 
     With --metric entailment, evaluate a translator: print BLEU, chrF, the share of outputs that the judge infers from their
-    references, and the share for which the reverse holds too. For runs on scenes, whose meaning is known, also measure how
-    well each metric agrees with adequacy, the share of facts that an output keeps: the correlation of the scores with
-    adequacy, and the area under the ROC curve, the probability that an adequate output scores higher than an inadequate one.
-    A good translator makes few errors, so the outputs include its best translations, samples at high temperatures,
-    references with up to three swapped facts, and paraphrases. The 95 % intervals are over sources.
+    references, and the share for which the judge also infers the reference from the output. For runs on scenes, whose
+    meaning is known, also measure how well each metric agrees with adequacy, the share of facts that an output keeps: the
+    correlation of the scores with adequacy, and the area under the ROC curve, the probability that an adequate output scores
+    higher than an inadequate one. A good translator makes few errors, so the outputs include its best translations, samples
+    at high temperatures, references with up to three swapped facts, and paraphrases. The 95 % intervals are over sources.
     """
     import glasshouse
     from glasshouse.cli.run_output import print_metrics

@@ -23,28 +23,26 @@ def print_study(study: Study) -> None:
 
 
 def _print_arms(comparison: StudyResults) -> None:
-    """Print each arm's mean and its difference from the first arm, both with half their intervals."""
+    """Print the results of each arm; the column of the means has the name of the metric."""
     rows = study_text.rows(comparison)
     cells = [
         (
             row.label,
-            mean,
-            difference,
-            row.p,
-            row.effect,
+            *(column.short_cell(row) for column in study_text.COLUMNS),
             row.verdict or ("diverged" if arm.diverged and not arm.summary else ""),
         )
-        for arm, row, (mean, difference) in zip(comparison.arms, rows, study_text.half_intervals(comparison), strict=True)
+        for arm, row in zip(comparison.arms, rows, strict=True)
     ]
-    show(("arm", comparison.metric, "difference", "p", "effect", "verdict"), cells, right=range(1, 5))
+    titles = [comparison.metric if column.title == "mean" else column.title for column in study_text.COLUMNS]
+    show(("arm", *titles, "verdict"), cells, right=range(1, len(titles) + 1))
 
 
 def _print_costs(comparison: StudyResults) -> None:
     """Print the cost of one run of each arm."""
     rows = study_text.rows(comparison)
     names = list(rows[0].costs)
-    cells = [(row.label, row.seeds, *(row.costs[name] for name in names)) for row in rows]
-    show(("arm", "seeds", *names), cells, right=range(1, len(names) + 2))
+    cells = [(row.label, *(row.costs[name] for name in names)) for row in rows]
+    show(("arm", *names), cells, right=range(1, len(names) + 1))
 
 
 def summary(comparison: StudyResults) -> str:

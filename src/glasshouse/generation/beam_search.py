@@ -1,4 +1,4 @@
-"""Beam search: the likeliest continuations of each prompt up to an end token, instead of one sampled token by token.
+"""Beam search: finds the most likely continuations of each prompt up to an end token.
 
 With one beam it is greedy decoding. Axes: B prompts, K beams, V vocabulary.
 """

@@ -15,8 +15,8 @@ from glasshouse.generation.sampling import Sampling, distribution, draw
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A sampled token, its probability before temperature and filters, and the likeliest tokens with theirs."""
+class SampledToken:
+    """A sampled token, its probability before temperature and filters, and the most likely tokens with their own."""
 
     token: int
     probability: float
@@ -57,7 +57,7 @@ class Rollout:
         self.active[row] = False
 
     @torch.inference_mode()
-    def advance(self) -> list[Choice | None]:
+    def advance(self) -> list[SampledToken | None]:
         """Sample the next token of each active row; None for a row that has stopped."""
         logits = self.decoder.logits().float()
         if self.vocabulary is not None and self.vocabulary < logits.shape[-1]:
@@ -70,16 +70,16 @@ class Rollout:
         unfiltered = logits.softmax(-1)
         probability = unfiltered.gather(-1, tokens[:, None])[:, 0].tolist()
         top = unfiltered.topk(min(self.alternatives, unfiltered.shape[-1]), dim=-1) if self.alternatives else None
-        choices: list[Choice | None] = []
+        sampled_tokens: list[SampledToken | None] = []
         for row, token in enumerate(tokens.tolist()):
             if not self.active[row]:
-                choices.append(None)
+                sampled_tokens.append(None)
                 continue
             alternatives = zip(top.indices[row].tolist(), top.values[row].tolist(), strict=True) if top else ()
-            choices.append(Choice(token, probability[row], tuple(alternatives)))
+            sampled_tokens.append(SampledToken(token, probability[row], tuple(alternatives)))
             self.decoder.append(row, token)
         self.step += 1
-        return choices
+        return sampled_tokens
 
     def _seen(self, logits_BV: Tensor) -> Tensor | None:
         """Which tokens are in the window of each row, for the repetition penalty."""

@@ -53,7 +53,7 @@ def distribution(logits_BV: Tensor, sampling: Sampling, seen_BV: Tensor | None =
     probabilities = logits.softmax(-1)
     if sampling.top_p < 1:
         ordered, index = probabilities.sort(dim=-1, descending=True, stable=True)
-        # A token stays if the likelier tokens together have not reached p. This is the smallest set that reaches p.
+        # A token stays if the more likely tokens together have not reached p. This is the smallest set that reaches p.
         dropped = ordered.cumsum(-1) - ordered >= sampling.top_p
         probabilities = probabilities.masked_fill(torch.zeros_like(dropped).scatter(-1, index, dropped), 0.0)
     if sampling.min_p > 0:

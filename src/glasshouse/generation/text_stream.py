@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from glasshouse.generation.rollout import Choice, Rollout
+from glasshouse.generation.rollout import Rollout, SampledToken
 from glasshouse.generation.sampling import Sampling
 from glasshouse.tokenizers import Tokenizer
 
@@ -17,7 +17,7 @@ class Completion:
     prompt: str
     prompt_tokens: list[int]
     text: str = ""
-    choices: list[Choice] = field(default_factory=list)
+    choices: list[SampledToken] = field(default_factory=list)
     finish: str = "length"
 
     def __str__(self) -> str:
@@ -66,16 +66,16 @@ def stream(
     for _ in range(tokens):
         if not any(rollout.active):
             break
-        for row, choice in enumerate(rollout.advance()):
-            if choice is None:
+        for row, sampled in enumerate(rollout.advance()):
+            if sampled is None:
                 continue
             completion = completions[row]
-            if choice.token in end_tokens:
+            if sampled.token in end_tokens:
                 completion.finish = "end"
                 rollout.stop(row)
                 continue
-            completion.choices.append(choice)
-            text, stopped = decoders[row].add(choice.token)
+            completion.choices.append(sampled)
+            text, stopped = decoders[row].add(sampled.token)
             if stopped:
                 completion.finish = "stop"
                 rollout.stop(row)

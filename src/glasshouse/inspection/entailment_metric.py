@@ -1,4 +1,4 @@
-"""The entailment metric: does the reference entail a translation, and the translation the reference? A second run judges.
+"""The entailment metric: does the reference entail the translation, and the reverse? A second run is the judge.
 
 A judge is any classifier of pairs (premise, line break, hypothesis) with the classes entailment, neutral and contradiction.
 For scenes the meaning of every text is known. The metric is then itself evaluated: its correlation with adequacy is compared
@@ -159,9 +159,9 @@ def measure(
 
 
 def _corpus_metrics(judge: Judge, outputs: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-    forward, back = judge.probabilities(references, outputs), judge.probabilities(outputs, references)
+    forward, reverse = judge.probabilities(references, outputs), judge.probabilities(outputs, references)
     entailed = forward.argmax(1) == ENTAILMENT
-    both = entailed & (back.argmax(1) == ENTAILMENT)
+    both = entailed & (reverse.argmax(1) == ENTAILMENT)
     shares = {"entailment": float(entailed.mean()), "entailment_both": float(both.mean())}
     return {**translation.scores(outputs, references), **shares, "unknown_share": judge.unknown_share(references)}
 
@@ -171,16 +171,17 @@ def _correlation_metrics(
 ) -> dict[str, float]:
     """The correlation of each metric's sentence scores with adequacy, over all outputs and over each kind of output."""
     texts, output_references = [output.text for output in outputs], [references[output.source] for output in outputs]
-    forward, back = judge.probabilities(output_references, texts), judge.probabilities(texts, output_references)
+    forward, reverse = judge.probabilities(output_references, texts), judge.probabilities(texts, output_references)
     scores = {
         "entailment": forward[:, ENTAILMENT],
-        "entailment_both": np.minimum(forward[:, ENTAILMENT], back[:, ENTAILMENT]),
+        "entailment_both": np.minimum(forward[:, ENTAILMENT], reverse[:, ENTAILMENT]),
     }
     scores |= {name: np.array(values) for name, values in translation.sentence_scores(texts, output_references).items()}
     adequacy, kinds = np.array([output.adequacy for output in outputs]), np.array([output.kind for output in outputs])
     sources = np.array([output.source for output in outputs])
-    labels = np.array([[LABELS.index(output.label), LABELS.index(output.back)] for output in outputs]).reshape(-1, 2)
-    correct = np.stack([forward.argmax(1), back.argmax(1)], axis=1) == labels
+    label_pairs = [[LABELS.index(output.label), LABELS.index(output.reverse_label)] for output in outputs]
+    labels = np.array(label_pairs).reshape(-1, 2)
+    correct = np.stack([forward.argmax(1), reverse.argmax(1)], axis=1) == labels
     metrics: dict[str, float] = {}
     for kind in ("all", *scene_outputs.KINDS):
         selected = np.full(len(outputs), True) if kind == "all" else kinds == kind

@@ -131,8 +131,10 @@ def measure(
     accuracies: dict[int, list[float]] = {count: [] for count in shots}
     prompts: dict[int, list[_Prompt]] = {count: [] for count in shots}
     for number, (count, draw) in enumerate(rounds):
-        shown = [example_template.example(train.texts[index], train.labels[index]) for index in orders[draw][:count]]
-        round_prompts = [writer.write(shown, text) for text in queries.texts]
+        examples_in_context = [
+            example_template.example(train.texts[index], train.labels[index]) for index in orders[draw][:count]
+        ]
+        round_prompts = [writer.write(examples_in_context, text) for text in queries.texts]
         scores = _score_labels(
             run,
             round_prompts,
@@ -140,7 +142,7 @@ def measure(
             lambda share, done=number: progress((done + share) / len(rounds)),  # type: ignore[misc]
         )
         if calibrate:
-            scores -= _score_labels(run, [writer.write(shown, "")], label_tokens)
+            scores -= _score_labels(run, [writer.write(examples_in_context, "")], label_tokens)
         accuracies[count].append(float((scores.argmax(1) == truth).mean()))
         prompts[count] += round_prompts
     majority = max(Counter(queries.labels).values()) / len(queries)
@@ -150,7 +152,7 @@ def measure(
 
 def draw(result: FewShot, path: str | Path) -> None:
     """Draw accuracy over the number of shots. The suffix of the path, .svg or .png, decides the format."""
-    points = {float(each.shots): (each.mean, each.low, each.high) for each in result.by_shots}
+    points = {float(accuracy.shots): (accuracy.mean, accuracy.low, accuracy.high) for accuracy in result.by_shots}
     baseline = ("most frequent class", result.majority)
     figures.proportions(points, baseline, path, "examples in the context", "accuracy")
 
@@ -178,17 +180,17 @@ class _PromptWriter:
                 f"({run.spec.data.context} tokens); shorten the labels or choose a run with a longer context",
             )
 
-    def write(self, shown: Sequence[str], text: str) -> _Prompt:
+    def write(self, examples: Sequence[str], text: str) -> _Prompt:
         """The examples and the query. If they do not fit, the earliest examples are left out first."""
         query = self._tokenize(self.template.query(text))
-        examples = [self._tokenize(example) for example in shown]
+        tokenized_examples = [self._tokenize(example) for example in examples]
         kept, room = 0, self.room - len(query)
-        for example in reversed(examples):
+        for example in reversed(tokenized_examples):
             room -= len(example)
             if room < 0:
                 break
             kept += 1
-        kept_tokens = [token for example in examples[len(examples) - kept :] for token in example]
+        kept_tokens = [token for example in tokenized_examples[len(examples) - kept :] for token in example]
         truncated = kept < len(examples) or len(query) > self.room
         return _Prompt([*self.prefix, *(kept_tokens + query)[-self.room :]], kept, truncated)
 

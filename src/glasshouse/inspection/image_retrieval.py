@@ -82,8 +82,8 @@ def rank_and_retrieve(run: Run, target: Target = None, prompts: Sequence[str] = 
             RankedPrompt(
                 prompt,
                 similarity,
-                caption_place=_place(order.values, similarity),
-                picture_place=_place(similarities, similarity),
+                caption_place=_rank_of(order.values, similarity),
+                picture_place=_rank_of(similarities, similarity),
                 retrieved=tuple(_most_similar(held, similarities, picture, count)),
                 unknown=unknown_words(run, prompt),
             )
@@ -179,7 +179,7 @@ def _target_picture(run: Run, target: Target) -> tuple[np.ndarray, str, str]:
     return read_picture(path, size), path.name, ""
 
 
-def _place(others: Tensor, similarity: float) -> int:
+def _rank_of(others: Tensor, similarity: float) -> int:
     """The rank of a similarity among others, from 1."""
     # The margin absorbs rounding, so that an item that is one of the others does not rank behind itself.
     return int((others > similarity + 1e-6).sum()) + 1

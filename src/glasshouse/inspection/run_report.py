@@ -128,7 +128,7 @@ def _headline(run: Run) -> tuple[tuple[str, str], ...]:
     if speed := outcome.get("batches_per_second"):
         figures.append(("batches per second", f"{speed:.3g}"))
     if "plan" in run.facts:
-        figures.append(("spent", flops(run.facts["plan"]["flops"])))
+        figures.append(("compute", flops(run.facts["plan"]["flops"])))
     return tuple(figures)
 
 

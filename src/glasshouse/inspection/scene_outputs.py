@@ -38,7 +38,7 @@ class Output:
 
     source: the number of the source text.
     label: whether the reference entails the output, according to their meanings (entailment, neutral or contradiction).
-    back: whether the output entails the reference.
+    reverse_label: whether the output entails the reference.
     """
 
     source: int
@@ -46,7 +46,7 @@ class Output:
     text: str
     adequacy: float
     label: str
-    back: str
+    reverse_label: str
 
 
 def collect(
@@ -95,8 +95,8 @@ def _sample_batch(
     indices = list(range(start, start + len(sources)))
     rollout = Rollout(model, prompts, sampling, task.context, rows=indices, vocabulary=run.tokenizer.vocabulary)
     for _ in range(task.max_lengths[1]):
-        for row, choice in enumerate(rollout.advance()):
-            if choice is not None and choice.token == task.end:
+        for row, sampled in enumerate(rollout.advance()):
+            if sampled is not None and sampled.token == task.end:
                 rollout.stop(row)
         if not any(rollout.active):
             break
@@ -112,11 +112,11 @@ def _label_output(source: int, kind: str, text: str, reference: str) -> Output |
         return None
     meaning = parser.parse(text)
     # A text without a meaning is labelled neutral in both directions.
-    label = back = "neutral"
+    label = reverse_label = "neutral"
     if meaning is not None:
         label = entailment_rules.label_pair(reference_meaning, meaning)
-        back = entailment_rules.label_pair(meaning, reference_meaning)
-    return Output(source, kind, text, parser.adequacy(reference_meaning, text), label, back)
+        reverse_label = entailment_rules.label_pair(meaning, reference_meaning)
+    return Output(source, kind, text, parser.adequacy(reference_meaning, text), label, reverse_label)
 
 
 def mean_adequacy(outputs: Sequence[str], references: Sequence[str]) -> float:

@@ -65,7 +65,7 @@ def choose_pairs(exact: np.ndarray) -> list[int]:
 
 
 def _held_out_pairs(run: Run, task: Translate) -> tuple[tuple[Translated, ...], str, tuple[str, ...]]:
-    """(pairs, a summary of them, notes), from the test split, or from the validation split if the test split is empty."""
+    """(pairs, their summary, notes), from the test split, or from the validation split if the test split is empty."""
     data, missing = run.spec.data, "no held-out translations"
     if not (data.source or data.files):
         return (), "", ()

@@ -158,7 +158,7 @@ class GGUF:
         return [self._read_value(item_type, key, depth + 1) for _ in range(count)]
 
     def _read_count(self, items: str) -> int:
-        """A number of items. Every item takes at least one byte, so a larger number than the file has bytes is damage."""
+        """Read a number of items. Every item takes at least one byte, so a number above the file size means damage."""
         count = self._read_number("<u8")
         if count > len(self._bytes):
             raise self._damaged(f"it claims {count} {items}")

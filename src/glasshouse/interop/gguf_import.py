@@ -14,7 +14,7 @@ from glasshouse.specs.spec import ModelSpec
 
 
 def read(path: Path) -> ImportedModel:
-    """The model of a file and its tokenizer. If the tokenizer is not supported, the user is told why and it is left out."""
+    """The model of a file and its tokenizer. A tokenizer that is not supported is left out, and a message says why."""
     file = GGUF(path)
     name = _value(file, "general.architecture", str)
     if name not in ARCHITECTURES:
@@ -44,7 +44,7 @@ def read(path: Path) -> ImportedModel:
     context, vocabulary = _size(file, f"{name}.context_length"), theirs["token_embd.weight"].shape[0]
     imported_model.check_spec(model, context, str(path))
     shapes = imported_model.tensor_shapes(model, vocabulary, context)
-    mappings = [each for each in architecture.weight_mappings(model, key_value_heads) if each.ours in shapes]
+    mappings = [mapping for mapping in architecture.weight_mappings(model, key_value_heads) if mapping.ours in shapes]
     ignored = () if model.bias or architecture is not GPT2 else ("*.bias",)
     tokenizer = None
     try:

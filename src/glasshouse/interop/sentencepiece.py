@@ -84,14 +84,16 @@ def to_tokenizer_json(pieces: ScoredPieces) -> dict[str, Any]:
     }
 
 
-def from_tokenizer_json(document: Mapping[str, Any], frame: tuple[list[int], list[int]], eos_id: int | None) -> ScoredPieces:
+def from_tokenizer_json(
+    document: Mapping[str, Any], prefix_and_suffix: tuple[list[int], list[int]], eos_id: int | None
+) -> ScoredPieces:
     """The scored pieces that give the same ids as a tokenizer.json. If no scores can give them, that is an error.
 
-    The score of a piece is minus the rank of its first merge. Pieces without a merge get lower scores. `frame` are the ids
-    of the special tokens that the tokenizer puts before and after a text.
+    The score of a piece is minus the rank of its first merge. Pieces without a merge get lower scores.
+    `prefix_and_suffix` are the ids of the special tokens that the tokenizer puts before and after a text.
     """
     model = document["model"]
-    before, after = frame
+    before, after = prefix_and_suffix
     if len(before) > 1 or after:
         raise _cannot_export(f"it puts the ids {before} before a text and {after} after it, not only one start token")
     if model.get("type") != "BPE" or not model.get("byte_fallback"):
@@ -134,7 +136,7 @@ def _cannot_export(reason: str) -> CannotExport:
 
 
 def _merges(pieces: ScoredPieces) -> list[list[str]]:
-    """All merges, ordered by the score of the merged piece. Of one piece, splits with a longer left part come first."""
+    """All merges, ordered by the score of the merged piece; the splits of a piece by their left part, longest first."""
     scores = {
         text: score
         for text, score, piece_type in zip(pieces.texts, pieces.scores, pieces.types, strict=True)

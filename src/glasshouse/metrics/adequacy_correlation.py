@@ -35,7 +35,7 @@ def correlations(
 ) -> dict[str, dict[str, Estimate]]:
     """Name of a score -> statistic -> estimate. `sources` is the source number of each text; by default all differ.
 
-    A statistic that is not defined is left out: all of them if the scores or the adequacies are constant, and `area` if all
+    A statistic that is not defined is left out: all three if the scores or the adequacies are constant, and `area` if all
     texts or none are fully adequate.
     """
     adequacy = np.asarray(adequacy, float)

@@ -15,7 +15,8 @@ from glasshouse.specs.errors import DataError, SpecError
 
 NAN = float("nan")
 BySeed = Mapping[int, float]
-WORDS = ("better", "worse", "no difference", "undecided")
+# The words of a verdict. comparison.json stores them.
+BETTER, WORSE, NO_DIFFERENCE, UNDECIDED = WORDS = ("better", "worse", "no difference", "undecided")
 
 
 @dataclass(frozen=True)
@@ -197,16 +198,16 @@ class _PairedArm:
             return Difference(self.pairs, NAN, NAN, NAN, NAN, 0.0, NAN, margin, NAN, word, None, NAN, sentence)
         if self.pairs < 2:
             sentence = self._too_few_pairs() + self._left_out()
-            undefined = (NAN, NAN, NAN, NAN, NAN, margin, NAN, "undecided", None, NAN)
+            undefined = (NAN, NAN, NAN, NAN, NAN, margin, NAN, UNDECIDED, None, NAN)
             return Difference(self.pairs, self.mean, *undefined, sentence)
         half_width = float(statistics.half_width(self.deviation, self.pairs, self._nominal_level(rule.alpha, self.trained)))
-        word = "undecided"
+        word = UNDECIDED
         if adjusted_p <= rule.alpha:
-            word = "better" if (self.mean > 0) == rule.higher_is_better else "worse"
+            word = BETTER if (self.mean > 0) == rule.higher_is_better else WORSE
         elif equivalence_p <= rule.alpha:
-            word = "no difference"
+            word = NO_DIFFERENCE
         level = rule.alpha / arms
-        more = self._more_seeds(level) if word == "undecided" else None
+        more = self._more_seeds(level) if word == UNDECIDED else None
         corrected = arms > 1 or len(self.looks) > 1
         return Difference(
             pairs=self.pairs,
@@ -246,17 +247,17 @@ class _PairedArm:
     def _sentence(
         self, word: str, half_width: float, adjusted_p: float, equivalence_p: float, more: int | None, corrected: bool
     ) -> str:
-        sign = -1 if word in ("better", "worse") and self.mean < 0 else 1
+        sign = -1 if word in (BETTER, WORSE) and self.mean < 0 else 1
         low, size, high = (rounded(sign * self.mean + step, half_width) for step in (-half_width, 0.0, half_width))
         interval = f"{100 * (1 - self.rule.alpha):.4g} % interval {low} to {high}"
-        p_value = _p_value(equivalence_p if word == "no difference" else adjusted_p, corrected)
+        p_value = _p_value(equivalence_p if word == NO_DIFFERENCE else adjusted_p, corrected)
         margin = rounded(self.margin.value, self.margin.value) if self.rule.margin is None else f"{self.rule.margin:.3g}"
-        if word == "undecided":
+        if word == UNDECIDED:
             seeds = f"about {more:,} more {'seed' if more == 1 else 'seeds'}" if more else f"{statistics.MAX_SEEDS:,} seeds"
             settle = "would settle it" if more else "would not settle it"
             against = f"{self.name} is undecided against {self.first}"
             return f"{against}: the difference is {size} ({interval}; {p_value}), {seeds} {settle}"
-        if word == "no difference":
+        if word == NO_DIFFERENCE:
             if self.deviation == 0 and self.mean == 0:
                 return f"{self.name}: no difference from {self.first} at all, the same value in each of {self.pairs} seeds"
             spread = self.rule.spread
@@ -285,7 +286,7 @@ def _word_by_divergence(values: BySeed, first_values: BySeed) -> str:
     has_finite = [any(map(math.isfinite, side.values())) for side in (values, first_values)]
     if not values or not first_values or has_finite[0] == has_finite[1]:
         return ""
-    return "better" if has_finite[0] else "worse"
+    return BETTER if has_finite[0] else WORSE
 
 
 def _paired_differences(values: Sequence[float], first_values: Sequence[float]) -> np.ndarray:

@@ -24,5 +24,6 @@ def parameters_by_part(model: nn.Module) -> dict[str, int]:
 
 
 def training_flops(forward: int) -> int:
-    """FLOPs of forward and backward pass. The backward pass has two products for each one forward: input and weight."""
+    """FLOPs of forward and backward pass. The backward pass has two products for each forward product: the gradients of the
+    input and of the weight."""
     return 3 * forward

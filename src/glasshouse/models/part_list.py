@@ -1,4 +1,4 @@
-"""A list of all parts that a spec can name: their words, docstrings, settings and missing capabilities. Prints nothing."""
+"""A list of all parts that a spec can name: their names, docstrings, settings and missing capabilities. Prints nothing."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -7,7 +7,7 @@ from inspect import cleandoc
 from glasshouse.specs import catalogue, declared, spec_fields
 from glasshouse.specs.errors import SpecError
 
-# Family of parts -> the field of a spec that names one of them.
+# Family of parts -> the field of a spec that names a part of the family.
 FAMILIES = {
     "model": "model.kind",
     "embedding": "model.embedding",
@@ -67,7 +67,7 @@ def _entry(name: str, word: str) -> PartEntry:
         field=FAMILIES[name],
         name=".".join([*part.__module__.split(".")[:2], part.__name__]),
         about=cleandoc(part.__doc__ or ""),
-        # The docstring of a module with several parts describes none of them in particular.
+        # The docstring of a module with several parts describes no single part.
         source="" if shared else cleandoc(module.__doc__ or "").split("\n\n")[0],
         settings=tuple(
             PartSetting(f"{FAMILIES[name].rpartition('.')[0]}.{field}", default, rule.about)

@@ -1,0 +1,1 @@
+"""Pages and figures: HTML, SVG, LaTeX and image files, made from plain data alone."""

@@ -65,9 +65,9 @@ def logarithmic(low: float, high: float, padding: float = 0.05) -> Axis:
 
 def _round_ticks(low: float, high: float, tick_count: int) -> tuple[float, ...]:
     """About `tick_count` multiples of 1, 2 or 5 times a power of ten."""
-    rough = (high - low) / tick_count
-    power = 10.0 ** math.floor(math.log10(rough))
-    stride = next(multiple * power for multiple in (1, 2, 5, 10) if multiple * power >= rough * 0.75)
+    rough_stride = (high - low) / tick_count
+    power = 10.0 ** math.floor(math.log10(rough_stride))
+    stride = next(multiple * power for multiple in (1, 2, 5, 10) if multiple * power >= rough_stride * 0.75)
     first, last = math.ceil(low / stride - 1e-9), math.floor(high / stride + 1e-9)
     # Rounding to 12 digits removes floating-point error: 0.3, not 0.30000000000000004.
     return tuple(float(f"{index * stride:.12g}") for index in range(first, last + 1))

@@ -15,11 +15,12 @@ from glasshouse.pages import axes
 from glasshouse.pages.curve_thinning import MOST_POINTS, sorted_points, thin
 from glasshouse.pages.report_content import Curve
 
-# Colours by role. A single curve takes the accent; of several, the first (training) is quiet and the second is the accent.
+# Colours by role. A single curve has the accent colour. With several curves, the first (training) is quiet and the second
+# has the accent colour.
 TONES = ("quiet", "accent", "ochre", "blue", "plum")
-# Colours for a viewer without the page's style sheet.
-FALLBACK_COLOURS = {
-    "quiet": "#84938b",
+# The light colours of page.css, for image files and for an SVG without a style sheet. A test compares them.
+LIGHT_COLOURS = {
+    "quiet": "#93a199",
     "accent": "#1b7f5a",
     "ochre": "#b06f12",
     "blue": "#3d6ea8",
@@ -157,7 +158,7 @@ def bar_chart(parts: tuple[tuple[str, int], ...], width: int = 460) -> str:
         body += (
             f"<g><title>{escape(name)}: {value:,}</title>"
             f'<text x="0" y="{middle + 4:.1f}">{escape(short_name)}</text>'
-            f'<rect class="bar" fill="{FALLBACK_COLOURS["accent"]}" x="{name_width}" y="{middle - 6:.1f}" '
+            f'<rect class="bar" fill="{LIGHT_COLOURS["accent"]}" x="{name_width}" y="{middle - 6:.1f}" '
             f'width="{length:.1f}" height="12" rx="1.5"/>'
             f'<text class="value" x="{name_width + length + 8:.1f}" y="{middle + 4:.1f}">{formatting.count(value)}'
             f'<tspan class="share" dx="6">{escape(share)}</tspan></text></g>'
@@ -176,7 +177,7 @@ def tones(how_many: int) -> list[str]:
 
 
 def allows_log_scale(values: np.ndarray) -> bool:
-    """Whether all of these finite values, of which there must be one, are above zero."""
+    """Whether these finite values (at least one) are all above zero."""
     return bool(len(values) and values.min() >= SMALLEST_ON_LOG_SCALE)
 
 
@@ -255,7 +256,7 @@ def _curve_group(
     """SVG of one curve: its line, and dots at isolated points, or at every point if there are few."""
     few = bool(np.isfinite(values).sum() <= MOST_MARKED_POINTS)
     line, dots = path_commands(steps, values, x_axis, y_axis, frame, every_dot=few)
-    colour = FALLBACK_COLOURS[tone]
+    colour = LIGHT_COLOURS[tone]
     body = f'<path class="line" fill="none" stroke="{colour}" stroke-width="1.5" d="{line}"/>'
     if dots:
         body += f'<path class="dots" fill="none" stroke="{colour}" stroke-width="4.5" stroke-linecap="round" d="{dots}"/>'

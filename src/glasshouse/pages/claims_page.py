@@ -18,7 +18,7 @@ NOT_TRIED = "not tried"
 SYMBOLS = {UPHELD: "✓", REFUTED: "✗", UNDECIDED: "?", NOT_TRIED: "–"}
 SUFFIXES = (".html", ".md")
 MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
-STYLES = ("report.css", "study.css", "claims.css")
+STYLES = ("page.css", "study.css", "claims.css")
 
 
 def check_path(path: Path) -> None:

@@ -37,7 +37,7 @@ def curves(curves: tuple[Curve, ...], path: str | Path, log: bool = False) -> No
             steps,
             values,
             label=curve.name,
-            color=charts.FALLBACK_COLOURS[tone],
+            color=charts.LIGHT_COLOURS[tone],
             linewidth=1.0 if tone == "quiet" else 1.6,
             marker="o" if few else None,
             markersize=3.2,
@@ -104,7 +104,7 @@ def proportions(
     panel = figure.add_subplot()
     positions = list(range(len(measured)))
     means, lows, highs = (np.array(values) for values in zip(*measured.values(), strict=True))
-    accent, quiet = charts.FALLBACK_COLOURS["accent"], charts.FALLBACK_COLOURS["quiet"]
+    accent, quiet = charts.LIGHT_COLOURS["accent"], charts.LIGHT_COLOURS["quiet"]
     panel.axhline(baseline[1], color=quiet, linewidth=1.2, linestyle=(0, (4, 3)))
     panel.annotate(
         baseline[0], (1, baseline[1]), (0, 4), ("axes fraction", "data"), "offset points", ha="right", color=SOFT, fontsize=9

@@ -29,7 +29,7 @@ def draw(
     figure = figures.new_figure(7.2, 4.2, path)
     panel = figure.add_subplot()
     settings = sorted({setting for row in series.values() for setting in row})
-    colours = list(charts.FALLBACK_COLOURS.values())
+    colours = list(charts.LIGHT_COLOURS.values())
     for index, (name, unsorted) in enumerate(series.items()):
         row = dict(sorted(unsorted.items()))
         means, lows, highs = zip(*row.values(), strict=True)

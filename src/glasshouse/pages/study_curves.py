@@ -241,7 +241,7 @@ def _seed_lines(index: int, curves: ArmCurves, x_axis: axes.Axis, y_axis: axes.A
         if not y_axis.log or value > 0:
             x, y = frame.x(x_axis.fraction(step)), frame.y(min(1.0, max(0.0, y_axis.fraction(value))))
             crosses += f"M{x - 3.5:.1f} {y - 3.5:.1f}l7 7m0 -7l-7 7"
-    colour = charts.FALLBACK_COLOURS[curves.style.tone]
+    colour = charts.LIGHT_COLOURS[curves.style.tone]
     body = f'<path class="seeds" fill="none" stroke="{colour}" stroke-width="0.7" stroke-opacity="0.4" d="{lines}"/>'
     if dots:
         body += f'<path class="seeds" stroke="{colour}" stroke-width="3" stroke-linecap="round" d="{dots}"/>'
@@ -254,7 +254,7 @@ def _mean_line(index: int, curves: ArmCurves, x_axis: axes.Axis, y_axis: axes.Ax
     """SVG of the mean curve of an arm."""
     steps, values = curves.mean
     line, dots = charts.path_commands(steps, clip_to_axis(values, y_axis), x_axis, y_axis, frame)
-    colour = charts.FALLBACK_COLOURS[curves.style.tone]
+    colour = charts.LIGHT_COLOURS[curves.style.tone]
     body = f'<path class="line" fill="none" stroke="{colour}" stroke-width="2" d="{line}"/>'
     if dots:
         body += f'<path class="dots" fill="none" stroke="{colour}" stroke-width="6" stroke-linecap="round" d="{dots}"/>'

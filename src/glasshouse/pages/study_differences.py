@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from html import escape
 
 from glasshouse import formatting
+from glasshouse.metrics.verdicts import BETTER, WORSE
 from glasshouse.pages import axes, charts, study_text
 from glasshouse.pages.curve_thinning import LARGEST_DRAWABLE
 from glasshouse.pages.study_content import Arm, StudyResults
@@ -148,7 +149,7 @@ def _background(comparison: StudyResults, axis: axes.Axis, frame: charts.Frame) 
             f'<text x="{x:.1f}" y="{frame.bottom + 17:.1f}" text-anchor="middle">{_signed(tick)}</text>'
         )
     body += f'<path class="zero" stroke="#55645c" d="M{zero:.1f} {frame.top - 4:.1f}V{frame.bottom + 4:.1f}"/>'
-    down, up = ("worse", "better") if comparison.higher_is_better else ("better", "worse")
+    down, up = (WORSE, BETTER) if comparison.higher_is_better else (BETTER, WORSE)
     body += (
         f'<text class="way {down}" x="{frame.left:.1f}" y="{TOP - 11}">← {down}</text>'
         f'<text class="way {up}" x="{frame.right:.1f}" y="{TOP - 11}" text-anchor="end">{up} →</text>'
@@ -184,7 +185,7 @@ def _row(
     if not values:
         centre = (frame.left + frame.right) / 2
         body += f'<text class="empty" x="{centre:.1f}" y="{middle + 4:.1f}" text-anchor="middle">{NO_PAIR}</text>'
-    colour = charts.FALLBACK_COLOURS[style.tone]
+    colour = charts.LIGHT_COLOURS[style.tone]
     dots = ""
     for index, value in enumerate(values):
         # Multiples of the golden ratio spread any number of dots evenly and are the same every time.

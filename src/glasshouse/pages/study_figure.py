@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glasshouse import formatting
+from glasshouse.metrics.verdicts import BETTER, WORSE
 from glasshouse.pages import axes, charts, figures, study_curves, study_differences, study_text
 from glasshouse.pages.study_content import StudyResults
 
@@ -41,7 +42,7 @@ def _draw_differences(comparison: StudyResults, panel: Axes) -> None:
         panel.axvspan(-margin, margin, color=BAND, linewidth=0)
     panel.axvline(0, color=figures.SOFT, linewidth=1)
     for row, (arm, style, values) in enumerate(arms):
-        colour = charts.FALLBACK_COLOURS[style.tone]
+        colour = charts.LIGHT_COLOURS[style.tone]
         heights = [row + ((index * 0.618034) % 1 - 0.5) * 0.44 for index in range(len(values))]
         panel.scatter(values, heights, s=11, color=colour, alpha=0.4, linewidths=0)
         if not values:
@@ -66,7 +67,7 @@ def _draw_differences(comparison: StudyResults, panel: Axes) -> None:
                 color=figures.INK,
             )
         if arm.difference:
-            colours = {"better": charts.FALLBACK_COLOURS["accent"], "worse": ALARM}
+            colours = {BETTER: charts.LIGHT_COLOURS["accent"], WORSE: ALARM}
             panel.annotate(
                 study_text.SYMBOLS.get(arm.difference.word, "?"),
                 (1, row),
@@ -93,7 +94,7 @@ def _draw_differences(comparison: StudyResults, panel: Axes) -> None:
         x_label = x_label.replace(", ", ",\n", 1)
     panel.set_xlabel(_plain_text(x_label), color=figures.SOFT)
     for x, alignment, text in _direction_labels(comparison):
-        colour = charts.FALLBACK_COLOURS["accent"] if "better" in text else ALARM
+        colour = charts.LIGHT_COLOURS["accent"] if BETTER in text else ALARM
         panel.annotate(text, (x, 1), (0, 5), "axes fraction", "offset points", ha=alignment, color=colour, fontsize=9)
     figures.style_panel(panel)
     panel.grid(visible=False, axis="y")
@@ -102,7 +103,7 @@ def _draw_differences(comparison: StudyResults, panel: Axes) -> None:
 
 def _direction_labels(comparison: StudyResults) -> tuple[tuple[float, str, str], ...]:
     """(x position, alignment, text) of the labels that say which direction is better."""
-    left, right = ("worse", "better") if comparison.higher_is_better else ("better", "worse")
+    left, right = (WORSE, BETTER) if comparison.higher_is_better else (BETTER, WORSE)
     return ((0.0, "left", f"← {left}"), (1.0, "right", f"{right} →"))
 
 
@@ -114,7 +115,7 @@ def _draw_curves(comparison: StudyResults, panel: Axes) -> None:
         return
     axis = scales[study_curves.default_scale(scales)]
     for curves in drawn:
-        colour = charts.FALLBACK_COLOURS[curves.style.tone]
+        colour = charts.LIGHT_COLOURS[curves.style.tone]
         for steps, values in curves.seeds.values():
             panel.plot(
                 steps,
@@ -133,7 +134,7 @@ def _draw_curves(comparison: StudyResults, panel: Axes) -> None:
         panel.plot(
             steps,
             study_curves.clip_to_axis(values, axis),
-            color=charts.FALLBACK_COLOURS[curves.style.tone],
+            color=charts.LIGHT_COLOURS[curves.style.tone],
             linewidth=1.9,
             linestyle=DASHES[curves.style.dash],
             label=_plain_text(name),

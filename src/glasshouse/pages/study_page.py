@@ -9,13 +9,14 @@ import time
 from collections import Counter
 
 from glasshouse import formatting
+from glasshouse.metrics.verdicts import NO_DIFFERENCE, UNDECIDED
 from glasshouse.pages import study_curves, study_differences, study_sweep, study_tables, study_text, template
 from glasshouse.pages.study_content import Arm, StudyResults
 from glasshouse.pages.study_figure import draw
 
 __all__ = ["Arm", "StudyResults", "draw", "render"]
 
-STYLES = ("report.css", "study.css")
+STYLES = ("page.css", "study.css")
 SCRIPTS = ("page.js", "charts.js")
 
 
@@ -38,6 +39,7 @@ def render(comparison: StudyResults) -> str:
         curve=study_text.curve_name(comparison),
         curves=study_curves.panel(comparison),
         rows=[(row, style.classes) for row, (_, style) in zip(rows, _styled(comparison), strict=True)],
+        columns=study_text.COLUMNS,
         costs=different_costs,
         cost_names=study_tables.COSTS,
         shared=study_tables.shared_costs(shared_costs),
@@ -98,7 +100,7 @@ def _verdict(arm: Arm, style: study_differences.Style, first: Arm) -> dict[str, 
     difference = arm.difference
     if difference is not None:
         word, sentence = difference.word, difference.sentence
-        if math.isfinite(difference.smallest) and word in ("no difference", "undecided"):
+        if math.isfinite(difference.smallest) and word in (NO_DIFFERENCE, UNDECIDED):
             pairs = f"{difference.pairs} pair{'' if difference.pairs == 1 else 's'} of seeds"
             smallest = formatting.number(difference.smallest)
             power = f"With {pairs}, a true difference of {smallest} would be detected with 80 % probability."

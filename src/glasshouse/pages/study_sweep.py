@@ -26,7 +26,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridCell:
     """A cell of the grid: its text, its tooltip, its shade, and whether it is the best."""
 
     text: str
@@ -41,7 +41,7 @@ class Grid:
 
     down: Field
     across: Field
-    rows: list[tuple[str, list[Cell]]]
+    rows: list[tuple[str, list[GridCell]]]
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,12 @@ def sweep(comparison: StudyResults) -> Sweep | None:
     if best is None or best.summary is None:
         return Sweep(lines, grid, "", several_fields)
     row = study_text.rows(comparison)[comparison.arms.index(best)]
-    text = f"{best.name}: {row.mean}" + (f" ({row.interval})" if row.interval else "")
+    text = f"{best.name}: {row.mean}" + (f" ({row.mean_interval})" if row.mean_interval else "")
     return Sweep(lines, grid, text, several_fields)
 
 
 def fields(comparison: StudyResults) -> list[Field]:
-    """The fields of which the arms have at least two values."""
+    """The fields that have at least two different values among the arms."""
     return [_field(name, values) for name, values in study_text.varied_fields(comparison).items() if len(values) > 1]
 
 
@@ -116,7 +116,7 @@ def line_chart(comparison: StudyResults, field: Field, width: int = 460, height:
     left = max(30, 7.2 * max(len(formatting.short_number(tick)) for tick in y_axis.ticks) + 12) if y_axis.ticks else 40
     frame = charts.Frame(left=left, top=24, right=width - 10, bottom=height - 48)
     body = charts.draw_value_axis(y_axis, frame) + _field_axis(field, x_axis, frame)
-    accent = charts.FALLBACK_COLOURS["accent"]
+    accent = charts.LIGHT_COLOURS["accent"]
     path = dots = bars = ""
     for number, column in columns:
         x = frame.x(x_axis.fraction(number))
@@ -175,7 +175,7 @@ def _column(comparison: StudyResults, name: str, value: str, only_field: bool) -
 def _grid(comparison: StudyResults, first: Field, second: Field) -> Grid | None:
     """A cell for each pair of values. The field with fewer values forms the columns, so that the grid stays narrow.
 
-    None if less than half of the pairs were tried.
+    None if less than half of the pairs have an arm.
     """
     down, across = (second, first) if len(second.values) > len(first.values) else (first, second)
     arms = {(arm.changes.get(down.name, ""), arm.changes.get(across.name, "")): arm for arm in comparison.arms}
@@ -186,16 +186,16 @@ def _grid(comparison: StudyResults, first: Field, second: Field) -> Grid | None:
     means = [arm.summary.mean for arm in comparison.arms if arm.summary and math.isfinite(arm.summary.mean)]
     best = best_arm(comparison)
 
-    def cell(arm: Arm | None) -> Cell:
+    def cell(arm: Arm | None) -> GridCell:
         if arm is None:
-            return Cell("", "not tried", 0, False)
+            return GridCell("", "not trained", 0, False)
         row = texts[arm.name]
         if arm.summary is None:
-            return Cell("✗" if arm.diverged else formatting.MISSING, "; ".join([arm.name, *row.notes]), 0, False)
-        seeds = f"{row.mean} ({row.interval}), seeds: {row.seeds}" if row.interval else f"{row.mean}, seeds: {row.seeds}"
+            return GridCell("✗" if arm.diverged else formatting.MISSING, "; ".join([arm.name, *row.notes]), 0, False)
+        mean = f"{row.mean} ({row.mean_interval})" if row.mean_interval else row.mean
         shade = _shade(arm.summary.mean, means, comparison.higher_is_better)
         text = row.mean + (f" ✗{len(arm.diverged)}" if arm.diverged else "")
-        return Cell(text, "; ".join([f"{arm.name}: {seeds}", *row.notes]), shade, arm is best)
+        return GridCell(text, "; ".join([f"{arm.name}: {mean}, seeds: {row.seeds}", *row.notes]), shade, arm is best)
 
     rows = [(row, [cell(arms.get((row, column))) for column in across.values]) for row in down.values]
     return Grid(down, across, rows)

@@ -19,7 +19,6 @@ COSTS = {
 }
 # A first column with more characters is wrapped, so that the table fits the width of a LaTeX page.
 WIDEST = 16
-RESULT_COLUMNS = 7  # the columns before the costs
 # The same phrase of the caption as plain text and in LaTeX.
 TEST, TEST_IN_LATEX = "p is from a paired t-test", "$p$ is from a paired $t$-test"
 # Words after a shared cost whose number already has a unit; the others take their column title.
@@ -44,15 +43,11 @@ def table(comparison: StudyResults) -> Table:
     first = comparison.arms[0].name if comparison.arms else "the first arm"
     level = formatting.percent(1 - comparison.rule.alpha)
     heading = study_text.labels(comparison)[0] or "arm"
-    header = (heading, "seeds", f"mean ({level} interval)", f"difference ({level} interval)", "p", "effect", "verdict")
+    titles = (f"{column.title} ({level} interval)" if column.interval else column.title for column in study_text.COLUMNS)
     cells = tuple(
         (
             row.label,
-            row.seeds,
-            _with_interval(row.mean, row.interval),
-            _with_interval(row.difference, row.difference_interval),
-            row.p,
-            row.effect,
+            *(_with_interval(column, row) for column in study_text.COLUMNS),
             row.verdict or formatting.MISSING,
             *(row.costs[name] for name in different),
         )
@@ -78,7 +73,8 @@ def table(comparison: StudyResults) -> Table:
         caption.append(f"The same for every arm, per run: {shared_costs(same)}.")
     pairs = zip(comparison.arms, rows, strict=True)
     notes = tuple(f"{arm.name}: {'; '.join(row.notes)}" for arm, row in pairs if row.notes)
-    return Table((*header, *(COSTS[name] for name in different)), cells, " ".join(caption), notes)
+    header = (heading, *titles, "verdict", *(COSTS[name] for name in different))
+    return Table(header, cells, " ".join(caption), notes)
 
 
 def costs(rows: list[study_text.ArmRow]) -> tuple[list[str], dict[str, str]]:
@@ -115,18 +111,18 @@ def latex(comparison: StudyResults) -> str:
     """
     content = table(comparison)
     results = [
-        (row[0], row[1], mean, difference, *row[4:RESULT_COLUMNS])
-        for row, (mean, difference) in zip(content.rows, study_text.half_intervals(comparison), strict=True)
+        (row.label, *(column.short_cell(row) for column in study_text.COLUMNS), row.verdict or formatting.MISSING)
+        for row in study_text.rows(comparison)
     ]
-    header = (content.header[0], "seeds", "mean", "difference", *content.header[4:RESULT_COLUMNS])
+    header = (content.header[0], *(column.title for column in study_text.COLUMNS), "verdict")
     level = formatting.percent(1 - comparison.rule.alpha)
-    has_intervals = any("±" in cell for row in results for cell in row[2:4])
+    has_intervals = any("±" in cell for row in results for cell in row[1:])
     legend = [f"± is half the {level} interval."] if has_intervals else []
     caption = latex_text.escape(" ".join([content.caption, *legend, *map(_sentence, content.notes)]))
     label = re.sub("[^A-Za-z0-9]+", "-", comparison.name).strip("-") or "study"
-    tables = [(caption.replace(TEST, TEST_IN_LATEX), label, _tabular(header, results, "rrrrrl"))]
-    if cost_titles := content.header[RESULT_COLUMNS:]:
-        rows = [(row[0], *row[RESULT_COLUMNS:]) for row in content.rows]
+    tables = [(caption.replace(TEST, TEST_IN_LATEX), label, _tabular(header, results, "r" * len(study_text.COLUMNS) + "l"))]
+    if cost_titles := content.header[len(header) :]:
+        rows = [(row[0], *row[len(header) :]) for row in content.rows]
         body = _tabular((content.header[0], *cost_titles), rows, "r" * len(cost_titles))
         tables.append((f"Cost of one run of each arm in table~\\ref{{tab:{label}}}.", f"{label}-costs", body))
     lines = [line for parts in tables for line in _float(*parts)]
@@ -166,8 +162,9 @@ def _tabular(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], columns: 
     ]
 
 
-def _with_interval(value: str, interval: str) -> str:
-    return f"{value} ({interval})" if interval else value
+def _with_interval(column: study_text.Column, row: study_text.ArmRow) -> str:
+    interval = column.interval(row) if column.interval else ""
+    return f"{column.cell(row)} ({interval})" if interval else column.cell(row)
 
 
 def _sentence(note: str) -> str:

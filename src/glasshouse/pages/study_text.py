@@ -2,16 +2,16 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from glasshouse import formatting
 from glasshouse.formatting import MISSING, decimals, interval, join_with_and, number, p_value
-from glasshouse.metrics.verdicts import Difference, Summary
+from glasshouse.metrics.verdicts import BETTER, NO_DIFFERENCE, UNDECIDED, WORSE, Difference, Summary
 from glasshouse.pages.study_content import Arm, StudyResults
 
 # A symbol for each verdict, so that no reader depends on colour.
-SYMBOLS = {"better": "✓", "worse": "✗", "no difference": "=", "undecided": "?"}
+SYMBOLS = {BETTER: "✓", WORSE: "✗", NO_DIFFERENCE: "=", UNDECIDED: "?"}
 
 
 @dataclass(frozen=True)
@@ -21,14 +21,48 @@ class ArmRow:
     label: str  # the arm's name without the parts that all names share
     seeds: str
     mean: str
-    interval: str
+    mean_interval: str  # "4.51 to 4.55"
+    mean_half_interval: str  # "4.53 ± 0.02"
     difference: str
     difference_interval: str
+    difference_half_interval: str
     p: str
     effect: str
     verdict: str
     costs: dict[str, str]  # "parameters", "steps", "tokens", "FLOPs", "time", "memory"
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the results table, after the name of the arm. The fields of `ArmRow` hold its cells."""
+
+    title: str
+    subtitle: str  # on the page, below the title
+    cell: Callable[[ArmRow], str]
+    interval: Callable[[ArmRow], str] | None = None
+    half_interval: Callable[[ArmRow], str] | None = None  # the cell with half its interval, where space is short
+
+    def short_cell(self, row: ArmRow) -> str:
+        return (self.half_interval or self.cell)(row)
+
+
+# The terminal, the page, Markdown and LaTeX read this list. The verdict and the costs follow.
+COLUMNS = (
+    Column("seeds", "", lambda row: row.seeds),
+    Column(
+        "mean", "{level} interval", lambda row: row.mean, lambda row: row.mean_interval, lambda row: row.mean_half_interval
+    ),
+    Column(
+        "difference",
+        "{level} interval",
+        lambda row: row.difference,
+        lambda row: row.difference_interval,
+        lambda row: row.difference_half_interval,
+    ),
+    Column("p", "Holm", lambda row: row.p),
+    Column("effect", "Hedges", lambda row: row.effect),
+)
 
 
 def rows(comparison: StudyResults) -> list[ArmRow]:
@@ -50,9 +84,11 @@ def _row(arm: Arm, label: str, mean_places: int | None, difference_places: int |
         label=label,
         seeds=str(finished) if finished == len(arm.seeds) else f"{finished} of {len(arm.seeds)}",
         mean=number(summary.mean, mean_places) if summary else MISSING,
-        interval=interval(summary.low, summary.high, mean_places) if summary else "",
+        mean_interval=interval(summary.low, summary.high, mean_places) if summary else "",
+        mean_half_interval=_with_half_interval(summary, mean_places),
         difference=number(difference.mean, difference_places, signed=True) if difference else MISSING,
         difference_interval=interval(difference.low, difference.high, difference_places, signed=True) if difference else "",
+        difference_half_interval=_with_half_interval(difference, difference_places, signed=True),
         p=p_value(difference.adjusted_p) if difference else MISSING,
         effect=number(difference.effect, 2, signed=True) if difference else MISSING,
         verdict=difference.word if difference else "",
@@ -161,7 +197,7 @@ def description(comparison: StudyResults) -> list[str]:
 def labels(comparison: StudyResults) -> tuple[str, list[str]]:
     """The fields that distinguish the arms, and each arm's short name: ("width, heads", ["32, 1", "32, 2"]).
 
-    If the names are not lists of field=value with the same fields, the first string is empty and names stay as they are.
+    If the names are not lists of field=value with the same fields, the first string is empty and the names are unchanged.
     """
     names = [arm.name for arm in comparison.arms]
     parts = [[part.partition("=") for part in name.split(", ")] for name in names]
@@ -198,15 +234,6 @@ def short_names(names: list[str], most: int) -> list[str]:
 
 def _truncate(name: str, most: int) -> str:
     return name if len(name) <= most else name[: max(1, most - 1)] + "…"
-
-
-def half_intervals(comparison: StudyResults) -> Iterator[tuple[str, str]]:
-    """Each arm's mean and its difference from the first arm, written as "value ± half the interval"."""
-    summaries, differences = [arm.summary for arm in comparison.arms], [arm.difference for arm in comparison.arms]
-    mean_places = decimals([(summary.low, summary.high) for summary in summaries if summary])
-    difference_places = decimals([(difference.low, difference.high) for difference in differences if difference])
-    for summary, difference in zip(summaries, differences, strict=True):
-        yield _with_half_interval(summary, mean_places), _with_half_interval(difference, difference_places, signed=True)
 
 
 def _with_half_interval(estimate: Summary | Difference | None, places: int | None, signed: bool = False) -> str:

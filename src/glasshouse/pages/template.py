@@ -7,7 +7,7 @@ from typing import Any
 import jinja2
 
 
-def fill(name: str, styles: Sequence[str] = ("report.css",), scripts: Sequence[str] = (), **values: Any) -> str:
+def fill(name: str, styles: Sequence[str] = ("page.css",), scripts: Sequence[str] = (), **values: Any) -> str:
     """Render the template `name`; `style` and `script` in it hold the text of these files."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("glasshouse", "pages"),

@@ -16,6 +16,7 @@ from glasshouse.parts.cross_block import CrossBlock
 from glasshouse.parts.feed_forward import GELU, ExactGELU, ReLU, SigmoidGELU, SwiGLU
 from glasshouse.parts.masks import Causal, Everything, Mask, Padding, Prefix, Window
 from glasshouse.parts.memory import Memory
+from glasshouse.parts.ngram_embedding import NgramEmbedding
 from glasshouse.parts.normalisation import BatchNorm, LayerNorm, NoNorm, RMSNorm
 from glasshouse.parts.patch_embedding import Patches
 from glasshouse.parts.positions.alibi import Alibi
@@ -28,6 +29,7 @@ from glasshouse.parts.positions.rotary import Rotary
 from glasshouse.parts.positions.sinusoidal import Sinusoidal
 from glasshouse.parts.probe import Probe
 from glasshouse.parts.recurrence import Cell, GRUCell, IdentityCell, LSTMCell, Recurrence, ReLUCell, TanhCell
+from glasshouse.parts.token_embedding import TokenEmbedding
 
 __all__ = [
     "GELU",
@@ -55,6 +57,7 @@ __all__ = [
     "Mask",
     "Memory",
     "MultiHeadAttention",
+    "NgramEmbedding",
     "NoAttention",
     "NoNorm",
     "NoPosition",
@@ -78,5 +81,6 @@ __all__ = [
     "Sinusoidal",
     "SwiGLU",
     "TanhCell",
+    "TokenEmbedding",
     "Window",
 ]

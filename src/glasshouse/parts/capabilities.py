@@ -1,4 +1,4 @@
-"""The capabilities of parts. A part lists those that it lacks, with reasons; a model that needs one cannot be built.
+"""The capabilities of parts. A part lists those that it lacks, with reasons. A model that needs one of these is refused.
 
 The test battery checks every part for the capabilities that it does not list, and checks that it lacks those that it lists.
 """
@@ -9,7 +9,7 @@ from glasshouse.specs.errors import SpecError
 
 CAPABILITIES: Final = {
     "causal": "under a causal mask no output depends on a later token",
-    "rows": "it forms attention weights, and each row of them sums to one",
+    "rows": "it forms attention weights, and each of their rows sums to one",
     "tokens": "its attention weights are over tokens: one weight for each query and key",
     "bias": "a position part can add a bias to its scores",
     "rotation": "a position part can rotate its queries and keys",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import torch
 
 Tensors = dict[str, "torch.Tensor"]
+PREFIX = "step-"  # of the name of a checkpoint's folder
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,13 @@ class Checkpoint:
         return self.groups.get("average", self.groups["model"])
 
 
+def name_of(step: int) -> str:
+    """The name of a checkpoint's folder."""
+    return f"{PREFIX}{step:08d}"
+
+
 def folder_of(checkpoints: Path, step: int) -> Path:
-    return checkpoints / f"step-{step:08d}"
+    return checkpoints / name_of(step)
 
 
 def steps(checkpoints: Path) -> list[int]:
@@ -43,7 +49,8 @@ def steps(checkpoints: Path) -> list[int]:
     if not checkpoints.is_dir():
         return []
     names = (path.name for path in checkpoints.iterdir())
-    return sorted(int(name[5:]) for name in names if name.startswith("step-") and name[5:].isdigit())
+    numbers = (name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX))
+    return sorted(int(number) for number in numbers if number.isdigit())
 
 
 def save(checkpoints: Path, checkpoint: Checkpoint) -> Path:

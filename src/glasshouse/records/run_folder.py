@@ -158,22 +158,22 @@ def create(spec: Spec, name: str | None, stem: str) -> RunFolder:
 
 
 def create_siblings(specs: Mapping[str, Spec], name: str | None, stem: str) -> list[RunFolder]:
-    """Create a run folder NAME-KEY for each key, and record in each the names of all.
+    """Create a run folder NAME-KEY for each key. Each folder records the names of all.
 
     NAME is `name`, or the first of `stem`, `stem-2`, ... for which all folder names are free.
     """
     attempt = 1
     while True:
         chosen = name or (stem if attempt == 1 else f"{stem}-{attempt}")
-        taken = [key for key in specs if (root() / checked_name(f"{chosen}-{key}")).exists()]
-        if not taken:
+        existing = [key for key in specs if (root() / checked_name(f"{chosen}-{key}")).exists()]
+        if not existing:
             names = [f"{chosen}-{key}" for key in specs]
             runs = [create(spec, run_name, stem) for run_name, spec in zip(names, specs.values(), strict=True)]
             for run in runs:
                 run.record(family=names)
             return runs
         if name:
-            check_free(f"{name}-{taken[0]}")
+            check_free(f"{name}-{existing[0]}")
         attempt += 1
 
 

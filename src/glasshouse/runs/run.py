@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from glasshouse import models, tokenizers
 from glasshouse.data import prepared_data, shards
-from glasshouse.generation import text_stream as texts
+from glasshouse.generation import text_stream
 from glasshouse.generation.beam_search import BeamOptions
 from glasshouse.generation.sampling import Sampling
 from glasshouse.generation.text_stream import Completion, TextPiece
@@ -124,12 +124,12 @@ class Run:
                 f"{self.name} is a model of kind {self.spec.model.kind!r} that cannot continue a text; "
                 "use a decoder, a recurrent model or a causal encoder with the head next-token",
             )
-        rules = Sampling(**sampling)
-        return texts.stream(
+        options = Sampling(**sampling)
+        return text_stream.stream(
             self.model,
             self.tokenizer,
             completions,
-            rules,
+            options,
             tokens,
             self.spec.data.context,
             (stop,) if isinstance(stop, str) else stop,
@@ -215,7 +215,7 @@ class Run:
         count = beams or max(settings.beams, n_best)
         if not 1 <= n_best <= count:
             raise GlasshouseError("bad-option", f"n_best={n_best} is impossible with beams={count}; choose 1 to {count}")
-        rules = BeamOptions(
+        options = BeamOptions(
             count, settings.length_penalty if length_penalty is None else length_penalty, task.max_lengths[1]
         )
         sources = [self.tokenizer.encode(text, specials=False).tolist() for text in texts]
@@ -223,7 +223,7 @@ class Run:
         translations: list[list[Translation]] = [[] for _ in texts]
         for begin in range(0, len(order), batch):
             indices = order[begin : begin + batch]
-            for index, best in zip(indices, task.search(self.model, [sources[i] for i in indices], rules), strict=True):
+            for index, best in zip(indices, task.search(self.model, [sources[i] for i in indices], options), strict=True):
                 truncated = len(sources[index]) > task.max_lengths[0]
                 translations[index] = [
                     Translation(self.tokenizer.decode(hypothesis.tokens), hypothesis.score, truncated)
@@ -272,7 +272,7 @@ class Run:
 
     def new_completion(self, prompt: str) -> Completion:
         """A completion of this prompt without any generated tokens yet."""
-        return Completion(prompt, texts.encode_prompt(self.tokenizer, prompt))
+        return Completion(prompt, text_stream.encode_prompt(self.tokenizer, prompt))
 
     def _remedy(self) -> str:
         if self.folder.status() == "training":

@@ -1,4 +1,4 @@
-"""Catalogues: look up the class behind a word in a spec, through Python entry points.
+"""Catalogues: find the class that a name in a spec refers to, through Python entry points.
 
 The names of a family can be listed and checked without importing torch or the part itself. Another package adds a part by
 declaring an entry point in the group `glasshouse.FAMILY`.

@@ -1,4 +1,4 @@
-"""Settings that a class in a catalogue declares itself, and how they join a spec that names the class.
+"""Settings that a part declares on its own class, and how they become fields of a spec that names the part.
 
 A part with settings of its own has a frozen dataclass `Settings`:
 

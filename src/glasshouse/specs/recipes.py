@@ -1,4 +1,4 @@
-"""Recipes: named specs that ship with the package as TOML files. A path of a TOML file may stand in place of a name."""
+"""Recipes: named specs that ship with the package as TOML files. The path of a TOML file can be used instead of a name."""
 
 import tomllib
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ def spec(
 ) -> Spec:
     """The checked spec of a recipe, with overrides as text (`"model.width=64"`) or sections (`model={"width": 64}`).
 
-    `inherited` holds tables from elsewhere, such as the run that training starts from. They replace fields of the recipe,
-    and overrides and sections replace fields of theirs.
+    `inherited` holds tables from elsewhere, such as the run that training starts from. They replace fields of the recipe;
+    overrides and sections take precedence over both.
     """
     return spec_files.override(spec_files.unchecked(tables_of(recipe), inherited or {}, sections), overrides)

@@ -58,7 +58,7 @@ class ModelSpec:
     norm: str = setting("layer", "the normalisation part", family="norm")
     epsilon: float = setting(1e-5, "added to the variance in a normalisation", minimum=0)
     connection: str = setting("pre-norm", "the residual connection around each part", family="connection")
-    activation: str = setting("gelu", "the feed-forward part", family="feed_forward")
+    activation: str = setting("gelu", "the activation, and with it the kind of feed-forward part", family="feed_forward")
     embedding_norm: bool = setting(False, "normalise embeddings before the first block")
     tied: bool = setting(True, "use the token embedding as the output matrix too")
     bias: bool = setting(False, "biases in linear layers and layer norm")
@@ -110,7 +110,7 @@ class TrainingSpec:
     )
     ema: float = setting(
         0.0,
-        "decay of an exponential moving average of the weights, which replaces the weights in use; 0 turns it off",
+        "decay of an exponential moving average of the weights, which is evaluated and used instead of them; 0 turns it off",
         minimum=0,
         maximum=0.9999,
     )
@@ -141,7 +141,7 @@ class TrainingSpec:
     precision: str = setting(
         "auto", "number format; auto times both and reports its choice", choices=("auto", "fp32", "bf16")
     )
-    threads: int = setting(0, "CPU threads; 0 times the options and reports its choice", minimum=0)
+    threads: int = setting(0, "CPU threads; 0 chooses the number by timing a step", minimum=0)
     compile: bool = setting(False, "compile the model with torch.compile (slow to start)")
     cuda_graph: bool = setting(True, "on CUDA, record the step as a CUDA graph and replay it; not with compile")
     checkpoint_every: int = setting(0, "steps between checkpoints; 0 means at every evaluation", minimum=0)
@@ -161,7 +161,7 @@ class EvaluationSpec:
         0, "tokens scored per window in the final evaluation; 0 means half the context", minimum=0, task_specific=True
     )
     prompts: tuple[str, ...] = setting((), "prompts that the report's samples continue or translate")
-    sample_tokens: int = setting(60, "length of each such sample in tokens", minimum=1)
+    sample_tokens: int = setting(60, "length of each of these samples in tokens", minimum=1)
     beams: int = setting(1, "beam size in the final evaluation; 1 is greedy decoding", minimum=1, task_specific=True)
     length_penalty: float = setting(
         1.0, "beams are ranked by log-probability / length ** length_penalty", minimum=0, task_specific=True

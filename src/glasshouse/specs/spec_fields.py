@@ -64,7 +64,7 @@ def from_text(kind: Any, text: str, where: str) -> Any:
     if kind is bool:
         if text.lower() in ("true", "false"):
             return text.lower() == "true"
-        raise SpecError("wrong-type", f"{where}={text!r} is neither true nor false; write one of them")
+        raise SpecError("wrong-type", f"{where}={text!r} is neither true nor false; write {where}=true or {where}=false")
     if kind is int:
         try:
             return int(text)

@@ -1,4 +1,4 @@
-"""The arms of a study, parsed from command-line words: recipes, lists of values, ranges, grids. Trains nothing.
+"""The arms of a study, parsed from command-line arguments: recipes, lists of values, ranges, grids. Trains nothing.
 
 `model.position=learned,alibi` gives one arm for each value, and so does `training.learning_rate=1e-4..1e-2:log:8`. Commas
 inside brackets separate the items of one list value. Several fields with several values form a grid.
@@ -47,7 +47,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class ArmGrid:
-    """Parsed command-line words: the recipes, the overrides that all arms share, and the values of each varied field."""
+    """Parsed command-line arguments: the recipes, the overrides that all arms share, and the values of each varied field."""
 
     recipes: tuple[str, ...]
     fixed: tuple[str, ...]
@@ -71,7 +71,7 @@ def parse(words: Sequence[str]) -> ArmGrid:
             "no-recipe",
             "no recipe is named; begin with one (see `glasshouse recipes`) or with the path of a .toml spec file",
         )
-    if duplicates := [name for place, name in enumerate(recipes) if name in recipes[:place]]:
+    if duplicates := [name for index, name in enumerate(recipes) if name in recipes[:index]]:
         raise SpecError("recipe-twice", f"the recipe {duplicates[0]!r} is named twice; name each recipe once")
     values_by_field: dict[str, list[tuple[str, ...]]] = {}
     for word in words:
@@ -205,13 +205,13 @@ def _refuse_pairing_field(field: str) -> None:
 def _split_at_commas(field: str, text: str) -> list[str]:
     """The parts of the text between commas, ignoring commas inside brackets."""
     parts, depth, start = [], 0, 0
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         depth += {"[": 1, "]": -1}.get(character, 0)
         if depth < 0:
             break
         if character == "," and not depth:
-            parts.append(text[start:place].strip())
-            start = place + 1
+            parts.append(text[start:index].strip())
+            start = index + 1
     if depth:
         raise SpecError("unbalanced-bracket", f"{field}={text} has a bracket without its partner; write a list as [a,b]")
     return [*parts, text[start:].strip()]

@@ -121,11 +121,11 @@ def measure_step_seconds(
     """Seconds per training step, by arm and round. Every arm is timed once in each round, alone on the device."""
     seconds: list[list[float]] = [[] for _ in jobs]
     for round_number in range(ROUNDS):
-        for place, job in enumerate(jobs):
-            progress((round_number * len(jobs) + place) / (ROUNDS * len(jobs)), f"timing {names[place]}")
+        for index, job in enumerate(jobs):
+            progress((round_number * len(jobs) + index) / (ROUNDS * len(jobs)), f"timing {names[index]}")
             with devices.threads(job.spec.training.threads):
                 # A new engine in each round: the device need not hold all arms at the same time.
-                seconds[place].append(cost_plan.step_seconds(cost_plan.trial_job(job).engine(), job.device))
+                seconds[index].append(cost_plan.step_seconds(cost_plan.timing_job(job).engine(), job.device))
     return tuple(map(tuple, seconds))
 
 

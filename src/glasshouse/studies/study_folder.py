@@ -1,4 +1,4 @@
-"""The study folder: a question, its arms, and a folder of runs for each arm. How it is written, read, found and locked.
+"""The study folder: a question, its arms, and a folder of runs for each arm. Creates, reads, finds and locks it.
 
 `study.json` holds everything that is decided before the runs. Every run is stored in `ARM/seed-N` as an ordinary run folder.
 A study has no other state. Nothing in this module trains.
@@ -80,7 +80,7 @@ class PlannedArm:
     folder: str
     recipe: str
     changes: dict[str, str]
-    asked: str
+    asked: str  # the requested spec as TOML
     spec: Spec
     facts: dict[str, Any]
     replicas: int = 1  # number of seeds that train together
@@ -90,7 +90,7 @@ class PlannedArm:
 
 @dataclass(frozen=True)
 class Tuning:
-    """Tuning of one field before the comparison. All mappings are by arm: values tried, mean metrics, value chosen."""
+    """Tuning of one field before the comparison. All mappings are by arm: candidate values, mean metrics, chosen value."""
 
     field: str
     values: dict[str, list[str]]
@@ -261,12 +261,12 @@ def find(name: str | os.PathLike[str]) -> StudyFolder:
     """The study with that name, or at that path. Raises RunError if it does not exist."""
     if study := find_or_none(name):
         return study
-    known = [study.name for study in every()]
+    known = [study.name for study in all_studies()]
     listing = f"the studies in {root()} are: {', '.join(known)}" if known else f"there are no studies in {root()} yet"
     raise RunError("unknown-study", f"there is no study {str(name)!r}{catalogue.did_you_mean(str(name), known)} ({listing})")
 
 
-def every() -> list[StudyFolder]:
+def all_studies() -> list[StudyFolder]:
     """All studies in the studies folder, oldest first."""
     if not root().is_dir():
         return []

@@ -17,8 +17,7 @@ from glasshouse.specs.spec import Spec
 from glasshouse.studies import matching, study_metric
 from glasshouse.studies.arms import ONE_TASK, Variant
 from glasshouse.studies.study_folder import Design, PlannedArm, Question, Tuning
-from glasshouse.training import cost_plan as planning
-from glasshouse.training import devices, replica_count
+from glasshouse.training import cost_plan, devices, replica_count
 from glasshouse.training.job import Job
 
 
@@ -40,15 +39,15 @@ def make_design(
     if tuning:
         _check_tuning_metric(metric, variants, jobs)
     with progress_bar.bar("planning", outer=True) as show, progress_bar.quiet():
-        first_plan = planning.make(jobs[0])
+        first_plan = cost_plan.make(jobs[0])
         jobs = [_with_first_settings(job, first_plan) for job in jobs]
         matched = matching.match(question.match, names, jobs, varied, show)
         plans = []
-        for place, (name, job) in enumerate(zip(names, matched.jobs, strict=True)):
-            show(place / len(jobs), f"planning {name}")
+        for index, (name, job) in enumerate(zip(names, matched.jobs, strict=True)):
+            show(index / len(jobs), f"planning {name}")
             with _arm_named_in_errors(name):
                 # Matching leaves the first arm unchanged, so its plan is still valid.
-                plans.append(planning.make(job) if place else first_plan)
+                plans.append(cost_plan.make(job) if index else first_plan)
         replica_counts, reasons = _choose_replicas(matched.jobs, seeds, replicas, show)
     arms = tuple(
         PlannedArm(
@@ -126,7 +125,7 @@ def _check_tuning_metric(metric: str, variants: Sequence[Variant], jobs: Sequenc
             study_metric.check_metric(f"validation.{metric.partition('.')[2]}", job.task, splits, job.prepared.labels)
 
 
-def _with_first_settings(job: Job, first: planning.Plan) -> Job:
+def _with_first_settings(job: Job, first: cost_plan.Plan) -> Job:
     """The job with the precision and threads planned for the first arm, unless its spec sets them."""
     training = job.spec.training
     precision = first.precision if training.precision == "auto" else training.precision
@@ -141,8 +140,8 @@ def _choose_replicas(
     if requested == "off":
         return [1] * len(jobs), []
     counts, reasons = [], []
-    for place, job in enumerate(jobs):
-        show(place / len(jobs), "trying replicas")
+    for index, job in enumerate(jobs):
+        show(index / len(jobs), "timing replicas")
         job_of_each_seed = [replace(job, spec=with_seed(job.spec, seed)) for seed in seeds]
         count = len(job_of_each_seed) if requested == "auto" else int(requested)
         size, reason = replica_count.choose(job_of_each_seed[:count], None if requested == "auto" else True)

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from glasshouse.metrics.verdicts import Difference, judge, summarise
-from glasshouse.pages import study_page as page
-from glasshouse.pages import study_tables
+from glasshouse.metrics.verdicts import UNDECIDED, Difference, judge, summarise
+from glasshouse.pages import study_page, study_tables
 from glasshouse.pages.study_content import Arm, StudyResults
 from glasshouse.records import atomic_files, metric_log
 from glasshouse.records.run_folder import RunFolder
@@ -76,7 +75,7 @@ def is_decided(design: Design, values: Mapping[str, Mapping[int, float]]) -> boo
     if _all_diverged(values[first]):
         return True
     return all(
-        _all_diverged(values[name]) or (name in differences and differences[name].word != "undecided") for name in others
+        _all_diverged(values[name]) or (name in differences and differences[name].word != UNDECIDED) for name in others
     )
 
 
@@ -132,7 +131,7 @@ def _why_not_judged(arm: Arm) -> str:
 def write(study: StudyFolder) -> StudyResults:
     """Write the report, the tables and `comparison.json` of a study, and return its results."""
     results = collect(study)
-    atomic_files.write_text(study.report_file, page.render(results))
+    atomic_files.write_text(study.report_file, study_page.render(results))
     atomic_files.write_text(study.path / "table.md", study_tables.markdown(results))
     atomic_files.write_text(study.path / "table.tex", study_tables.latex(results))
     atomic_files.write_text(study.path / "comparison.json", to_json(results))
@@ -265,7 +264,7 @@ def _notes(design: Design, arms: Sequence[Arm], machines: Sequence[dict[str, str
         counts = " and ".join(map(str, design.judged))
         notes.append(
             f"seeds were added after {counts} had been judged, and the p-values do not correct for that: false verdicts are "
-            "likelier than alpha says; --until-decided plans its looks beforehand"
+            "more likely than alpha says; --until-decided plans its interim tests in advance"
         )
     if design.question.kind == "sweep" and any(arm.summary for arm in arms):
         measured = _in_display_order([arm for arm in arms if arm.summary], design)

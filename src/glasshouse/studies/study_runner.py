@@ -49,7 +49,7 @@ def run_study(
     default_seeds = DEFAULT_SEEDS if seeds is None else seeds
     chosen_seeds = tuple(range(question.batch)) if question.batch else arms.parse_seeds(default_seeds)
     tuning_plan = tuning.parse(question.tune, variants, chosen_seeds)
-    study, unused_name = _find_same(root, name, grid.default_study_name, question, variants)
+    study, unused_name = _find_same_study(root, name, grid.default_study_name, question, variants)
     if study is None:
         design = study_planning.make_design(question, variants, chosen_seeds, device, replicas, tuning_plan)
         while study is None:
@@ -57,7 +57,7 @@ def run_study(
                 created = study_folder.create(design, unused_name, root)
             except FileExistsError:
                 # Meanwhile another process created a study of that name, perhaps with the same question.
-                study, unused_name = _find_same(root, name, grid.default_study_name, question, variants)
+                study, unused_name = _find_same_study(root, name, grid.default_study_name, question, variants)
             else:
                 _announce(created, design)
                 return continue_study(created, device)
@@ -125,7 +125,7 @@ def _check_options(question: Question, seeds: object, replicas: str) -> None:
         raise SpecError("bad-option", f"--replicas={replicas} is not auto, off, or a number of runs that train together")
 
 
-def _find_same(
+def _find_same_study(
     root: Path, name: str | None, default_name: str, question: Question, variants: Sequence[Variant]
 ) -> tuple[StudyFolder | None, str]:
     """(the study with the same question, or None; the name for a new study)."""
@@ -136,7 +136,7 @@ def _find_same(
         if not path.exists():
             return None, candidate
         study = study_folder.find_or_none(path)
-        difference = _difference(study.design(), question, variants) if study else "it is not a study"
+        difference = _question_difference(study.design(), question, variants) if study else "it is not a study"
         if study and not difference:
             return study, candidate
         if name:
@@ -144,12 +144,12 @@ def _find_same(
         attempt += 1
 
 
-def _difference(design: Design, question: Question, variants: Sequence[Variant]) -> str:
+def _question_difference(design: Design, question: Question, variants: Sequence[Variant]) -> str:
     """How the question of an existing study differs from this one; empty if they are the same."""
     for name in ("kind", "metric", "match", "tune", "alpha", "margin", "batch", "most"):
         old, new = getattr(design.question, name), getattr(question, name)
         if old != new:
-            return f"its {name} is {old}, not {new}"
+            return f"its {'max-seeds' if name == 'most' else name} is {old}, not {new}"
     old_names, new_names = [arm.name for arm in design.arms], [variant.name for variant in variants]
     if old_names != new_names:
         return f"its arms are {', '.join(old_names)}, not {', '.join(new_names)}"

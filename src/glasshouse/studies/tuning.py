@@ -1,7 +1,7 @@
 """Tuning: before the arms are compared, each arm gets its own best value of one field, chosen on the validation text.
 
-A learning rate that suits one arm better than another would bias the comparison. The values are tried with separate seeds,
-so that no run is used both to tune and to compare.
+A learning rate that suits one arm better than another would bias the comparison. The candidate values are trained with
+separate seeds, so that no run is used both to tune and to compare.
 """
 
 import math
@@ -18,7 +18,7 @@ from glasshouse.studies.run_queue import QueuedRun
 from glasshouse.studies.study_folder import Design, PlannedArm, StudyFolder, Tuning
 from glasshouse.studies.study_planning import with_seed
 
-# By default the values tried are the arm's own value, multiplied and divided by powers of FACTOR.
+# The default candidates are the arm's own value, multiplied and divided by powers of FACTOR.
 FACTOR = 3.0
 VALUES_PER_SIDE = 2
 # Far from the seeds that users choose.
@@ -152,12 +152,15 @@ def _choose_best(
 ) -> tuple[str, str]:
     """The value with the best mean, and a note on the choice."""
     eligible = {value: mean for value, mean in means.items() if mean is not None}
-    tried = f"tried: {', '.join(means)}"
+    candidates = f"candidates: {', '.join(means)}"
     if not eligible:
         unchanged = repr(declared.value_of(arm.spec, tuning.field))
-        return unchanged, f"not tuned: {tuning.field} stays {unchanged}, because the arm diverged with every value ({tried})"
+        return (
+            unchanged,
+            f"not tuned: {tuning.field} stays {unchanged}, because the arm diverged with every value ({candidates})",
+        )
     best = (max if higher else min)(eligible, key=lambda value: eligible[value])
-    note = f"tuned: {tuning.field}={best} ({tried}; {metric} {eligible[best]:.4g})"
+    note = f"tuned: {tuning.field}={best} ({candidates}; {metric} {eligible[best]:.4g})"
     if len(eligible) > 1 and float(best) in (min(map(float, means)), max(map(float, means))):
-        note += "; the best value is at the edge of those tried, so a value beyond it may be better"
+        note += "; the best value is at the edge of the candidates, so a value beyond it may be better"
     return best, note

@@ -76,7 +76,7 @@ class Task(ABC):
 
     @abstractmethod
     def check_model(self, model: nn.Module, kind: str) -> None:
-        """Refuse a model that cannot do the task; `kind` is its word in the spec."""
+        """Refuse a model that cannot do the task; `kind` is its name in the spec."""
 
     def draft_model(self, model: ModelSpec) -> ModelSpec:
         """The model spec with the fields that the task requires, as far as they are known before the data are read."""

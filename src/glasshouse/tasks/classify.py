@@ -1,6 +1,6 @@
 """Classification: predict which of several classes a text belongs to.
 
-A batch holds whole texts, truncated to the context and padded at the end to the longest of them. Padding is masked.
+A batch holds whole texts, truncated to the context and padded at the end to the longest text. Padding is masked.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,12 +28,12 @@ from glasshouse.tokenizers import Tokenizer
 COUNTING_BATCH = 1024
 
 
-def padded(texts: Sequence[Sequence[int]], frame: tuple[list[int], list[int]], context: int) -> Batch:
-    """Whole texts between the tokens of `frame`, truncated to the context and padded at the end with token 0.
+def padded(texts: Sequence[Sequence[int]], prefix_and_suffix: tuple[list[int], list[int]], context: int) -> Batch:
+    """Whole texts, truncated to the context and padded at the end with token 0.
 
-    An empty text becomes a single token 0.
+    `prefix_and_suffix` are the tokens before and after each text. An empty text becomes a single token 0.
     """
-    before, after = frame
+    before, after = prefix_and_suffix
     max_length = context - len(before) - len(after)
     rows = [[*before, *text[:max_length], *after] or [0] for text in texts]
     longest = max(map(len, rows))
@@ -57,7 +57,7 @@ class Classify(Task):
 
     def __init__(self, context: int, labels: tuple[str, ...] = (), weights: tuple[str, ...] = ()) -> None:
         self.context, self.labels = context, labels
-        self.frame: tuple[list[int], list[int]] = ([], [])
+        self.prefix_and_suffix: tuple[list[int], list[int]] = ([], [])
         self.weight_entries = weights
         self.weights: Tensor | None = None  # (classes); set by complete_model
         self.counts: tuple[Tensor, Tensor] | None = None  # for naive Bayes; set by complete_model
@@ -82,7 +82,7 @@ class Classify(Task):
             )
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
-        self.labels, self.frame = labels, tokenizer.prefix_and_suffix
+        self.labels, self.prefix_and_suffix = labels, tokenizer.prefix_and_suffix
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         labels, head = prepared.labels, settings_of(ClassifierHead, model.head.own)
@@ -129,7 +129,7 @@ class Classify(Task):
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         texts = shard.texts(examples)
         labels = torch.from_numpy(np.asarray(shard.labels[examples], np.int64))
-        batch = {**padded(texts, self.frame, self.context), "labels": labels}
+        batch = {**padded(texts, self.prefix_and_suffix, self.context), "labels": labels}
         return batch if self.weights is None else {**batch, "weights": self.weights[labels]}
 
     def predictions_per_batch(self, batches: Batch) -> Tensor:
@@ -202,5 +202,5 @@ class Classify(Task):
             model.train(was_training)
 
     def truncated(self, shard: Shard) -> int:
-        max_length = self.context - sum(map(len, self.frame))
+        max_length = self.context - sum(map(len, self.prefix_and_suffix))
         return int((np.diff(shard.starts) - (shard.separator is not None) > max_length).sum()) if shard.documents else 0

@@ -65,7 +65,7 @@ class Match(Task):
 
     def __init__(self, context: int, size: int, rows: int) -> None:
         self.context, self.size, self.rows = context, size, rows
-        self.frame: tuple[list[int], list[int]] = ([], [])
+        self.prefix_and_suffix: tuple[list[int], list[int]] = ([], [])
 
     @classmethod
     def from_spec(cls, spec: Spec) -> "Match":
@@ -87,7 +87,7 @@ class Match(Task):
             )
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
-        self.frame = tokenizer.prefix_and_suffix
+        self.prefix_and_suffix = tokenizer.prefix_and_suffix
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         train = prepared.splits["train"]
@@ -106,7 +106,7 @@ class Match(Task):
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         texts = shard.texts(examples)
         return {
-            **padded(texts, self.frame, self.context),
+            **padded(texts, self.prefix_and_suffix, self.context),
             "pictures": normalise_pictures(shard.pictures[examples]),
             "captions": _caption_ids(texts),
         }
@@ -191,7 +191,7 @@ class Match(Task):
         return torch.cat(texts), torch.cat(pictures)
 
     def truncated(self, shard: Shard) -> int:
-        max_length = self.context - sum(map(len, self.frame))
+        max_length = self.context - sum(map(len, self.prefix_and_suffix))
         return int((np.diff(shard.starts) - (shard.separator is not None) > max_length).sum()) if shard.documents else 0
 
 

@@ -225,10 +225,10 @@ class Translate(Task):
     ) -> list[str]:
         """The best translation of each document in `order`."""
         assert self.tokenizer is not None
-        rules = BeamOptions(settings.beams, settings.length_penalty, self.max_lengths[1])
+        options = BeamOptions(settings.beams, settings.length_penalty, self.max_lengths[1])
         texts: list[str] = []
         for begin in range(0, len(order), settings.batch):
-            hypotheses = self.search(model, shard.texts(order[begin : begin + settings.batch]), rules)
+            hypotheses = self.search(model, shard.texts(order[begin : begin + settings.batch]), options)
             texts += [self.tokenizer.decode(best[0].tokens) if best else "" for best in hypotheses]
             progress(len(texts) / len(order))
         return texts
@@ -236,15 +236,15 @@ class Translate(Task):
     def example_command(self, run: str, prompt: str) -> str:
         return f"glasshouse translate {run} {prompt or EXAMPLE_TEXT}"
 
-    def search(self, model: Any, sources: list[list[int]], rules: BeamOptions) -> list[list[Hypothesis]]:
+    def search(self, model: Any, sources: list[list[int]], options: BeamOptions) -> list[list[Hypothesis]]:
         """The best translations of each source, best first. A source is a list of tokens."""
         assert self.tokenizer is not None
         device, prompts = next(model.parameters()).device, self.decoder_prompts(sources)
         if not self.decoder_only:
             inputs = self.encoder_inputs(sources)
             model = model.condition_on(inputs["source"].to(device), inputs["lengths"].to(device))
-        rules = BeamOptions(rules.count, rules.length_penalty, min(rules.max_tokens, self.max_lengths[1]))
-        return search(model, prompts, rules, (self.end,), self.context, self.tokenizer.vocabulary)
+        options = BeamOptions(options.count, options.length_penalty, min(options.max_tokens, self.max_lengths[1]))
+        return search(model, prompts, options, (self.end,), self.context, self.tokenizer.vocabulary)
 
 
 def _padded(rows: list[list[int]], filler: int) -> Tensor:

@@ -25,11 +25,11 @@ from glasshouse.training.engine import Engine
 from glasshouse.training.freezing import UnfreezingSchedule, trained_parameters
 from glasshouse.training.job import Job
 
-# Limits of a timing trial: long enough to average over a noisy machine, short enough not to delay training.
-TRIAL_SECONDS = 1.0
-TRIAL_STEPS = 20
+# Limits of a timing: long enough to average over a noisy machine, short enough not to delay training.
+TIMING_SECONDS = 1.0
+TIMING_STEPS = 20
 # One thread is chosen only if it is faster by this factor, because a busy machine may be idle later.
-THREADS_WORTH = 1.2
+MIN_SPEEDUP = 1.2
 
 
 @dataclass(frozen=True)
@@ -58,15 +58,15 @@ def make(job: Job) -> Plan:
     number_format, threads = job.spec.training.precision, job.spec.training.threads
     if number_format == "auto":
         number_format, reason = precision.choose(
-            job.device, lambda name: step_seconds(trial_job(job).engine(name), job.device)
+            job.device, lambda name: step_seconds(timing_job(job).engine(name), job.device)
         )
         notes.append(f"precision {reason}")
     if job.device.type == "cpu" and not threads:
-        threads, measured, reason = _choose_threads(lambda: step_seconds(trial_job(job).engine(number_format), job.device))
+        threads, measured, reason = _choose_threads(lambda: step_seconds(timing_job(job).engine(number_format), job.device))
         notes.append(f"threads {reason}")
     else:
         with devices.threads(threads):
-            measured = step_seconds(trial_job(job).engine(number_format), job.device)
+            measured = step_seconds(timing_job(job).engine(number_format), job.device)
     if job.spec.training.compile:
         notes.append("the time was measured without torch.compile, which is slow to start and faster afterwards")
     with torch.device("meta"):
@@ -116,7 +116,7 @@ def _choose_threads(time_step: Callable[[], float]) -> tuple[int, float, str]:
         return 1, with_all, "1: torch uses only one thread here"
     with devices.threads(1):
         with_one = time_step()
-    count = 1 if with_one * THREADS_WORTH < with_all else available
+    count = 1 if with_one * MIN_SPEEDUP < with_all else available
     reason = f"{count}: measured {with_one * 1e3:.1f} ms per step on 1 and {with_all * 1e3:.1f} ms on {available}"
     return count, with_one if count == 1 else with_all, reason
 
@@ -124,8 +124,8 @@ def _choose_threads(time_step: Callable[[], float]) -> tuple[int, float, str]:
 def step_seconds(engine: Engine | replicas.Replicas, device: torch.device) -> float:
     """The median time of a few steps, without the first. Do not train with the engine afterwards."""
     times: list[float] = []
-    trial_start = time.perf_counter()
-    while len(times) < 2 or (len(times) <= TRIAL_STEPS and time.perf_counter() - trial_start < TRIAL_SECONDS):
+    timing_start = time.perf_counter()
+    while len(times) < 2 or (len(times) <= TIMING_STEPS and time.perf_counter() - timing_start < TIMING_SECONDS):
         devices.synchronise(device)
         start = time.perf_counter()
         engine.step(len(times) % engine.steps)
@@ -177,7 +177,7 @@ def training_memory(job: Job, number_format: str, plain_attention: bool = False)
     }
 
 
-def trial_job(job: Job) -> Job:
-    """The job for a timing trial: without torch.compile, whose first step takes too long, and with learning rate 0."""
+def timing_job(job: Job) -> Job:
+    """The job to time: without torch.compile, whose first step takes too long, and with learning rate 0."""
     training = replace(job.spec.training, compile=False, learning_rate=0.0)
     return replace(job, spec=replace(job.spec, training=training))

@@ -77,10 +77,10 @@ class GraphedStep:
             result = self._run_step(input_batch, input_numbers)
 
         buffers = [_StagingBuffer(batch, numbers) for _ in range(STAGING_BUFFERS)]
-        turns = count()
+        counter = count()
 
         def replay(batch: Batch, numbers: Tensor) -> Tensor:
-            buffers[next(turns) % STAGING_BUFFERS].send(batch, numbers, input_batch, input_numbers)
+            buffers[next(counter) % STAGING_BUFFERS].send(batch, numbers, input_batch, input_numbers)
             graph.replay()
             return result.clone()
 
@@ -138,15 +138,15 @@ class _StagingBuffer:
     def __init__(self, batch: Batch, numbers: Tensor) -> None:
         self.batch = {name: torch.empty_like(tensor, pin_memory=True) for name, tensor in batch.items()}
         self.numbers = torch.empty_like(numbers, pin_memory=True)
-        self.sent = torch.cuda.Event()
+        self.copied = torch.cuda.Event()
 
     def send(self, batch: Batch, numbers: Tensor, input_batch: Batch, input_numbers: Tensor) -> None:
         """Copy a batch and its numbers, through this buffer, to the inputs of a recording."""
-        self.sent.synchronize()
+        self.copied.synchronize()
         for name, tensor in batch.items():
             input_batch[name].copy_(self.batch[name].copy_(tensor), non_blocking=True)
         input_numbers.copy_(self.numbers.copy_(numbers), non_blocking=True)
-        self.sent.record()
+        self.copied.record()
 
 
 def pad_to_multiple(batch: Batch, largest: Batch) -> Batch:

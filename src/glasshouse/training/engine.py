@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from glasshouse.data import batches
 from glasshouse.data.batches import BatchOrder
 from glasshouse.data.shards import Shard
-from glasshouse.records.checkpoint import Checkpoint, Tensors
+from glasshouse.records.checkpoint import Checkpoint, Tensors, name_of
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import Spec
@@ -169,7 +169,7 @@ class Engine:
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Load a checkpoint to continue from it."""
-        load_weights(self.model, checkpoint.groups["model"], f"the checkpoint step-{checkpoint.step:08d}")
+        load_weights(self.model, checkpoint.groups["model"], f"the checkpoint {name_of(checkpoint.step)}")
         optimisers.restore(self.optimiser, self.model, checkpoint.groups["optimiser"])
         if self.average is not None:
             for name, tensor in checkpoint.groups["average"].items():

@@ -96,7 +96,7 @@ class _Loop:
             metric_log.rewind(run.metrics_file, progress.step)
             run.record(machine=machine.describe(str(self.engine.device)))
         if isinstance(self.engine, Replicas):
-            self.engine.freeze(group.ended)
+            self.engine.deactivate(group.ended)
         self.step = group.step
         # Results that have not been read from the device yet.
         self.pending: list[tuple[int, StepResult]] = []

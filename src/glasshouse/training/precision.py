@@ -8,7 +8,7 @@ import torch
 from glasshouse.training.matmul_speed import matmul_flop_rate
 
 # bfloat16 is chosen only if it is faster by this factor, because it is the less precise format.
-WORTH = 1.15
+MIN_SPEEDUP = 1.15
 # Side length of the matrices in a first, quick comparison. On a CPU without bfloat16 instructions, bfloat16 is hundreds of
 # times slower than float32, and timing a whole step would take minutes.
 PROBE = 256
@@ -31,6 +31,6 @@ def choose(device: torch.device, time_step: Callable[[str], float]) -> tuple[str
         ratio = f"{fp32_rate / bf16_rate:.1f} times as fast as in bf16" if bf16_rate else "possible, but not in bf16"
         return "fp32", f"fp32: small matrix products are {ratio}"
     fp32_seconds, bf16_seconds = time_step("fp32"), time_step("bf16")
-    name = "bf16" if fp32_seconds > WORTH * bf16_seconds else "fp32"
+    name = "bf16" if fp32_seconds > MIN_SPEEDUP * bf16_seconds else "fp32"
     timings = f"measured {fp32_seconds * 1e3:.1f} ms per step in fp32 and {bf16_seconds * 1e3:.1f} ms in bf16"
     return name, f"{name}: {timings}"

@@ -9,8 +9,8 @@ from glasshouse.training import cost_plan, devices, peak_memory, replicas
 from glasshouse.training.job import Job
 from glasshouse.training.replicas import Replicas
 
-# The number of replicas in a timing trial. More replicas are faster on a GPU and about as fast on a CPU.
-TRIAL_REPLICAS = 8
+# The number of replicas that are timed. More replicas are faster on a GPU and about as fast on a CPU.
+TIMED_REPLICAS = 8
 # The share of a device's memory that replicas may use, by prediction.
 MEMORY_SHARE = 0.8
 CANNOT_BE_REPLICAS = "these runs cannot be replicas: {}; train them one after another (replicas off)"
@@ -30,13 +30,13 @@ def choose(jobs: Sequence[Job], together: bool | None) -> tuple[int, str]:
     near_limit = jobs[0].device.type == "cuda" and 2 * len(jobs) > limit
     if together and not near_limit:
         return count, ""
-    trial_jobs = [cost_plan.trial_job(job) for job in jobs[: min(TRIAL_REPLICAS, limit)]]
+    timing_jobs = [cost_plan.timing_job(job) for job in jobs[: min(TIMED_REPLICAS, limit)]]
     with devices.threads(jobs[0].spec.training.threads):
-        single_seconds = cost_plan.step_seconds(trial_jobs[0].engine(), jobs[0].device)
+        single_seconds = cost_plan.step_seconds(timing_jobs[0].engine(), jobs[0].device)
         try:
-            replica_seconds, replica_memory = _measure_replicas(trial_jobs)
+            replica_seconds, replica_memory = _measure_replicas(timing_jobs)
         except torch.OutOfMemoryError:
-            return 1, f"one after another: {len(trial_jobs)} replicas need more memory than the device has"
+            return 1, f"one after another: {len(timing_jobs)} replicas need more memory than the device has"
         except (RuntimeError, NotImplementedError) as error:
             # torch.func.vmap does not support some operation of the model. Single runs still work.
             reason = f"torch cannot vectorise this model over replicas ({str(error).splitlines()[0]})"

@@ -20,7 +20,7 @@ from glasshouse.data import batches
 from glasshouse.data.batches import BatchOrder
 from glasshouse.data.shards import Shard
 from glasshouse.parts.attention.base import Attention
-from glasshouse.records.checkpoint import Checkpoint, Tensors
+from glasshouse.records.checkpoint import Checkpoint, Tensors, name_of
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks import linear_cross_entropy
 from glasshouse.tasks.base import Batch, Task
@@ -171,7 +171,7 @@ class Replicas:
             update_average(self.average, dict(self.stacked_tensors()), ema_rate)
         return torch.stack([losses_R, norms_R])
 
-    def freeze(self, mask: Sequence[bool]) -> None:
+    def deactivate(self, mask: Sequence[bool]) -> None:
         """Stop updating the replicas in the mask."""
         self.first_nonfinite_R[torch.tensor(mask, device=self.device)] = 0.0
 
@@ -231,7 +231,7 @@ class Replica:
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Load a checkpoint to continue from it."""
-        replicas, where = self.replicas, f"the checkpoint step-{checkpoint.step:08d}"
+        replicas, where = self.replicas, f"the checkpoint {name_of(checkpoint.step)}"
         load_weights(replicas.scratch, checkpoint.groups["model"], where)
         replicas.copy_from_scratch(self.number, replicas.stacked_tensors())
         replicas.optimiser.restore(self.number, checkpoint.groups["optimiser"])

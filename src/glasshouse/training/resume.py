@@ -27,7 +27,7 @@ class RunGroup:
     """Runs at the same step, their jobs, and the checkpoint of each at that step.
 
     Runs that have ended stay in their group and take no steps. Rounding and dropout of the others depend on the size of the
-    group and on their places in it.
+    group and on their indices in it.
     """
 
     runs: list[RunFolder]
@@ -41,7 +41,7 @@ class RunGroup:
 
 
 def started_together(runs: Sequence[RunFolder]) -> list[list[RunFolder]]:
-    """The runs in lists that are trained together. Runs that were started together, or alone, stay so."""
+    """Group the runs that are trained together. Runs that started together stay so; a run that started alone stays alone."""
     companion_paths = {run: tuple(companion.path for companion in companions(run)) for run in runs}
     # A killed process may have recorded a group in some of its runs only.
     groups = {path: paths for paths in companion_paths.values() if len(paths) > 1 for path in paths}
@@ -58,7 +58,7 @@ def companions(run: RunFolder) -> list[RunFolder]:
     facts = run.facts()
     paths = facts.get("together", ["."]) if run.recorded_status() != Status.STOPPED else ["."]
     recorded = [RunFolder(Path(os.path.normpath(run.path.absolute() / path))) for path in paths]
-    # The user may have deleted some of them.
+    # The user may have deleted some of the runs.
     return [companion for companion in recorded if companion.spec_file.exists()]
 
 
@@ -118,7 +118,7 @@ def split_group(group: RunGroup, together: bool | None) -> list[RunGroup]:
 
 
 def _newest_common_checkpoints(runs: Sequence[RunFolder]) -> list[Checkpoint | None]:
-    """The checkpoint of each run at the newest step that is intact in all of them.
+    """The checkpoint of each run at the newest step that is intact in all runs.
 
     Damaged checkpoints are reported and deleted. Later checkpoints are deleted too, because the runs take those steps again.
     """

@@ -52,7 +52,7 @@ class CheckpointState:
 
     @classmethod
     def restored(cls, saved: Checkpoint, criterion: Metric) -> "CheckpointState":
-        """The values of a checkpoint. Format 1 stored 1 - accuracy where accuracies are now, and did not name the metric."""
+        """The values of a checkpoint. Format 1 stored 1 - accuracy instead of accuracy, and did not name the metric."""
         best = dict(saved.values["best"])
         if best and "metric" not in best:
             best = {**best, "metric": criterion.name}

@@ -65,12 +65,12 @@ class StackedAdamW:
             current.wait_stream(stream)
 
     @torch.no_grad()
-    def step(self, gradients: Tensors, step: Tensor, factor_R: Tensor, frozen_R: Tensor) -> None:
-        """Update the weights with the gradients times `factor_R`. The weights of frozen replicas do not change at all."""
+    def step(self, gradients: Tensors, step: Tensor, factor_R: Tensor, inactive_R: Tensor) -> None:
+        """Update the weights with the gradients times `factor_R`. The weights of inactive replicas do not change at all."""
         self.steps_taken += 1
         # Indexing with a tensor would wait for the device; `index_select` does not.
         rate_R = self.rates_SR.index_select(0, step.view(1))[0]
-        scales, frozen = (1 / factor_R).unbind(), frozen_R.float().unbind()
+        scales, inactive = (1 / factor_R).unbind(), inactive_R.float().unbind()
         calls = []
         for (decays, lr_factor), names in self.groups.items():
             contiguous = {name: gradients[name].contiguous() for name in names}
@@ -99,7 +99,7 @@ class StackedAdamW:
                             amsgrad=False,
                             maximize=False,
                             grad_scale=scales[replica],
-                            found_inf=frozen[replica],
+                            found_inf=inactive[replica],
                         )
 
     def rates(self, step: int) -> tuple[float, ...]:

@@ -52,7 +52,7 @@ class WeightTransfer:
 
 
 def inherited_fields(spec: Spec) -> dict[str, object]:
-    """The fields of a run's model spec that a run which starts from it inherits, as a table."""
+    """The fields of a run's model spec that a new run inherits when it starts from this run, as a table."""
     base = {name: getattr(spec.model, name) for name in spec_fields.fields(ModelSpec) if name not in NOT_SHARED}
     return {**base, **spec.model.own}
 

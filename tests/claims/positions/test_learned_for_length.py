@@ -7,7 +7,7 @@ from glasshouse.training import cost_plan
 
 
 def test_learned_positions_cannot_read_more_tokens_than_in_training(speeches, monkeypatch):
-    monkeypatch.setattr(cost_plan, "TRIAL_SECONDS", 0.01)
+    monkeypatch.setattr(cost_plan, "TIMING_SECONDS", 0.01)
     with progress_bar.quiet():
         finding = glasshouse.try_claim("learned-for-length", quick=True, device="cpu").trial.finding
     measured = {row.what: row.measured for row in finding.rows}

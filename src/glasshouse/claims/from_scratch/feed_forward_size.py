@@ -68,7 +68,7 @@ class FeedForwardSize(Claim):
             for text, difference in tuned_differences.items()
         ]
         sizes = " and ".join(f"{arm.parameters:,}" for arm in study.arms)
-        described = (f"{TEXTS[text]} {paired_comparisons.describe(each)}" for text, each in differences.items())
+        described = (f"{TEXTS[text]} {paired_comparisons.describe(difference)}" for text, difference in differences.items())
         return Finding(
             verdict=better_everywhere(differences),
             because=f"Loss with 256 against 100: {'; '.join(described)}.",

@@ -124,11 +124,11 @@ def decide(bits: Sequence[float], trigram: float, known: np.ndarray, repeated: n
 def ngram_bits_per_byte(run: Run) -> dict[str, float]:
     """Order -> test bits per byte of an n-gram model over the run's tokens. Separator tokens are not scored."""
     splits = prepared_data.prepare(run.spec.data, run.tokenizer).splits
-    learned, text = (np.asarray(splits[split].tokens, np.int64) for split in ("train", "test"))
+    training, text = (np.asarray(splits[split].tokens, np.int64) for split in ("train", "test"))
     scored = ~np.isin(text[1:], list(splits["test"].separators))
     return {
         str(order): bits_per_byte(
-            float(kneser_ney.nats(learned, text, run.tokenizer.vocabulary, order)[scored].sum()), splits["test"].bytes
+            float(kneser_ney.nats(training, text, run.tokenizer.vocabulary, order)[scored].sum()), splits["test"].bytes
         )
         for order in ORDERS
     }

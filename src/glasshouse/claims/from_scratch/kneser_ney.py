@@ -9,17 +9,20 @@ Below the unigrams, all tokens are equally likely.
 import numpy as np
 
 
-def nats(learned: np.ndarray, text: np.ndarray, vocabulary: int, order: int) -> np.ndarray:
-    """-log p of each token of `text` after the first, given the `order - 1` tokens before it. `learned` is counted."""
+def nats(training: np.ndarray, text: np.ndarray, vocabulary: int, order: int) -> np.ndarray:
+    """-log p of each token of `text` after the first, given the `order - 1` tokens before it.
+
+    The n-grams of `training` are counted.
+    """
     if vocabulary**order > np.iinfo(np.int64).max:
         raise ValueError(f"{order}-grams of {vocabulary:,} tokens cannot be numbered in 64 bits")
     probability = np.full(max(len(text) - 1, 0), 1.0 / vocabulary)
     for length in range(1, order + 1):
         # The longest n-grams count by occurrence, shorter ones by the number of different tokens before them.
         if length == order:
-            ngrams, counts = np.unique(_ngrams(learned, vocabulary, length), return_counts=True)
+            ngrams, counts = np.unique(_ngrams(training, vocabulary, length), return_counts=True)
         else:
-            longer = np.unique(_ngrams(learned, vocabulary, length + 1))
+            longer = np.unique(_ngrams(training, vocabulary, length + 1))
             ngrams, counts = np.unique(longer % vocabulary**length, return_counts=True)
         probability = _interpolate(ngrams, counts, _ngrams(text, vocabulary, length), vocabulary, probability)
     return -np.log(probability)
@@ -53,5 +56,5 @@ def _interpolate(
 
 def _look_up(keys: np.ndarray, values: np.ndarray, queries: np.ndarray) -> np.ndarray:
     """The value of each query in a table with sorted keys; 0 for an unknown key."""
-    place = np.minimum(np.searchsorted(keys, queries), len(keys) - 1)
-    return np.where(keys[place] == queries, values[place], 0.0)
+    index = np.minimum(np.searchsorted(keys, queries), len(keys) - 1)
+    return np.where(keys[index] == queries, values[index], 0.0)

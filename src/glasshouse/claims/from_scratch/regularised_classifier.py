@@ -59,9 +59,11 @@ class RegularisedClassifier(Claim):
         differences = compare_arms(test, train)
         rows = [
             Evidence(
-                f"held-out accuracy in % at the end, rate {tried}", "", rules.format_with_seeds(held_out[tried], scale=100)
+                f"held-out accuracy in % at the end, rate {candidate}",
+                "",
+                rules.format_with_seeds(held_out[candidate], scale=100),
             )
-            for tried in rates
+            for candidate in rates
         ]
         rows += [
             Evidence(f"{text} accuracy in %, {arm}", reported.get(arm, ""), rules.format_with_seeds(values[arm], scale=100))

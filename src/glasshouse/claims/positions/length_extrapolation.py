@@ -99,8 +99,8 @@ def score_lengths(
     def compute() -> dict[str, dict[int, dict[str, object]]]:
         with progress_bar.bar(f"scoring at {' and '.join(map(str, lengths))} tokens") as show:
             results = {}
-            for place, arm in enumerate(arm_names):
-                show(place / len(arm_names), f"scoring {arm}")
+            for index, arm in enumerate(arm_names):
+                show(index / len(arm_names), f"scoring {arm}")
                 tokens = QUICK_TOKENS if bench.quick else None
                 results[arm] = _score_runs(bench.finished_runs(study, arm), lengths, split, lengthen, tokens)
             return {

@@ -57,8 +57,8 @@ class MLM(Claim):
         accuracy, accuracy_without_order = (
             bench.values(pretraining, arm, "validation.accuracy") for arm in (WITH_ORDER, WITHOUT_ORDER)
         )
-        learned, validation = _tokens(runs[0])
-        unigram, bigram = unigram_accuracy(learned, validation), bigram_accuracy(learned, validation)
+        training, validation = _tokens(runs[0])
+        unigram, bigram = unigram_accuracy(training, validation), bigram_accuracy(training, validation)
         tuned = {arm.name: arm.values for arm in fine_tuning.arms}
         gain = pretraining_gain(tuned["scratch"], mean_over_arms([tuned[name] for name in starts]))
         names = {"scratch": ("from scratch", ""), **{name: (name.replace("-", ", seed "), "") for name in starts}}
@@ -117,18 +117,18 @@ def mean_over_arms(arms: Sequence[BySeed]) -> dict[int, float]:
     return {seed: statistics.fmean(arm[seed] for arm in arms) for seed in sorted(common_seeds)}
 
 
-def unigram_accuracy(learned: np.ndarray, scored: np.ndarray) -> float:
-    """The share of the scored tokens that are the most frequent learned token."""
-    return float(np.mean(scored == np.bincount(learned).argmax())) if len(learned) and len(scored) else float("nan")
+def unigram_accuracy(training: np.ndarray, scored: np.ndarray) -> float:
+    """The share of the scored tokens that are the most frequent training token."""
+    return float(np.mean(scored == np.bincount(training).argmax())) if len(training) and len(scored) else float("nan")
 
 
-def bigram_accuracy(learned: np.ndarray, scored: np.ndarray) -> float:
-    """The share of the scored tokens that most often follow the token before them in the learned text."""
-    if len(learned) < 2 or len(scored) < 2:
+def bigram_accuracy(training: np.ndarray, scored: np.ndarray) -> float:
+    """The share of the scored tokens that most often follow the token before them in the training text."""
+    if len(training) < 2 or len(scored) < 2:
         return float("nan")
-    size = int(max(learned.max(), scored.max())) + 1
+    size = int(max(training.max(), scored.max())) + 1
     counts = np.zeros((size, size), np.int64)
-    np.add.at(counts, (learned[:-1], learned[1:]), 1)
+    np.add.at(counts, (training[:-1], training[1:]), 1)
     return float(np.mean(counts.argmax(1)[scored[:-1]] == scored[1:]))
 
 

@@ -41,8 +41,8 @@ class MLMSteps(Claim):
 
     def run_experiment(self, bench: Bench) -> Finding:
         words = (arithmetic.PRETRAIN, "training.steps=1500", "training.schedule=constant", "evaluation.every=50")
-        tried = (DECIDING_RATE, RATES[-1]) if bench.quick else RATES
-        rates = f"training.learning_rate={','.join(tried)}"
+        learning_rates = (DECIDING_RATE, RATES[-1]) if bench.quick else RATES
+        rates = f"training.learning_rate={','.join(learning_rates)}"
         quick = (*arithmetic.QUICK_PRETRAIN, "evaluation.every=1")
         masked = bench.compare("masked", *words, rates, metric="validation.loss", quick=quick)
         # Both models use the masked model's tokenizer, whose additional mask token does not affect the decoder.
@@ -53,7 +53,7 @@ class MLMSteps(Claim):
         runs = {
             (kind, rate): bench.finished_runs(study, rate)
             for kind, study in ((LEFT, left), (MASKED, masked))
-            for rate in tried
+            for rate in learning_rates
         }
         steps = {
             (kind, rate, share): {

@@ -99,7 +99,7 @@ def draw(path: Path, panels: Mapping[str, Mapping[str, Curves]]) -> None:
         figure.subplots(1, len(panels), sharey=True, squeeze=False)[0], panels.items(), strict=True
     ):
         for (label, curves), tone in zip(by_label.items(), ("ochre", "accent"), strict=False):
-            colour = charts.FALLBACK_COLOURS[tone]
+            colour = charts.LIGHT_COLOURS[tone]
             for curve in curves.values():
                 panel.plot(*zip(*curve, strict=True), color=colour, linewidth=0.6, alpha=0.35)
             mean = mean_curve(curves)

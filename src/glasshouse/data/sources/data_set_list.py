@@ -1,4 +1,7 @@
-"""The list of named data sets: what they are, whether they are on this machine, how to fetch them, and an excerpt."""
+"""Describes the named data sets: what they are, whether they are on this machine, how to fetch them, and an excerpt.
+
+The catalogue `glasshouse.source` in pyproject.toml lists them.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

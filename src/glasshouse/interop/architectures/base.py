@@ -113,7 +113,9 @@ class Architecture:
         """
         if values["kind"] not in self.fixed_fields["kind"]:
             return [describe_mismatch("kind", values["kind"], self.fixed_fields["kind"])]
-        free = {"kind", *(each.spec_field for each in self.config_fields)} | self.unused_fields | TRAINING_ONLY
+        free = (
+            {"kind", *(config_field.spec_field for config_field in self.config_fields)} | self.unused_fields | TRAINING_ONLY
+        )
         supported = {
             name: self.fixed_fields.get(name, (field_definition(name).default,)) for name in values if name not in free
         }
@@ -122,7 +124,7 @@ class Architecture:
             for name, allowed in supported.items()
             if values[name] not in allowed
         ]
-        reasons += [reason for each in self.config_fields if (reason := each.mismatch(values))]
+        reasons += [reason for config_field in self.config_fields if (reason := config_field.mismatch(values))]
         for side in ("", "image_"):
             width, heads = values.get(f"{side}width", 0), values.get(f"{side}heads", 1)
             if width % heads:

@@ -34,7 +34,7 @@ class ConfigField:
 
     config_keys: dotted keys; if there are several, all must hold the same value, and an export writes all of them.
     default: the value if the key is missing, or a function that computes it from the spec fields read before.
-    value_names: for a field of words, their word for each value and ours.
+    value_names: for a field with named values: their name of each value, and ours.
     offset: how much larger their number is than ours.
     value_if_unequal: our value if several keys disagree; None makes that an error.
     resolve_zero: computes what 0 means in our spec from the other fields, because config.json needs the number itself.

@@ -52,7 +52,7 @@ def find(name: str) -> Architecture:
 def find_for_export(model: ModelSpec, context: int, vocabulary: int, origin: str = "") -> tuple[Architecture, ModelSpec]:
     """The architecture to export a model as, and the spec with every field that the architecture switches on.
 
-    `origin` is the architecture that the model was imported from; it is tried first.
+    `origin` is the architecture that the model was imported from; it takes precedence.
     """
     model = with_field_values(canonical(model, context), {})
     values = field_values(model, context, vocabulary)

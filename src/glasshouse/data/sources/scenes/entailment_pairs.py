@@ -52,7 +52,7 @@ def _pairs(split: str) -> Iterator[Document]:
 
 
 def _find_premises(hypothesis: Meaning, split: str, generator: Random) -> dict[str, Meaning] | None:
-    """A premise from the split for each label; None if the search does not find all of them."""
+    """A premise from the split for each label; None if the search does not find one for every label."""
     premises: dict[str, Meaning] = {}
     for premise in entailment_rules.random_premises(hypothesis, generator):
         label = entailment_rules.label_pair(premise, hypothesis)

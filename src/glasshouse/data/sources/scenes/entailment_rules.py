@@ -28,8 +28,8 @@ from glasshouse.data.sources.scenes.meaning import (
 )
 
 LABELS = ("entailment", "neutral", "contradiction")
-# The number of random premises to try for a hypothesis.
-TRIES = 600
+# The maximum number of random premises for a hypothesis.
+MAX_PREMISES = 600
 
 
 def label_pair(premise: Meaning, hypothesis: Meaning) -> str:
@@ -79,7 +79,7 @@ def random_meaning(generator: Random) -> Meaning:
 
 def random_premises(hypothesis: Meaning, generator: Random) -> Iterator[Meaning]:
     """Random premises for a hypothesis: its own meaning with some facts added, omitted or changed."""
-    for _ in range(TRIES):
+    for _ in range(MAX_PREMISES):
         groups = [_vary(group, generator) for group in hypothesis.groups]
         relation = hypothesis.relation
         if len(groups) == 1 and generator.random() < 0.45:

@@ -11,8 +11,8 @@ SIZE = 32
 # The possible widths of an object in a picture of the default size, and its height relative to its width.
 WIDTHS = {"shape": (7, 8), "fish": (10, 11)}
 HEIGHTS = {"shape": 1.0, "fish": 0.62}
-# The number of random layouts to try, and of random places in each, before the objects are put in rows.
-ROUNDS, TRIES = 12, 24
+# The maximum number of random layouts, and of random places in each, before the objects are put in rows.
+MAX_LAYOUTS, MAX_PLACES = 12, 24
 
 # Left, top, right, bottom.
 Box = tuple[int, int, int, int]
@@ -46,9 +46,9 @@ def _regions(relation: str, size: int) -> list[Box]:
 def _layout(group: Group, region: Box, generator: Random, size: int) -> list[Box]:
     """A box within the region for each object of a group."""
     family = "shape" if group.can_have_colour else "fish"
-    for _ in range(ROUNDS):
+    for _ in range(MAX_LAYOUTS):
         boxes: list[Box] = []
-        for _ in range(TRIES):
+        for _ in range(MAX_PLACES):
             width = round(generator.choice(WIDTHS[family]) * size / SIZE)
             height = round(width * HEIGHTS[family])
             left = generator.randint(region[0], region[2] - width)
