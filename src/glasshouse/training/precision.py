@@ -1,5 +1,6 @@
 """Number formats for training: float32, or bfloat16 matrix products with float32 weights. Timings choose between them."""
 
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
@@ -12,6 +13,8 @@ MIN_SPEEDUP = 1.15
 # Side length of the matrices in a first, quick comparison. On a CPU without bfloat16 instructions, bfloat16 is hundreds of
 # times slower than float32, and timing a whole step would take minutes.
 PROBE = 256
+# Under autocast the weights of a norm stay in float32 on purpose. On a CPU, torch reports that at length.
+warnings.filterwarnings("ignore", "Mismatch dtype between input and weight")
 
 
 def context(precision: str, device: torch.device) -> AbstractContextManager:
