@@ -162,7 +162,7 @@ def _tabular(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], columns: 
     ]
 
 
-def _with_interval(column: study_text.Column, row: study_text.ArmRow) -> str:
+def _with_interval(column: study_text.ResultColumn, row: study_text.ArmRow) -> str:
     interval = column.interval(row) if column.interval else ""
     return f"{column.cell(row)} ({interval})" if interval else column.cell(row)
 

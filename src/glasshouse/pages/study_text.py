@@ -34,7 +34,7 @@ class ArmRow:
 
 
 @dataclass(frozen=True)
-class Column:
+class ResultColumn:
     """A column of the results table, after the name of the arm. The fields of `ArmRow` hold its cells."""
 
     title: str
@@ -49,19 +49,19 @@ class Column:
 
 # The terminal, the page, Markdown and LaTeX read this list. The verdict and the costs follow.
 COLUMNS = (
-    Column("seeds", "", lambda row: row.seeds),
-    Column(
+    ResultColumn("seeds", "", lambda row: row.seeds),
+    ResultColumn(
         "mean", "{level} interval", lambda row: row.mean, lambda row: row.mean_interval, lambda row: row.mean_half_interval
     ),
-    Column(
+    ResultColumn(
         "difference",
         "{level} interval",
         lambda row: row.difference,
         lambda row: row.difference_interval,
         lambda row: row.difference_half_interval,
     ),
-    Column("p", "Holm", lambda row: row.p),
-    Column("effect", "Hedges", lambda row: row.effect),
+    ResultColumn("p", "Holm", lambda row: row.p),
+    ResultColumn("effect", "Hedges", lambda row: row.effect),
 )
 
 
