@@ -19,6 +19,23 @@ def test_bf16_is_chosen_only_if_it_is_faster(monkeypatch):
     assert precision.choose(CPU, lambda name: pytest.fail("a step in bf16 would take minutes here"))[0] == "fp32"
 
 
+def test_fp32_is_chosen_if_torch_has_no_kernel_for_bf16(monkeypatch):
+    monkeypatch.setattr(precision, "matmul_flop_rate", lambda device, name, size, seconds: 1.0)
+
+    def step_seconds(name):
+        if name == "bf16":
+            raise RuntimeError(message)
+        return 1.0
+
+    message = "pack_vnni2 is only supported when avx512 is supported"
+    name, reason = precision.choose(CPU, step_seconds)
+    assert name == "fp32"
+    assert message in reason
+    message = "shapes cannot be multiplied"
+    with pytest.raises(RuntimeError, match="multiplied"):
+        precision.choose(CPU, step_seconds)
+
+
 def test_bf16_trains_and_keeps_its_weights_in_fp32(text):
     run = train_demo(text, "training.precision=bf16", "training.steps=2", "model.layers=1", "evaluation.tokens=64")
     assert all(math.isfinite(loss) for loss in metric_log.column(run.metrics, "loss")[1])

@@ -27,13 +27,24 @@ def context(precision: str, device: torch.device) -> AbstractContextManager:
     return nullcontext()
 
 
+def is_unsupported(error: RuntimeError) -> bool:
+    """Whether torch lacks a bfloat16 kernel for the instruction set, for example with ATEN_CPU_CAPABILITY=avx2."""
+    return "only supported when" in str(error)
+
+
 def choose(device: torch.device, time_step: Callable[[str], float]) -> tuple[str, str]:
     """(precision, reason): first by the speed of small matrix products, then by the time of a step in each format."""
     fp32_rate, bf16_rate = (matmul_flop_rate(device, name, PROBE, seconds=0.1) for name in ("fp32", "bf16"))
     if bf16_rate < fp32_rate:
         ratio = f"{fp32_rate / bf16_rate:.1f} times as fast as in bf16" if bf16_rate else "possible, but not in bf16"
         return "fp32", f"fp32: small matrix products are {ratio}"
-    fp32_seconds, bf16_seconds = time_step("fp32"), time_step("bf16")
+    fp32_seconds = time_step("fp32")
+    try:
+        bf16_seconds = time_step("bf16")
+    except RuntimeError as error:
+        if not is_unsupported(error):
+            raise
+        return "fp32", f"fp32: this machine cannot compute a step in bf16 ({error})"
     name = "bf16" if fp32_seconds > MIN_SPEEDUP * bf16_seconds else "fp32"
     timings = f"measured {fp32_seconds * 1e3:.1f} ms per step in fp32 and {bf16_seconds * 1e3:.1f} ms in bf16"
     return name, f"{name}: {timings}"
