@@ -1,5 +1,7 @@
-"""The tests mirror the package: tests/A/test_B.py tests src/glasshouse/A/B.py, or the package A/B."""
+"""The tests mirror the package: tests/A/test_B.py tests src/glasshouse/A/B.py or the package A/B. A class name is unique."""
 
+import re
+from collections import Counter
 from pathlib import Path
 
 import glasshouse
@@ -61,3 +63,10 @@ def test_test_modules_do_not_import_each_other() -> None:
         if line.startswith(("from tests.", "from .", "import tests.")) and ".test_" in line.split(" import ")[0]
     ]
     assert lines == []
+
+
+def test_a_class_name_means_one_thing() -> None:
+    texts = (path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
+    names = Counter(name for text in texts for name in re.findall(r"^class ([A-Z]\w*)", text, flags=re.MULTILINE))
+    assert len(names) > 200
+    assert [name for name, count in names.items() if count > 1] == []

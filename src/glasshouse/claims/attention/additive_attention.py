@@ -23,7 +23,7 @@ QUICK_COST_OVERRIDES = ("data.context=32", "training.batch=2", *split_scores.QUI
 Cost = Mapping[str, Any]  # "seconds": seconds per step in each round; "memory": bytes
 
 
-class AdditiveAttention(Claim):
+class AdditiveAgainstDotProduct(Claim):
     """Trains both kinds of attention at every head width, each arm with its own best learning rate."""
 
     statement = (
