@@ -9,8 +9,10 @@ from glasshouse.certificates.checks import CHECKS, Check, certify
 from glasshouse.interop import weight_mapping
 from glasshouse.parts.cache import LayerCache
 from glasshouse.runs.run import Run
+from glasshouse.specs.spec_files import model_spec
 from glasshouse.training.engine import Engine
 from tests import needs
+from tests.interop.our_models import random_run
 
 TINY = {
     "data": {"vocabulary": 300, "context": 24},
@@ -76,6 +78,13 @@ def test_a_check_that_does_not_apply_gives_the_reason(model, check, reason):
     result = run_checks(train(**model), check)[check]
     assert result.passed is None
     assert reason in result.note
+
+
+def test_llama_cpp_does_not_apply_to_an_imported_model_of_another_kind():
+    """Such a run may have no tokenizer either."""
+    needs.package("gguf")
+    spec = model_spec(kind="encoder-decoder", width=16, heads=2, layers=1, position="learned")
+    assert run_checks(random_run(spec), "llama.cpp, greedy")["llama.cpp, greedy"].verdict == "n/a"
 
 
 def test_a_cache_that_forgets_is_detected(gpt2, monkeypatch):

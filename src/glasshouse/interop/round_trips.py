@@ -53,6 +53,8 @@ def through_gguf(run: Run, inputs: Inputs, path: Path) -> tuple[Tensor, Tensor]:
 
 def through_llama_cpp(run: Run, path: Path) -> tuple[int, int]:
     """The number of tokens in which greedy decoding by llama.cpp differs from ours, and the number of all tokens."""
+    # First, because it refuses a model that GGUF cannot express, with or without a tokenizer.
+    gguf_export.export(run, path)
     # Beyond the context the two differ by design: Glasshouse restarts with the latest half, llama.cpp shifts the window.
     tokens = min(TOKENS, run.spec.data.context - max(len(run.new_completion(prompt).prompt_tokens) for prompt in PROMPTS))
     if tokens < 1:
@@ -60,7 +62,6 @@ def through_llama_cpp(run: Run, path: Path) -> tuple[int, int]:
             "context-too-short",
             f"data.context={run.spec.data.context} leaves no room to continue a prompt; use a run with a longer context",
         )
-    gguf_export.export(run, path)
     theirs = llama_cpp.greedy_in_llama_cpp(path, list(PROMPTS), tokens)
     ours = [
         [choice.token for choice in completion.choices] for completion in run.sample(PROMPTS, tokens=tokens, temperature=0)
