@@ -192,20 +192,13 @@ def test_recipes_as_arms(short_text: Path) -> None:
     assert "arms of one seed read the same batches in the same order" in comparison["notes"]
 
 
-def test_side_by_side(short_text: Path) -> None:
-    words = (
-        POSITIONS,
-        f"data.files={short_text}",
-        "--seeds",
-        "3",
-        "--device",
-        "cpu",
-        "--replicas",
-        "2",
-        "--name",
-        "abreast",
-    )
+def train_side_by_side(text: Path, replicas: str) -> None:
+    words = (POSITIONS, f"data.files={text}", "--seeds", "3", "--device", "cpu", "--replicas", replicas, "--name", "abreast")
     worked(call("compare", "language-model", *TINY, *words))
+
+
+def test_side_by_side(short_text: Path) -> None:
+    train_side_by_side(short_text, "2")
     facts = [RunFolder(Path(f"studies/abreast/none/seed-{seed}")).facts() for seed in range(3)]
     assert [fact["status"] for fact in facts] == ["done"] * 3
     assert [len(fact.get("together", [])) for fact in facts[:2]] == [2, 2]
@@ -223,19 +216,7 @@ def test_sets_of_replicas_stay_the_same_when_it_goes_on(short_text: Path, monkey
 
 
 def test_side_by_side_is_as_alone_nearly(study: Path, short_text: Path) -> None:
-    words = (
-        POSITIONS,
-        f"data.files={short_text}",
-        "--seeds",
-        "3",
-        "--device",
-        "cpu",
-        "--replicas",
-        "3",
-        "--name",
-        "abreast",
-    )
-    worked(call("compare", "language-model", *TINY, *words))
+    train_side_by_side(short_text, "3")
     for together, alone in zip(results(Path("studies/abreast"))["arms"], results(study)["arms"], strict=True):
         assert list(together["values"].values()) == pytest.approx(list(alone["values"].values()), abs=1e-3)
 

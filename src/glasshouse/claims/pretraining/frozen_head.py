@@ -42,7 +42,6 @@ class FrozenHead(Claim):
         frozen_difference = against_full(accuracy[FULL], "the frozen encoder", accuracy[FROZEN])
         scratch_difference = against_full(accuracy[FULL], "the encoder from scratch", accuracy[SCRATCH])
         time_difference = compare_times(seconds["none"], seconds["backbone"])
-        time_sentence = time_difference.sentence.replace("seed", "round")
         rates = {name: [1 / second for second in rounds] for name, rounds in seconds.items()}
         ratio = statistics.median(seconds["none"]) / statistics.median(seconds["backbone"])
         rows = [
@@ -59,7 +58,8 @@ class FrozenHead(Claim):
         ]
         return Finding(
             verdict=decide(frozen_difference, time_difference),
-            because=f"By test accuracy, {frozen_difference.sentence}; by seconds per step, {time_sentence}.",
+            because=f"By test accuracy, {frozen_difference.sentence}; by seconds per step, "
+            f"with rounds of timing in place of seeds, {time_difference.sentence}.",
             scope=arithmetic.describe_scope(bench, study, run),
             rows=tuple(rows),
             studies=(study.name,),
