@@ -23,7 +23,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[MadeUpClaim
     """The made-up claim, added to the catalogue under the name made-up."""
     text = tmp_path / "text.txt"
     text.write_text(some_text(600))
-    monkeypatch.setattr(MadeUpClaim, "text", str(text))
+    monkeypatch.setattr(MadeUpClaim, "studies", (MadeUpClaim.plan(str(text)),))
     entries = catalogue._entries
     entry = SimpleNamespace(load=lambda: MadeUpClaim, value="here")
     monkeypatch.setattr(

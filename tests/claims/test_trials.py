@@ -1,15 +1,14 @@
-"""Trials: run, stored, continued and listed; quick runs, added seeds, missing data, and what is refused."""
+"""Trials: registered, run, continued, replicated and listed; quick runs, looks, missing data, and what is refused."""
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 import glasshouse
 from glasshouse.claims import trials
-from glasshouse.claims.claim import Finding
-from glasshouse.pages.claim_content import Case, Trial
+from glasshouse.claims.claim import Measurements
+from glasshouse.pages.claim_content import Case, Series
 from glasshouse.specs.errors import Interrupted
 from tests.claims.made_up_claim import MadeUpClaim
 from tests.refusals import refused
@@ -23,89 +22,105 @@ def listed_case() -> Case:
     return case
 
 
-def test_a_claim_is_tried_once_and_its_finding_stored(made_up, monkeypatch):
+def test_a_trial_is_registered_before_its_first_run_and_done_once(made_up, monkeypatch):
+    measure = MadeUpClaim.measure
+
+    def measure_after_registration(self, bench):
+        assert (FOLDER / "trial-1" / "registration.json").is_file(), "registered before anything is trained"
+        return measure(self, bench)
+
+    monkeypatch.setattr(MadeUpClaim, "measure", measure_after_registration)
     case = glasshouse.try_claim("made-up", device="cpu")
     assert case.verdict == "upheld"
-    assert "3 runs of 4 steps" in case.trial.finding.because
-    assert case.trial.seeds == 3
-    assert [name for name, _ in case.pictures] == ["picture.svg"], "a missing picture is left out"
-    assert (FOLDER / "positions" / "study.json").is_file()
-    assert (FOLDER / "alone" / "spec.toml").is_file()
+    assert [result.units for result in case.original.finding.parts] == [3, 3, 1]
+    assert (FOLDER / "trial-1" / "positions" / "study.json").is_file()
     assert "GLASSHOUSE_STUDIES" not in os.environ
-    stored = json.loads((FOLDER / "finding.json").read_text())
-    assert stored["finding"]["verdict"] == "upheld"
+    stored = json.loads((FOLDER / "trial-1" / "values.json").read_text())
+    assert list(stored["series"]["none"]["values"]) == ["1000", "1001", "1002"]
+    assert len(stored["series"]["learned"]["items"]) == 3
     assert stored["machine"]["device"] == "cpu"
 
-    # Everything is stored, so nothing is trained again, and the list needs only the stored finding.
+    # Everything is stored, so nothing is trained again, and the list needs only the stored files.
     monkeypatch.setattr("glasshouse.training.loop.train_group", None)
-    assert glasshouse.try_claim("made-up", device="cpu").trial.finding == case.trial.finding
-    assert listed_case().trial.finding == case.trial.finding
-
-    # A claim whose study has changed says what to delete.
-    monkeypatch.setattr(MadeUpClaim, "text", str(Path(MadeUpClaim.text).rename("other.txt")))
-    with refused("study-exists"):
-        glasshouse.try_claim("made-up", device="cpu")
+    assert repr(glasshouse.try_claim("made-up", device="cpu")) == repr(case)
+    assert repr(listed_case().original) == repr(case.original)
 
 
-def test_a_quick_run_decides_nothing_and_hides_no_trial(made_up):
-    case = glasshouse.try_claim("made-up", quick=True, device="cpu")
-    assert case.verdict == "undecided"
-    assert "2 runs of 2 steps" in case.trial.finding.because
-    assert "quick run" in case.trial.finding.scope
-    assert case.trial.finding.notes[-1].endswith("would be: upheld")
-    assert not (FOLDER / "finding.json").exists()
-    assert listed_case().caveat == "a quick run"
-    trials._write_trial(FOLDER, Trial(Finding("refuted", "so", "all"), 3, False, 1.7e9))
-    case = listed_case()
-    assert (case.verdict, case.caveat) == ("refuted", "")
-
-
-def test_a_note_tells_of_seeds_that_were_added_later(made_up):
+def test_a_changed_plan_and_a_replication_are_new_trials_beside_the_old_one(made_up, monkeypatch):
     glasshouse.try_claim("made-up", seeds=2, device="cpu")
-    finding = glasshouse.try_claim("made-up", seeds=3, device="cpu").trial.finding
-    assert "3 runs" not in finding.because, "cached numbers are not computed again"
-    assert "(3 seeds)" in finding.rows[0].measured
-    assert "added after 2 had been judged" in finding.notes[-1]
+    case = glasshouse.try_claim("made-up", seeds=2, replicate=True, device="cpu")
+    assert [trial.registration.replicates for trial in case.trials] == [0, 1]
+    assert case.replicated is True
+    assert list(case.replication.measured.series["none"].values) == [2000, 2001], "seeds that were never used"
+    [study] = MadeUpClaim.studies
+    monkeypatch.setattr(MadeUpClaim, "studies", (replace(study, words=(*study.words, "training.batch=2")),))
+    case = glasshouse.try_claim("made-up", seeds=2, device="cpu")
+    assert len(case.trials) == 3
+    assert case.original.registration.number == 3, "the newest plan decides"
+    assert case.replicated is None
+    assert len({trial.registration.digest for trial in case.trials}) == 2
+
+
+def test_a_quick_run_is_no_trial(made_up):
+    case = glasshouse.try_claim("made-up", quick=True, device="cpu")
+    assert case.verdict == "not tried"
+    assert case.trials[-1].measured.seeds == 2
+    assert listed_case().trials == ()
+    assert not (FOLDER / "trial-1").exists()
+
+
+def test_looks_are_planned_and_stop_when_decided(made_up, monkeypatch):
+    seen = []
+
+    def measure(self, bench):
+        seen.append(bench.seeds)
+        # Undecided at the first look, decided at the second.
+        spread = 9.0 if bench.seeds == 2 else 0.01
+        values = {unit: 3.0 + spread * (-1) ** unit * (1 + unit / 9) for unit in range(bench.seeds)}
+        same = Series(dict.fromkeys(values, 3.0))
+        return Measurements({"learned": Series(values), "none": same, "missing": Series({0: 0.0})})
+
+    monkeypatch.setattr(MadeUpClaim, "measure", measure)
+    case = glasshouse.try_claim("made-up", seeds="2,8,16", device="cpu")
+    assert seen == [2, 8]
+    assert case.verdict == "upheld"
+    assert case.original.measured.seeds == 8
 
 
 def test_an_interrupted_trial_names_the_command_that_continues_it(made_up, monkeypatch):
     def interrupt(self, bench):
         raise Interrupted(15, "stopped with 1 of 6 runs done, all saved", "glasshouse resume studies/x")
 
-    monkeypatch.setattr(MadeUpClaim, "run_experiment", interrupt)
-    with refused("interrupted", "--seeds", "--quick") as stopped:
-        glasshouse.try_claim("made-up", seeds=4, quick=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(MadeUpClaim, "measure", interrupt)
+        with refused("interrupted", "--seeds") as stopped:
+            glasshouse.try_claim("made-up", seeds=2, device="cpu")
     assert stopped.value.exit_status == 143
     assert "resume" not in str(stopped.value)
+    assert listed_case().trials[0].verdict == "unfinished"
+    case = glasshouse.try_claim("made-up", seeds=2, device="cpu")
+    assert [trial.registration.number for trial in case.trials] == [1], "the unfinished trial was continued"
 
 
-def test_bad_input_is_refused(made_up, monkeypatch):
-    with refused("unknown-word", "'alibi-speed'"):
-        glasshouse.try_claim("alibi-sped")
-    for seeds in (1, 0):
-        with refused("bad-seeds", f"{seeds}"):
-            glasshouse.try_claim("made-up", seeds=seeds)
-    FOLDER.mkdir(parents=True)
-    (FOLDER / "finding.json").write_text("{")
-    with refused("unreadable-finding"):
-        glasshouse.list_claims()
-    (FOLDER / "finding.json").write_text('{"format": 99}')
-    with refused("newer-format"):
-        glasshouse.list_claims()
-    with pytest.raises(ValueError, match="'maybe' is not one of"):
-        Finding("maybe", "", "")
-
-
-def test_a_claim_without_its_data_is_undecided_and_names_the_command(made_up, monkeypatch):
+def test_missing_data_are_named_and_nothing_kept_is_lost(made_up, monkeypatch):
+    case = glasshouse.try_claim("made-up", device="cpu")
+    monkeypatch.setattr(MadeUpClaim, "needs", ("speeches",))
     monkeypatch.delenv("GLASSHOUSE_DATA", raising=False)
-    monkeypatch.setattr(MadeUpClaim, "needs", ("speeches", "state-of-the-union"))
-    case = glasshouse.try_claim("made-up")
-    assert case.verdict == "undecided"
-    assert "GLASSHOUSE_DATA=FOLDER glasshouse claim made-up" in case.trial.finding.because
-    assert "state-of-the-union" not in case.trial.finding.because
-    case = listed_case()
-    assert (case.verdict, case.caveat) == ("undecided", "no data")
-    # The finding of a trial that was run elsewhere is kept.
-    trials._write_trial(FOLDER, Trial(Finding("refuted", "so", "all"), 3, False, 1.7e9))
-    glasshouse.try_claim("made-up")
-    assert listed_case().verdict == "refuted"
+    with refused("missing-data", "speeches", "GLASSHOUSE_DATA=FOLDER glasshouse claim made-up"):
+        glasshouse.try_claim("made-up", device="cpu")
+    assert listed_case().verdict == case.verdict
+    assert "GLASSHOUSE_DATA=FOLDER" in listed_case().missing
+
+
+def test_what_is_refused(made_up, monkeypatch):
+    for seeds in ("0", "1", "x", "8,4", "", "100000"):
+        with refused("bad-looks", f"--seeds={seeds}"):
+            glasshouse.try_claim("made-up", seeds=seeds)
+    with refused("nothing-to-replicate", "made-up"):
+        glasshouse.try_claim("made-up", replicate=True)
+    monkeypatch.setattr(MadeUpClaim, "measure", lambda self, bench: Measurements({"other": Series({})}))
+    with refused("unknown-quantity", "other"):
+        glasshouse.try_claim("made-up", device="cpu")
+    (FOLDER / "trial-1" / "registration.json").write_text("{")
+    with refused("unreadable-trial", "registration.json"):
+        trials.read_trials("made-up")

@@ -1,151 +1,297 @@
-"""From statistics to the verdict on a claim, and how a finding writes its figures. Pure functions of numbers.
+"""The rules of a trial: from measured values to the outcome of each part and the verdict on the claim. Pure functions.
 
-A claim with several parts is upheld if every part is upheld, each at level alpha; that needs no correction. It is refuted if
-any part is refuted; for that the level is divided among the `parts` (Bonferroni).
+A part compares a quantity with another one, paired by unit, or with a figure. Its outcomes are tested in a fixed order,
+which `OUTCOMES` states. A claim of several parts is upheld if every part is upheld, each at level alpha; that needs no
+correction (an intersection-union test). Anything that speaks against the claim is tested at alpha divided by the number of
+parts.
 """
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from glasshouse.formatting import rounded
-from glasshouse.metrics.verdicts import BETTER, NO_DIFFERENCE, WORSE, Difference, summarise
-from glasshouse.metrics.verdicts import UNDECIDED as UNDECIDED_DIFFERENCE
-from glasshouse.pages.claim_content import REFUTED, UNDECIDED, UPHELD
-from glasshouse.pages.study_content import StudyResults
+import numpy as np
 
-Values = Mapping[int, float] | Sequence[float]
+from glasshouse.metrics import estimates, sequential_tests, statistics
+from glasshouse.metrics.estimates import Estimate
+from glasshouse.pages.claim_content import (
+    DEPENDS,
+    EQUIVALENCE,
+    EXACT,
+    NON_INFERIORITY,
+    REFUTED,
+    SUPERIORITY,
+    TOO_SMALL,
+    UNDECIDED,
+    UPHELD,
+    Finding,
+    Measured,
+    Part,
+    PartResult,
+    Quantity,
+    Registration,
+    Series,
+)
+
 ALPHA = 0.05
+NAN = float("nan")
+# With more units no single one decides, and leaving out each in turn would take long.
+MOST_FRAGILE_UNITS = 64
+OUTCOMES = (
+    "The outcomes of a part are tested in this order. Superiority (one quantity is higher or lower than another): too small "
+    "to matter if the difference is shown to be smaller than the margin, whatever its direction; upheld if the claimed "
+    "direction is shown; refuted if the opposite direction is shown; otherwise undecided. Non-inferiority (one quantity is "
+    "as good as another): upheld if it is shown to be worse by less than the margin; refuted if it is shown to be worse by "
+    "more than the margin; otherwise undecided. Equivalence: upheld if the difference is shown to be smaller than the "
+    "margin; refuted if it is shown to be larger; otherwise undecided. Exact: upheld if every value is zero, otherwise "
+    "refuted. The claim is refuted if a part is refuted, too small to matter if a part is, undecided if a part is, "
+    "otherwise upheld. If it is judged under several settings and the verdicts are decided and differ, it depends on the "
+    "setting."
+)
 
 
-def beats(values: Values, figure: float, higher_is_better: bool, parts: int = 1, alpha: float = ALPHA) -> str:
-    """Is the mean over seeds better than a figure? Upheld or refuted if the whole confidence interval of the mean is on one
-    side of the figure. Seeds that diverged are left out; if all diverged, the verdict is refuted."""
-    finite = _finite(values)
-    if not finite:
-        return REFUTED if len(values) else UNDECIDED
-    if len(finite) == 1:
-        return UNDECIDED
-    sign = 1 if higher_is_better else -1
-    low, high = _signed_interval(finite, sign, alpha)
-    if low > sign * figure:
-        return UPHELD
-    low, high = _signed_interval(finite, sign, alpha / parts)
-    return REFUTED if high < sign * figure else UNDECIDED
+def higher(quantity: str, than: str | float, margin: float, name: str = "", **options: object) -> Part:
+    """The part: a quantity is higher than another one, or than a figure."""
+    return _part(SUPERIORITY, "higher", quantity, than, margin, name, options)
 
 
-def within(values: Values, low: float, high: float, parts: int = 1, alpha: float = ALPHA) -> str:
-    """Is the mean between two figures? Upheld if its whole interval is between them, refuted if all of it is outside."""
-    verdicts = (beats(values, low, True, 2 * parts, alpha), beats(values, high, False, 2 * parts, alpha))
-    return all_of(*verdicts)
+def lower(quantity: str, than: str | float, margin: float, name: str = "", **options: object) -> Part:
+    """The part: a quantity is lower than another one, or than a figure."""
+    return _part(SUPERIORITY, "lower", quantity, than, margin, name, options)
 
 
-def direction(difference: Difference | None, claimed: str = BETTER, parts: int = 1, alpha: float = ALPHA) -> str:
-    """Is an arm better than the first (or worse, if `claimed` is "worse")? A proof that the difference is smaller than the
-    margin refutes it too. None stands for an arm that could not be judged: undecided."""
-    if difference is None or difference.word == UNDECIDED_DIFFERENCE:
-        return UNDECIDED
-    if difference.word == claimed:
-        return UPHELD
-    p = difference.equivalence_p if difference.word == NO_DIFFERENCE else difference.adjusted_p
-    return REFUTED if p * parts <= alpha else UNDECIDED
+def not_lower(quantity: str, than: str | float, margin: float, name: str = "", **options: object) -> Part:
+    """The part: a quantity is lower than another one, or than a figure, by less than the margin at most."""
+    return _part(NON_INFERIORITY, "higher", quantity, than, margin, name, options)
 
 
-def as_good(difference: Difference | None, parts: int = 1, alpha: float = ALPHA) -> str:
-    """Is an arm as good as the first? Upheld if it is better, or if the difference is shown to be smaller than the margin,
-    even if a smaller difference is certain. Refuted if it is worse and the difference may reach the margin."""
-    if difference is None or math.isnan(difference.adjusted_p):
-        return UNDECIDED
-    if difference.word == BETTER or difference.equivalence_p <= alpha:
-        return UPHELD
-    return REFUTED if difference.word == WORSE and difference.adjusted_p * parts <= alpha else UNDECIDED
+def not_higher(quantity: str, than: str | float, margin: float, name: str = "", **options: object) -> Part:
+    """The part: a quantity is higher than another one, or than a figure, by less than the margin at most."""
+    return _part(NON_INFERIORITY, "lower", quantity, than, margin, name, options)
 
 
-def all_of(*verdicts: str) -> str:
+def equal(quantity: str, to: str | float, margin: float, name: str = "", **options: object) -> Part:
+    """The part: two quantities differ by less than the margin."""
+    return _part(EQUIVALENCE, "higher", quantity, to, margin, name, options)
+
+
+def zero(quantity: str, name: str = "", **options: object) -> Part:
+    """The part: every value of a quantity is zero. No statistics."""
+    return _part(EXACT, "lower", quantity, 0.0, 0.0, name, options)
+
+
+def _part(
+    kind: str, claimed: str, quantity: str, other: str | float, margin: float, name: str, options: Mapping[str, object]
+) -> Part:
+    against, figure = (other, 0.0) if isinstance(other, str) else ("", float(other))
+    table = {"name": name or quantity, "kind": kind, "quantity": quantity, "claimed": claimed, "against": against}
+    return Part(**{**table, "figure": figure, "margin": float(margin), **options})  # type: ignore[arg-type]
+
+
+def judge(registration: Registration, measured: Measured) -> Finding:
+    """The result of a trial, from its registered plan and its values."""
+    parts = registration.parts
+    settings = list(dict.fromkeys(part.setting for part in parts if part.decides and part.setting)) or [""]
+    in_setting = {
+        setting: [part for part in parts if part.decides and part.setting in ("", setting)] for setting in settings
+    }
+    looks = _looks_until(registration.looks, measured.seeds)
+    results = []
+    for part in parts:
+        # A part that counts under every setting is judged among the parts of the largest of them.
+        families = [family for family in in_setting.values() if part in family]
+        family_size = max(map(len, families)) if families else _size_beside(parts, part)
+        results.append(
+            judge_part(
+                part, measured.series, registration.quantities, family_size, registration.alpha, looks, measured.seeds
+            )
+        )
+    outcomes = {result.part: result.outcome for result in results}
+    verdicts = [
+        (setting, all_of([outcomes[part] for part in in_setting[setting]]) if in_setting[setting] else UNDECIDED)
+        for setting in settings
+    ]
+    return Finding(
+        combine([verdict for _, verdict in verdicts]), tuple(results), tuple(verdicts) if settings != [""] else ()
+    )
+
+
+def _size_beside(parts: Sequence[Part], part: Part) -> int:
+    return sum(not other.decides and other.setting == part.setting for other in parts)
+
+
+def _looks_until(looks: tuple[int, ...], seeds: int) -> tuple[int, ...]:
+    return sequential_tests.add_look(looks, seeds) if seeds else looks
+
+
+def all_of(outcomes: Sequence[str]) -> str:
     """The verdict on a claim that all parts hold."""
-    if REFUTED in verdicts:
-        return REFUTED
-    return UPHELD if verdicts and all(verdict == UPHELD for verdict in verdicts) else UNDECIDED
+    return next((word for word in (REFUTED, TOO_SMALL, UNDECIDED) if word in outcomes), UPHELD if outcomes else UNDECIDED)
 
 
-def any_of(*verdicts: str) -> str:
-    """The verdict on a claim that at least one part holds. The caller chooses the level of each part."""
-    return opposite(all_of(*map(opposite, verdicts)))
+def combine(verdicts: Sequence[str]) -> str:
+    """The verdict over several settings: the common one; undecided if one is undecided; otherwise it depends."""
+    if len(set(verdicts)) == 1:
+        return verdicts[0]
+    return UNDECIDED if UNDECIDED in verdicts else DEPENDS
 
 
-def opposite(verdict: str) -> str:
-    """The verdict on the negated claim."""
-    return {UPHELD: REFUTED, REFUTED: UPHELD}.get(verdict, verdict)
+def judge_part(
+    part: Part,
+    series: Mapping[str, Series],
+    quantities: Mapping[str, Quantity],
+    parts: int = 1,
+    alpha: float = ALPHA,
+    looks: tuple[int, ...] = (),
+    seeds: int = 0,
+) -> PartResult:
+    """The outcome of one part, which is one of `parts` parts of a claim."""
+    quantity, reference = series.get(part.quantity), series.get(part.against) if part.against else None
+    if quantity is None or (part.against and reference is None):
+        return PartResult(part, UNDECIDED, NAN, NAN, NAN, NAN, 0)
+    if part.kind == EXACT:
+        return _exact(part, quantity)
+    differences = _differences(part, quantity, reference)
+    if outcome := _by_divergence(part, quantity, reference, quantities[part.quantity].higher_is_better):
+        return PartResult(part, outcome, NAN, NAN, NAN, 0.0, 0, diverged=len(quantity.values))
+    if not differences.units:
+        return PartResult(part, UNDECIDED, NAN, NAN, NAN, NAN, 0, diverged=differences.diverged)
+    test = _Test(part, parts, alpha, looks or (seeds or len(differences.units),), seeds or len(differences.units))
+    estimate = differences.estimate()
+    outcome, p = test.outcome(estimate)
+    low, high = estimate.interval(test.nominal(alpha))
+    if part.claimed == "lower":
+        low, high = -high, -low
+    return PartResult(
+        part=part,
+        outcome=outcome,
+        mean=estimate.mean if part.claimed == "higher" else -estimate.mean,
+        low=low,
+        high=high,
+        p=p,
+        units=len(differences.units),
+        items=differences.item_count,
+        diverged=differences.diverged,
+        fragile=_fragile_unit(differences, test, outcome),
+        smallest=_smallest(estimate, test.nominal(alpha)),
+    )
 
 
-def format_mean(values: Values, form: str = ".4g", scale: float = 1.0) -> str:
-    """`302.6`: the mean over the seeds that did not diverge. `form` is a number format, `scale` is 100 for per cent."""
-    finite = _finite(values)
-    return f"{scale * sum(finite) / len(finite):{form}}" if finite else _why_no_mean(values)
+@dataclass(frozen=True)
+class _Differences:
+    """Quantity minus reference, with the sign of the claimed direction: unit -> value, or unit -> value of each item."""
+
+    units: tuple[int, ...]
+    values: np.ndarray  # [unit], or [unit, item]
+    diverged: int
+
+    @property
+    def item_count(self) -> int:
+        return self.values.shape[1] if self.values.ndim == 2 else 0
+
+    def estimate(self, without: int | None = None) -> Estimate:
+        values = self.values if without is None else np.delete(self.values, without, axis=0)
+        return estimates.from_units_and_items(values) if values.ndim == 2 else estimates.from_units(values.tolist())
 
 
-def format_plus_minus(values: Values, form: str = "", scale: float = 1.0) -> str:
-    """`302.6 ± 4.6`: the mean and half the width of its 95 % confidence interval."""
-    finite = [value * scale for value in _finite(values)]
-    if len(finite) < 2:
-        return format_mean(values, form or ".4g", scale)
-    summary = summarise(finite, ALPHA)
-    half_width = (summary.high - summary.low) / 2
-    numbers = (summary.mean, half_width)
-    return " ± ".join(f"{number:{form}}" if form else rounded(number, half_width) for number in numbers)
+def _differences(part: Part, quantity: Series, reference: Series | None) -> _Differences:
+    sign = 1.0 if part.claimed == "higher" else -1.0
+    common = [unit for unit in sorted(quantity.values) if reference is None or unit in reference.values]
+    finite = [
+        unit
+        for unit in common
+        if math.isfinite(quantity.values[unit]) and (reference is None or math.isfinite(reference.values[unit]))
+    ]
+    with_items = part.items and quantity.items is not None and (reference is None or reference.items is not None)
+
+    def row(of: Series, unit: int) -> np.ndarray:
+        return np.asarray(of.items[unit] if with_items and of.items else of.values[unit], dtype=float)
+
+    rows = [sign * (row(quantity, unit) - (row(reference, unit) if reference else part.figure)) for unit in finite]
+    return _Differences(tuple(finite), np.array(rows), len(common) - len(finite))
 
 
-def format_with_seeds(values: Values, form: str = "", scale: float = 1.0) -> str:
-    """`302.6 ± 4.6 (16 seeds)`: as `format_plus_minus`, with the number of seeds."""
-    seeds = len(_finite(values))
-    diverged = len(values) - seeds
-    if not seeds:
-        return _why_no_mean(values)
-    count = f"{seeds} {'seed' if seeds == 1 else 'seeds'}{f', {diverged} more diverged' if diverged else ''}"
-    return f"{format_plus_minus(values, form, scale)} ({count})"
+def _by_divergence(part: Part, quantity: Series, reference: Series | None, higher_is_better: bool) -> str:
+    """The outcome if exactly one side diverged in every unit, which is as bad as can be; empty otherwise."""
+    sides = [quantity] if reference is None else [quantity, reference]
+    alive = [any(map(math.isfinite, side.values.values())) or not side.values for side in sides]
+    if all(alive) or (not any(alive) and len(sides) == 2):
+        return ""
+    quantity_is_worse = not alive[0]
+    good_direction = "higher" if higher_is_better else "lower"
+    return UPHELD if quantity_is_worse == (part.claimed != good_direction) else REFUTED
 
 
-def _why_no_mean(values: Values) -> str:
-    return f"diverged in each of {len(values)} seeds" if len(values) else "not measured"
+@dataclass(frozen=True)
+class _Test:
+    """The tests of one part at one look. Estimates have the sign of the claimed direction."""
+
+    part: Part
+    parts: int
+    alpha: float
+    looks: tuple[int, ...]
+    seeds: int
+
+    def outcome(self, estimate: Estimate) -> tuple[str, float]:
+        """(the outcome, its p-value); if nothing is decided, the smallest p-value."""
+        margin, against = self.part.margin, self.alpha / self.parts
+        if self.part.kind == SUPERIORITY:
+            small, supports, opposes = self._small(estimate), self._above(estimate, 0.0), self._below(estimate, 0.0)
+            if small <= against:
+                return TOO_SMALL, small
+            if small > self.alpha and supports <= self.alpha:
+                return UPHELD, supports
+            # What is shown to be small before the correction for several parts is neither upheld nor certainly small.
+            return (REFUTED, opposes) if opposes <= against else (UNDECIDED, min(small, supports, opposes))
+        if self.part.kind == NON_INFERIORITY:
+            supports, opposes = self._above(estimate, -margin), self._below(estimate, -margin)
+        else:
+            supports = self._small(estimate)
+            opposes = min(self._above(estimate, margin), self._below(estimate, -margin))
+        if supports <= self.alpha:
+            return UPHELD, supports
+        return (REFUTED, opposes) if opposes <= against else (UNDECIDED, min(supports, opposes))
+
+    def nominal(self, level: float) -> float:
+        """The level of one look that gives `level` over all looks."""
+        return sequential_tests.nominal_level(level, self.looks, self.seeds)
+
+    def _above(self, estimate: Estimate, threshold: float) -> float:
+        """The two-sided p-value in the direction: the true mean is above the threshold."""
+        return self._sequential(2 * estimate.p_above(threshold), two_sided=True)
+
+    def _below(self, estimate: Estimate, threshold: float) -> float:
+        return self._sequential(2 * estimate.p_below(threshold), two_sided=True)
+
+    def _small(self, estimate: Estimate) -> float:
+        """The p-value of the equivalence test (TOST): the true mean lies between -margin and margin."""
+        margin = self.part.margin
+        return self._sequential(max(estimate.p_above(-margin), estimate.p_below(margin)), two_sided=False)
+
+    def _sequential(self, p: float, two_sided: bool) -> float:
+        return float(sequential_tests.sequential_p(min(p, 1.0), self.looks, self.seeds, two_sided))
 
 
-def format_interval(values: Values, form: str = "", scale: float = 1.0, alpha: float = ALPHA, unit: str = "") -> str:
-    """`302.6 (95 % interval 300.1 to 305.1)`: the mean over seeds and its confidence interval. `unit` is for example
-    ` %`."""
-    finite = [value * scale for value in _finite(values)]
-    if len(finite) < 2:
-        return format_with_seeds(values, form, scale) + unit
-    summary = summarise(finite, alpha)
-    half_width = (summary.high - summary.low) / 2
-    numbers = (summary.mean, summary.low, summary.high)
-    mean, low, high = (f"{number:{form}}" if form else rounded(number, half_width) for number in numbers)
-    return f"{mean}{unit} ({100 * (1 - alpha):.4g} % interval {low} to {high}{unit})"
+def _exact(part: Part, quantity: Series) -> PartResult:
+    values = list(quantity.values.values())
+    if not values:
+        return PartResult(part, UNDECIDED, NAN, NAN, NAN, NAN, 0)
+    largest = max(map(abs, values))
+    return PartResult(part, UPHELD if largest == 0 else REFUTED, largest, NAN, NAN, NAN, len(values))
 
 
-def difference_sentence(difference: Difference | None) -> str:
-    """The sentence of a difference; None stands for an arm that could not be judged."""
-    return difference.sentence if difference else "too few seeds finished without diverging to compare the arms"
+def _fragile_unit(differences: _Differences, test: _Test, outcome: str) -> int | None:
+    """A unit whose removal changes a decided outcome, although the others agree with it; None if there is no such unit."""
+    if outcome == UNDECIDED or not 3 <= len(differences.units) <= MOST_FRAGILE_UNITS:
+        return None
+    outcomes = [test.outcome(differences.estimate(without=index))[0] for index in range(len(differences.units))]
+    changed = [unit for unit, other in zip(differences.units, outcomes, strict=True) if other != outcome]
+    return changed[0] if len(changed) == 1 else None
 
 
-def study_scope(study: StudyResults) -> str:
-    """`speech-lm (863,000 to 943,611 parameters, 500 steps), 8 seeds on cuda`: what a study trained."""
-
-    def span(numbers: Sequence[int]) -> str:
-        low, high = min(numbers), max(numbers)
-        return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-    sizes = span([arm.parameters for arm in study.arms])
-    steps = span([arm.steps for arm in study.arms])
-    device = study.machine.get("accelerator") or study.machine.get("device", "")
-    seeds = f"{len(study.arms[0].seeds)} seeds"
-    return f"{study.recipe} ({sizes} parameters, {steps} steps), {seeds}{f' on {device}' if device else ''}"
-
-
-def _finite(values: Values) -> list[float]:
-    numbers = values.values() if isinstance(values, Mapping) else values
-    return [float(value) for value in numbers if math.isfinite(value)]
-
-
-def _signed_interval(finite: Sequence[float], sign: int, alpha: float) -> tuple[float, float]:
-    """The confidence interval of the mean of sign * values."""
-    summary = summarise([sign * value for value in finite], alpha)
-    return summary.low, summary.high
+def _smallest(estimate: Estimate, level: float) -> float:
+    """The difference that this trial would have found four times in five."""
+    if estimate.units < 2 or not math.isfinite(estimate.error):
+        return NAN
+    pairs = max(2, round(estimate.degrees) + 1)
+    return statistics.detectable_difference(estimate.error * math.sqrt(pairs), pairs, level)

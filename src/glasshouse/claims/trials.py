@@ -1,31 +1,32 @@
-"""Trials of claims: run a claim's experiment and store its finding as `finding.json` in the claim's folder.
+"""Trials of claims: register, run or continue, judge. One folder for each trial, none of which is ever replaced.
 
-The report reads these files and nothing else. A quick run has its own folder inside, so that it never replaces a trial.
+`studies/claims/NAME/trial-N` holds `registration.json`, the studies, and at the end `values.json`. The finding is computed
+from these two files whenever it is needed. A quick run has its own folder, so that it never counts as a trial.
 """
 
 import json
-import os
 import shlex
+import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from glasshouse.claims.claim import UNDECIDED, Bench, Claim, Evidence, Finding
+from glasshouse.claims import registration as registrations
+from glasshouse.claims import rules, trial_values
+from glasshouse.claims.claim import Bench, Claim
 from glasshouse.data.sources import data_set_list
-from glasshouse.pages.claim_content import Case, Trial
+from glasshouse.pages.claim_content import UNDECIDED, Case, Measured, Registration, Trial
 from glasshouse.records import atomic_files, lock, machine
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import Interrupted, RunError, SpecError
 from glasshouse.studies import arms, study_folder
 from glasshouse.training import devices
 
-FILE, QUICK = "finding.json", "quick"
+REGISTRATION, VALUES, QUICK = "registration.json", "values.json", "quick"
 QUICK_SEEDS = 2
-# Increased whenever the previous release could not read a finding that this release writes.
-FORMAT = 1
 
 
 def root() -> Path:
@@ -33,137 +34,208 @@ def root() -> Path:
     return study_folder.root() / "claims"
 
 
-def claim_folder(name: str, quick: bool = False) -> Path:
-    """The folder of a claim's studies, runs and finding."""
-    return root() / name / QUICK if quick else root() / name
+def trial_folder(name: str, number: int) -> Path:
+    """The folder of a trial; number 0 is the quick run."""
+    return root() / name / (f"trial-{number}" if number else QUICK)
 
 
-def try_claim(name: str, seeds: int | None = None, quick: bool = False, device: str = "auto") -> Case:
-    """Run or continue the experiment of a claim, and store the finding."""
-    claim = _find_claim(name)()
-    seed_count = (QUICK_SEEDS if quick else claim.seeds) if seeds is None else len(arms.parse_seeds(str(seeds)))
-    chosen_device = str(devices.pick(device))
-    if finding := _missing_data_finding(name, claim):
-        trial = Trial(finding, 0, quick, time.time(), machine.describe(chosen_device))
-        # A finding of an experiment that was run, perhaps elsewhere, is not overwritten.
-        if not (stored := _read_trial(claim_folder(name))) or not stored.seeds:
-            _write_trial(claim_folder(name), trial)
-        return _make_case(name, type(claim), trial, claim_folder(name))
-    bench = Bench(claim_folder(name, quick), seed_count, quick, device)
-    bench.folder.mkdir(parents=True, exist_ok=True)
-    with lock.hold(bench.folder, "wait for it or stop it"), _interruption_names_the_claim(name, seeds, quick, device):
-        finding = _with_added_seeds_note(claim.run_experiment(bench), bench)
-    finding = _quick_finding(finding) if quick else finding
-    trial = Trial(finding, seed_count, quick, time.time(), machine.describe(chosen_device))
-    _write_trial(bench.folder, trial)
-    return _make_case(name, type(claim), trial, bench.folder)
+def try_claim(
+    name: str,
+    seeds: str | int | None = None,
+    quick: bool = False,
+    replicate: bool = False,
+    device: str = "auto",
+    first_seed: int | None = None,
+) -> Case:
+    """Run or continue a trial of a claim. A changed plan, other seeds or `replicate` begin a new trial beside the others."""
+    claim = find_claim(name)()
+    looks = None if seeds is None else parse_looks(seeds)
+    devices.pick(device)
+    if missing := _missing_data(name, claim):
+        raise RunError("missing-data", missing)
+    plan, folder = _plan_trial(name, claim, looks, quick, replicate, first_seed)
+    command = _command(name, seeds, quick, replicate, device, first_seed)
+    with lock.hold(folder, "wait for it or stop it"), _interruption_names_the_claim(command):
+        _run(claim, plan, folder, device)
+    return make_case(name, type(claim), read_trials(name), quick=_read_trial(folder) if quick else None)
+
+
+def parse_looks(text: str | int) -> tuple[int, ...]:
+    """`16` means one look at 16 seeds; `8,16,32` means looks at these numbers of seeds."""
+    try:
+        looks = tuple(int(number) for number in str(text).split(","))
+    except ValueError:
+        looks = ()
+    if not looks or looks[0] < 2 or list(looks) != sorted(set(looks)) or looks[-1] > arms.MAX_SEEDS:
+        raise SpecError(
+            "bad-looks",
+            f"--seeds={text} must be a number of seeds from 2 to {arms.MAX_SEEDS}, or increasing numbers of seeds after "
+            "which the trial is judged; write for example --seeds 16 or --seeds 8,16,32",
+        )
+    return looks
+
+
+def _plan_trial(
+    name: str, claim: Claim, looks: tuple[int, ...] | None, quick: bool, replicate: bool, first_seed: int | None
+) -> tuple[Registration, Path]:
+    """The registration to follow and the folder of its trial. A new registration is written before anything is trained."""
+    if quick:
+        folder = trial_folder(name, 0)
+        plan = registrations.register(name, claim, 0, looks or (QUICK_SEEDS,), quick=True, first_seed=0)
+        if (old := _read_trial(folder)) and old.registration.digest != plan.digest:
+            shutil.rmtree(folder)
+    else:
+        trials = read_trials(name)
+        number = max((trial.registration.number for trial in trials), default=0) + 1
+        plan = registrations.register(name, claim, number, looks, first_seed=first_seed)
+        same = [trial for trial in trials if trial.registration.digest == plan.digest]
+        if first_seed is not None:
+            same = [trial for trial in same if trial.registration.first_seed == first_seed]
+        if unfinished := [trial for trial in same if trial.finding is None]:
+            plan = unfinished[0].registration
+        elif replicate:
+            if not same:
+                raise RunError(
+                    "nothing-to-replicate",
+                    f"--replicate repeats a finished trial of the same plan on fresh seeds, and {name} has none in "
+                    f"{root() / name}; run it first with: glasshouse claim {name}",
+                )
+            plan = replace(plan, replicates=same[0].registration.number)
+        elif same:
+            plan = same[0].registration
+        folder = trial_folder(name, plan.number)
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / REGISTRATION).exists():
+        atomic_files.write_json(folder / REGISTRATION, registrations.to_json(plan))
+    return plan, folder
+
+
+def _run(claim: Claim, plan: Registration, folder: Path, device: str) -> None:
+    """Measure and judge at each planned look until the trial is decided, then write the values."""
+    if (folder / VALUES).exists():
+        return
+    plans = {study.name: study for study in claim.studies}
+    for look in plan.looks:
+        bench = Bench(folder, plans, plan.first_seed, look, plan.quick, device)
+        measurements = claim.measure(bench)
+        if unknown := set(measurements.series) - set(plan.quantities):
+            raise RunError(
+                "unknown-quantity", f"the claim measured {', '.join(sorted(unknown))}, which it did not register"
+            )
+        measured = trial_values.stored(
+            Measured(
+                series=measurements.series,
+                seeds=look,
+                facts=measurements.facts,
+                notes=measurements.notes,
+                curves=measurements.curves or {},
+                machine=machine.describe(str(devices.pick(device))),
+                when=float(int(time.time())),
+            )
+        )
+        if rules.judge(plan, measured).verdict != UNDECIDED:
+            break
+    atomic_files.write_json(folder / VALUES, trial_values.to_json(measured))
+
+
+def read_trials(name: str) -> list[Trial]:
+    """All registered trials of a claim in the studies folder, in the order of their numbers. Quick runs are left out."""
+    folders = root().joinpath(name).glob("trial-*/" + REGISTRATION)
+    trials = [trial for path in folders if (trial := _read_trial(path.parent))]
+    return sorted(trials, key=lambda trial: trial.registration.number)
+
+
+def _read_trial(folder: Path) -> Trial | None:
+    """The trial in a folder; None if nothing is registered there."""
+    if not (folder / REGISTRATION).exists():
+        return None
+    values = folder / VALUES
+    return make_trial(
+        read_json(folder / REGISTRATION),
+        read_json(values) if values.exists() else None,
+        str(folder / REGISTRATION),
+        str(values),
+    )
+
+
+def make_trial(registered: Mapping[str, Any], values: Mapping[str, Any] | None, where: str, values_file: str) -> Trial:
+    """A trial from the contents of its two files. Its finding is computed."""
+    plan = registrations.from_json(registered, where)
+    if values is None:
+        return Trial(plan, None, None)
+    measured = trial_values.from_json(values, values_file)
+    return Trial(plan, measured, rules.judge(plan, measured))
+
+
+def read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunError("unreadable-trial", f"{path} cannot be read ({error}); restore it, or delete its folder") from None
 
 
 def list_cases() -> list[Case]:
-    """Every claim with its trial. A claim without a trial has its quick run instead, if there was one."""
+    """Every claim with its trials. A claim of another package that cannot be imported does not hide the others."""
     cases = []
     for name in catalogue.names("claim"):
-        folders = (claim_folder(name), claim_folder(name, True))
-        folder = next((folder for folder in folders if (folder / FILE).exists()), None)
         try:
-            cases.append(_make_case(name, _find_claim(name), _read_trial(folder) if folder else None, folder))
-        except SpecError as error:  # another package's claim that cannot be imported must not hide the others
-            cases.append(Case(name, str(error), "", "", "", command=f"glasshouse claim {name}", trial=None))
+            cases.append(make_case(name, find_claim(name), read_trials(name)))
+        except SpecError as error:
+            cases.append(Case(name, "", str(error), "", "", broken=str(error)))
     return cases
 
 
-def _find_claim(name: str) -> type[Claim]:
+def find_claim(name: str) -> type[Claim]:
+    """The class of a claim."""
     claim: type[Claim] = catalogue.find("claim", name, "claim")
     return claim
 
 
-def _make_case(name: str, claim: type[Claim], trial: Trial | None, folder: Path | None) -> Case:
-    pictures = []
-    for picture in trial.finding.pictures if trial and folder else ():
-        path = folder / Path(picture).name if folder else Path()
-        if path.is_file():
-            pictures.append((path.name, path.read_bytes()))
-    texts = (claim.statement, claim.source, claim.reported, claim.rule)
-    return Case(name, *texts, command=f"glasshouse claim {name}", trial=trial, pictures=tuple(pictures))
+def make_case(name: str, claim: type[Claim], trials: list[Trial], quick: Trial | None = None) -> Case:
+    """A claim as the pages show it."""
+    return Case(
+        name=name,
+        group=claim.group,
+        statement=claim.statement,
+        source=claim.source,
+        reported=claim.reported,
+        why=claim.why,
+        procedure=claim.procedure,
+        would_change=claim.would_change,
+        data=claim.data,
+        is_control=claim.is_control,
+        figures=tuple(claim.figures),
+        trials=(*trials, *([quick] if quick else ())),
+        missing=_missing_data(name, claim()),
+    )
 
 
-def _missing_data_finding(name: str, claim: Claim) -> Finding | None:
-    """The finding of a claim whose data are not on this machine; None if all are."""
+def _missing_data(name: str, claim: Claim) -> str:
+    """Why the trial cannot be run here, with the command that would run it; empty if it can."""
     missing = [entry for entry in map(data_set_list.find_data_set, claim.needs) if not entry.present]
     if not missing:
-        return None
+        return ""
     names = " and ".join(entry.name for entry in missing)
     fetch_commands = [entry.fetch_command for entry in missing if entry.fetch_command]
     variable = "GLASSHOUSE_DATA=FOLDER " if len(fetch_commands) < len(missing) else ""
     command = " && ".join([*fetch_commands, f"{variable}glasshouse claim {name}"])
     origins = "; ".join(f"{entry.name}: {entry.origin}" for entry in missing)
-    return Finding(
-        verdict=UNDECIDED,
-        because=f"Nothing was run, because the data of this claim ({names}) are not on this machine. This command runs the "
-        f"experiment: {command}",
-        scope="none",
-        notes=(f"origin of the data: {origins}",),
-    )
+    return f"the data of the claim {name} ({names}) are not on this machine ({origins}); with them, run: {command}"
 
 
-def _with_added_seeds_note(finding: Finding, bench: Bench) -> Finding:
-    """The finding, with a note if seeds were added to one of its studies after the study had been judged."""
-    counts = [count for name in finding.studies for count in study_folder.StudyFolder(bench.folder / name).design().judged]
-    if not counts:
-        return finding
-    judged = " and ".join(str(count) for count in sorted(set(counts)))
-    note = f"seeds were added after {judged} had been judged: false verdicts are more likely than the rule's level says"
-    return replace(finding, notes=(*finding.notes, note))
-
-
-def _quick_finding(finding: Finding) -> Finding:
-    """The finding of a quick run: the verdict is undecided, and a note states the verdict of the rule."""
-    return replace(
-        finding,
-        verdict=UNDECIDED,
-        because=f"This was a quick run, from which nothing follows. Its figures: {finding.because}",
-        scope=f"a quick run with far too few steps and seeds to mean anything: {finding.scope}",
-        notes=(*finding.notes, f"on these figures the verdict of the rule would be: {finding.verdict}"),
-    )
+def _command(name: str, seeds: str | int | None, quick: bool, replicate: bool, device: str, first_seed: int | None) -> str:
+    options = ["--seeds", str(seeds)] if seeds is not None else []
+    options += ["--quick"] if quick else []
+    options += ["--replicate"] if replicate else []
+    options += ["--first-seed", str(first_seed)] if first_seed is not None else []
+    options += ["--device", device] if device != "auto" else []
+    return shlex.join(["glasshouse", "claim", name, *options])
 
 
 @contextmanager
-def _interruption_names_the_claim(name: str, seeds: int | None, quick: bool, device: str) -> Iterator[None]:
+def _interruption_names_the_claim(command: str) -> Iterator[None]:
     """Make the message of an interruption name the command that continues the trial, instead of one study's command."""
-    options = ["--seeds", str(seeds)] if seeds is not None else []
-    options += ["--quick"] if quick else []
-    options += ["--device", device] if device != "auto" else []
     try:
         yield
     except Interrupted as stop:
-        raise Interrupted(stop.signal, stop.reached, shlex.join(["glasshouse", "claim", name, *options])) from None
-
-
-def _write_trial(folder: Path, trial: Trial) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    atomic_files.write_json(folder / FILE, {"format": FORMAT, **asdict(trial)})
-
-
-def _read_trial(folder: Path) -> Trial | None:
-    """The trial stored in a folder; None if there is no finding."""
-    path = folder / FILE
-    try:
-        table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if table["format"] > FORMAT:
-            raise RunError(
-                "newer-format",
-                f"{path} was written by a newer Glasshouse (format {table['format']}; this one reads up to {FORMAT}); "
-                "upgrade with: pip install --upgrade glasshouse",
-            )
-        fields = table["finding"]
-        tuples = {name: tuple(fields[name]) for name in ("studies", "pictures", "notes")}
-        rows = tuple(Evidence(**row) for row in fields["rows"])
-        finding = Finding(**{**fields, **tuples, "rows": rows})
-        return Trial(finding, *(table[name] for name in ("seeds", "quick", "when", "machine")))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        claim = os.path.basename(folder.parent if folder.name == QUICK else folder)
-        raise RunError(
-            "unreadable-finding", f"{path} cannot be read ({error}); write it again with: glasshouse claim {claim}"
-        ) from None
+        raise Interrupted(stop.signal, stop.reached, command) from None

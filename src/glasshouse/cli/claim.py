@@ -1,4 +1,4 @@
-"""`glasshouse claim`: test a claim by an experiment."""
+"""`glasshouse claim`: register and run a trial of a claim."""
 
 from typing import Annotated
 
@@ -6,36 +6,58 @@ import typer
 
 from glasshouse.cli.arguments import Device
 
-EXAMPLES = "Examples: glasshouse claim alibi-extrapolates --quick · glasshouse claim learned-positions --seeds 16"
+EXAMPLES = (
+    "Examples: glasshouse claim alibi-extrapolates --quick · glasshouse claim learned-positions --seeds 16 · "
+    "glasshouse claim nmt --replicate"
+)
 
 
 def claim(
     name: Annotated[str, typer.Argument(help="The name of a claim (see `glasshouse claims`).")],
-    seeds: Annotated[int | None, typer.Option(help="The number of seeds; default: the number that the claim sets.")] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|A,B,...",
+            help="The number of seeds, or increasing numbers after which the trial is judged; default: as the claim plans.",
+        ),
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Run a very small version within a minute, without a verdict.")
     ] = False,
+    replicate: Annotated[
+        bool, typer.Option("--replicate", help="Repeat a finished trial of the same plan on seeds that were never used.")
+    ] = False,
+    first_seed: Annotated[
+        int | None, typer.Option(help="The first seed; default: 1000 times the number of the trial.", min=0)
+    ] = None,
     device: Device = "auto",
 ) -> None:
-    """Test a claim: run its studies, apply its rule, and save the finding in studies/claims/NAME.
+    """Try a claim: register the plan, run its studies, apply the registered rule.
 
-    The verdict is upheld, refuted or undecided. It is printed with its scope, the reported values and the measured values.
-    The same command continues a trial that was interrupted.
+    The plan is written to studies/claims/NAME/trial-N before the first run. The verdict is upheld, refuted, too small to
+    matter, depends or undecided. The same command continues a trial that was interrupted. A changed plan, other seeds or
+    --replicate begin a new trial beside the others; no trial is ever replaced.
     """
     import glasshouse
     from glasshouse.cli.tables import console, show
-    from glasshouse.pages.claims_page import SYMBOLS
+    from glasshouse.pages import claim_text
 
-    case = glasshouse.try_claim(name, seeds=seeds, quick=quick, device=device)
-    assert case.trial
-    finding = case.trial.finding
+    case = glasshouse.try_claim(name, seeds, quick, replicate, device, first_seed)
+    trial = case.trials[-1] if quick or replicate else case.original or case.trials[-1]
+    assert trial.finding
     console.print(f"{case.name}: {case.statement}", markup=False, soft_wrap=True)
-    if finding.rows:
-        show(("", "reported", "measured"), [(row.what, row.reported, row.measured) for row in finding.rows])
-    console.print(f"{SYMBOLS[finding.verdict]} {finding.verdict}", markup=False, style="bold")
-    console.print(finding.because, markup=False, soft_wrap=True)
+    show(("", "reported", "measured"), [row[:3] for row in claim_text.value_rows(trial)])
+    for result in trial.finding.parts:
+        beside = "" if result.part.decides else " (beside)"
+        line = f"{claim_text.SYMBOLS[result.outcome]} {claim_text.part_sentence(trial, result)}{beside}"
+        console.print(line, markup=False, soft_wrap=True)
     console.print()
-    console.print(f"rule    {case.rule}", markup=False, soft_wrap=True)
-    console.print(f"scope   {finding.scope}", markup=False, soft_wrap=True)
-    for note in finding.notes:
-        console.print(f"note    {note}", markup=False, soft_wrap=True)
+    if quick:
+        console.print("? This was a quick run, from which nothing follows.", markup=False, style="bold")
+    else:
+        console.print(f"{claim_text.SYMBOLS[trial.verdict]} {trial.verdict}", markup=False, style="bold")
+    console.print(f"{claim_text.trial_sentence(trial)}", markup=False, soft_wrap=True)
+    for what, text in trial.measured.facts if trial.measured else ():
+        console.print(f"{what}: {text}", markup=False, soft_wrap=True, style="dim")
+    for note in trial.measured.notes if trial.measured else ():
+        console.print(f"note: {note}", markup=False, soft_wrap=True)

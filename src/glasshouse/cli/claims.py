@@ -1,35 +1,59 @@
-"""`glasshouse claims`: list the claims about Transformers with their verdicts, and write the report of all claims."""
+"""`glasshouse claims`: list the claims with their verdicts, write their pages, and check a record of trials."""
 
 from typing import Annotated
 
 import typer
 
 app = typer.Typer(
-    help="List the claims with their verdicts so far; `report` writes them to a page.",
+    help="List the claims with their verdicts so far; `report` writes their pages, `check` computes them again.",
     invoke_without_command=True,
-    epilog="Examples: glasshouse claims · glasshouse claims report --output claims.md",
+    epilog="Examples: glasshouse claims · glasshouse claims report --output claims.html · glasshouse claims check docs/claims",
 )
 
 
 @app.callback()
 def listing(context: typer.Context) -> None:
-    """List the claims with their verdicts so far. `glasshouse claim NAME` tests a claim."""
+    """List the claims with their verdicts so far. `glasshouse claim NAME` tries a claim."""
     if context.invoked_subcommand is None:
         import glasshouse
         from glasshouse.cli.tables import show
-        from glasshouse.pages.claims_page import verdict_text
+        from glasshouse.pages.claim_text import verdict_text
 
         rows = [(case.name, case.statement, verdict_text(case)) for case in glasshouse.list_claims()]
         show(("claim", "statement", "verdict"), rows)
 
 
-@app.command(epilog="Examples: glasshouse claims report · glasshouse claims report --output claims.md")
+@app.command(
+    epilog="Examples: glasshouse claims report · glasshouse claims report --record docs/claims --output claims.html · "
+    "glasshouse claims report --output docs/claims"
+)
 def report(
     output: Annotated[
-        str, typer.Option(help="The file to write: .html for a page that works offline, or .md.")
+        str, typer.Option(help="An .html file that works offline, or a folder for Markdown pages with their record.")
     ] = "claims.html",
+    record: Annotated[
+        str | None, typer.Option(help="A record whose trials an .html file shows beside those of the studies folder.")
+    ] = None,
 ) -> None:
-    """Write a page of all claims with their verdicts and evidence, from the saved findings. No claim is tested."""
+    """Write the pages of all claims from the saved trials. No claim is tried.
+
+    A folder also gets the registration and the values of every trial; nothing in it is replaced.
+    """
     import glasshouse
 
-    print(glasshouse.claims_report(output))
+    print(glasshouse.claims_report(output, record))
+
+
+@app.command(epilog="Example: glasshouse claims check docs/claims")
+def check(
+    record: Annotated[str, typer.Argument(help="The folder of a record, as `claims report` writes it.")] = "docs/claims",
+) -> None:
+    """Compute every page of a record again from its registrations and values, and fail on any difference."""
+    import glasshouse
+
+    faults = glasshouse.check_claims(record)
+    for fault in faults:
+        print(fault)
+    if faults:
+        raise typer.Exit(1)
+    print(f"{record}: every page and picture follows from the registered plans and the values")

@@ -1,36 +1,131 @@
-"""A claim and the result of its trial as plain data: a verdict with its reasons, scope and evidence.
+"""A claim, its registered plan, the measured values and the judged result, as plain data. Knows nothing of runs or drawing.
 
-`finding.json` stores the fields of `Trial`. Knows nothing of drawing.
+`registration.json` stores the fields of `Registration` and `values.json` those of `Measured`. A finding is never stored: it
+is computed from the two, so every figure of a page can be computed again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-UPHELD, REFUTED, UNDECIDED = "upheld", "refuted", "undecided"
-VERDICTS = (UPHELD, REFUTED, UNDECIDED)
+UPHELD, REFUTED, TOO_SMALL, UNDECIDED, DEPENDS = VERDICTS = (
+    "upheld",
+    "refuted",
+    "too small to matter",
+    "undecided",
+    "depends",
+)
+NOT_TRIED = "not tried"
+# The kinds of comparison, with the question that each asks.
+SUPERIORITY, NON_INFERIORITY, EQUIVALENCE, EXACT = KINDS = ("superiority", "non-inferiority", "equivalence", "exact")
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """One line of evidence: the reported value and the measured value."""
+class Quantity:
+    """What is measured: a metric of an arm, with its unit and the reported value beside it."""
 
-    what: str  # "test perplexity, Obama"
-    reported: str  # "348.0", or "" if the source reports no value
-    measured: str  # "302.6 ± 4.6 (16 seeds)"
+    label: str  # "test perplexity, Obama, ALiBi"
+    metric: str  # metric and split: "test-obama.perplexity"
+    unit: str = ""  # "nats per token", "%"
+    scale: float = 1.0  # factor from the stored values to the unit: 100 for per cent
+    higher_is_better: bool = False
+    reported: str = ""  # the reported value in the same unit; empty if there is none
+    per: str = "seed"  # what one value belongs to: a seed, a pretraining, a round of timing
+
+
+@dataclass(frozen=True)
+class Part:
+    """One comparison on which a verdict rests: a quantity against another quantity, or against a figure.
+
+    `claimed` is the direction that supports the claim. The margin is in the unit of the stored values.
+    """
+
+    name: str
+    kind: str  # one of KINDS
+    quantity: str  # key of a quantity
+    claimed: str = "higher"  # "higher" or "lower"
+    against: str = ""  # key of the quantity to compare with, paired by unit; empty: compare with `figure`
+    figure: float = 0.0
+    margin: float = 0.0  # smaller differences do not matter
+    items: bool = False  # the items of the test set count as a sample, like the seeds
+    setting: str = ""  # a choice under which the claim is judged, such as "tuned learning rates"; empty: under every choice
+    decides: bool = True  # False: shown beside the verdict
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS or self.claimed not in ("higher", "lower"):
+            raise ValueError(f"kind={self.kind!r}, claimed={self.claimed!r}: unknown")
+        if self.kind in (SUPERIORITY, EQUIVALENCE) and not self.margin > 0:
+            raise ValueError(f"{self.name}: margin={self.margin} must be above 0")
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What a trial will do, written before its first run. The digest covers everything except number, date and seeds."""
+
+    claim: str
+    number: int  # of the trial in its folder, from 1
+    registered: float  # seconds since 1970
+    digest: str
+    first_seed: int
+    looks: tuple[int, ...]  # numbers of seeds after which the trial is judged
+    alpha: float
+    statement: str
+    procedure: str
+    outcomes: str  # the order in which the outcomes of a part are tested, in words
+    quantities: Mapping[str, Quantity]
+    parts: tuple[Part, ...]
+    studies: tuple[Mapping[str, Any], ...]  # name, words, metric, matching, tuning, and a digest of each arm's spec
+    replicates: int = 0  # number of the trial that this one repeats; 0 if it is no replication
+    quick: bool = False
+
+
+@dataclass(frozen=True)
+class Series:
+    """The values of one quantity: unit -> value, and with items also unit -> one value for each item. NaN: diverged."""
+
+    values: Mapping[int, float]
+    items: Mapping[int, tuple[float, ...]] | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The values that a trial measured. Facts are texts that no test uses, such as tuned learning rates."""
+
+    series: Mapping[str, Series]
+    seeds: int  # requested at the last look; 0 if nothing could be run
+    facts: tuple[tuple[str, str], ...] = ()  # (what, text)
+    notes: tuple[str, ...] = ()
+    curves: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)  # name -> points, for a picture
+    machine: Mapping[str, str] = field(default_factory=dict)
+    when: float = 0.0  # seconds since 1970
+
+
+@dataclass(frozen=True)
+class PartResult:
+    """A judged part. Numbers are quantity minus reference, in the stored unit; NaN if they could not be computed."""
+
+    part: Part
+    outcome: str  # one of VERDICTS except DEPENDS
+    mean: float
+    low: float
+    high: float
+    p: float  # of the test that decided, or of the nearest one if nothing did
+    units: int
+    items: int = 0
+    diverged: int = 0  # units left out because one side diverged
+    fragile: int | None = None  # a unit without which the outcome would be another
+    smallest: float = float("nan")  # the difference that this trial would have found four times in five
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of a claim's trial."""
+    """The judged result of a trial."""
 
-    verdict: str  # "upheld", "refuted" or "undecided"
-    because: str  # one or two sentences with the numbers that decided the verdict
-    scope: str  # the data, sizes, steps and seeds for which the verdict holds
-    rows: tuple[Evidence, ...] = ()
-    studies: tuple[str, ...] = ()  # names of the studies that it uses: folders in the claim's folder
-    pictures: tuple[str, ...] = ()  # file names of figures in the claim's folder
-    notes: tuple[str, ...] = ()
+    verdict: str
+    parts: tuple[PartResult, ...]
+    by_setting: tuple[tuple[str, str], ...] = ()  # (setting, verdict) if the claim is judged under several settings
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -39,36 +134,86 @@ class Finding:
 
 @dataclass(frozen=True)
 class Trial:
-    """A finding with the time, the machine and the number of seeds of its trial."""
+    """One trial: its plan, its values and its result. `finding` is None while the trial is unfinished."""
 
-    finding: Finding
-    seeds: int  # requested; 0 if nothing could be run
-    quick: bool
-    when: float  # seconds since 1970
-    machine: dict[str, str] = field(default_factory=dict)
+    registration: Registration
+    measured: Measured | None
+    finding: Finding | None
+
+    @property
+    def verdict(self) -> str:
+        return self.finding.verdict if self.finding else "unfinished"
+
+
+@dataclass(frozen=True)
+class LineFigure:
+    """A picture of quantities over a setting: line -> setting -> key of a quantity.
+
+    Without lines it shows the measured curves whose names begin with its own name: "NAME/line".
+    """
+
+    name: str
+    x_label: str
+    y_label: str
+    lines: Mapping[str, Mapping[float, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A claim as the page shows it: its statement, its source, the rule of its verdict, and its trial if there was one."""
+    """A claim as the pages show it, with all its trials in the order of their numbers."""
 
     name: str
+    group: str
     statement: str
     source: str
     reported: str
-    rule: str
-    command: str  # the command that runs the trial
-    trial: Trial | None
-    pictures: tuple[tuple[str, bytes], ...] = ()  # (file name, content)
+    why: str = ""  # why one might think so
+    procedure: str = ""  # the experiment in three sentences
+    would_change: str = ""  # what would change the verdict
+    data: str = ""  # "course data", "stand-in", "generated data" ...
+    is_control: bool = False
+    figures: tuple[LineFigure, ...] = ()
+    trials: tuple[Trial, ...] = ()
+    earlier: tuple[str, ...] = ()  # earlier trials that were not registered, each in one sentence
+    missing: str = ""  # why no trial can be run here, and the command that would run it
+    broken: str = ""  # why the claim could not be loaded
+
+    @property
+    def original(self) -> Trial | None:
+        """The trial that decides: the first complete one of the newest registered plan."""
+        complete = [trial for trial in self.trials if trial.finding and not trial.registration.quick]
+        if not complete:
+            return None
+        digest = complete[-1].registration.digest
+        return next(trial for trial in complete if trial.registration.digest == digest)
+
+    @property
+    def replication(self) -> Trial | None:
+        """The first complete replication of the deciding trial."""
+        original = self.original
+        return next(
+            (
+                trial
+                for trial in self.trials
+                if original and trial.finding and trial.registration.replicates == original.registration.number
+            ),
+            None,
+        )
 
     @property
     def verdict(self) -> str:
-        """The verdict so far; "not tried" if there was no trial."""
-        return self.trial.finding.verdict if self.trial else "not tried"
+        """The verdict so far; "not tried" if no trial is complete."""
+        return self.original.verdict if self.original else NOT_TRIED
 
     @property
-    def caveat(self) -> str:
-        """Why the verdict is not the result of a full trial; the empty string if it is."""
-        if not self.trial or (self.trial.seeds and not self.trial.quick):
-            return ""
-        return "a quick run" if self.trial.quick else "no data"
+    def replicated(self) -> bool | None:
+        """Whether the replication had the same verdict; None without one."""
+        return self.replication.verdict == self.verdict if self.replication else None
+
+    @property
+    def command(self) -> str:
+        """The command that reproduces the deciding trial in an empty folder, with its seeds."""
+        if not self.original:
+            return f"glasshouse claim {self.name}"
+        plan = self.original.registration
+        return f"glasshouse claim {self.name} --seeds {','.join(map(str, plan.looks))} --first-seed {plan.first_seed}"

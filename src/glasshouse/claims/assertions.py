@@ -1,0 +1,68 @@
+"""Assertions about Transformers that are known and wait for a trial, by group. Those with a trial are in the catalogue."""
+
+from glasshouse.claims.claim import GROUPS
+
+_ATTENTION, _POSITIONS, _RECURRENT, _FROM_SCRATCH, _TRANSLATION, _PRETRAINING, _SCALING, _LARGE_MODELS = GROUPS
+
+# Group -> name -> statement.
+ASSERTIONS: dict[str, dict[str, str]] = {
+    _ATTENTION: {
+        "attention-rows": "Every row of attention weights sums to 1, under any mask.",
+        "multi-head": "One fused computation of all heads equals a loop over heads.",
+        "score-variance": "Dividing scores by the square root of the head width removes its effect on their variance; "
+        "without it the softmax saturates.",
+        "causal": "With the causal mask no prediction depends on a later token.",
+        "mask-by-zero-key": "To hide a position it is enough to set its key to zero.",
+        "padding-only": "Sequences of unequal length need padding and nothing more.",
+        "output-shape": "The output of a decoder has two axes, sequence and batch.",
+        "quadratic-cost": "The time of self-attention grows with the square of the sequence length.",
+        "low-rank-svd": "If the attention matrix has rank k and its singular value decomposition is known, attention costs "
+        "O(n k d).",
+        "linear-projection": "Without softmax, attention of rank k is a product with two projections of length k.",
+        "efficient-attention": "Linformer, Performer and a local window cost less on long input.",
+        "conv-by-attention": "Relative attention can be a convolution.",
+        "maxpool-by-attention": "Relative attention can be max pooling.",
+        "order-blind": "Without positions a Transformer encoder is permutation-equivariant.",
+        "encoder-as-lm": "An encoder with a causal mask suffices for language modelling.",
+        "residual-norm": "Residual connections and layer norm are needed for depth; pre-norm and post-norm differ.",
+        "residual-identity": "Without residual connections the outputs at different positions become alike.",
+    },
+    _POSITIONS: {},
+    _RECURRENT: {
+        "relu-chain": "The gradient of a chain of ReLU layers is bounded by the product of their weights.",
+        "sigmoid-rnn-jacobian": "The Jacobian of a sigmoid recurrent network with small weights vanishes exponentially.",
+        "bptt": "Backpropagation through time, derived by hand, equals automatic differentiation.",
+        "long-range": "The advantage of attention over a recurrent network grows with the input length.",
+        "bidirectional-gain": "If the target depends on the past only, a unidirectional recurrent network suffices.",
+        "exploding": "NaN weights in a recurrent network come from exploding gradients, and clipping cures it.",
+    },
+    _FROM_SCRATCH: {
+        "cpu-gpu": "Training is 11.6 times faster on the course's GPU than on its CPU.",
+        "attention-locality": "The first layer looks near the diagonal, the last one at a few tokens.",
+    },
+    _TRANSLATION: {
+        "decoder-only-limits": "Decoder-only translators are limited on long sources.",
+        "modality": "Decoder-only models fail if input and output are of different kinds.",
+        "nli-metric": "Natural-language inference scores a translation's meaning better than surface overlap does.",
+    },
+    _PRETRAINING: {
+        "features": "Frozen features suffice for logistic regression and a support vector machine.",
+        "augmentation": "Paraphrases of a masked model help if labels are few.",
+        "few-shot": "Examples in the context teach a language model a task.",
+        "head-pruning": "Heads can be ranked by importance, and many can be removed.",
+    },
+    _SCALING: {
+        "model-size": "The loss of the decoder-only translator has an optimum near width 96.",
+        "isoflop": "The optimal number of parameters follows a power law in compute.",
+        "compute-optimal": "Whether a given run is compute-optimal can be told.",
+    },
+    _LARGE_MODELS: {
+        "ask": "A model behind any interface answers a question.",
+        "model-grid": "Larger models answer right where small ones are wrong.",
+        "debate": "Models that argue both sides repeat and contradict themselves.",
+        "distribution-recovery": "An interface that shows two probabilities and takes a logit bias reveals the whole "
+        "distribution.",
+        "clip-prompt": "The prompt that retrieves a picture depends on small changes of wording.",
+        "slurm": "The training job runs as a batch script on a Slurm cluster.",
+    },
+}

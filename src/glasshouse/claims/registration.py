@@ -1,0 +1,116 @@
+"""The registration of a trial: what it will do, with a digest, written before its first run. Reads and writes its JSON.
+
+Two plans are the same if their digests are. The digest covers the statement, the procedure, the comparisons that decide with
+their margins, the metrics and splits, the looks, the level and every spec that is known beforehand. It does not cover the
+number of the trial, its date and its seeds, so a replication has the digest of the trial that it repeats.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from glasshouse.claims import rules
+from glasshouse.claims.bench import StudyPlan
+from glasshouse.claims.claim import Claim
+from glasshouse.pages.claim_content import Part, Quantity, Registration
+from glasshouse.specs import spec_files
+from glasshouse.specs.errors import DataError, RunError
+from glasshouse.studies import arms
+
+# Increased whenever the previous release could not read a registration or values that this release writes.
+FORMAT = 1
+# Trial n of a claim uses the seeds from n times this number. Smaller seeds are those that people use in `compare`.
+SEEDS_PER_TRIAL = 1000
+NOT_IN_DIGEST = ("number", "registered", "digest", "first_seed", "replicates", "format")
+
+
+def register(
+    name: str,
+    claim: Claim,
+    number: int,
+    looks: tuple[int, ...] | None = None,
+    replicates: int = 0,
+    quick: bool = False,
+    first_seed: int | None = None,
+) -> Registration:
+    """The registration of a new trial. Trains nothing and writes nothing."""
+    plan = Registration(
+        claim=name,
+        number=number,
+        registered=float(int(time.time())),
+        digest="",
+        first_seed=SEEDS_PER_TRIAL * number if first_seed is None else first_seed,
+        looks=looks or claim.looks,
+        alpha=rules.ALPHA,
+        statement=claim.statement,
+        procedure=claim.procedure,
+        outcomes=rules.OUTCOMES,
+        quantities=dict(claim.quantities),
+        parts=tuple(claim.parts),
+        studies=tuple(_describe_study(study) for study in claim.studies),
+        replicates=replicates,
+        quick=quick,
+    )
+    unknown = {key for part in plan.parts for key in (part.quantity, part.against) if key} - set(plan.quantities)
+    if unknown:
+        raise RunError(
+            "unknown-quantity", f"the claim {name} compares {', '.join(sorted(unknown))}, which it does not measure"
+        )
+    return replace(plan, digest=digest_of(plan))
+
+
+def _describe_study(plan: StudyPlan) -> dict[str, Any]:
+    """A planned study as JSON, with a digest of the spec of each arm that is known beforehand."""
+    table = asdict(plan)
+    words = list(plan.words)
+    if not plan.recipes and not any("{" in word for word in words):
+        variants = arms.expand(arms.parse(words))
+        table["specs"] = {variant.name: _sha256(spec_files.to_toml(variant.spec)) for variant in variants}
+    return json.loads(json.dumps(table))
+
+
+def digest_of(registration: Registration) -> str:
+    """The SHA-256 of everything that the plan fixes, as hexadecimal digits."""
+    table = {key: value for key, value in to_json(registration).items() if key not in NOT_IN_DIGEST}
+    return _sha256(json.dumps(table, sort_keys=True, ensure_ascii=True))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def to_json(registration: Registration) -> dict[str, Any]:
+    return {"format": FORMAT, **json.loads(json.dumps(asdict(registration)))}
+
+
+def from_json(table: Mapping[str, Any], where: str) -> Registration:
+    """Read a registration and check its digest."""
+    try:
+        if table["format"] > FORMAT:
+            raise RunError(
+                "newer-format",
+                f"{where} was written by a newer Glasshouse (format {table['format']}; this one reads up to {FORMAT}); "
+                "upgrade with: pip install --upgrade glasshouse",
+            )
+        fields = {key: value for key, value in table.items() if key != "format"}
+        registration = Registration(
+            **{
+                **fields,
+                "looks": tuple(fields["looks"]),
+                "quantities": {key: Quantity(**quantity) for key, quantity in fields["quantities"].items()},
+                "parts": tuple(Part(**part) for part in fields["parts"]),
+                "studies": tuple(fields["studies"]),
+            }
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DataError("unreadable-registration", f"{where} is not a registration of a trial ({error})") from None
+    if digest_of(registration) != registration.digest:
+        raise DataError(
+            "changed-registration",
+            f"{where} does not have the digest that it states ({registration.digest[:12]}): it was changed after it was "
+            "written. Restore it, or register a new trial beside it with: glasshouse claim {registration.claim}",
+        )
+    return registration

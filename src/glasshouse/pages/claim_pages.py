@@ -1,0 +1,177 @@
+"""The Markdown pages of claims: an index by groups, and a page for each claim that a student understands alone.
+
+Pure functions from data to text: the same trials give the same bytes, so committed pages can be checked.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from glasshouse.pages import claim_text, template
+from glasshouse.pages.claim_content import Case, Trial
+from glasshouse.pages.claim_pictures import pictures
+
+# Group -> (name, statement) of the assertions that have no trial yet.
+Untried = Mapping[str, Sequence[tuple[str, str]]]
+ABOUT = (
+    "Statements about Transformers from textbooks and course work, each tried by an experiment. What a trial would do was "
+    "registered before its first run; the verdict follows from the registered rule and the measured values. A verdict holds "
+    "for its data, sizes and steps only."
+)
+LEGEND = (
+    "✓ upheld: every comparison that the claim implies is shown. ✗ refuted: one is shown to be the other way round. "
+    "≈ too small to matter: a difference is shown to be smaller than its margin. ± depends: decided one way under one "
+    "setting and another way under another. ? undecided: neither is shown. In the pictures, the grey band is one margin wide "
+    "on each side of no difference; to the right means in favour of the claim."
+)
+
+
+def site(cases: Sequence[Case], groups: Sequence[str], untried: Untried) -> dict[str, str]:
+    """Path -> content of every page and picture, relative to the folder of the site."""
+    files = {"index.md": index(cases, groups, untried)}
+    for case in cases:
+        svgs = pictures(case)
+        files[f"{case.name}.md"] = page(case, svgs)
+        files.update({f"pictures/{case.name}-{name}.svg": svg for name, svg in svgs.items()})
+    return {path: template.writable(content) for path, content in files.items()}
+
+
+def index(cases: Sequence[Case], groups: Sequence[str], untried: Untried) -> str:
+    """The index page."""
+    claims = [case for case in cases if not case.is_control]
+    tally = ", ".join(f"{count} {word}" for word, count in claim_text.verdict_counts(claims))
+    parts = [
+        "# Claims on trial",
+        ABOUT,
+        f"Of {len(claims)} claims with a trial: {tally}. {replication_summary(claims)}",
+        LEGEND,
+    ]
+    parts.append(
+        "Made by `glasshouse claims report --output docs/claims` and checked by `glasshouse claims check docs/claims`, "
+        "which computes every figure again from the [registered plans](registry) and the [values of each seed](values). "
+        "`glasshouse claim NAME` tries one."
+    )
+    for group in groups:
+        parts.append(f"## {group}")
+        rows = []
+        for case in (case for case in claims if case.group == group):
+            small = f"![](pictures/{case.name}-small.svg)" if "small" in pictures(case) else ""
+            badges = escape(" · ".join(claim_text.badges(case)))
+            statement = f"[{escape(case.statement)}]({case.name}.md)"
+            words = f"**{claim_text.verdict_text(case)}** {part_marks(case)}"
+            rows.append((statement, f"{words}<br>{escape(claim_text.answer(case))}<br><small>{badges}</small>", small))
+        parts.append(table(("claim", "answer", "comparisons"), rows))
+        controls = [case for case in cases if case.is_control and case.group == group]
+        for case in controls:
+            parts.append(
+                f"Control: **{claim_text.verdict_text(case)}** [{escape(case.statement)}]({case.name}.md) "
+                f"{escape(claim_text.answer(case))}"
+            )
+        if waiting := untried.get(group):
+            lines = [f"- `{name}`: {escape(statement)}" for name, statement in waiting]
+            parts.append("Without a trial yet:\n\n" + "\n".join(lines))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def replication_summary(cases: Sequence[Case]) -> str:
+    """How many claims were tried again on fresh seeds, and how many had the same verdict."""
+    repeated = [case for case in cases if case.replicated is not None]
+    same = sum(bool(case.replicated) for case in repeated)
+    if not repeated:
+        return "None has been repeated on fresh seeds yet."
+    were = "was" if len(repeated) == 1 else "were"
+    return f"{len(repeated)} {were} tried once more on seeds that were never used, and {same} of them had the same verdict."
+
+
+def part_marks(case: Case) -> str:
+    """A mark for each deciding part of a compound claim."""
+    finding = case.original.finding if case.original else None
+    deciding = [result for result in finding.parts if result.part.decides] if finding else []
+    return " ".join(claim_text.SYMBOLS[result.outcome] for result in deciding) if len(deciding) > 1 else ""
+
+
+def page(case: Case, svgs: Mapping[str, str]) -> str:
+    """The page of one claim."""
+    trial = case.original
+    badges = " · ".join(claim_text.badges(case))
+    parts = [f"# {escape(case.name)}", f"> {escape(case.statement)}"]
+    parts.append(f"**{claim_text.verdict_text(case)}.** {escape(claim_text.answer(case))}")
+    parts.append(f"*{escape(badges)}*")
+    parts.append(
+        f"**What was asserted.** {escape(case.statement)} Source: {escape(case.source)}. Reported: {escape(case.reported)}."
+    )
+    parts.append(f"**Why one might think so.** {escape(case.why)}")
+    parts.append(f"**The experiment.** {escape(case.procedure)}")
+    if "comparisons" in svgs:
+        parts.append(f"**The comparisons.**\n\n![comparisons](pictures/{case.name}-comparisons.svg)")
+    parts += [f"![{name}](pictures/{case.name}-{name}.svg)" for name in svgs if name not in ("comparisons", "small")]
+    if trial and trial.finding:
+        parts.append("**The verdict, comparison by comparison.**")
+        parts.append(_verdict_list(trial))
+    parts.append(f"**What would change it.** {escape(case.would_change)}")
+    if trial:
+        parts.append(
+            _details(
+                "All measured values", table(("", "reported", "measured", "metric"), _escaped(claim_text.value_rows(trial)))
+            )
+        )
+        parts.append(_details("Tuning, sizes and notes", _facts(trial)))
+    parts.append(_details("Registration, trials and commands", _bookkeeping(case)))
+    parts.append("[All claims](index.md)")
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _verdict_list(trial: Trial) -> str:
+    assert trial.finding
+    lines = []
+    for result in trial.finding.parts:
+        setting = f"*{escape(result.part.setting)}*: " if result.part.setting else ""
+        beside = " (beside: does not decide)" if not result.part.decides else ""
+        lines.append(
+            f"- {claim_text.SYMBOLS[result.outcome]} {setting}{escape(claim_text.part_sentence(trial, result))}{beside}"
+        )
+    lines += [f"- **{escape(setting)}: {word}**" for setting, word in trial.finding.by_setting]
+    return "\n".join(lines)
+
+
+def _facts(trial: Trial) -> str:
+    if not trial.measured:
+        return ""
+    lines = [f"- {escape(what)}: {escape(text)}" for what, text in trial.measured.facts]
+    lines += [f"- {escape(note)}" for note in trial.measured.notes]
+    return "\n".join(lines)
+
+
+def _bookkeeping(case: Case) -> str:
+    lines = [
+        f"- {escape(claim_text.trial_sentence(trial))}; {escape(claim_text.machine_text(trial))}" for trial in case.trials
+    ]
+    lines += [f"- before registration was required: {escape(text)}" for text in case.earlier]
+    if trial := case.original:
+        lines.append(f"- digest of the plan: `{trial.registration.digest}`")
+        lines.append(f"- rule: {escape(trial.registration.outcomes)}")
+        lines += [f"- study `{study['name']}`: `{' '.join(study['words'])}`" for study in trial.registration.studies]
+    lines.append(
+        f"- to reproduce the deciding trial: `{case.command}`; on fresh seeds: `glasshouse claim {case.name} --replicate`"
+    )
+    return "\n".join(lines)
+
+
+def _details(summary: str, content: str) -> str:
+    return f"<details><summary>{summary}</summary>\n\n{content}\n\n</details>" if content else ""
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; the empty string without rows."""
+    lines = [head, ["---"] * len(head), *rows]
+    return (
+        "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines) if rows else ""
+    )
+
+
+def _escaped(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    return [[escape(cell) for cell in row] for row in rows]
+
+
+def escape(text: str) -> str:
+    """Put text on one line and escape the characters that have a meaning in Markdown."""
+    return re.sub(r"([\\`*_<>\[\]#])", r"\\\1", " ".join(text.split()))

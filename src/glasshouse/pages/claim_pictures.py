@@ -1,0 +1,63 @@
+"""The pictures of a claim: forest plots of its comparisons and its line figures, as SVG strings from its deciding trial."""
+
+import math
+
+from glasshouse.metrics.verdicts import summarise
+from glasshouse.pages import claim_text, interval_lines
+from glasshouse.pages.claim_content import EXACT, Case, LineFigure, PartResult, Quantity, Trial
+from glasshouse.pages.forest_plot import ForestRow, forest_plot, small_forest_plot
+
+
+def pictures(case: Case) -> dict[str, str]:
+    """Name of a picture -> SVG: `comparisons`, `small`, and each figure of the claim. Empty without a trial."""
+    trial = case.original
+    if not trial or not trial.finding:
+        return {}
+    drawn = [result for result in trial.finding.parts if result.part.kind != EXACT]
+    rows = [_row(result, trial.registration.quantities[result.part.quantity]) for result in drawn]
+    deciding = [row for row in rows if row.decides]
+    svgs = {}
+    if rows:
+        svgs["comparisons"] = forest_plot(rows, f"comparisons of the claim {case.name}")
+    if deciding:
+        svgs["small"] = small_forest_plot(deciding, f"deciding comparisons of the claim {case.name}")
+    for figure in case.figures:
+        if svg := _figure(trial, figure):
+            svgs[figure.name] = svg
+    return svgs
+
+
+def _row(result: PartResult, quantity: Quantity) -> ForestRow:
+    part = result.part
+    sign = 1.0 if part.claimed == "higher" else -1.0
+    half_width = (result.high - result.low) / 2
+    # A comparison without a margin is drawn in units of its interval.
+    unit = part.margin or (half_width if half_width > 0 else 1.0)
+    ends = sorted(sign * end / unit for end in (result.low, result.high))
+    setting = f" ({part.setting})" if part.setting else ""
+    text = claim_text.difference_text(result, quantity).replace(f"{claim_text.INTERVAL} ", "")
+    return ForestRow(f"{part.name}{setting}", result.outcome, sign * result.mean / unit, *ends, text, part.decides)
+
+
+def _figure(trial: Trial, figure: LineFigure) -> str:
+    assert trial.measured
+    if not figure.lines:
+        curves = {
+            name.partition("/")[2]: points
+            for name, points in trial.measured.curves.items()
+            if name.partition("/")[0] == figure.name
+        }
+        return interval_lines.curves_figure(curves, figure.x_label, figure.y_label) if curves else ""
+    lines = {}
+    for name, keys in figure.lines.items():
+        points = {}
+        for setting, key in keys.items():
+            series = trial.measured.series.get(key)
+            scale = trial.registration.quantities[key].scale
+            finite = [value * scale for value in series.values.values() if math.isfinite(value)] if series else []
+            if finite:
+                summary = summarise(finite)
+                points[float(setting)] = (summary.mean, summary.low, summary.high)
+        if points:
+            lines[name] = points
+    return interval_lines.settings_figure(lines, figure.x_label, figure.y_label) if lines else ""

@@ -1,0 +1,201 @@
+"""The words and figures of a claim's pages: verdict symbols, plain sentences, badges and table rows. Pure functions of data.
+
+The command line, the Markdown pages and the HTML page use the same texts, so they cannot disagree.
+"""
+
+import math
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from glasshouse.formatting import join_with_and, p_value, rounded
+from glasshouse.metrics.verdicts import summarise
+from glasshouse.pages.claim_content import (
+    DEPENDS,
+    EQUIVALENCE,
+    EXACT,
+    NON_INFERIORITY,
+    NOT_TRIED,
+    REFUTED,
+    TOO_SMALL,
+    UNDECIDED,
+    UPHELD,
+    Case,
+    PartResult,
+    Quantity,
+    Series,
+    Trial,
+)
+
+# A symbol for each verdict, so that no reader depends on colour; in the order of the summary.
+SYMBOLS = {UPHELD: "✓", REFUTED: "✗", TOO_SMALL: "≈", DEPENDS: "±", UNDECIDED: "?", NOT_TRIED: "–", "unfinished": "…"}
+INTERVAL = "95 % interval"
+
+
+def verdict_text(case: Case) -> str:
+    """The verdict with its symbol. A control passes or fails."""
+    word = case.verdict
+    if case.is_control and word in (UPHELD, REFUTED):
+        word = {UPHELD: "passed", REFUTED: "failed"}[word]
+    return f"{SYMBOLS[case.verdict]} {word}"
+
+
+def verdict_counts(cases: Sequence[Case]) -> list[tuple[str, int]]:
+    """(verdict, number of claims) for each verdict that occurs."""
+    counts = Counter(case.verdict for case in cases)
+    return [(word, counts[word]) for word in SYMBOLS if counts[word]]
+
+
+def answer(case: Case) -> str:
+    """The answer in one plain sentence."""
+    trial = case.original
+    if not trial or not trial.finding:
+        return case.missing[:1].upper() + case.missing[1:] + "." if case.missing else "No trial has been made yet."
+    finding = trial.finding
+    deciding = [result for result in finding.parts if result.part.decides]
+    if finding.by_setting and (finding.verdict == DEPENDS or len({word for _, word in finding.by_setting}) > 1):
+        halves = "; ".join(f"{setting}: {word}" for setting, word in finding.by_setting)
+        return f"{'It depends' if finding.verdict == DEPENDS else 'Not decided'}. {_capital(halves)}."
+    if len(deciding) == 1:
+        return f"{_ANSWERS[finding.verdict]} {_capital(part_sentence(trial, deciding[0]))}"
+    names = [_with_setting(result) for result in deciding if result.outcome == finding.verdict]
+    if finding.verdict == UPHELD:
+        return f"Yes: all {len(deciding)} comparisons hold."
+    listed = join_with_and(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    return f"{_ANSWERS[finding.verdict]} Of {len(deciding)} comparisons this holds for: {listed}."
+
+
+_ANSWERS = {
+    UPHELD: "Yes.",
+    REFUTED: "No.",
+    TOO_SMALL: "The difference is too small to matter.",
+    UNDECIDED: "Not decided.",
+    DEPENDS: "It depends.",
+}
+
+
+def part_sentence(trial: Trial, result: PartResult) -> str:
+    """A part in one sentence: the two values, the difference with its interval, the margin and the outcome."""
+    part, quantities = result.part, trial.registration.quantities
+    quantity = quantities[part.quantity]
+    if part.kind == EXACT:
+        largest = "not measured" if math.isnan(result.mean) else f"{result.mean:,.6g}"
+        return f"{part.name}: {largest} (must be 0)."
+    if not result.units:
+        why = "one side diverged in every unit" if result.outcome in (UPHELD, REFUTED) else "not measured"
+        return f"{part.name}: {why}."
+    unit = f" {quantity.unit}" if quantity.unit else ""
+    reference = _mean_text(trial, part.against) if part.against else f"{part.figure * quantity.scale:.6g}"
+    difference = difference_text(result, quantity)
+    margin = f"; margin {part.margin * quantity.scale:.3g}" if part.margin else ""
+    phrase = _phrase(result)
+    warning = f"; without {quantity.per} {result.fragile} it would not be decided so" if result.fragile is not None else ""
+    left_out = f"; {result.diverged} diverged and left out" if result.diverged else ""
+    values = f"{_mean_text(trial, part.quantity)} against {reference}{unit}"
+    return f"{part.name}: {values}; difference {difference}{margin}: {phrase}{warning}{left_out}."
+
+
+def difference_text(result: PartResult, quantity: Quantity) -> str:
+    """`-0.040 (95 % interval -0.052 to -0.028)`: quantity minus reference in its unit."""
+    if math.isnan(result.mean):
+        return "not measured"
+    mean, low, high = (number * quantity.scale for number in (result.mean, result.low, result.high))
+    if math.isnan(low):
+        return f"{mean:.4g}"
+    half_width = (high - low) / 2
+    texts = [rounded(number, half_width) for number in (mean, low, high)]
+    return f"{texts[0]} ({INTERVAL} {texts[1]} to {texts[2]})"
+
+
+def _phrase(result: PartResult) -> str:
+    part, word = result.part, result.outcome
+    opposite = {"higher": "lower", "lower": "higher"}[part.claimed]
+    p = f" (p = {p_value(result.p)})".replace("= <", "<") if not math.isnan(result.p) else ""
+    if word == UNDECIDED:
+        return f"not decided{p}"
+    if word == TOO_SMALL:
+        return f"shown to be smaller than the margin{p}"
+    if part.kind == EQUIVALENCE:
+        return f"shown to be {'smaller' if word == UPHELD else 'larger'} than the margin{p}"
+    if part.kind == NON_INFERIORITY:
+        return f"shown to be {opposite} by {'less' if word == UPHELD else 'more'} than the margin{p}"
+    return f"shown to be {part.claimed if word == UPHELD else opposite}{p}"
+
+
+def _with_setting(result: PartResult) -> str:
+    return f"{result.part.name} ({result.part.setting})" if result.part.setting else result.part.name
+
+
+def _mean_text(trial: Trial, key: str) -> str:
+    assert trial.measured
+    series = trial.measured.series.get(key)
+    return mean_text(series, trial.registration.quantities[key], with_interval=False) if series else "not measured"
+
+
+def mean_text(series: Series, quantity: Quantity, with_interval: bool = True) -> str:
+    """`302.6 ± 4.6 (16 seeds)`: the mean over units and half the width of its 95 % interval, in the quantity's unit."""
+    finite = [value * quantity.scale for value in series.values.values() if math.isfinite(value)]
+    diverged = len(series.values) - len(finite)
+    if not finite:
+        return f"diverged in each of {len(series.values)}" if series.values else "not measured"
+    summary = summarise(finite)
+    half_width = (summary.high - summary.low) / 2
+    if len(finite) == 1 or math.isnan(half_width):
+        return f"{summary.mean:.5g}"
+    if not with_interval:
+        return rounded(summary.mean, half_width)
+    units = f"{len(finite)} {quantity.per}s" + (f", {diverged} more diverged" if diverged else "")
+    return f"{rounded(summary.mean, half_width)} ± {rounded(half_width, half_width)} ({units})"
+
+
+def value_rows(trial: Trial) -> list[tuple[str, str, str, str]]:
+    """(quantity, reported, measured, metric) of every measured quantity, in the order of the plan."""
+    rows = []
+    for key, quantity in trial.registration.quantities.items():
+        if trial.measured and key in trial.measured.series:
+            unit = f"{quantity.label}, {quantity.unit}" if quantity.unit else quantity.label
+            rows.append((unit, quantity.reported, mean_text(trial.measured.series[key], quantity), quantity.metric))
+    return rows
+
+
+def badges(case: Case) -> list[str]:
+    """Short facts beside a verdict: data, seeds, looks, learning rates, replication."""
+    trial = case.original
+    if not trial or not trial.finding or not trial.measured:
+        return [case.data] if case.data else []
+    looks = len(trial.registration.looks)
+    settings = [setting for setting, _ in trial.finding.by_setting]
+    replicated = {None: "not replicated yet", True: "replicated", False: "not replicated"}[case.replicated]
+    seeds = f"{trial.measured.seeds} seeds"
+    return [case.data, seeds, f"{looks} {'look' if looks == 1 else 'planned looks'}", *settings, replicated]
+
+
+def trial_sentence(trial: Trial) -> str:
+    """A trial in one line: number, date, digest, seeds and verdict."""
+    plan = trial.registration
+    replication = f", replication of trial {plan.replicates}" if plan.replicates else ""
+    seeds = (
+        f"seeds {plan.first_seed} to {plan.first_seed + (trial.measured.seeds if trial.measured else plan.looks[-1]) - 1}"
+    )
+    registered = f"registered {date(plan.registered)} ({plan.digest[:12]})"
+    return f"trial {plan.number}, {registered}, {seeds}{replication}: {trial.verdict}"
+
+
+def machine_text(trial: Trial) -> str:
+    """The time, device and versions of a trial in one line."""
+    if not trial.measured:
+        return ""
+    machine = trial.measured.machine
+    device = machine.get("accelerator") or machine.get("processor", "")
+    parts = [date(trial.measured.when), device, f"Python {machine['python']}" if "python" in machine else ""]
+    parts.append(f"torch {machine['torch']}" if "torch" in machine else "")
+    return ", ".join(part for part in parts if part)
+
+
+def date(seconds: float) -> str:
+    """A time in UTC; the empty string if it is not valid."""
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds)) if 0 < seconds < 253402300800 else ""
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

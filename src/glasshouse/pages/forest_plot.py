@@ -1,0 +1,118 @@
+"""Forest plots as SVG strings: a line for each comparison, its effect with its interval, against its margin.
+
+Comparisons have different units, so effects are drawn in margins, and positive effects support the claim. The band around
+zero is one margin wide on each side: an effect inside it is too small to matter. Knows nothing of the page around a plot.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+
+# Width of the whole drawing, and of the axis inside it.
+WIDTH, AXIS, ROW = 520, 300, 42
+SMALL_WIDTH, SMALL_ROW = 130, 9
+# The axis reaches at least and at most this many margins to each side; longer intervals end in an arrow.
+LEAST, MOST = 2.5, 8.0
+LONGEST_NAME = 82
+SYMBOLS = {UPHELD: "✓", REFUTED: "✗", TOO_SMALL: "≈", UNDECIDED: "?"}
+STYLE = (
+    "<style>text{font:12px system-ui,sans-serif;fill:#24302a}.soft{fill:#5f6d66;font-size:11px}.band{fill:#93a199;"
+    "fill-opacity:.22}.zero{stroke:#5f6d66;stroke-width:1}.upheld{stroke:#1b7f5a;fill:#1b7f5a}.refuted{stroke:#a8432f;"
+    "fill:#a8432f}.too{stroke:#b06f12;fill:#b06f12}.undecided{stroke:#6b7a72;fill:#6b7a72}.line{stroke-width:2;fill:none}"
+    "@media(prefers-color-scheme:dark){text{fill:#e3ebe6}.soft{fill:#a5b3ab}.zero{stroke:#a5b3ab}.upheld{stroke:#5cc79b;"
+    "fill:#5cc79b}.refuted{stroke:#ea8d78;fill:#ea8d78}.too{stroke:#e0a64b;fill:#e0a64b}.undecided{stroke:#a5b3ab;"
+    "fill:#a5b3ab}}</style>"
+)
+
+
+@dataclass(frozen=True)
+class ForestRow:
+    """One comparison: its effect in margins, with the sign of the claim; NaN if there is none."""
+
+    name: str
+    outcome: str
+    mean: float
+    low: float
+    high: float
+    text: str  # the effect in its own unit
+    decides: bool = True
+
+
+def forest_plot(rows: Sequence[ForestRow], title: str) -> str:
+    """The plot with the names and the effects of all rows."""
+    limit = _limit(rows)
+    height = ROW * len(rows) + 34
+    body = []
+    for index, row in enumerate(rows):
+        top = index * ROW
+        name = row.name if len(row.name) <= LONGEST_NAME else row.name[: LONGEST_NAME - 1] + "…"
+        beside = "" if row.decides else " (beside)"
+        body.append(f'<text x="2" y="{top + 14}">{SYMBOLS.get(row.outcome, "?")} {escape(name)}{beside}</text>')
+        body.append(_band(limit, top + 20, 16, AXIS))
+        body.append(_interval(row, limit, top + 28, AXIS, 4.0))
+        body.append(f'<text class="soft" x="{AXIS + 10}" y="{top + 32}">{escape(row.text)}</text>')
+    axis = height - 18
+    for value, label in ((-limit, f"−{limit:g}"), (-1, "−1"), (0, "0"), (1, "1"), (limit, f"{limit:g}")):
+        anchor = "start" if value == -limit else "end" if value == limit else "middle"
+        body.append(f'<text class="soft" x="{_x(value, limit):.1f}" y="{axis}" text-anchor="{anchor}">{label}</text>')
+    body.append(
+        f'<text class="soft" x="{AXIS / 2}" y="{axis + 14}" text-anchor="middle">'
+        "← against the claim · in margins · for it →</text>"
+    )
+    return _svg(WIDTH, height, title, body)
+
+
+def small_forest_plot(rows: Sequence[ForestRow], title: str) -> str:
+    """The plot without texts, for a table."""
+    limit = _limit(rows)
+    height = max(SMALL_ROW * len(rows), SMALL_ROW)
+    body = [_band(limit, 0, height, SMALL_WIDTH)]
+    body += [_interval(row, limit, index * SMALL_ROW + SMALL_ROW / 2, SMALL_WIDTH, 2.5) for index, row in enumerate(rows)]
+    return _svg(SMALL_WIDTH, height, title, body)
+
+
+def _limit(rows: Sequence[ForestRow]) -> float:
+    ends = [abs(end) for row in rows for end in (row.low, row.high, row.mean) if math.isfinite(end)]
+    return min(max([LEAST, *(math.ceil(end) for end in ends)]), MOST)
+
+
+def _x(value: float, limit: float, width: float = AXIS) -> float:
+    return (min(max(value, -limit), limit) / limit + 1) / 2 * width
+
+
+def _band(limit: float, top: float, height: float, width: float) -> str:
+    """The band of differences too small to matter, and the line of no difference."""
+    left, zero, right = (_x(value, limit, width) for value in (-1, 0, 1))
+    return (
+        f'<rect class="band" x="{left:.1f}" y="{top}" width="{right - left:.1f}" height="{height}"/>'
+        f'<line class="zero" x1="{zero:.1f}" y1="{top}" x2="{zero:.1f}" y2="{top + height}"/>'
+    )
+
+
+def _interval(row: ForestRow, limit: float, y: float, width: float, radius: float) -> str:
+    """The interval as a line with a dot at the mean; ends beyond the axis have an arrow."""
+    if not math.isfinite(row.mean):
+        return ""
+    tone = {TOO_SMALL: "too"}.get(row.outcome, row.outcome)
+    parts = []
+    if math.isfinite(row.low) and math.isfinite(row.high):
+        left, right = _x(row.low, limit, width), _x(row.high, limit, width)
+        parts.append(f'<line class="line {tone}" x1="{left:.1f}" y1="{y:.1f}" x2="{right:.1f}" y2="{y:.1f}"/>')
+        for end, x, side in ((row.low, left, 1), (row.high, right, -1)):
+            if abs(end) > limit and (end < 0) == (side > 0):
+                base = x + side * 2 * radius
+                tip = f"{x:.1f},{y:.1f} {base:.1f},{y - radius:.1f} {base:.1f},{y + radius:.1f}"
+                parts.append(f'<polygon class="{tone}" points="{tip}"/>')
+    if abs(row.mean) <= limit:
+        x = _x(row.mean, limit, width)
+        parts.append(f'<circle class="{tone}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}"/>')
+    return "".join(parts)
+
+
+def _svg(width: float, height: float, title: str, body: Sequence[str]) -> str:
+    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(title)}">'
+    return f"{head}{STYLE}{''.join(body)}</svg>\n"

@@ -1,0 +1,65 @@
+"""The record of trials: written, added to, and checked against what the program computes again."""
+
+import json
+from pathlib import Path
+
+import glasshouse
+from glasshouse.claims import record
+from glasshouse.claims.assertions import ASSERTIONS
+from glasshouse.claims.claim import GROUPS
+from glasshouse.specs import catalogue
+from tests.refusals import refused
+
+RECORD = Path("record")
+
+
+def test_every_page_follows_from_the_record(made_up, monkeypatch):
+    glasshouse.try_claim("made-up", seeds=2, device="cpu")
+    assert glasshouse.claims_report(RECORD) == RECORD
+    assert (RECORD / "registry" / "made-up-1.json").is_file()
+    assert (RECORD / "values" / "made-up-1.json").is_file()
+    assert glasshouse.check_claims(RECORD) == []
+    # A trial made later, and elsewhere, is added beside the first.
+    glasshouse.try_claim("made-up", seeds=2, replicate=True, device="cpu")
+    glasshouse.claims_report(RECORD)
+    assert (RECORD / "values" / "made-up-2.json").is_file()
+    monkeypatch.setenv("GLASSHOUSE_STUDIES", "elsewhere")
+    assert glasshouse.check_claims(RECORD) == []
+    [case] = [case for case in record.cases_with(RECORD) if case.name == "made-up"]
+    assert case.replicated is True
+
+    page = RECORD / "made-up.md"
+    text = page.read_text()
+    page.write_text(text.replace("upheld", "refuted", 1))
+    [fault] = glasshouse.check_claims(RECORD)
+    assert "made-up.md: line" in fault
+    page.write_text(text)
+    values = RECORD / "values" / "made-up-1.json"
+    table = json.loads(values.read_text())
+    table["series"]["none"]["values"]["1000"] += 0.5
+    values.write_text(json.dumps(table))
+    assert any("made-up.md" in fault for fault in glasshouse.check_claims(RECORD)), "a changed value changes the page"
+    (RECORD / "stray.md").write_text("by hand")
+    assert any("stray.md is not made from the record" in fault for fault in glasshouse.check_claims(RECORD))
+
+
+def test_earlier_trials_are_listed(made_up):
+    RECORD.mkdir()
+    (RECORD / "earlier.json").write_text(json.dumps({"made-up": ["8 seeds, undecided"]}))
+    glasshouse.try_claim("made-up", seeds=2, device="cpu")
+    glasshouse.claims_report(RECORD)
+    assert "before registration was required: 8 seeds, undecided" in (RECORD / "made-up.md").read_text()
+
+
+def test_a_folder_without_a_record_is_refused(tmp_path):
+    with refused("not-a-record", str(tmp_path)):
+        glasshouse.check_claims(tmp_path)
+
+
+def test_every_assertion_is_a_claim_or_waits_for_a_trial():
+    claims = [catalogue.find("claim", name) for name in catalogue.names("claim")]
+    tried = {name for name, claim in zip(catalogue.names("claim"), claims, strict=True) if not claim.is_control}
+    waiting = {name for names in ASSERTIONS.values() for name in names}
+    assert not tried & waiting
+    assert len(tried | waiting) == 65
+    assert set(ASSERTIONS) == set(GROUPS) >= {claim.group for claim in claims}

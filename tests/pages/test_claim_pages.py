@@ -1,0 +1,44 @@
+"""The Markdown pages of claims: the index by groups and the page of each claim."""
+
+import re
+
+from glasshouse.claims.claim import GROUPS
+from glasshouse.pages import claim_pages
+from tests.pages.example_claims import example_cases
+
+UNTRIED = {GROUPS[0]: [("causal", "No <later> token matters.")]}
+
+
+def test_the_index_lists_every_claim_with_its_answer_and_those_without_a_trial():
+    text = claim_pages.index(example_cases(), GROUPS, UNTRIED)
+    assert "Of 2 claims with a trial: 1 depends, 1 not tried." in text
+    assert "1 was tried once more on seeds that were never used, and 1 of them had the same verdict." in text
+    assert "| [It is \\<so\\>.](one.md) | **± depends** ✓ ✗ ✓<br>It depends." in text
+    assert "![](pictures/one-small.svg)" in text
+    assert "- `causal`: No \\<later\\> token matters." in text
+    assert "Control: **± depends** [The control.](control.md)" in text
+    assert [group for group in GROUPS if f"## {group}" in text] == list(GROUPS)
+
+
+def test_a_page_tells_what_was_asserted_done_found_and_what_would_change_it():
+    pages = claim_pages.site(example_cases(), GROUPS, UNTRIED)
+    text = pages["one.md"]
+    headings = ["What was asserted", "Why one might think so", "The experiment", "The comparisons", "The verdict"]
+    places = [text.index(f"**{heading}") for heading in [*headings, "What would change it"]]
+    assert places == sorted(places)
+    for content in (
+        r"loss \| of \<a\>",
+        "- ✓ *reported rate*: a is \\<lower\\>",
+        "(beside: does not decide)",
+        "- a \\*note\\*",
+        "study `sizes`: `demo-lm model.width=16,32`",
+        "`glasshouse claim one --seeds 8 --first-seed 1000`",
+        "before registration was required: 8 seeds: undecided",
+        "![by-size](pictures/one-by-size.svg)",
+    ):
+        assert content in text
+    assert "digest of the plan: `" in text
+    assert "two.md" in pages
+    assert "No data; run: glasshouse claim two." in pages["two.md"]
+    linked = {name for page in pages.values() for name in re.findall(r"\((pictures/[^)]*)\)", page)}
+    assert linked == {path for path in pages if path.startswith("pictures/")}

@@ -1,0 +1,24 @@
+"""Line figures as SVG: well formed, the same bytes for the same numbers, and no point for a missing value."""
+
+import math
+import xml.etree.ElementTree as ET
+
+from glasshouse.pages.interval_lines import curves_figure, settings_figure
+
+
+def test_means_with_intervals_are_drawn_at_equally_spaced_settings():
+    lines = {"a <b>": {32: (1.0, 0.9, 1.1), 64: (2.0, math.nan, math.nan)}, "c": {64: (30.0, 20.0, 40.0)}}
+    svg = settings_figure(lines, "width", "loss & co")
+    ET.fromstring(svg)
+    assert svg == settings_figure(lines, "width", "loss & co")
+    assert svg.count("<circle") == 3
+    assert "a &lt;b&gt;" in svg
+    assert ">32<" in svg
+    ET.fromstring(settings_figure({}, "width", "loss"))
+
+
+def test_curves_are_drawn_over_steps():
+    svg = curves_figure({"one": [(0, 3.0), (100, 1.0)], "two": [(0, 2.0), (50, math.nan), (100, 1.5)]}, "step", "loss")
+    ET.fromstring(svg)
+    assert svg.count("<polyline") == 2
+    assert "<circle" not in svg
