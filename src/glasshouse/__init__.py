@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         write_lines,
     )
     from glasshouse.api.studies import (
+        check_claims,
         claims_report,
         compare,
         list_claims,
@@ -74,7 +75,9 @@ _EXPORTS = {
         "write_lines",
     ),
     "api.studies": (
-        "claims_report",
+        "check_claims",
+        "check_claims",
+    "claims_report",
         "compare",
         "list_claims",
         "list_studies",
@@ -111,6 +114,7 @@ __all__ = [
     "capabilities",
     "certify",
     "check_output",
+    "check_claims",
     "claims_report",
     "classify",
     "compare",

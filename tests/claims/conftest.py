@@ -39,7 +39,11 @@ def speeches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.mkdir(parents=True)
     for seed, name in enumerate(("train_LM.txt", "test_LM_obama.txt", "test_LM_wbush.txt", "test_LM_hbush.txt")):
         (folder / name).write_text(some_text(300, seed))
-    rows = "".join(f"{number % 3}\t{line}\n" for number, line in enumerate(some_text(200).splitlines()) if line.strip())
-    for name in ("train_CLS.tsv", "test_CLS.tsv"):
-        (folder / name).write_text(rows)
+    # As in the real files, the test file repeats segments of the training file and has new ones.
+    known, new = (
+        "".join(f"{number % 3}\t{line}\n" for number, line in enumerate(some_text(count, seed).splitlines()) if line.strip())
+        for count, seed in ((200, 0), (60, 5))
+    )
+    (folder / "train_CLS.tsv").write_text(known)
+    (folder / "test_CLS.tsv").write_text(known + new)
     monkeypatch.setenv("GLASSHOUSE_DATA", str(folder.parent))

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from glasshouse.training import cost_plan
+from tests.claims.conftest import made_up  # noqa: F401 (a fixture)
 
 from .program import (
     call,
@@ -41,29 +42,35 @@ def test_pulse(speeches: None) -> None:
     assert "– not tried" in listed.out
 
     tried = worked(call("claim", "alibi-extrapolates", "--quick", "--device", "cpu"))
-    assert "? undecided" in tried.out
     assert "This was a quick run, from which nothing follows" in tried.out
-    assert "test perplexity at 128 tokens, alibi" in tried.out
-    assert "rule    The language model is trained with ALiBi" in tried.out
-    assert Path("studies/claims/alibi-extrapolates/quick/finding.json").is_file()
-
+    assert "128 tokens" in tried.out
+    folder = Path("studies/claims/alibi-extrapolates/quick")
+    assert (folder / "registration.json").is_file()
+    assert (folder / "values.json").is_file()
     [line] = [line for line in worked(call("claims")).out.splitlines() if "alibi-extrapolates" in line]
-    assert "? undecided (a quick run)" in line
+    assert "– not tried" in line, "a quick run is no trial"
 
+
+@pytest.mark.usefixtures("made_up")
+def test_a_trial_is_made_recorded_and_checked() -> None:
+    tried = worked(call("claim", "made-up", "--seeds", "2", "--device", "cpu", "--first-seed", "7"))
+    assert "✓ upheld" in tried.out
+    assert "seeds 7 to 8" in tried.out
     assert worked(call("claims", "report")).out.strip() == "claims.html"
-    page = Path("claims.html").read_text()
-    assert "test perplexity at 128 tokens, alibi" in page
-    assert "data:image/svg+xml" in page
-    assert worked(call("claims", "report", "--output", "claims.md")).out.strip() == "claims.md"
-    assert "## alibi-extrapolates" in Path("claims.md").read_text()
+    assert "data:image/svg+xml" in Path("claims.html").read_text()
+    assert worked(call("claims", "report", "--output", "record")).out.strip() == "record"
+    assert "--seeds 2 --first-seed 7" in Path("record/made-up.md").read_text()
+    assert "every page and picture follows" in worked(call("claims", "check", "record")).out
+    Path("record/made-up.md").write_text("by hand")
+    checked = call("claims", "check", "record")
+    assert checked.code == 1
+    assert "made-up.md" in checked.out
 
 
 def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GLASSHOUSE_DATA", raising=False)
     refused(call("claim", "alibi-extrapolate"), "unknown-word", "claim='alibi-extrapolate'", "'alibi-extrapolates'")
-    refused(call("claim", "alibi-speed", "--seeds", "1"), "bad-seeds", "--seeds=1")
-    refused(call("claims", "report", "--output", "claims.pdf"), "wrong-suffix", "claims.pdf")
-    refused(call("claims", "report", "--output", "nowhere/claims.md"), "missing-folder")
-    without = worked(call("claim", "alibi-speed"))
-    assert "? undecided" in without.out
-    assert "GLASSHOUSE_DATA=FOLDER glasshouse claim alibi-speed" in without.out
+    refused(call("claim", "bpe", "--seeds", "1"), "bad-looks", "--seeds=1")
+    refused(call("claim", "alibi-speed"), "missing-data", "GLASSHOUSE_DATA=FOLDER glasshouse claim alibi-speed")
+    refused(call("claims", "report", "--output", "nowhere/claims.html"), "missing-folder")
+    refused(call("claims", "check", "nowhere"), "not-a-record", "nowhere")

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -265,3 +266,107 @@ def test_what_is_measured_is_measured_once(short_text: Path, monkeypatch: pytest
     assert len({(spec.precision, spec.threads) for spec in specs}) == 1
     assert specs[0].precision != "auto"
     assert specs[0].threads > 0
+
+
+def test_items_are_a_sample_too(labelled_rows: Path) -> None:
+    words = (*TINY, "training.epochs=0", f"data.files={labelled_rows}", "model.norm=layer,rms", *ALONE)
+    options = ("--seeds", "3", "--metric", "test.loss", "--items", "--name", "rows")
+    outcome = worked(call("compare", "classifier", *words, *options))
+    comparison = results(Path("studies/rows"))
+    assert comparison["items"] >= 8
+    assert comparison["item_name"] == "texts"
+    sample = f"over 3 seeds and {comparison['items']} texts"
+    assert sample in comparison["arms"][1]["difference"]["sentence"]
+    assert sample in outcome.out
+    stored = sorted(Path("studies/rows").glob("*/seed-*/item_values/test.npz"))
+    assert len(stored) == 6
+    values = [comparison["arms"][arm]["values"][seed] for arm in (0, 1) for seed in ("0", "1", "2")]
+    assert [np.load(file)["loss"].mean() for file in stored] == pytest.approx(values, rel=1e-5)
+    assert "--items" in comparison["command"]
+    refused(call("compare", "classifier", *words, *options[:-3], "--name", "rows"), "study-exists", "items")
+
+
+def test_a_registered_study_takes_no_other_seeds(short_text: Path) -> None:
+    words = (POSITIONS, "--name", "fixed", "--register")
+    outcome = worked(compare(short_text, *words, "--seeds", "2"))
+    registered = json.loads(Path("studies/fixed/study.json").read_text())["registered"]
+    assert len(registered["digest"]) == 64
+    assert registered["digest"] in outcome.out
+    assert registered["digest"] in outcome.err.partition("seed 0")[0], "announced before the first run"
+    assert registered["digest"] in Path("studies/fixed/report.html").read_text()
+    refused(compare(short_text, *words, "--seeds", "3"), "registered-seeds", "2", "--until-decided", "--replicate")
+    refused(compare(short_text, *words, "--seeds", "2", "--margin", "1"), "study-exists", "margin")
+    worked(compare(short_text, *words, "--seeds", "2"))
+    assert json.loads(Path("studies/fixed/study.json").read_text())["registered"] == registered
+    table = json.loads(Path("studies/fixed/study.json").read_text())
+    Path("studies/fixed/study.json").write_text(json.dumps({**table, "rule": {**table["rule"], "alpha": 0.2}}))
+    refused(call("resume", "fixed", "--device", "cpu"), "registration-changed", registered["digest"][:12])
+
+
+def test_a_study_with_runs_is_not_registered(study: Path, short_text: Path) -> None:
+    words = (POSITIONS, "--seeds", "3", "--name", "positions", "--register")
+    refused(compare(short_text, *words), "registered-too-late", "positions")
+    assert "registered" not in json.loads((study / "study.json").read_text())
+
+
+def test_a_replication_has_fresh_seeds_and_says_whether_the_verdict_was_the_same(study: Path) -> None:
+    outcome = worked(call("compare", "--replicate", "positions", *ALONE))
+    comparison = results(Path("studies/positions-replication"))
+    assert comparison["arms"][0]["seeds"] == [3, 4, 5]
+    assert "This study is a replication of positions" in outcome.out
+    original, replication = comparison["replications"][0]["words"]["none"]
+    assert original == results(study)["arms"][1]["difference"]["word"]
+    assert replication == comparison["arms"][1]["difference"]["word"]
+    assert "../positions/report.html" in Path("studies/positions-replication/report.html").read_text()
+    worked(call("report", "positions"))
+    assert "../positions-replication/report.html" in (study / "report.html").read_text()
+    again = worked(call("compare", "--replicate", "positions", *ALONE))
+    assert "asks the same question" in again.err
+    assert results(Path("studies/positions-replication")) == comparison
+    worked(call("compare", "--replicate", "positions", "--seeds", "2", "--name", "second", *ALONE))
+    assert results(Path("studies/second"))["arms"][0]["seeds"] == [6, 7]
+    power = [note for note in results(Path("studies/second"))["notes"] if note.startswith("power:")]
+    assert len(power) == 1
+    assert "four times in five" in power[0]
+    assert power[0] in again.err + worked(call("report", "second")).out + outcome.err or "positions" in power[0]
+
+
+def test_the_question_of_a_replication_cannot_be_changed(study: Path, short_text: Path) -> None:
+    refused(call("compare", "--replicate", "positions", POSITIONS, *ALONE), "replicates-as-it-was", POSITIONS)
+    refused(call("compare", "--replicate", "positions", "--margin", "1", *ALONE), "replicates-as-it-was", "--margin 1")
+    refused(call("compare", "--replicate", "positions", "--seeds", "1,9", *ALONE), "seed-used-before", "1")
+    refused(call("compare", "--replicate", "nowhere", *ALONE), "unknown-study", "'nowhere'")
+    refused(call("compare", "--replicate", "positions", "--name", "positions", *ALONE), "study-exists")
+    assert [path.name for path in Path("studies").iterdir()] == ["positions"]
+
+
+def test_a_multiverse_of_choices(short_text: Path) -> None:
+    tuning = ("--tune", "training.learning_rate=1e-3,1e-2")
+    words = (POSITIONS, "--seeds", "2", "--name", "many", "--multiverse", *tuning)
+    outcome = worked(compare(short_text, *words))
+    before_the_first_run = outcome.err.partition("seed 1000000")[0]
+    assert "multiverse: 3 more studies with 12 runs and 8 tuning runs" in before_the_first_run
+    cells = results(Path("studies/many"))["multiverse"]
+    assert len(cells) == 8
+    main, *others = cells
+    assert main["choices"] == {"learning rate": "tuned", "initialisation": "0.5", "split": "validation"}
+    assert main["differences"]["none"] == results(Path("studies/many"))["arms"][1]["difference"]
+    assert not any(cell["main"] for cell in others)
+    means = {cell["differences"]["none"]["mean"] for cell in cells}
+    assert len(means) == 8, "every cell has runs or a split of its own"
+    reported = RunFolder(Path("studies/many/multiverse/reported-initialisation-1/none/seed-1")).spec()
+    assert (reported.model.initialisation, reported.training.learning_rate) == (1.0, 1e-3)
+    assert "combinations of choices" in outcome.out
+    assert "Other reasonable choices" in Path("studies/many/report.html").read_text()
+    before = results(Path("studies/many"))
+    worked(compare(short_text, *words))
+    assert results(Path("studies/many")) == before
+
+
+def test_a_multiverse_can_be_added_to_a_finished_study(study: Path, short_text: Path) -> None:
+    fields = ("model.position=learned,none", "--seeds", "3", "--name", "positions", "--multiverse")
+    before = results(study)["arms"]
+    worked(compare(short_text, *fields))
+    after = results(study)
+    assert after["arms"] == before
+    assert len(after["multiverse"]) == 8

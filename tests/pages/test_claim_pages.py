@@ -16,7 +16,7 @@ def test_the_index_lists_every_claim_with_its_answer_and_those_without_a_trial()
     assert "| [It is \\<so\\>.](one.md) | **± depends** ✓ ✗ ✓<br>It depends." in text
     assert "![](pictures/one-small.svg)" in text
     assert "- `causal`: No \\<later\\> token matters." in text
-    assert "Control: **± depends** [The control.](control.md)" in text
+    assert "| Control: [The control.](control.md) | **± depends**" in text
     assert [group for group in GROUPS if f"## {group}" in text] == list(GROUPS)
 
 

@@ -1,7 +1,9 @@
-"""An open run: evaluation of files, stop strings, and tasks that it does not have."""
+"""An open run: evaluation of files, values per item, stop strings, and tasks that it does not have."""
 
 import glasshouse
+from glasshouse.tasks.next_token import ITEM_TOKENS
 from tests.refusals import refused
+from tests.tasks.item_metrics import check_item_values
 from tests.training.small_runs import train_demo
 
 
@@ -11,6 +13,15 @@ def test_json_lines_are_evaluated_as_documents(text, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "The state of our union is strong.", "year": 1}\n')
     plain, rows = (run.evaluate(tmp_path / name) for name in ("a.txt", "a.jsonl"))
     assert next(iter(plain.values())) == next(iter(rows.values()))
+
+
+def test_the_values_per_item_have_the_reported_metric_as_their_mean(text):
+    run = train_demo(text)
+    predictions = {split: int(run.facts["outcome"][split]["tokens"]) for split in ("validation", "test")}
+    items = {split: -(-count // ITEM_TOKENS) for split, count in predictions.items()}
+    check_item_values(run, items, {"loss", "bits_per_byte"})
+    with refused("unknown-split", "'tests'", "validation"):
+        run.item_values("tests")
 
 
 def test_one_stop_string_need_not_be_a_list(text):

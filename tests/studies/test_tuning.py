@@ -3,7 +3,7 @@
 import pytest
 
 from glasshouse.studies import arms, tuning
-from glasshouse.studies.study_folder import Tuning
+from glasshouse.studies.study_folder import FIRST_TUNING_SEED, Tuning
 from tests.refusals import refused
 from tests.studies.example_studies import planned_arms
 
@@ -40,7 +40,7 @@ def test_default_values_are_around_each_arms_own_value() -> None:
     assert plan.values["characters"] != plan.values["demo-lm"]
     assert not set(plan.seeds) & {0, 1}
     with refused("seed-used-in-tuning"):
-        tuning.parse("training.learning_rate", variants, (0, tuning.FIRST_SEED))
+        tuning.parse("training.learning_rate", variants, (0, FIRST_TUNING_SEED))
 
 
 def test_default_values_outside_the_fields_range_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

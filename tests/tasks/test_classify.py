@@ -16,6 +16,7 @@ from glasshouse.tasks.classify import Classify
 from glasshouse.training.job import Job
 from tests.data.user_files.labelled_rows import WORDS, labelled_rows
 from tests.refusals import refused
+from tests.tasks.item_metrics import check_item_values
 
 CPU = torch.device("cpu")
 SMALL: dict[str, dict[str, object]] = {
@@ -62,6 +63,10 @@ def test_a_classifier_learns_from_a_file(file, kind):
     again = glasshouse.evaluate(kind, file, device="cpu")[str(file)]
     assert again["accuracy"] > 0.9
     assert "recall.bird" in again
+    prepared = prepared_data.prepare(run.spec.data, run.tokenizer, columns=("label",))
+    sizes = {split: prepared.splits[split].documents for split in ("validation", "test")}
+    check_item_values(run, sizes, {"accuracy", "loss"})
+    assert set(run.item_values("train")["accuracy"]) <= {0.0, 1.0}
 
 
 def _tables_of(kind):

@@ -5,9 +5,11 @@ import pytest
 import torch
 
 import glasshouse
+from glasshouse.data import prepared_data
 from glasshouse.data.shards import Shard
 from glasshouse.tasks.masked_token import IGNORED, MaskedToken
 from tests.refusals import refused
+from tests.tasks.item_metrics import check_item_values
 
 VOCABULARY, MASK, SEPARATOR = 50, 49, 48
 SMALL: dict[str, dict[str, object]] = {
@@ -80,6 +82,8 @@ def test_a_model_learns_to_predict_masked_words(tmp_path, kind):
     assert run.tokenizer.mask is not None
     again = glasshouse.evaluate(kind, device="cpu")["test"]
     assert again["loss"] == pytest.approx(outcome["loss"], rel=1e-4)
+    test = prepared_data.prepare(run.spec.data, run.tokenizer).splits["test"]
+    check_item_values(run, {"test": test.tokens_count // 16}, {"accuracy", "loss"})
 
 
 def test_a_decoder_and_a_tokenizer_without_a_mask_token_are_refused(tmp_path):

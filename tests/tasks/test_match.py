@@ -15,6 +15,7 @@ from glasshouse.data.user_files.pictures import UserPictures
 from glasshouse.specs.spec import DataSpec, Spec
 from glasshouse.tasks.match import Match, normalise_pictures, retrieval_ranks, symmetric_loss
 from tests.refusals import refused
+from tests.tasks.item_metrics import check_item_values
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (30, 60, 220), "black": (10, 10, 10)}
 SMALL: dict[str, dict[str, object]] = {
@@ -107,6 +108,8 @@ def test_a_dual_encoder_learns_from_the_users_pictures(file):
     assert everything["retrieval_1"] > 0.5
     assert everything["picture_to_text_1"] > 0.5
     assert glasshouse.evaluate("halves", device="cpu")["validation"] == pytest.approx(outcome, rel=1e-5)
+    recalls = {"retrieval_1", "retrieval_5", "picture_to_text_1", "picture_to_text_5", "recall_1"}
+    check_item_values(run, {"validation": int(outcome["examples"])}, {"loss", *recalls})
 
 
 @pytest.mark.parametrize(

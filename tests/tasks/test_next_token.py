@@ -97,6 +97,24 @@ def test_the_stride_gives_each_token_its_context(shard):
     assert nats == pytest.approx(3 * (100 + math.log(63)), rel=1e-4)
 
 
+@pytest.mark.parametrize("context", [8, 20])
+def test_the_items_are_windows_of_the_text_that_do_not_depend_on_the_context(shard, tokenizer, context):
+    class Unigram(Uniform):
+        def forward(self, tokens):
+            return -torch.arange(1.0, self.vocabulary + 1).log().expand(*tokens.shape, self.vocabulary)
+
+    task, model, settings = NextToken(context), Unigram(tokenizer.vocabulary), EvaluationSpec()
+    values, metrics = task.item_values(model, shard, settings), task.evaluate(model, shard, settings, final=True)
+    targets = np.asarray(shard.tokens)[1:]
+    windows = [window[window != tokenizer.end_of_text] for window in np.split(targets, range(128, len(targets), 128))]
+    normaliser = math.log(sum(1 / rank for rank in range(1, tokenizer.vocabulary + 1)))
+    nats = np.array([np.log1p(window).sum() + len(window) * normaliser for window in windows])
+    assert len(windows) == 3
+    np.testing.assert_allclose(values["loss"], nats / np.mean([len(window) for window in windows]), rtol=1e-5)
+    for name in ("loss", "bits_per_byte"):
+        assert values[name].mean() == pytest.approx(metrics[name])
+
+
 def test_a_text_without_tokens_to_predict_is_refused():
     with refused("too-little-text"):
         NextToken(8).score(Uniform(64), np.array([5]), frozenset(), 4, 2)

@@ -13,6 +13,7 @@ from glasshouse.tasks.base import IGNORED
 from glasshouse.tasks.translate import Translate
 from glasshouse.training.job import Job
 from tests.refusals import refused
+from tests.tasks.item_metrics import check_item_values
 
 CPU = torch.device("cpu")
 SMALL = (
@@ -138,6 +139,11 @@ def test_a_model_learns_to_translate(pairs, kind):
     assert {"loss", "chrf", "exact", "translated"} <= outcome.keys()
     assert run.evaluate()["validation"]["loss"] == pytest.approx(outcome["loss"], rel=1e-5)
     assert run.evaluate(pairs)[str(pairs)]["translated"] == len(rows)
+    check_item_values(run, {"validation": prepared.splits["validation"].documents}, {"exact", "loss"})
+    in_order = run.item_values("train")["exact"]
+    assert in_order.tolist() == [
+        best[0].text == target for best, target in zip(translations, shard.target.originals, strict=True)
+    ]
 
 
 def test_a_spec_that_cannot_translate_is_refused(pairs):

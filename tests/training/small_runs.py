@@ -171,15 +171,14 @@ def write_labelled_rows(path: Path) -> None:
     path.write_text("".join(lines))
 
 
-def pretrain(folder: Path) -> Run:
-    """Train a masked language model on the texts of the labelled rows; its run is called `pretrained`."""
+def pretrain(folder: Path, *changes: str, name: str = "pretrained") -> Run:
+    """Train a masked language model on the texts of the labelled rows."""
     rows, text = folder / "rows.tsv", folder / "text.txt"
     write_labelled_rows(rows)
     text.write_text("".join(line.split("\t")[1] for line in rows.read_text().splitlines(keepends=True)) * 4)
     shape = ("model.width=16", "model.layers=3", "model.heads=2", "data.vocabulary=280")
-    return glasshouse.train(
-        "masked-model", *FINE_TUNING, *shape, f"data.files={text}", "training.steps=8", name="pretrained", device="cpu"
-    )
+    words = (*FINE_TUNING, *shape, f"data.files={text}", "training.steps=8", *changes)
+    return glasshouse.train("masked-model", *words, name=name, device="cpu")
 
 
 def fine_tune(rows: Path, *changes: str, name: str | None = None) -> Run:

@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
+from glasshouse.claims import record as claim_record
 from glasshouse.claims import trials
+from glasshouse.claims.claim import GROUPS
 from glasshouse.pages import claims_page
 from glasshouse.pages.claim_content import Case
+from glasshouse.records import atomic_files
 from glasshouse.studies import study_folder, study_runner
 from glasshouse.studies.study import Study
 from glasshouse.studies.study_folder import Question
@@ -23,6 +26,10 @@ def compare(
     until_decided: bool = False,
     batch: int | None = None,
     max_seeds: int | None = None,
+    items: bool = False,
+    register: bool = False,
+    replicate: str | PathLike[str] | None = None,
+    multiverse: bool = False,
     name: str | None = None,
     device: str = "auto",
     replicas: str = "auto",
@@ -31,10 +38,18 @@ def compare(
 
     `compare("demo-lm", "model.position=learned,rotary", seeds=8)` varies a field, `compare("a", "b")` compares recipes. The
     same call continues an interrupted study.
+
+    With `items`, the items of the evaluation are a sample as the seeds are. `register` records a digest of the plan before
+    the first run. `multiverse` adds a table of the verdicts under other reasonable choices. `compare(replicate="a")` asks
+    the question of the study `a` again, with fresh seeds.
     """
     sequential = study_runner.sequential_options(until_decided, batch, max_seeds)
-    question = Question("compare", words, metric, match, tune, alpha, margin, **sequential)
-    return Study(study_runner.run_study(question, seeds, name, device, str(replicas)))
+    question = Question("compare", words, metric, match, tune, alpha, margin, **sequential, items=items)
+    extras = {"register": register, "with_multiverse": multiverse}
+    if replicate is not None:
+        study_runner.check_replication(question)
+        return Study(study_runner.replicate_study(str(replicate), seeds, name, device, str(replicas), **extras))
+    return Study(study_runner.run_study(question, seeds, name, device, str(replicas), **extras))
 
 
 def sweep(
@@ -72,17 +87,41 @@ def studies_folder() -> Path:
 
 
 def list_claims() -> list[Case]:
-    """All claims about Transformers, each with its trial if there was one."""
+    """All claims about Transformers, each with its trials."""
     return trials.list_cases()
 
 
-def try_claim(name: str, seeds: int | None = None, quick: bool = False, device: str = "auto") -> Case:
-    """Test a claim, or continue an interrupted trial, and save the finding in the claim's folder."""
-    return trials.try_claim(name, seeds, quick, device)
+def try_claim(
+    name: str,
+    seeds: str | int | None = None,
+    quick: bool = False,
+    replicate: bool = False,
+    device: str = "auto",
+    first_seed: int | None = None,
+) -> Case:
+    """Register and run a trial of a claim, or continue an unfinished one. `replicate` repeats a finished one on fresh seeds.
+
+    `seeds` is a number of seeds, or increasing numbers such as "8,16,32" after which the trial is judged and may stop.
+    """
+    return trials.try_claim(name, seeds, quick, replicate, device, first_seed)
 
 
-def claims_report(output: str | PathLike[str] = "claims.html") -> Path:
-    """Write a page of all claims with their verdicts, reported values and measured values; `output` is .html or .md."""
-    claims_page.check_path(path := Path(output))
-    claims_page.write(trials.list_cases(), path)
+def claims_report(output: str | PathLike[str] = "claims.html", record: str | PathLike[str] | None = None) -> Path:
+    """Write the pages of all claims: one .html file that works offline, or a folder of Markdown pages with its record.
+
+    A record is a folder with the registrations and the values of trials, such as docs/claims. Trials of `record`, or of an
+    output folder, are shown beside those of the studies folder.
+    """
+    path = Path(output)
+    if path.suffix.lower() != ".html":
+        claim_record.write(path)
+        return path
+    atomic_files.check_output(path, (".html",))
+    cases = claim_record.cases_with(Path(record) if record else None)
+    atomic_files.write_text(path, claims_page.render(cases, GROUPS, claim_record.untried(cases)))
     return path
+
+
+def check_claims(record: str | PathLike[str] = "docs/claims") -> list[str]:
+    """Compute every page of a record again from its registrations and values, and return what differs."""
+    return claim_record.check(Path(record))

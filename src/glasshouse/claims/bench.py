@@ -4,48 +4,25 @@ Everything is stored in the folder of the trial and done only once. Repeating an
 """
 
 import json
-import statistics
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from glasshouse.claims import step_timing
+from glasshouse.claims.step_timing import Timing
 from glasshouse.data.sources import data_set_list
 from glasshouse.pages.claim_content import Series
 from glasshouse.pages.study_content import StudyResults
-from glasshouse.records import atomic_files, progress_bar, run_folder
+from glasshouse.records import atomic_files, run_folder
 from glasshouse.records.status import Status
 from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import Run
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import RunError
-from glasshouse.studies import arms, study_results, study_runner
+from glasshouse.studies import study_results, study_runner
 from glasshouse.studies.study import Study
 from glasshouse.studies.study_folder import Question, StudyFolder
-from glasshouse.training import cost_plan, devices
-from glasshouse.training.engine import Engine
-from glasshouse.training.job import Job
-
-# The name under which the first arm of a timed study is timed again.
-AGAIN = "the first arm again"
-QUICK_ROUNDS = 2
-# Rounds of each build that do not count. A CUDA graph is recorded after a few steps of each shape of batch.
-WARM_UP_ROUNDS = 3
-
-
-@dataclass(frozen=True)
-class Timing:
-    """How the steps of a timed study are timed.
-
-    Machines become slower and faster over seconds, so many short rounds compare arms better than a few long ones. Where a
-    model lies in memory changes its speed too, so that arms are compared fairly only over several builds of each model.
-    """
-
-    rounds: int = 20  # of each build; every arm is timed once in each round
-    steps: int = 20  # that an arm takes in a round at most, apart from one to warm up; their median counts
-    builds: int = 1  # how often all models are built anew
-    again: bool = False  # time the first arm twice, under the name AGAIN too: two names for one thing must take the same time
 
 
 @dataclass(frozen=True)
@@ -67,7 +44,7 @@ class StudyPlan:
     quick: tuple[str, ...] = ()
     recipes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # name of a written recipe -> recipe and overrides
     timed_only: bool = False  # steps are timed, nothing is trained to its end
-    timing: Timing = Timing()  # of a study that is timed only
+    timing: Timing = field(default_factory=Timing)  # of a study that is timed only
 
 
 @dataclass(frozen=True)
@@ -175,37 +152,11 @@ class Bench:
             ) from None
 
     def step_seconds(self, name: str, **filled: str) -> dict[str, list[float]]:
-        """Arm -> seconds per training step in each round, of a planned study that is timed only. Cached under this name.
-
-        Each arm is timed alone, and all arms are timed in every round. Every other round reverses the order of the arms, so
-        that a machine that becomes slower with time favours no arm. The rounds of the first build come first.
-        """
-        return self.cached(f"{name}-seconds", lambda: self._time_steps(name, self.words(name, **filled)))
-
-    def _time_steps(self, name: str, words: Sequence[str]) -> dict[str, list[float]]:
-        timing = self.plans[name].timing
-        if self.quick:
-            timing = replace(timing, rounds=QUICK_ROUNDS, builds=min(timing.builds, QUICK_ROUNDS))
-        variants = arms.expand(arms.parse(words))
-        with progress_bar.bar(f"timing {name}", outer=True) as show, progress_bar.quiet():
-            jobs = {variant.name: Job.prepare(variant.spec, devices.pick(self.device)) for variant in variants}
-            plan = cost_plan.make(jobs[variants[0].name])
-            jobs = {arm: _with_plan_settings(job, plan) for arm, job in jobs.items()}
-            if timing.again:
-                jobs[AGAIN] = jobs[variants[0].name]
-            names, seconds = list(jobs), {arm: list[float]() for arm in jobs}
-            for build in range(timing.builds):
-                # Each build begins with another arm, so that none is always the first in memory.
-                order = [*names[build % len(names) :], *names[: build % len(names)]]
-                engines = {arm: cost_plan.timing_job(jobs[arm]).engine() for arm in order}
-                for round_number in range(-WARM_UP_ROUNDS, timing.rounds):
-                    for arm in order if round_number % 2 == 0 else reversed(order):
-                        with devices.threads(plan.threads):
-                            measured = _median_step_seconds(engines[arm], timing.steps)
-                        if round_number >= 0:
-                            seconds[arm].append(measured)
-                    show((build + max(round_number + 1, 0) / timing.rounds) / timing.builds)
-        return seconds
+        """Arm -> seconds per training step in each round of the plan's timing. Cached under the study's name."""
+        plan = self.plans[name]
+        timing = plan.timing.quick if self.quick else plan.timing
+        words = self.words(name, **filled)
+        return self.cached(f"{name}-seconds", lambda: step_timing.time_steps(words, timing, self.device, name))
 
     def _study_folder(self, study: StudyResults | str) -> StudyFolder:
         return StudyFolder(self.folder / (study if isinstance(study, str) else study.name))
@@ -216,25 +167,3 @@ class _Filled(dict[str, str]):
 
     def __missing__(self, key: str) -> str:
         return f"{{{key}}}"
-
-
-def _median_step_seconds(engine: Engine, steps: int) -> float:
-    """The median time of at most `steps` steps, without a first one: the other arms have emptied the caches before it.
-
-    Slow steps are cut short as in a cost plan.
-    """
-    times: list[float] = []
-    begin = time.perf_counter()
-    while len(times) < 2 or (len(times) <= steps and time.perf_counter() - begin < cost_plan.TIMING_SECONDS):
-        devices.synchronise(engine.device)
-        start = time.perf_counter()
-        engine.step(len(times) % engine.steps)
-        devices.synchronise(engine.device)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times[1:])
-
-
-def _with_plan_settings(job: Job, plan: cost_plan.Plan) -> Job:
-    """The job with the precision and threads that were planned for the first arm."""
-    training = replace(job.spec.training, precision=plan.precision, threads=plan.threads)
-    return replace(job, spec=replace(job.spec, training=training))

@@ -88,8 +88,8 @@ def _part(
     return Part(**{**table, "figure": figure, "margin": float(margin), **options})  # type: ignore[arg-type]
 
 
-def judge(registration: Registration, measured: Measured) -> Finding:
-    """The result of a trial, from its registered plan and its values."""
+def judge(registration: Registration, measured: Measured, details: bool = True) -> Finding:
+    """The result of a trial, from its registered plan and its values. `details` as in `judge_part`."""
     parts = registration.parts
     settings = list(dict.fromkeys(part.setting for part in parts if part.decides and part.setting)) or [""]
     in_setting = {
@@ -101,19 +101,15 @@ def judge(registration: Registration, measured: Measured) -> Finding:
         # A part that counts under every setting is judged among the parts of the largest of them.
         families = [family for family in in_setting.values() if part in family]
         family_size = max(map(len, families)) if families else _size_beside(parts, part)
-        results.append(
-            judge_part(
-                part, measured.series, registration.quantities, family_size, registration.alpha, looks, measured.seeds
-            )
-        )
+        level = (family_size, registration.alpha, looks, measured.seeds, details)
+        results.append(judge_part(part, measured.series, registration.quantities, *level))
     outcomes = {result.part: result.outcome for result in results}
     verdicts = [
         (setting, all_of([outcomes[part] for part in in_setting[setting]]) if in_setting[setting] else UNDECIDED)
         for setting in settings
     ]
-    return Finding(
-        combine([verdict for _, verdict in verdicts]), tuple(results), tuple(verdicts) if settings != [""] else ()
-    )
+    by_setting = tuple(verdicts) if settings != [""] else ()
+    return Finding(combine([verdict for _, verdict in verdicts]), tuple(results), by_setting)
 
 
 def _size_beside(parts: Sequence[Part], part: Part) -> int:
@@ -144,8 +140,9 @@ def judge_part(
     alpha: float = ALPHA,
     looks: tuple[int, ...] = (),
     seeds: int = 0,
+    details: bool = True,
 ) -> PartResult:
-    """The outcome of one part, which is one of `parts` parts of a claim."""
+    """The outcome of one part, which is one of `parts` parts of a claim. `details` are the last two fields of the result."""
     quantity, reference = series.get(part.quantity), series.get(part.against) if part.against else None
     if quantity is None or (part.against and reference is None):
         return PartResult(part, UNDECIDED, NAN, NAN, NAN, NAN, 0)
@@ -172,8 +169,8 @@ def judge_part(
         units=len(differences.units),
         items=differences.item_count,
         diverged=differences.diverged,
-        fragile=_fragile_unit(differences, test, outcome),
-        smallest=_smallest(estimate, test.nominal(alpha)),
+        fragile=_fragile_unit(differences, test, outcome) if details else None,
+        smallest=_smallest(estimate, test.nominal(alpha)) if details else NAN,
     )
 
 

@@ -4,19 +4,29 @@ from typing import Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Alpha, Device, Margin, Match, Metric, Replicas, StudyName, Words
+from glasshouse.cli.arguments import Alpha, Device, Margin, Match, Metric, Replicas, StudyName
 
 EXAMPLES = (
     "Examples: glasshouse compare demo-lm model.position=learned,rotary,none --seeds 8 · "
     "glasshouse compare shakespeare model.attention=dot-product,additive --match time --metric validation.loss · "
     "glasshouse compare speech-lm speech-lm-best --seeds 3,5,9 --match flops · "
     "glasshouse compare demo-lm model.norm=layer,rms --until-decided --batch 4 --max-seeds 32 · "
-    "glasshouse compare demo-lm model.activation=gelu,swiglu --tune training.learning_rate=2e-3,4e-3,8e-3"
+    "glasshouse compare demo-lm model.activation=gelu,swiglu --tune training.learning_rate=2e-3,4e-3,8e-3 · "
+    "glasshouse compare presidents model.norm=layer,rms --metric test.accuracy --items --register --name norms · "
+    "glasshouse compare --replicate norms · "
+    "glasshouse compare demo-lm model.position=learned,rotary --multiverse"
 )
 
 
 def compare(
-    words: Words,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RECIPE... FIELD=VALUES...",
+            help="Recipes and changes to them: model.norm=layer,rms makes an arm per value, model.width=64 applies to all "
+            "arms. None with --replicate.",
+        ),
+    ] = None,
     seeds: Annotated[
         str | None, typer.Option(metavar="N|A,B,...", help="The number of seeds, or a list of seeds; default: 8.")
     ] = None,
@@ -38,6 +48,23 @@ def compare(
     max_seeds: Annotated[
         int | None, typer.Option(help="The largest number of seeds of --until-decided; default: 32.")
     ] = None,
+    items: Annotated[
+        bool,
+        typer.Option("--items", help="Treat the texts, pairs or windows of text of the evaluation as a sample too."),
+    ] = False,
+    register: Annotated[
+        bool, typer.Option("--register", help="Record a digest of the plan before the first run, and hold the study to it.")
+    ] = False,
+    replicate: Annotated[
+        str | None,
+        typer.Option(metavar="STUDY", help="Ask the question of this study again, with seeds that it has not used."),
+    ] = None,
+    multiverse: Annotated[
+        bool,
+        typer.Option(
+            "--multiverse", help="Also judge with tuned and reported learning rates, other initialisations and both splits."
+        ),
+    ] = False,
     margin: Margin = None,
     alpha: Alpha = 0.05,
     name: StudyName = None,
@@ -49,12 +76,16 @@ def compare(
     A field with several values makes one arm per value. Several fields with several values make a grid, and so do several
     recipes. Arms are paired by seed. The verdict of an arm is better, worse, no difference larger than the margin, or
     undecided. The same command continues an interrupted study, and with more seeds it extends a finished one.
+
+    --items makes a verdict one about the population that the items of the evaluation come from. A study with --register
+    takes no seeds that it did not plan; --replicate asks its question again. --multiverse trains more studies, says how many
+    runs they have before it starts, and shows in which of them the verdict holds.
     """
     import glasshouse
     from glasshouse.cli.study_output import print_study
 
     study = glasshouse.compare(
-        *words,
+        *(words or ()),
         seeds=seeds,
         metric=metric,
         match=match,
@@ -64,6 +95,10 @@ def compare(
         until_decided=until_decided,
         batch=batch,
         max_seeds=max_seeds,
+        items=items,
+        register=register,
+        replicate=replicate,
+        multiverse=multiverse,
         name=name,
         device=device,
         replicas=replicas,

@@ -4,7 +4,7 @@ from collections import Counter
 
 from glasshouse import Study
 from glasshouse.cli.tables import console, show
-from glasshouse.pages import study_tables, study_text
+from glasshouse.pages import study_checks, study_tables, study_text
 from glasshouse.pages.study_content import StudyResults
 
 
@@ -16,6 +16,7 @@ def print_study(study: Study) -> None:
     for sentence in study.verdicts.values():
         console.print(sentence, markup=False, soft_wrap=True)
     console.print()
+    _print_checks(comparison)
     for note in (*study_tables.table(comparison).notes, *comparison.notes):
         console.print(f"note    {note}", markup=False, soft_wrap=True)
     console.print(f"study   {study.folder.path}", markup=False, soft_wrap=True)
@@ -43,6 +44,22 @@ def _print_costs(comparison: StudyResults) -> None:
     names = list(rows[0].costs)
     cells = [(row.label, *(row.costs[name] for name in names)) for row in rows]
     show(("arm", *names), cells, right=range(1, len(names) + 1))
+
+
+def _print_checks(comparison: StudyResults) -> None:
+    """Print the multiverse, the replications and the registration."""
+    if table := study_checks.multiverse(comparison):
+        rows = [(*row.choices, *(cell.text for cell in row.cells)) for row in table.rows]
+        show((*table.choices, *table.arms), rows)
+        for sentence in table.summary:
+            console.print(sentence, markup=False, soft_wrap=True)
+        console.print()
+    for outcome in comparison.replications:
+        console.print(study_checks.replication_summary(comparison, outcome), markup=False, soft_wrap=True)
+        cells = [(arm.arm, arm.original, arm.replication, arm.same) for arm in study_checks.replicated_arms(outcome)]
+        show(("arm", outcome.original, outcome.replication, "verdict"), cells)
+    if registration := study_checks.registration(comparison):
+        console.print(registration, markup=False, soft_wrap=True)
 
 
 def summary(comparison: StudyResults) -> str:

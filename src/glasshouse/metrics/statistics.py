@@ -2,6 +2,7 @@
 
 The last axis is the seeds for functions of values, and the arms of a study for functions of p-values. Leading axes are
 studies: a simulation of many studies calls the same functions that judge a real one. docs/verdicts.md explains the method.
+`strength` is that of the adjustment for skewness (metrics/skewness.py); 0 is the plain t-test.
 """
 
 from collections.abc import Callable
@@ -11,12 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from glasshouse.metrics import skewness
+from glasshouse.metrics.skewness import ONE_LOOK
+
 Array = NDArray[np.float64]
+# The search range for p-values of the equivalence test, as normal quantiles: from p = 1/2 down to about 1e-16.
+NORMAL_QUANTILES = np.linspace(0.0, 8.2, 2051)
 POWER = 0.8
 # The search for a sufficient number of seeds stops here.
 MAX_SEEDS = 10_000
-# The search range for p-values of the equivalence test, as normal quantiles: from p = 1/2 down to about 1e-16.
-NORMAL_QUANTILES = np.linspace(0.0, 8.2, 2051)
+# The outcomes of the two tests of a difference, in numbers: the direction is the sign of the mean.
+DIFFERENT, EQUIVALENT, UNDECIDED = 1, 2, 0
 
 
 def moments(values: ArrayLike) -> tuple[Array, Array]:
@@ -36,10 +42,27 @@ def half_width(deviation: ArrayLike, count: int, level: float) -> Array:
     return -special.stdtrit(count - 1, level / 2) * np.asarray(deviation) / np.sqrt(count)
 
 
-def difference_p(mean: ArrayLike, deviation: ArrayLike, pairs: int) -> Array:
-    """The two-sided p-value of the paired t-test. With standard deviation 0 it is 1 if the mean is 0, else 0."""
-    statistic = _ratio(np.abs(mean), np.asarray(deviation) / np.sqrt(pairs))
-    return 2.0 * special.stdtr(pairs - 1, -statistic)
+def difference_p(
+    mean: ArrayLike, deviation: ArrayLike, pairs: int, skew: ArrayLike | None = None, strength: float = ONE_LOOK
+) -> Array:
+    """The two-sided p-value of the paired test. With standard deviation 0 it is 1 if the mean is 0, else 0."""
+    skew, strength = _adjustment(skew, strength)
+    return skewness.p_two_sided(_ratio(mean, np.asarray(deviation) / np.sqrt(pairs)), skew, pairs - 1, strength)
+
+
+def interval(
+    mean: ArrayLike,
+    deviation: ArrayLike,
+    pairs: int,
+    level: float,
+    skew: ArrayLike | None = None,
+    strength: float = ONE_LOOK,
+) -> tuple[Array, Array]:
+    """The confidence interval of a mean with coverage 1 - `level`. It inverts `difference_p`."""
+    skew, strength = _adjustment(skew, strength)
+    below, above = skewness.interval_widths(level, skew, pairs - 1, strength)
+    error = np.asarray(deviation) / np.sqrt(pairs)
+    return np.asarray(mean) - below * error, np.asarray(mean) + above * error
 
 
 def effect_size(mean: float, deviation: float, pairs: int) -> float:
@@ -91,34 +114,48 @@ def equivalence_p(
     margin: ArrayLike,
     margin_degrees: ArrayLike | None = None,
     error_correlation: ArrayLike = 0.0,
+    skew: ArrayLike | None = None,
+    strength: float = ONE_LOOK,
 ) -> Array:
     """The p-value of the equivalence test (TOST): the true difference is smaller than the margin in both directions.
 
-    A fixed margin gives two one-sided t-tests. An estimated margin has an error of its own, with `margin_degrees` degrees of
-    freedom, and `error_correlation` is the correlation of this error with that of the mean difference. The test then
-    requires gap >= sqrt(a^2 + b^2 + 2 r a b), where gap is the margin minus the absolute mean difference, a and b are the
-    error bounds of difference and margin at one level, and r >= 0 is the correlation if it is unfavourable. The p-value is
-    the smallest such level, found by bisection.
+    A fixed margin gives two one-sided tests. An estimated margin has an error of its own, with `margin_degrees` degrees of
+    freedom, and `error_correlation` is the correlation of this error with that of the mean difference. In each direction the
+    test then requires gap >= sqrt(a^2 + b^2 + 2 r a b), where gap is the distance from the mean difference to the margin, a
+    and b are the error bounds of difference and margin at one level, and r >= 0 is the correlation if it is unfavourable.
+    The p-value is the smallest such level, found by bisection. The larger p-value of the two directions counts.
     """
     mean, margin = np.asarray(mean, dtype=float), np.asarray(margin, dtype=float)
-    error = np.asarray(deviation) / np.sqrt(pairs)
-    gap = margin - np.abs(mean)
+    error, degrees = np.asarray(deviation) / np.sqrt(pairs), pairs - 1
+    skew, strength = _adjustment(skew, strength)
     if margin_degrees is None:
-        return special.stdtr(pairs - 1, -_ratio(gap, error))
+        below = skewness.p_above(_ratio(margin - mean, error), -skew, degrees, strength)
+        above = skewness.p_above(_ratio(margin + mean, error), skew, degrees, strength)
+        return np.maximum(below, above)
     unit = np.where(margin > 0, margin, 1.0)
-    scaled_gap, scaled_error, margin_degrees = gap / unit, error / unit, np.asarray(margin_degrees, dtype=float)
-    unfavourable = np.maximum(-np.asarray(error_correlation) * np.sign(mean), 0.0)
-    t_quantiles = _t_quantiles(pairs - 1)
-    low, high = np.zeros(gap.shape), np.full(gap.shape, NORMAL_QUANTILES[-1])
-    for _ in range(26):
-        middle = (low + high) / 2
-        mean_error = np.interp(middle, NORMAL_QUANTILES, t_quantiles) * scaled_error
-        margin_error = 1 - deviation_lower_bound(margin_degrees, middle)
-        enough = scaled_gap >= np.sqrt(mean_error**2 + margin_error**2 + 2 * unfavourable * mean_error * margin_error)
-        low, high = np.where(enough, middle, low), np.where(enough, high, middle)
-    # Without a gap there is no evidence. The exception are arms that are equal in every seed.
-    p = np.where(gap > 0, special.ndtr(-low), 1.0)
+    freedom, correlated = np.asarray(margin_degrees, dtype=float), np.asarray(error_correlation, dtype=float)
+    quantiles = skewness.quantiles_at(NORMAL_QUANTILES, float(degrees), strength)
+    p = np.zeros(np.broadcast_shapes(margin.shape, mean.shape, correlated.shape))
+    for side in (1.0, -1.0):
+        gap = (margin - side * mean) / unit
+        scaled_error = error / unit * skewness.stretch(side * skew, degrees, strength)
+        unfavourable = np.maximum(-side * correlated, 0.0)
+        low, high = np.zeros(p.shape), np.full(p.shape, NORMAL_QUANTILES[-1])
+        for _ in range(26):
+            middle = (low + high) / 2
+            mean_error = np.interp(middle, NORMAL_QUANTILES, quantiles) * scaled_error
+            margin_error = 1 - deviation_lower_bound(freedom, middle)
+            enough = gap >= np.sqrt(mean_error**2 + margin_error**2 + 2 * unfavourable * mean_error * margin_error)
+            low, high = np.where(enough, middle, low), np.where(enough, high, middle)
+        # Without a gap there is no evidence.
+        p = np.maximum(p, np.where(gap > 0, special.ndtr(-low), 1.0))
+    # Arms that are equal in every seed are equivalent, whatever the margin.
     return np.where((error == 0) & (mean == 0), 0.0, p)
+
+
+def _adjustment(skew: ArrayLike | None, strength: float) -> tuple[Array, float]:
+    """Without a skewness the test is the plain t-test."""
+    return (np.zeros(()), 0.0) if skew is None else (np.asarray(skew, dtype=float), strength)
 
 
 def deviation_lower_bound(degrees: ArrayLike, quantile: ArrayLike) -> Array:
@@ -129,11 +166,6 @@ def deviation_lower_bound(degrees: ArrayLike, quantile: ArrayLike) -> Array:
     variance = 2 / (9 * np.asarray(degrees))
     root = np.maximum(1 - variance + np.asarray(quantile) * np.sqrt(variance), 1e-3)
     return np.minimum(1 / (root * np.sqrt(root)), 1.0)
-
-
-@lru_cache(maxsize=64)
-def _t_quantiles(degrees: int) -> Array:
-    return -special.stdtrit(degrees, special.ndtr(-NORMAL_QUANTILES))
 
 
 def _ratio(numerator: ArrayLike, denominator: ArrayLike) -> Array:
@@ -173,16 +205,35 @@ def holm_over_arms(difference: ArrayLike, equivalence: ArrayLike) -> tuple[Array
     return results[0], results[1]
 
 
-def difference_power(effect: float, pairs: int, level: float) -> float:
-    """The power of the paired t-test at this level if the true difference is `effect` standard deviations.
+def outcome(difference: ArrayLike, equivalence: ArrayLike, alpha: ArrayLike) -> NDArray[np.int_]:
+    """`EQUIVALENT`, `DIFFERENT` or `UNDECIDED`, from the two p-values of each arm.
+
+    Equivalence comes first: a difference that is shown to be smaller than the margin is too small to matter, even if its
+    direction is certain.
+    """
+    decided = np.where(np.asarray(difference) <= alpha, DIFFERENT, UNDECIDED)
+    return np.where(np.asarray(equivalence) <= alpha, EQUIVALENT, decided)
+
+
+def difference_power(effect: float, pairs: int, level: float, strength: float = ONE_LOOK) -> float:
+    """The power of the paired test at this level if the true difference is `effect` standard deviations.
 
     This is the tail of a noncentral t distribution, computed as a mean over the estimated standard deviation. scipy's
-    function returns NaN or does not terminate for two or three pairs at small levels.
+    function returns NaN or does not terminate for two or three pairs at small levels. Half of all samples are skewed in the
+    favourable direction and need only the critical value. The others need it times their stretch.
     """
     shift = abs(effect) * float(np.sqrt(pairs))
     scales, weights = _deviation_quadrature(pairs - 1)
-    critical = -special.stdtrit(pairs - 1, level / 2) * scales
-    return float(weights @ (special.ndtr(shift - critical) + special.ndtr(-shift - critical)))
+    critical = _critical_values(level / 2, pairs - 1, strength)[:, None] * scales
+    found = (special.ndtr(shift - critical) + special.ndtr(-shift - critical)) @ weights
+    return float(found[0] + found[1:].mean()) / 2
+
+
+@lru_cache(maxsize=1024)
+def _critical_values(level: float, degrees: int, strength: float) -> Array:
+    """The critical values of t: for half of all samples, and for equal shares of the others, which are stretched."""
+    stretches = skewness.null_stretches(degrees, strength).reshape(8, -1).mean(axis=-1)
+    return skewness.upper_quantile(level, degrees, strength) * np.concatenate([[1.0], stretches])
 
 
 @lru_cache(maxsize=256)
@@ -201,35 +252,48 @@ def _gauss_legendre(nodes: int) -> tuple[Array, Array]:
 
 
 def equivalence_power(
-    mean: float, deviation: float, pairs: int, margin: float, level: float, estimated: bool = False
+    mean: float,
+    deviation: float,
+    pairs: int,
+    margin: float,
+    level: float,
+    estimated: bool = False,
+    strength: float = ONE_LOOK,
 ) -> float:
     """The power of the equivalence test at this level; approximate if the margin is estimated.
 
-    It is a mean over the estimated standard deviations of the differences and of the margin, taken as independent. The
-    correlation of their errors is set to its expected positive part under independence.
+    It is a mean over the estimated standard deviations of the differences and of the margin, taken as independent, and over
+    the stretch of one direction. The correlation of the errors is set to its expected positive part under independence.
     """
     degrees = pairs - 1
     shift, error = abs(mean) / margin, deviation / margin / float(np.sqrt(pairs))
-    scales, weights = _deviation_quadrature(degrees, 64)
-    bound, margins = -special.stdtrit(degrees, level) * error * scales, np.ones((1, 1))
+    scales, weights = _deviation_quadrature(degrees, 32)
+    bound = _critical_values(level, degrees, strength)[:, None, None] * error * scales
+    margins = np.ones((1, 1))
     if estimated:
         chance_correlation = float(np.sqrt(1 / (2 * np.pi * degrees)))
         margins = scales[:, None]
         margin_error = margins * (1 - deviation_lower_bound(degrees, -special.ndtri(level)))
         bound = np.sqrt(bound**2 + margin_error**2 + 2 * chance_correlation * bound * margin_error)
-    largest = margins - bound  # the largest observed difference at which the test succeeds
-    success = special.ndtr((largest - shift) / error) - special.ndtr(-(largest + shift) / error)
-    power = np.where(largest > 0, success, 0.0) @ weights
-    return float(weights @ power if estimated else power[0])
+    # The largest observed difference at which the test succeeds. A stretch concerns one direction, either one equally often.
+    largest = margins - bound
+    powers = []
+    for upper, lower in ((largest, largest[:1]), (largest[:1], largest)):
+        success = special.ndtr((upper - shift) / error) - special.ndtr(-(lower + shift) / error)
+        powers.append(np.maximum(success, 0.0) @ weights)
+    power = np.mean(powers, axis=0)
+    by_stretch = power @ weights if estimated else power[:, 0]
+    return float(by_stretch[0] + by_stretch[1:].mean()) / 2
 
 
-def detectable_difference(deviation: float, pairs: int, level: float) -> float:
-    """The smallest true difference that the paired t-test at this level detects with power `POWER`."""
-    # The estimated standard deviation is rarely above 1.3 times the true one, so twice the critical value is enough.
-    low, high = 0.0, 2 * float(2 - special.stdtrit(pairs - 1, level / 2)) / float(np.sqrt(pairs))
+def detectable_difference(deviation: float, pairs: int, level: float, strength: float = ONE_LOOK) -> float:
+    """The smallest true difference that the paired test at this level detects with power `POWER`."""
+    low, high = 0.0, 1.0
+    while difference_power(high, pairs, level, strength) < POWER:
+        low, high = high, 2 * high
     for _ in range(50):
         middle = (low + high) / 2
-        low, high = (low, middle) if difference_power(middle, pairs, level) >= POWER else (middle, high)
+        low, high = (low, middle) if difference_power(middle, pairs, level, strength) >= POWER else (middle, high)
     return high * deviation
 
 

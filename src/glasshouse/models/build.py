@@ -2,14 +2,20 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import nn
 
 from glasshouse.models.part_factory import PartFactory
+from glasshouse.parts.patch_embedding import Patches
+from glasshouse.parts.positions.base import Position
 from glasshouse.specs import catalogue, spec_files
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import ModelSpec
+
+# How the name of the last matrix of a residual branch ends.
+LAST_OF_BRANCH = ("attention.output.weight", "feed_forward.down.weight", "feed_forward.linear.weight")
 
 
 def build(spec: ModelSpec, vocabulary: int, context: int, seed: int = 0) -> nn.Module:
@@ -51,16 +57,35 @@ def initialise(model: nn.Module, seed: int = 0, scale: float = 0.5) -> None:
 
     The last matrix of each residual branch is divided by sqrt(2 layers), so that the variance of the residual stream does
     not grow with depth (Radford et al., Language Models are Unsupervised Multitask Learners, 2019). Scalar parameters keep
-    the value that their module gave them.
+    the value that their module gave them. A module may declare another deviation of its matrices as `initial_deviation`.
     """
     generator = torch.Generator().manual_seed(seed)
+    declared = {
+        parameter: deviation
+        for module in model.modules()
+        if (deviation := getattr(module, "initial_deviation", 0.0))
+        for parameter in module.parameters()
+    }
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.dim() >= 2:
                 deviation = scale / math.sqrt(parameter[0].numel())
-                if name.endswith(("attention.output.weight", "feed_forward.down.weight")) and "blocks." in name:
+                if name.endswith(LAST_OF_BRANCH) and "blocks." in name:
                     stack = model.get_submodule(name[: name.index("blocks.")].rstrip("."))
                     deviation /= math.sqrt(2 * len(stack.blocks))  # type: ignore[arg-type]
-                parameter.normal_(0.0, deviation, generator=generator)
+                parameter.normal_(0.0, declared.get(parameter, deviation), generator=generator)
             elif parameter.dim() == 1:
                 parameter.fill_(0.0 if name.endswith("bias") else 1.0)
+        for module in model.modules():
+            if isinstance(position := getattr(module, "position", None), Position) and hasattr(module, "embedding"):
+                position.initialise(_input_deviation(module.embedding, model, scale))
+
+
+def _input_deviation(embedding: Any, model: Any, scale: float) -> float:
+    """The standard deviation of the vectors that a stack's positions are added to, in a new model."""
+    if isinstance(embedding, Patches):
+        # A sum of as many products as its matrix has inputs, with pixels of about unit size.
+        return scale
+    if isinstance(embedding, nn.Identity):
+        embedding = model.embedding  # the stacks of an encoder-decoder share the embedding of the model
+    return getattr(embedding, "initial_deviation", 0.0) or scale / math.sqrt(embedding.embedding_dim)

@@ -85,7 +85,7 @@ class DualEncoder(nn.Module):
             )
         patches = Patches(settings.image_size, settings.patch_size, settings.image_channels, image_spec.width)
         text_factory = factory.with_causal(settings.causal)
-        image_factory = PartFactory.from_spec(image_spec, patches.count + 1).with_causal(False)
+        image_factory = PartFactory.from_spec(image_spec, patches.count + 1).with_causal(False).without_tokens()
         embedding = text_factory.embedding(vocabulary, cached=False)
         text = TransformerStack(embedding, text_factory.blocks(spec.layers), **text_factory.stack_options())
         image = TransformerStack(patches, image_factory.blocks(image_spec.layers), **image_factory.stack_options())

@@ -14,6 +14,7 @@ from glasshouse.models.part_factory import PartFactory
 from glasshouse.models.stack import TransformerStack
 from glasshouse.parts.masks import sequence_mask
 from glasshouse.parts.probe import Probe
+from glasshouse.parts.token_embedding import TokenEmbedding
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.spec import ModelSpec
 from glasshouse.specs.spec_fields import setting
@@ -46,7 +47,8 @@ class Encoder(TransformerStack):
         settings = settings_of(cls, spec.own)
         factory = factory.with_causal(settings.causal)
         head = factory.head(cls.default_head, vocabulary, ("own", "whole", *(("next",) if settings.causal else ())))
-        segments = nn.Embedding(settings.segments, spec.width) if settings.segments else None
+        deviation = factory.sizes.embedding_deviation
+        segments = TokenEmbedding(settings.segments, spec.width, deviation) if settings.segments else None
         embedding, blocks = factory.embedding(vocabulary, cached=False), factory.blocks(spec.layers)
         return cls(embedding, blocks, head, settings.causal, segments=segments, **factory.stack_options())
 

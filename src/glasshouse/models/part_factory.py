@@ -38,6 +38,9 @@ class PartFactory:
 
     @classmethod
     def from_spec(cls, spec: ModelSpec, context: int) -> "PartFactory":
+        classes = {
+            family: catalogue.find(family, getattr(spec, field), f"model.{field}") for family, field in FIELDS.items()
+        }
         sizes = Sizes(
             width=spec.width,
             heads=spec.heads,
@@ -47,15 +50,17 @@ class PartFactory:
             dropout=spec.dropout,
             head_width=spec.head_width,
             epsilon=spec.epsilon,
+            embedding_deviation=getattr(settings_of(classes["embedding"], spec.own), "embedding_deviation", 0.0),
         )
-        classes = {
-            family: catalogue.find(family, getattr(spec, field), f"model.{field}") for family, field in FIELDS.items()
-        }
         return cls(spec, sizes, classes)
 
     def with_causal(self, causal: bool) -> "PartFactory":
         """The same factory for a causal stack, or for one that is not causal."""
         return replace(self, sizes=replace(self.sizes, causal=causal))
+
+    def without_tokens(self) -> "PartFactory":
+        """The same factory for a stack that reads no tokens, so that a setting of their embeddings does not apply to it."""
+        return replace(self, sizes=replace(self.sizes, embedding_deviation=0.0))
 
     def build(self, family: str, **parts: Any) -> Any:
         """Build the part of a family, with its settings and the parts that it receives."""
@@ -80,6 +85,17 @@ class PartFactory:
             require(cls, position.mechanism, f"{setting} with model.position={self.spec.position!r}")
         return self.build("attention", position=NoPosition() if cross else self.position(at_embedding=False))
 
+    def feed_forward(self) -> nn.Module:
+        """The feed-forward part. Raises SpecError for an inner size that the part would ignore."""
+        inner = self.spec.feed_forward
+        if inner and not getattr(self.classes["feed_forward"], "inner_layer", True):
+            raise SpecError(
+                "no-inner-layer",
+                f"model.activation={self.spec.activation!r} has no inner layer, so the inner size {inner} has no effect; "
+                "set model.feed_forward=0 (in a dual encoder model.image_feed_forward=0 too), or choose another activation",
+            )
+        return self.build("feed_forward")
+
     def connection(self) -> nn.Module:
         return self.build("connection", norm=self.norm())
 
@@ -87,7 +103,7 @@ class PartFactory:
         require(self.classes["attention"], "blocks", f"model.kind={self.spec.kind!r}")
         return Block(
             attention=self.attention(),
-            feed_forward=self.build("feed_forward"),
+            feed_forward=self.feed_forward(),
             attention_connection=self.connection(),
             feed_forward_connection=self.connection(),
         )
@@ -98,7 +114,7 @@ class PartFactory:
         return CrossBlock(
             attention=self.attention(),
             cross_attention=CrossAttention(self.attention(cross=True)),  # type: ignore[arg-type]
-            feed_forward=self.build("feed_forward"),
+            feed_forward=self.feed_forward(),
             attention_connection=self.connection(),
             cross_connection=self.connection(),
             feed_forward_connection=self.connection(),

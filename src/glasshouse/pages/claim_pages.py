@@ -20,8 +20,8 @@ ABOUT = (
 LEGEND = (
     "✓ upheld: every comparison that the claim implies is shown. ✗ refuted: one is shown to be the other way round. "
     "≈ too small to matter: a difference is shown to be smaller than its margin. ± depends: decided one way under one "
-    "setting and another way under another. ? undecided: neither is shown. In the pictures, the grey band is one margin wide "
-    "on each side of no difference; to the right means in favour of the claim."
+    "setting and another way under another. ? undecided: neither is shown. In the pictures, the grey band is one margin "
+    "wide on each side of no difference; to the right means in favour of the claim."
 )
 
 
@@ -47,29 +47,25 @@ def index(cases: Sequence[Case], groups: Sequence[str], untried: Untried) -> str
     ]
     parts.append(
         "Made by `glasshouse claims report --output docs/claims` and checked by `glasshouse claims check docs/claims`, "
-        "which computes every figure again from the [registered plans](registry) and the [values of each seed](values). "
-        "`glasshouse claim NAME` tries one."
+        "which computes every figure again from the registered plans in `registry/` and the values of each seed in "
+        "`values/`. `glasshouse claim NAME` tries one."
     )
     for group in groups:
         parts.append(f"## {group}")
-        rows = []
-        for case in (case for case in claims if case.group == group):
-            small = f"![](pictures/{case.name}-small.svg)" if "small" in pictures(case) else ""
-            badges = escape(" · ".join(claim_text.badges(case)))
-            statement = f"[{escape(case.statement)}]({case.name}.md)"
-            words = f"**{claim_text.verdict_text(case)}** {part_marks(case)}"
-            rows.append((statement, f"{words}<br>{escape(claim_text.answer(case))}<br><small>{badges}</small>", small))
-        parts.append(table(("claim", "answer", "comparisons"), rows))
-        controls = [case for case in cases if case.is_control and case.group == group]
-        for case in controls:
-            parts.append(
-                f"Control: **{claim_text.verdict_text(case)}** [{escape(case.statement)}]({case.name}.md) "
-                f"{escape(claim_text.answer(case))}"
-            )
+        in_group = sorted((case for case in cases if case.group == group), key=lambda case: case.is_control)
+        parts.append(table(("claim", "answer", "comparisons"), [_index_row(case) for case in in_group]))
         if waiting := untried.get(group):
             lines = [f"- `{name}`: {escape(statement)}" for name, statement in waiting]
             parts.append("Without a trial yet:\n\n" + "\n".join(lines))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _index_row(case: Case) -> tuple[str, str, str]:
+    small = f"![](pictures/{case.name}-small.svg)" if "small" in pictures(case) else ""
+    badges = escape(" · ".join(claim_text.badges(case)))
+    statement = f"{'Control: ' if case.is_control else ''}[{escape(case.statement)}]({case.name}.md)"
+    words = f"**{claim_text.verdict_text(case)}** {part_marks(case)}"
+    return statement, f"{words}<br>{escape(claim_text.answer(case))}<br><small>{badges}</small>", small
 
 
 def replication_summary(cases: Sequence[Case]) -> str:

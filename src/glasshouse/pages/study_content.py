@@ -32,6 +32,33 @@ class Arm:
 
 
 @dataclass(frozen=True)
+class StudyRegistration:
+    """What a study fixed before its first run: when, and the SHA-256 digest of all of it."""
+
+    time: float  # seconds since 1970
+    digest: str
+
+
+@dataclass(frozen=True)
+class ReplicationOutcome:
+    """Two studies of one question on different seeds, and the word of each arm's verdict in both; empty without one."""
+
+    original: str
+    replication: str
+    words: dict[str, tuple[str, str]]  # arm -> its word in the original study and in the replication
+    finished: bool = True  # whether both studies are
+
+
+@dataclass(frozen=True)
+class MultiverseCell:
+    """The verdicts under one combination of reasonable choices. `differences` lacks an arm that has no verdict there."""
+
+    choices: dict[str, str]  # {"learning rate": "tuned", "split": "test", "initialisation": "0.5"}
+    differences: dict[str, Difference]  # arm -> its difference from the first arm
+    main: bool  # whether these are the choices of the study itself
+
+
+@dataclass(frozen=True)
 class StudyResults:
     """A whole study. Every other arm is compared with the first."""
 
@@ -49,3 +76,8 @@ class StudyResults:
     leaks: tuple[str, ...] = ()  # a sentence for each held-out split that contains training texts
     machine: dict[str, str] = field(default_factory=dict)
     command: str = ""  # the command line that repeats the study
+    items: int = 0  # the number of items that count as a sample besides the seeds; 0: they are taken as fixed
+    item_name: str = ""  # what the items are: "texts"
+    registration: StudyRegistration | None = None
+    replications: tuple[ReplicationOutcome, ...] = ()  # of this study, or of the study that this one replicates
+    multiverse: tuple[MultiverseCell, ...] = ()

@@ -10,7 +10,7 @@ from collections import Counter
 
 from glasshouse import formatting
 from glasshouse.metrics.verdicts import NO_DIFFERENCE, UNDECIDED
-from glasshouse.pages import study_curves, study_differences, study_sweep, study_tables, study_text, template
+from glasshouse.pages import study_checks, study_curves, study_differences, study_sweep, study_tables, study_text, template
 from glasshouse.pages.study_content import Arm, StudyResults
 from glasshouse.pages.study_figure import draw
 
@@ -46,6 +46,16 @@ def render(comparison: StudyResults) -> str:
         sweep=study_sweep.sweep(comparison),
         method=method(comparison),
         created=_time(comparison.created),
+        registration=study_checks.registration(comparison),
+        replications=[
+            (
+                study_checks.replication_summary(comparison, outcome),
+                outcome.original if outcome.replication == comparison.name else outcome.replication,
+                study_checks.replicated_arms(outcome),
+            )
+            for outcome in comparison.replications
+        ],
+        multiverse=study_checks.multiverse(comparison),
         tables=(("LaTeX", study_tables.latex(comparison)), ("Markdown", study_tables.markdown(comparison))),
         symbols=study_text.SYMBOLS,
     )
@@ -79,6 +89,11 @@ def method(comparison: StudyResults) -> list[str]:
     """Paragraphs that explain how the verdicts were reached."""
     alpha, margin = f"{comparison.rule.alpha:g}", study_text.margin_in_words(comparison)
     spending = ", divided among the interim tests" if comparison.rule.looks else ""
+    items = [
+        f"The {comparison.items:,} {comparison.item_name} of the evaluation are a sample too. The standard error of a "
+        f"difference has a part that more seeds reduce and a part that only more {comparison.item_name} reduce (two-way "
+        f"random effects). So a verdict is about {comparison.item_name} like these, and not about these alone."
+    ]
     return [
         "Arms are paired by seed: with the same seed, every arm sees the same data in the same order. The differences are "
         "taken seed by seed, so effects of the seed that all arms share cancel out.",
@@ -87,6 +102,7 @@ def method(comparison: StudyResults) -> list[str]:
         "The verdict “no difference” needs evidence too: two one-sided tests, with the same correction, must show that the "
         f"difference is smaller than the margin of {margin} in both directions. If neither a difference nor equivalence can "
         "be shown, the verdict is undecided.",
+        *(items if comparison.items else ()),
     ]
 
 

@@ -188,6 +188,11 @@ def description(comparison: StudyResults) -> list[str]:
         f"The metric is {comparison.metric} ({better} is better); "
         f"the margin is {margin_in_words(comparison)}, alpha is {comparison.rule.alpha:g}."
     )
+    if comparison.items:
+        how += (
+            f" Every run is scored on the same {comparison.items:,} {comparison.item_name}, and these are a sample as the "
+            "seeds are."
+        )
     looks = comparison.rule.looks
     if looks:
         how += f" The arms were tested after {join_with_and(looks)} seeds; alpha holds for all these interim tests together."

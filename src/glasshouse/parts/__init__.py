@@ -13,7 +13,7 @@ from glasshouse.parts.block import Block
 from glasshouse.parts.cache import Cache
 from glasshouse.parts.connection import NoResidual, PostNorm, PreNorm
 from glasshouse.parts.cross_block import CrossBlock
-from glasshouse.parts.feed_forward import GELU, ExactGELU, ReLU, SigmoidGELU, SwiGLU
+from glasshouse.parts.feed_forward import GELU, ExactGELU, ReLU, SigmoidGELU, SingleLayerReLU, SwiGLU
 from glasshouse.parts.masks import Causal, Everything, Mask, Padding, Prefix, Window
 from glasshouse.parts.memory import Memory
 from glasshouse.parts.ngram_embedding import NgramEmbedding
@@ -78,6 +78,7 @@ __all__ = [
     "RelativeBias",
     "Rotary",
     "SigmoidGELU",
+    "SingleLayerReLU",
     "Sinusoidal",
     "SwiGLU",
     "TanhCell",

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -114,3 +115,28 @@ class SwiGLU(nn.Module):
 
     def flops(self, tokens: int) -> int:
         return 6 * tokens * self.up.in_features * self.up.out_features
+
+
+class SingleLayerReLU(nn.Module):
+    """max(0, W x + b): one square matrix, an activation, and no inner layer. `model.feed_forward` must be 0.
+
+    With `model.norm=none` a block is attention, residual, one linear layer with ReLU, residual. Courses teach this layer
+    before the Transformer's own.
+    """
+
+    inner_layer: ClassVar[bool] = False
+
+    def __init__(self, width: int, bias: bool = True) -> None:
+        super().__init__()
+        self.linear = nn.Linear(width, width, bias=bias)
+        self.hidden = Probe()
+
+    @classmethod
+    def build(cls, sizes: Sizes, settings: NoSettings) -> "SingleLayerReLU":
+        return cls(sizes.width, sizes.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.hidden(F.relu(self.linear(x)))
+
+    def flops(self, tokens: int) -> int:
+        return 2 * tokens * self.linear.weight.numel()

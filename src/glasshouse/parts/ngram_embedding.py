@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.sizes import Sizes
+from glasshouse.parts.token_embedding import EmbeddingSettings
 from glasshouse.specs.spec_fields import setting
 
 # A large prime, so that the hash depends on the order of the tokens.
@@ -25,7 +26,7 @@ class NgramEmbedding(nn.Embedding):
     """E[token] + sum over n = 2..N of B[hash(n-gram that ends at the token) mod buckets]."""
 
     @dataclass(frozen=True)
-    class Settings:
+    class Settings(EmbeddingSettings):
         max_ngram: int = setting(2, "maximum n-gram length; 1 turns n-grams off", minimum=1)
         ngram_buckets: int = setting(16384, "number of hash buckets that n-grams share", minimum=1)
 
@@ -34,15 +35,16 @@ class NgramEmbedding(nn.Embedding):
         "choose model.embedding=token, or model.kind=encoder"
     }
 
-    def __init__(self, vocabulary: int, width: int, max_ngram: int, buckets: int) -> None:
+    def __init__(self, vocabulary: int, width: int, max_ngram: int, buckets: int, initial_deviation: float = 0.0) -> None:
         super().__init__(vocabulary, width)
+        self.initial_deviation = initial_deviation
         self.max_ngram = max_ngram
         # The n-gram vectors. The attribute name is a tensor name in checkpoints.
         self.runs = nn.Embedding(buckets, width)
 
     @classmethod
     def build(cls, sizes: Sizes, settings: Settings, vocabulary: int) -> "NgramEmbedding":
-        return cls(vocabulary, sizes.width, settings.max_ngram, settings.ngram_buckets)
+        return cls(vocabulary, sizes.width, settings.max_ngram, settings.ngram_buckets, settings.embedding_deviation)
 
     def forward(self, tokens_BT: Tensor) -> Tensor:
         embedded, ngram = super().forward(tokens_BT), tokens_BT + 1

@@ -8,6 +8,7 @@ class Sizes:
     """The argument of `build` that is common to all parts.
 
     `context` is the longest sequence in training. `causal` means that a token sees only itself and earlier tokens.
+    `embedding_deviation` is the standard deviation of initial embeddings; 0 means the rule for all matrices.
     """
 
     width: int
@@ -19,6 +20,7 @@ class Sizes:
     causal: bool = True
     head_width: int = 0
     epsilon: float = 1e-5
+    embedding_deviation: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.head_width:

@@ -19,7 +19,7 @@ from glasshouse.specs.spec import Spec
 from glasshouse.version import __version__
 
 # Incremented whenever the previous release could not read a folder written by this one.
-FORMAT = 2
+FORMAT = 3
 
 
 def root() -> Path:

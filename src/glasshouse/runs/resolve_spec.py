@@ -23,7 +23,10 @@ def spec_of(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
         if origin.tokenizer_file.exists():
             inherited["data"]["tokenizer_file"] = str(origin.tokenizer_file)
         spec = recipes.spec(recipe, overrides, inherited, **sections)
-        spec = replace(spec, training=replace(spec.training, start_from=str(origin.path.absolute())))
+        # `{seed}` stays in the name, so that each seed of a study starts from the run with the same seed.
+        name = Path(spec.training.start_from)
+        start = origin.path.absolute().with_name(name.name) if len(name.parts) == 1 else name.absolute()
+        spec = replace(spec, training=replace(spec.training, start_from=str(start)))
     return _with_absolute_paths(spec)
 
 

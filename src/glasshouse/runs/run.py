@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
@@ -9,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -145,6 +147,37 @@ class Run:
         if data is not None:
             with tempfile.TemporaryDirectory() as temporary:
                 return {str(data): self._score(self._shard_of(Path(data), Path(temporary)), progress)}
+        splits = self._splits()
+        held_out = [split for split, shard in splits.items() if split != "train" and shard.tokens_count > 1]
+        if not held_out:
+            raise DataError(
+                "nothing-held-out",
+                f"{self.name} has no held-out data; name a file: glasshouse evaluate {self.name} --data FILE",
+            )
+        return {split: self._score(splits[split], progress) for split in held_out}
+
+    def item_values(self, split: str, progress: Callable[[float], None] = lambda share: None) -> dict[str, np.ndarray]:
+        """Metric -> one value per item of a split: a text, a pair, or a window of a long text.
+
+        The mean of the values is the metric that `evaluate` reports. A metric that is no mean over items, such as perplexity
+        or BLEU, is absent.
+        """
+        if not self.task.item_metrics:
+            raise DataError(
+                "no-item-values",
+                f"the task {self.spec.task!r} reports no metric that is a mean over items; use a run of another task",
+            )
+        splits = self._splits()
+        filled = [name for name, shard in splits.items() if shard.tokens_count > 1]
+        if split not in filled:
+            raise DataError(
+                "unknown-split", f"{self.name} has no data in a split {split!r}; its splits with data: {', '.join(filled)}"
+            )
+        with self._precision():
+            return self.task.item_values(self.model, splits[split], self.spec.evaluation, progress)
+
+    def _splits(self) -> dict[str, shards.Shard]:
+        """The splits of the run's own data."""
         self.task.check_model(self.model, self.spec.model.kind)
         if not self.spec.data.source and not self.spec.data.files:
             raise DataError(
@@ -152,14 +185,7 @@ class Run:
                 f"{self.name} was imported and has no data of its own; name a file: "
                 f"glasshouse evaluate {self.name} --data FILE",
             )
-        prepared = prepared_data.prepare(self.spec.data, self.tokenizer, columns=self.task.columns)
-        held_out = [split for split, shard in prepared.splits.items() if split != "train" and shard.tokens_count > 1]
-        if not held_out:
-            raise DataError(
-                "nothing-held-out",
-                f"{self.name} has no held-out data; name a file: glasshouse evaluate {self.name} --data FILE",
-            )
-        return {split: self._score(prepared.splits[split], progress) for split in held_out}
+        return prepared_data.prepare(self.spec.data, self.tokenizer, columns=self.task.columns).splits
 
     @cached_property
     def task(self) -> Task:
@@ -306,10 +332,12 @@ class Run:
     def _score(self, shard: shards.Shard, progress: Callable[[float], None]) -> dict[str, float]:
         task = self.task
         task.check_model(self.model, self.spec.model.kind)
-        # On a CPU, fp32 is used even for a model trained in bf16, because bf16 may be hundreds of times slower there.
-        number_format = "fp32" if self.device.type == "cpu" else self.spec.training.precision
-        with precision.context(number_format, self.device):
+        with self._precision():
             return task.evaluate(self.model, shard, self.spec.evaluation, final=True, progress=progress)
+
+    def _precision(self) -> AbstractContextManager[None]:
+        # On a CPU, fp32 is used even for a model trained in bf16, because bf16 may be hundreds of times slower there.
+        return precision.context("fp32" if self.device.type == "cpu" else self.spec.training.precision, self.device)
 
     @property
     def end_tokens(self) -> set[int]:

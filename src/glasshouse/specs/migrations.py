@@ -8,7 +8,7 @@ from typing import Any
 
 from glasshouse.specs.errors import SpecError
 
-FORMAT = 2
+FORMAT = 3
 Tables = dict[str, Any]
 
 # Fields that every spec had in format 1, with their defaults. A part, a head or a kind of model declares them now.
@@ -44,6 +44,8 @@ RENAMED_SINCE_2 = {
     },
     "evaluation": {"each_word": "word_by_word"},
 }
+# Positions whose code was added as it is, whatever the size of the embeddings. Trained weights need it as it was.
+UNSCALED_UNTIL_2 = ("sinusoidal", "one-hot")
 
 
 def migrated(tables: Tables, format: int) -> Tables:
@@ -86,5 +88,12 @@ def _from_1(tables: Tables) -> Tables:
     return result
 
 
+def _from_2(tables: Tables) -> Tables:
+    model = tables.get("model", {})
+    if not isinstance(model, dict) or model.get("position") not in UNSCALED_UNTIL_2:
+        return tables
+    return {**tables, "model": {"position_scale": 1.0, **model}}
+
+
 # One step from each format to the next.
-STEPS: tuple[Callable[[Tables], Tables], ...] = (_from_1,)
+STEPS: tuple[Callable[[Tables], Tables], ...] = (_from_1, _from_2)

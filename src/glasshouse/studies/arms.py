@@ -26,7 +26,7 @@ SEED_FIELD = "training.seed"
 PAIRING_FIELDS = (SEED_FIELD, "training.replicas")
 ONE_TASK = "task cannot vary between arms, because tasks have no metric in common; compare arms of one task"
 # File names that a study folder uses itself.
-RESERVED_NAMES = ("study.json", "report.html", "table.md", "table.tex", "comparison.json")
+RESERVED_NAMES = ("study.json", "report.html", "table.md", "table.tex", "comparison.json", "multiverse")
 LARGEST_SEED = 2**31 - 1
 MAX_SEEDS = 1000
 _NUMBER = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"

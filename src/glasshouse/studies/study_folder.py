@@ -16,6 +16,7 @@ from typing import Any
 
 from glasshouse.data.prepared_data import Leak
 from glasshouse.metrics.verdicts import VerdictRule
+from glasshouse.pages.study_content import StudyRegistration
 from glasshouse.records import atomic_files, lock, run_folder
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
@@ -25,10 +26,12 @@ from glasshouse.specs.spec import Spec
 from glasshouse.version import __version__
 
 # Increased whenever the previous release could not read a folder that this release writes.
-FORMAT = 2
+FORMAT = 3
 FILE = "study.json"
 # The folder inside an arm's folder that holds its tuning runs.
 TUNING = "tuning"
+# Tuning uses seeds from here on, far from those that users choose.
+FIRST_TUNING_SEED = 1_000_000
 # The fields of PlannedArm that study.json stores unchanged.
 PLAIN_ARM_FIELDS = ("name", "folder", "recipe", "changes", "asked", "replicas", "facts", "step_flops")
 
@@ -51,6 +54,7 @@ class Question:
     margin: float | None = None
     batch: int = 0  # seeds added at a time in a sequential study (--until-decided); 0: all seeds in one batch
     most: int = 0  # maximum number of seeds of a sequential study
+    items: bool = False  # whether the items of the evaluation are a sample, as the seeds are
 
     @property
     def looks(self) -> tuple[int, ...]:
@@ -69,7 +73,7 @@ class Question:
         options = [word for name, value in values if value is not None for word in (name, value)]
         if self.batch:
             options += ["--until-decided", "--batch", str(self.batch), "--max-seeds", str(self.most)]
-        return options
+        return [*options, "--items"] if self.items else options
 
 
 @dataclass(frozen=True)
@@ -116,30 +120,44 @@ class Design:
     leaks: tuple[Leak, ...] = ()  # data leakage in any arm's data
     finished: bool = False
     replicas: str = "auto"  # as requested; the resulting number is in each PlannedArm
+    registration: StudyRegistration | None = None
+    replicates: str = ""  # the name of the study that this one replicates, in the same folder of studies
+    multiverse: bool = False  # whether the verdicts are also computed under other reasonable choices
+
+    @property
+    def planned_seeds(self) -> tuple[int, ...]:
+        """The seeds that may be trained. In a sequential study they are more than have been trained so far."""
+        if not self.question.batch:
+            return self.seeds
+        return tuple(range(self.seeds[0], self.seeds[0] + self.question.most))
 
     def command(self, name: str) -> str:
         """The command line that reproduces the study."""
         consecutive = self.seeds == tuple(range(len(self.seeds)))
         seeds = str(len(self.seeds)) if consecutive else ",".join(map(str, self.seeds))
+        words = ["--replicate", self.replicates] if self.replicates else [*self.question.words]
         options = [
             *([] if self.question.batch else ["--seeds", seeds]),
-            *self.question.options(),
+            *([] if self.replicates else self.question.options()),
             *(["--replicas", self.replicas] if self.replicas != "auto" else []),
+            *(["--register"] if self.registration else []),
+            *(["--multiverse"] if self.multiverse else []),
         ]
-        return shlex.join(["glasshouse", self.question.kind, *self.question.words, *options, "--name", name])
+        return shlex.join(["glasshouse", self.question.kind, *words, *options, "--name", name])
 
     def to_json(self) -> dict[str, Any]:
         arms = []
         for arm in self.arms:
             plain = {name: getattr(arm, name) for name in PLAIN_ARM_FIELDS}
             arms.append({**plain, "notes": list(arm.notes), "spec": spec_files.to_toml(arm.spec)})
-        names = ("created", "seeds", "metric", "step_seconds", "judged", "notes", "replicas")
+        names = ("created", "seeds", "metric", "step_seconds", "judged", "notes", "replicas", "replicates", "multiverse")
         fields = {name: getattr(self, name) for name in names}
         tables = {"question": asdict(self.question), "rule": asdict(self.rule), "arms": arms}
         tuning = asdict(self.tuning) if self.tuning else None
         head = {"format": FORMAT, "glasshouse": __version__}
         leaks = [asdict(leak) for leak in self.leaks]
-        return {**head, **fields, **tables, "tuning": tuning, "leaks": leaks, "finished": self.finished}
+        registered = {"registered": asdict(self.registration)} if self.registration else {}
+        return {**head, **fields, **tables, "tuning": tuning, "leaks": leaks, "finished": self.finished, **registered}
 
     @classmethod
     def from_json(cls, table: Mapping[str, Any], where: str) -> "Design":
@@ -168,6 +186,9 @@ class Design:
             arms=arms,
             tuning=tuning or None,
             replicas=table.get("replicas", "auto"),
+            registration=StudyRegistration(**table["registered"]) if "registered" in table else None,
+            replicates=table.get("replicates", ""),
+            multiverse=table.get("multiverse", False),
         )
 
 

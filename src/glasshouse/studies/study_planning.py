@@ -14,10 +14,10 @@ from glasshouse.records import progress_bar
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import GlasshouseError, SpecError
 from glasshouse.specs.spec import Spec
-from glasshouse.studies import matching, study_metric
+from glasshouse.studies import matching, study_items, study_metric
 from glasshouse.studies.arms import ONE_TASK, Variant
 from glasshouse.studies.study_folder import Design, PlannedArm, Question, Tuning
-from glasshouse.training import cost_plan, devices, replica_count
+from glasshouse.training import cost_plan, devices, replica_count, warm_start
 from glasshouse.training.job import Job
 
 
@@ -28,16 +28,22 @@ def make_design(
     device: str,
     replicas: str,
     tuning: Tuning | None,
+    with_multiverse: bool = False,
 ) -> Design:
-    """The design of a new study. Raises an error if any arm is impossible. Creates no folder."""
+    """The design of a new study. Raises an error if any arm is impossible. Creates no folder.
+
+    A multiverse tunes its arms later, so the arms must have what tuning needs.
+    """
     if len(tasks := {variant.spec.task: variant.name for variant in variants}) > 1:
         raise SpecError("one-task", f"{ONE_TASK} ({', '.join(f'{name} has {task}' for task, name in tasks.items())})")
     names = [variant.name for variant in variants]
     varied = list(dict.fromkeys(field for variant in variants for field in variant.changes))
-    jobs = [_job(variant, device) for variant in variants]
+    jobs = [_job(variant, seeds, device) for variant in variants]
     metric = _choose_metric(question, variants, jobs)
-    if tuning:
-        _check_tuning_metric(metric, variants, jobs)
+    if question.items:
+        study_items.check(metric, names, jobs)
+    if tuning or with_multiverse:
+        _check_tuning_metric(metric, variants, jobs, "--tune" if tuning else "--multiverse")
     with progress_bar.bar("planning", outer=True) as show, progress_bar.quiet():
         first_plan = cost_plan.make(jobs[0])
         jobs = [_with_first_settings(job, first_plan) for job in jobs]
@@ -97,9 +103,13 @@ def _arm_named_in_errors(arm: str) -> Iterator[None]:
         raise type(error)(error.code, f"arm {arm!r}: {error}") from None
 
 
-def _job(variant: Variant, device: str) -> Job:
+def _job(variant: Variant, seeds: Sequence[int], device: str) -> Job:
+    """The job of an arm's first seed. A seed whose run to start from is missing is refused before anything is trained."""
+    start = variant.spec.training.start_from
     with _arm_named_in_errors(variant.name):
-        return Job.prepare(variant.spec, devices.pick(device))
+        for seed in seeds if warm_start.SEED in start else ():
+            warm_start.find(start, seed)
+        return Job.prepare(with_seed(variant.spec, seeds[0]), devices.pick(device))
 
 
 def _choose_metric(question: Question, variants: Sequence[Variant], jobs: Sequence[Job]) -> str:
@@ -111,7 +121,7 @@ def _choose_metric(question: Question, variants: Sequence[Variant], jobs: Sequen
     return metric
 
 
-def _check_tuning_metric(metric: str, variants: Sequence[Variant], jobs: Sequence[Job]) -> None:
+def _check_tuning_metric(metric: str, variants: Sequence[Variant], jobs: Sequence[Job], option: str) -> None:
     """Refuse tuning if an arm does not have the study's metric on a validation split."""
     for variant, job in zip(variants, jobs, strict=True):
         splits = study_metric.held_out_splits(job.prepared.splits)
@@ -119,7 +129,7 @@ def _check_tuning_metric(metric: str, variants: Sequence[Variant], jobs: Sequenc
             if "validation" not in splits:
                 raise SpecError(
                     "nothing-held-out",
-                    "--tune chooses values by the validation text, and this arm has none; hold some out "
+                    f"{option} chooses values by the validation text, and this arm has none; hold some out "
                     "(data.validation=0.1), or set the field in each arm",
                 )
             study_metric.check_metric(f"validation.{metric.partition('.')[2]}", job.task, splits, job.prepared.labels)

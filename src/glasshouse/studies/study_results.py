@@ -12,14 +12,17 @@ from typing import Any
 
 from glasshouse.metrics.verdicts import UNDECIDED, Difference, judge, summarise
 from glasshouse.pages import study_page, study_tables
-from glasshouse.pages.study_content import Arm, StudyResults
+from glasshouse.pages.study_content import Arm, MultiverseCell, ReplicationOutcome, StudyResults
 from glasshouse.records import atomic_files, metric_log
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.runs import resolve_spec
+from glasshouse.specs import catalogue
 from glasshouse.specs.errors import RunError
-from glasshouse.studies import run_queue
-from glasshouse.studies.study_folder import Design, PlannedArm, StudyFolder
+from glasshouse.studies import multiverse, run_queue, study_items, study_replication
+from glasshouse.studies.item_verdicts import judge_with_items
+from glasshouse.studies.study_folder import FILE, Design, PlannedArm, StudyFolder
+from glasshouse.tasks.base import Task
 
 # The training loss has a point for every step; a curve with this many points shows its shape.
 MAX_CURVE_POINTS = 200
@@ -62,15 +65,25 @@ def final_values(study: StudyFolder, design: Design) -> dict[str, dict[int, floa
     return by_arm
 
 
-def verdicts(design: Design, values: Mapping[str, Mapping[int, float]]) -> dict[str, Difference]:
+def verdicts(study: StudyFolder, design: Design, values: Mapping[str, Mapping[int, float]]) -> dict[str, Difference]:
     """Arm -> its difference from the first arm, if it has two pairs of seeds. The correction counts all arms."""
-    differences = judge({arm.name: values[arm.name] for arm in design.arms}, design.rule)
+    if design.question.items:
+        items = {arm.name: study_items.item_values(study, design, arm) for arm in design.arms}
+        differences = judge_with_items(values, items, design.rule, _task(design).items)
+    else:
+        differences = judge(values, design.rule)
     return {name: difference for name, difference in differences.items() if difference.pairs > 1}
 
 
-def is_decided(design: Design, values: Mapping[str, Mapping[int, float]]) -> bool:
+def current_verdicts(study: StudyFolder, design: Design) -> dict[str, Difference]:
+    """The verdicts of the runs that have ended. The design's metric need not be that of the study."""
+    return verdicts(study, design, final_values(study, design))
+
+
+def is_decided(study: StudyFolder, design: Design) -> bool:
     """Whether every arm has a verdict, or can have none because it or the first arm diverged in every seed."""
-    differences = verdicts(design, values)
+    values = final_values(study, design)
+    differences = verdicts(study, design, values)
     first, *others = (arm.name for arm in design.arms)
     if _all_diverged(values[first]):
         return True
@@ -83,7 +96,7 @@ def collect(study: StudyFolder) -> StudyResults:
     """The results of a study so far."""
     design = study.design()
     values = final_values(study, design)
-    differences = verdicts(design, values)
+    differences = verdicts(study, design, values)
     logs = {arm.name: _metric_logs(study, design, arm) for arm in design.arms}
     curve = _curve_metric(design, logs)
     arms = [_arm(study, design, arm, values[arm.name], logs[arm.name], curve, differences) for arm in design.arms]
@@ -103,7 +116,67 @@ def collect(study: StudyFolder) -> StudyResults:
         leaks=tuple(leak.sentence for leak in design.leaks),
         machine=machines[0] if machines else {},
         command=design.command(study.name),
+        items=_item_count(study, design),
+        item_name=_task(design).items if design.question.items else "",
+        registration=design.registration,
+        replications=_replications(study, design, differences),
+        multiverse=_multiverse(study, design),
     )
+
+
+def _task(design: Design) -> type[Task]:
+    found: type[Task] = catalogue.find("task", design.arms[0].spec.task, "task")
+    return found
+
+
+def _item_count(study: StudyFolder, design: Design) -> int:
+    """The number of items that the runs were scored on; 0 if items are taken as fixed, or no run has been scored yet."""
+    if not design.question.items:
+        return 0
+    return max((len(row) for row in study_items.item_values(study, design, design.arms[0]).values()), default=0)
+
+
+def _replications(study: StudyFolder, design: Design, differences: dict[str, Difference]) -> tuple[ReplicationOutcome, ...]:
+    """The words of this study's verdicts beside those of its original, or beside those of its replications."""
+    if design.replicates:
+        original = StudyFolder(study.path.with_name(design.replicates))
+        if not (original.path / FILE).is_file():
+            return (ReplicationOutcome(design.replicates, study.name, {}, finished=False),)
+        return (_outcome(original, study, None, differences),)
+    return tuple(_outcome(study, other, differences, None) for other in study_replication.replications_of(study))
+
+
+def _outcome(
+    original: StudyFolder,
+    replication: StudyFolder,
+    of_original: dict[str, Difference] | None,
+    of_replication: dict[str, Difference] | None,
+) -> ReplicationOutcome:
+    designs = original.design(), replication.design()
+    if of_original is None:
+        of_original = current_verdicts(original, designs[0])
+    if of_replication is None:
+        of_replication = current_verdicts(replication, designs[1])
+    words = {
+        arm.name: tuple(found[arm.name].word if arm.name in found else "" for found in (of_original, of_replication))
+        for arm in designs[0].arms[1:]
+    }
+    return ReplicationOutcome(original.name, replication.name, words, all(design.finished for design in designs))
+
+
+def _multiverse(study: StudyFolder, design: Design) -> tuple[MultiverseCell, ...]:
+    if not design.multiverse:
+        return ()
+    universes = multiverse.universes(design.question, study_replication.variants_of(study))
+    return multiverse.cells(study, universes, held_out_splits(study, design), current_verdicts)
+
+
+def held_out_splits(study: StudyFolder, design: Design) -> list[str]:
+    """The splits on which the runs report the study's metric."""
+    name = design.metric.partition(".")[2]
+    runs = (study.run(arm, seed) for arm in design.arms for seed in design.seeds)
+    outcome = next((run.facts()["outcome"] for run in runs if run_queue.status(run) == Status.DONE), {})
+    return [split for split in multiverse.SPLITS if name in outcome.get(split, {})]
 
 
 def verdict_sentences(results: StudyResults) -> dict[str, str]:

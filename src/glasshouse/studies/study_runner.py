@@ -2,17 +2,26 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from pathlib import Path
 
-from glasshouse.formatting import duration
 from glasshouse.records import progress_bar, run_folder
-from glasshouse.specs import spec_files
-from glasshouse.specs.errors import Interrupted, RunError, SpecError
-from glasshouse.studies import arms, run_queue, study_folder, study_planning, study_results, tuning
-from glasshouse.studies.arms import Variant
+from glasshouse.specs.errors import Interrupted, SpecError
+from glasshouse.studies import (
+    arms,
+    multiverse,
+    power_plan,
+    run_queue,
+    study_folder,
+    study_items,
+    study_planning,
+    study_registration,
+    study_replication,
+    study_results,
+    tuning,
+)
 from glasshouse.studies.run_queue import QueuedRun
 from glasshouse.studies.study_folder import Design, Question, StudyFolder
+from glasshouse.studies.study_request import StudyRequest, open_or_create, tuning_seed_of_multiverse
 from glasshouse.training import devices
 
 REPLICAS = ("auto", "off")
@@ -29,10 +38,13 @@ def run_study(
     device: str,
     replicas: str,
     root: Path | None = None,
+    register: bool = False,
+    with_multiverse: bool = False,
 ) -> StudyFolder:
     """Run a study to its verdicts, or continue the study that has the same question.
 
-    Its folder is in `root`, by default the studies folder.
+    Its folder is in `root`, by default the studies folder. With `register`, a new study records a digest of its plan. With
+    `with_multiverse`, its verdicts are also computed under other reasonable choices.
     """
     root = study_folder.root() if root is None else root
     _check_options(question, seeds, replicas)
@@ -48,23 +60,65 @@ def run_study(
     variants = arms.expand(grid)
     default_seeds = DEFAULT_SEEDS if seeds is None else seeds
     chosen_seeds = tuple(range(question.batch)) if question.batch else arms.parse_seeds(default_seeds)
-    tuning_plan = tuning.parse(question.tune, variants, chosen_seeds)
-    study, unused_name = _find_same_study(root, name, grid.default_study_name, question, variants)
-    if study is None:
-        design = study_planning.make_design(question, variants, chosen_seeds, device, replicas, tuning_plan)
-        while study is None:
-            try:
-                created = study_folder.create(design, unused_name, root)
-            except FileExistsError:
-                # Meanwhile another process created a study of that name, perhaps with the same question.
-                study, unused_name = _find_same_study(root, name, grid.default_study_name, question, variants)
-            else:
-                _announce(created, design)
-                return continue_study(created, device)
-    unchanged = _unchanged_settings(study.design(), chosen_seeds, replicas)
-    progress_bar.say(f"continuing {study.path}, which asks the same question{unchanged}")
-    _add_seeds(study, chosen_seeds)
-    return continue_study(study, device)
+    request = StudyRequest(
+        question=question,
+        variants=variants,
+        seeds=chosen_seeds,
+        tuning=tuning.parse(question.tune, variants, chosen_seeds),
+        name=name,
+        default_name=grid.default_study_name,
+        root=root,
+        register=register,
+        with_multiverse=with_multiverse,
+    )
+    return continue_study(open_or_create(request, device, replicas), device)
+
+
+def replicate_study(
+    name_of_original: str,
+    seeds: str | int | Sequence[int] | None,
+    name: str | None,
+    device: str,
+    replicas: str,
+    register: bool = False,
+    with_multiverse: bool = False,
+) -> StudyFolder:
+    """Ask the question of a study again, with fresh seeds, or continue that replication.
+
+    `name` is by default that of the original with `-replication`. A replication of a registered study is registered.
+    """
+    original = study_replication.find_original(name_of_original)
+    design = original.design()
+    _check_options(design.question, seeds, replicas)
+    devices.pick(device)
+    name = study_replication.default_name(original) if name is None else run_folder.checked_name(name, "study")
+    variants = study_replication.variants_of(original)
+    root, existing = original.path.parent, study_folder.find_or_none(original.path.with_name(name))
+    if existing and existing.design().replicates == original.name:
+        chosen_seeds, tuning_plan = existing.design().seeds, existing.design().tuning
+        if seeds is not None and arms.parse_seeds(seeds) not in (chosen_seeds, tuple(range(len(chosen_seeds)))):
+            raise SpecError(
+                "bad-seeds",
+                f"--seeds={seeds} is not what {existing.path} has ({len(chosen_seeds)} seeds from {chosen_seeds[0]}); leave "
+                "--seeds out to continue it, or choose another --name for another replication",
+            )
+    else:
+        chosen_seeds = study_replication.fresh_seeds(original, seeds)
+        first_tuning_seed = study_replication.first_tuning_seed(original)
+        tuning_plan = tuning.parse(design.question.tune, variants, chosen_seeds, first_tuning_seed)
+    request = StudyRequest(
+        question=design.question,
+        variants=variants,
+        seeds=chosen_seeds,
+        tuning=tuning_plan,
+        name=name,
+        default_name=name,
+        root=root,
+        register=register or (existing is None and design.registration is not None),
+        with_multiverse=with_multiverse,
+        replicates=original.name,
+    )
+    return continue_study(open_or_create(request, device, replicas), device)
 
 
 def continue_study(study: StudyFolder, device: str) -> StudyFolder:
@@ -72,13 +126,21 @@ def continue_study(study: StudyFolder, device: str) -> StudyFolder:
     devices.pick(device)
     with study.locked():
         try:
-            design = tuning.tune(study, study.design(), device)
+            design = study.design()
+            study_registration.check(study, design)
+            design = _with_power_plan(study, tuning.tune(study, design, device))
             if not design.finished:
                 if design.question.batch:
                     design = _train_until_decided(study, design, device)
                 else:
                     _train_all_seeds(study, design, device)
-                study.write(replace(design, finished=True))
+                design = replace(design, finished=True)
+                study.write(design)
+            if design.question.items:
+                study_items.score_runs(study, design, device)
+            if design.multiverse:
+                study_results.write(study)
+                _run_multiverse(study, design, device)
         except Interrupted as stop:
             raise Interrupted(stop.signal, stop.reached, f"glasshouse resume {study.path}") from None
     study_results.write(study)
@@ -109,6 +171,15 @@ def sequential_options(until_decided: bool, batch: int | None, max_seeds: int | 
     return {"batch": batch, "most": max_seeds}
 
 
+def check_replication(question: Question) -> None:
+    """Refuse words and options of a question beside --replicate."""
+    if changed := " ".join([*question.words, *question.options()]):
+        raise SpecError(
+            "replicates-as-it-was",
+            f"a replication asks the question of its study as it was, so {changed!r} cannot be set; leave it out",
+        )
+
+
 def _check_options(question: Question, seeds: object, replicas: str) -> None:
     if question.batch and seeds is not None:
         raise SpecError(
@@ -123,75 +194,6 @@ def _check_options(question: Question, seeds: object, replicas: str) -> None:
         )
     if replicas not in REPLICAS and not (replicas.isascii() and replicas.isdigit() and int(replicas) > 0):
         raise SpecError("bad-option", f"--replicas={replicas} is not auto, off, or a number of runs that train together")
-
-
-def _find_same_study(
-    root: Path, name: str | None, default_name: str, question: Question, variants: Sequence[Variant]
-) -> tuple[StudyFolder | None, str]:
-    """(the study with the same question, or None; the name for a new study)."""
-    attempt = 1
-    while True:
-        candidate = name or (default_name if attempt == 1 else f"{default_name}-{attempt}")
-        path = root / candidate
-        if not path.exists():
-            return None, candidate
-        study = study_folder.find_or_none(path)
-        difference = _question_difference(study.design(), question, variants) if study else "it is not a study"
-        if study and not difference:
-            return study, candidate
-        if name:
-            raise RunError("study-exists", f"{path} already exists, and {difference}; choose another --name, or delete it")
-        attempt += 1
-
-
-def _question_difference(design: Design, question: Question, variants: Sequence[Variant]) -> str:
-    """How the question of an existing study differs from this one; empty if they are the same."""
-    for name in ("kind", "metric", "match", "tune", "alpha", "margin", "batch", "most"):
-        old, new = getattr(design.question, name), getattr(question, name)
-        if old != new:
-            return f"its {'max-seeds' if name == 'most' else name} is {old}, not {new}"
-    old_names, new_names = [arm.name for arm in design.arms], [variant.name for variant in variants]
-    if old_names != new_names:
-        return f"its arms are {', '.join(old_names)}, not {', '.join(new_names)}"
-    for arm, variant in zip(design.arms, variants, strict=True):
-        if changed := _changed_field(spec_files.in_current_format(arm.asked), spec_files.to_toml(variant.spec)):
-            return f"the spec of its arm {arm.name!r} is different ({changed})"
-    return ""
-
-
-def _changed_field(old_toml: str, new_toml: str) -> str:
-    """The first field in which two specs differ, with both values; empty if the specs are equal."""
-    section = ""
-    for old, new in zip_longest(old_toml.splitlines(), new_toml.splitlines(), fillvalue=""):
-        if old != new:
-            return f"{section}{old.replace(' = ', '=')}, not {section}{new.replace(' = ', '=')}"
-        section = f"{old.strip('[]')}." if old.startswith("[") else section
-    return ""
-
-
-def _unchanged_settings(design: Design, seeds: Sequence[int], replicas: str) -> str:
-    """The settings that the study keeps although the command now has other ones."""
-    parts = []
-    if not design.question.batch and (others := [seed for seed in design.seeds if seed not in seeds]):
-        parts.append(f"; its other seeds ({len(others)}) are kept")
-    if replicas != design.replicas:
-        parts.append(f"; its --replicas {design.replicas} is kept, not {replicas}")
-    return "".join(parts)
-
-
-def _add_seeds(study: StudyFolder, seeds: Sequence[int]) -> None:
-    """Add the seeds that the study does not have yet."""
-    with study.locked():
-        design = study.design()
-        if design.question.batch or not (new := [seed for seed in seeds if seed not in design.seeds]):
-            return
-        if design.tuning and set(new) & set(design.tuning.seeds):
-            raise SpecError(
-                "seed-used-in-tuning",
-                f"--seeds contains one of {design.tuning.seeds}, which tuning used; choose seeds that tuning did not use",
-            )
-        judged = (*design.judged, len(design.seeds)) if design.finished else design.judged
-        study.write(replace(design, seeds=(*design.seeds, *new), judged=judged, finished=False))
 
 
 def _train_all_seeds(study: StudyFolder, design: Design, device: str) -> None:
@@ -215,18 +217,50 @@ def _train_all_seeds(study: StudyFolder, design: Design, device: str) -> None:
 def _train_until_decided(study: StudyFolder, design: Design, device: str) -> Design:
     """Add seeds in batches and judge after each, until every arm has a verdict or the maximum is reached."""
     for look in (look for look in design.rule.looks if look >= len(design.seeds)):
-        design = replace(design, seeds=tuple(range(look)))
+        design = replace(design, seeds=design.planned_seeds[:look])
         study.write(design)
         _train_all_seeds(study, design, device)
-        if study_results.is_decided(design, study_results.final_values(study, design)):
+        if design.question.items:
+            study_items.score_runs(study, design, device)
+        if study_results.is_decided(study, design):
             progress_bar.say(f"decided after {look} seeds; the maximum is {design.question.most}")
             return design
     progress_bar.say(f"not decided after {design.question.most} seeds, the maximum")
     return design
 
 
-def _announce(study: StudyFolder, design: Design) -> None:
-    """Print the size of the study, the training time of all its runs in sequence, and how the arms are matched."""
-    seconds = sum(arm.facts["plan"]["seconds"] for arm in design.arms) * len(design.seeds)
-    count = f"{len(design.arms)} arms with {len(design.seeds)} seeds each"
-    progress_bar.say(f"{Path(study.path)}: {count}, about {duration(seconds)} one after another; {design.notes[0]}")
+def _with_power_plan(study: StudyFolder, design: Design) -> Design:
+    """The design with a note on the power of the study, announced and written before the first run of the comparison."""
+    runs = (study.run(arm, seed) for arm in design.arms for seed in design.seeds)
+    if any(note.startswith(power_plan.NOTE) for note in design.notes) or any(run.path.exists() for run in runs):
+        return design
+    deviation = power_plan.deviation_of_earlier_study(design, study.path.parent)
+    note = power_plan.sentence(design, deviation or power_plan.deviation_of_tuning(study, design))
+    progress_bar.say(note)
+    design = replace(design, notes=(*design.notes, note))
+    study.write(design)
+    return design
+
+
+def _run_multiverse(study: StudyFolder, design: Design, device: str) -> None:
+    """Run the studies of the other universes, and score the items of every split if items are a sample."""
+    variants = study_replication.variants_of(study)
+    splits = study_results.held_out_splits(study, design)
+    for universe in multiverse.universes(design.question, variants):
+        folder = study
+        if not universe.main:
+            question = multiverse.question_of(universe, design.question)
+            changed = multiverse.variants_of(universe, variants)
+            request = StudyRequest(
+                question=question,
+                variants=changed,
+                seeds=design.seeds,
+                tuning=tuning.parse(question.tune, changed, design.seeds, tuning_seed_of_multiverse(design)),
+                name=universe.folder,
+                default_name=universe.folder,
+                root=study.path / multiverse.FOLDER,
+            )
+            folder = continue_study(open_or_create(request, device, design.replicas), device)
+        for split in splits if design.question.items else ():
+            other = replace(folder.design(), metric=f"{split}.{design.metric.partition('.')[2]}")
+            study_items.score_runs(folder, other, device)

@@ -11,25 +11,29 @@ from dataclasses import replace
 
 from glasshouse.specs import declared, spec_fields, spec_files
 from glasshouse.specs.errors import SpecError
-from glasshouse.specs.spec import SECTIONS
+from glasshouse.specs.spec import SECTIONS, Spec
 from glasshouse.studies import arms, run_queue, study_metric, study_results
 from glasshouse.studies.arms import Variant
 from glasshouse.studies.run_queue import QueuedRun
-from glasshouse.studies.study_folder import Design, PlannedArm, StudyFolder, Tuning
+from glasshouse.studies.study_folder import FIRST_TUNING_SEED, Design, PlannedArm, StudyFolder, Tuning
 from glasshouse.studies.study_planning import with_seed
+from glasshouse.training import warm_start
 
 # The default candidates are the arm's own value, multiplied and divided by powers of FACTOR.
 FACTOR = 3.0
 VALUES_PER_SIDE = 2
-# Far from the seeds that users choose.
-FIRST_SEED = 1_000_000
 SEEDS = 2
 # Besides numbers of the training section, these fields can be tuned: they change neither the cost nor the evaluation.
 MODEL_FIELDS = ("model.dropout", "model.initialisation")
 
 
-def parse(option: str | None, variants: Sequence[Variant], seeds: Sequence[int]) -> Tuning | None:
-    """The tuning that `--tune FIELD` or `--tune FIELD=VALUES` requests; None without the option."""
+def parse(
+    option: str | None, variants: Sequence[Variant], seeds: Sequence[int], first_seed: int = FIRST_TUNING_SEED
+) -> Tuning | None:
+    """The tuning that `--tune FIELD` or `--tune FIELD=VALUES` requests; None without the option.
+
+    `seeds` are those of the comparison; tuning uses others, from `first_seed` on.
+    """
     if option is None:
         return None
     field, equals, text = option.partition("=")
@@ -56,7 +60,7 @@ def parse(option: str | None, variants: Sequence[Variant], seeds: Sequence[int])
         values = {variant.name: list(requested) for variant in variants}
     else:
         values = {variant.name: _default_values(field, variant) for variant in variants}
-    tuning_seeds = tuple(range(FIRST_SEED, FIRST_SEED + SEEDS))
+    tuning_seeds = tuple(range(first_seed, first_seed + SEEDS))
     _refuse_shared_seeds(tuning_seeds, seeds)
     return Tuning(field, values, tuning_seeds)
 
@@ -135,9 +139,21 @@ def tune(study: StudyFolder, design: Design, device: str) -> Design:
 
 def _queued_run(study: StudyFolder, design: Design, arm: PlannedArm, value: str, seed: int) -> QueuedRun:
     assert design.tuning is not None
-    spec = spec_files.override(with_seed(arm.spec, seed), [f"{design.tuning.field}={value}"])
+    spec = spec_files.override(_tuning_spec(design, arm, seed), [f"{design.tuning.field}={value}"])
     name = f"{arm.name}, {design.tuning.field}={value}, seed {seed}"
     return QueuedRun(study.tuning_run(arm, value, seed), name, spec, arm.recipe, arm.facts, arm.replicas, arm.name)
+
+
+def _tuning_spec(design: Design, arm: PlannedArm, seed: int) -> Spec:
+    """The arm's spec with a seed of tuning.
+
+    If each seed starts from a run of its own, tuning starts from those of the study's first seeds: only these exist.
+    """
+    assert design.tuning is not None
+    spec = with_seed(arm.spec, seed)
+    start_seed = design.seeds[design.tuning.seeds.index(seed) % len(design.seeds)]
+    start = spec.training.start_from.replace(warm_start.SEED, str(start_seed))
+    return replace(spec, training=replace(spec.training, start_from=start))
 
 
 def _mean(study: StudyFolder, arm: PlannedArm, value: str, tuning: Tuning, metric: str) -> float | None:

@@ -7,7 +7,7 @@ The methods of a task are called in this order:
    An opened run, whose data may be gone, calls `set_vocabulary` instead.
 3. `initialise` stores statistics of the training data in a new model, if the task needs them.
 4. In every step: `batch` on the CPU, then `loss_sum` on the device, divided by `prediction_count`.
-5. `evaluate` during training and, with `final`, at the end.
+5. `evaluate` during training and, with `final`, at the end. `item_values` gives the same final metrics item by item.
 
 `largest_batch`, `output_size`, `batch_tokens` and `evaluation_tokens` predict memory, FLOPs and time.
 """
@@ -66,6 +66,9 @@ class Task(ABC):
     # What each document must have in addition to its text, and the special tokens that this task's tokenizer must have.
     columns: ClassVar[tuple[str, ...]] = ()
     specials: ClassVar[tuple[str, ...]] = ()
+    # The metrics that are means over items (`item_values`), and what an item is, in the plural.
+    item_metrics: ClassVar[tuple[str, ...]] = ()
+    items: ClassVar[str] = "texts"
     # Whether the loss can use `linear_cross_entropy`, which does not store the logits.
     fused_loss: ClassVar[bool] = False
 
@@ -138,6 +141,23 @@ class Task(ABC):
         `forward` calls the model in a faster way: training replays recorded CUDA graphs.
         """
 
+    def item_values(
+        self,
+        model: nn.Module,
+        shard: Shard,
+        settings: EvaluationSpec,
+        progress: Callable[[float], None] = lambda share: None,
+    ) -> dict[str, np.ndarray]:
+        """Metric -> one value per item of a split, in the order of the split, for each of `item_metrics`.
+
+        The mean of the values is the metric of the final evaluation. A task that declares such metrics overrides this.
+        """
+        return {}
+
+    def item_count(self, shard: Shard) -> int:
+        """The number of items of a split."""
+        return shard.documents
+
     @abstractmethod
     def batch_tokens(self, batch: int) -> int:
         """Tokens in a batch of this size, for throughput and FLOPs."""
@@ -157,3 +177,8 @@ class Task(ABC):
     def example_command(self, run: str, prompt: str) -> str:
         """A command that uses a run of this task, suggested after training; empty if there is none."""
         return ""
+
+
+def shares_of_ratio(sums: np.ndarray, total: float) -> np.ndarray:
+    """One value per item whose mean is sum(sums) / total, as for a loss per token: each sum over the mean count per item."""
+    return sums * (len(sums) / total)

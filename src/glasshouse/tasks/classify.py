@@ -54,6 +54,7 @@ class Classify(Task):
     head = "classifier"
     reads = ("training.class_weights",)
     columns = ("label",)
+    item_metrics = ("accuracy", "loss")
 
     def __init__(self, context: int, labels: tuple[str, ...] = (), weights: tuple[str, ...] = ()) -> None:
         self.context, self.labels = context, labels
@@ -167,14 +168,36 @@ class Classify(Task):
         progress: Callable[[float], None] = lambda share: None,
         forward: Forward | None = None,
     ) -> dict[str, float]:
-        table = np.zeros((len(self.labels), len(self.labels)), np.int64)
-        nats = 0.0
+        losses, predictions = self._score_texts(model, shard, settings, progress, forward)
+        table = confusion_matrix(np.asarray(shard.labels, np.int64), predictions, len(self.labels))
+        return {"loss": float(losses.mean()), **scores(table, self.labels)}
+
+    def item_values(
+        self,
+        model: nn.Module,
+        shard: Shard,
+        settings: EvaluationSpec,
+        progress: Callable[[float], None] = lambda share: None,
+    ) -> dict[str, np.ndarray]:
+        losses, predictions = self._score_texts(model, shard, settings, progress)
+        return {"accuracy": (predictions == np.asarray(shard.labels)).astype(float), "loss": losses}
+
+    def _score_texts(
+        self,
+        model: nn.Module,
+        shard: Shard,
+        settings: EvaluationSpec,
+        progress: Callable[[float], None],
+        forward: Forward | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The loss in nats and the predicted class of each text."""
+        losses, predictions = np.zeros(shard.documents), np.zeros(shard.documents, np.int64)
         for index, logits in self._logits(model, shard, np.arange(shard.documents), settings.batch, forward):
-            truth = np.asarray(shard.labels[index], np.int64)
-            nats += float(F.cross_entropy(logits, torch.from_numpy(truth).to(logits.device), reduction="sum"))
-            table += confusion_matrix(truth, logits.argmax(-1).cpu().numpy(), len(self.labels))
+            truth = torch.from_numpy(np.asarray(shard.labels[index], np.int64)).to(logits.device)
+            losses[index] = F.cross_entropy(logits, truth, reduction="none").cpu().numpy()
+            predictions[index] = logits.argmax(-1).cpu().numpy()
             progress((index[-1] + 1) / shard.documents)
-        return {"loss": nats / shard.documents, **scores(table, self.labels)}
+        return losses, predictions
 
     def example_command(self, run: str, prompt: str) -> str:
         return f'glasshouse classify {run} "Thank you all."'

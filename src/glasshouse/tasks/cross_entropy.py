@@ -25,6 +25,11 @@ def cross_entropy_sum(logits_NV: Tensor, targets_N: Tensor, smoothing: float = 0
     return _Sum.apply(logits_NV, targets_N, smoothing)[0]
 
 
+def target_losses(logits_NV: Tensor, targets_N: Tensor) -> Tensor:
+    """-log p(target) of each target, without a gradient; 0 where the target is IGNORED."""
+    return torch.where(targets_N != IGNORED, -_Sum.apply(logits_NV, targets_N, 0.0)[1], 0.0)
+
+
 class _Sum(torch.autograd.Function):
     """Logits (..., N, V), targets (..., N) -> summed losses (...), log-probabilities of the targets (..., N), in float32."""
 

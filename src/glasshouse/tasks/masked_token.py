@@ -22,7 +22,7 @@ from glasshouse.models.heads.masked_token import MaskedTokenHead
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
 from glasshouse.tasks import text_windows
-from glasshouse.tasks.base import IGNORED, Batch, Forward, Task
+from glasshouse.tasks.base import IGNORED, Batch, Forward, Task, shares_of_ratio
 from glasshouse.tasks.cross_entropy import cross_entropy_sum
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.base import MASK
@@ -40,6 +40,7 @@ class MaskedToken(Task):
     )
     specials = (MASK,)
     reads = ("evaluation.tokens",)
+    item_metrics, items = ("accuracy", "loss"), "windows of text"
 
     def __init__(self, context: int) -> None:
         self.context = context
@@ -144,30 +145,62 @@ class MaskedToken(Task):
         progress: Callable[[float], None] = lambda share: None,
         forward: Forward | None = None,
     ) -> dict[str, float]:
-        length = min(self.context, shard.tokens_count)
         limit = shard.tokens_count if final or not settings.tokens else min(settings.tokens, shard.tokens_count)
-        starts = np.arange(0, max(limit - length, 0) + 1, length)
-        draws = MASK_DRAWS if final else 1
+        sums = self._score_windows(model, shard, limit, MASK_DRAWS if final else 1, settings.batch, progress, forward)
+        nats, correct, count = sums.sum(1).tolist()
+        loss = nats / count
+        return {"loss": loss, "perplexity": perplexity(loss), "accuracy": correct / count, "tokens": count}
+
+    def item_values(
+        self,
+        model: nn.Module,
+        shard: Shard,
+        settings: EvaluationSpec,
+        progress: Callable[[float], None] = lambda share: None,
+    ) -> dict[str, np.ndarray]:
+        """An item is a window of the text, with all its selections of hidden tokens."""
+        nats, correct, count = self._score_windows(model, shard, shard.tokens_count, MASK_DRAWS, settings.batch, progress)
+        return {"accuracy": shares_of_ratio(correct, count.sum()), "loss": shares_of_ratio(nats, count.sum())}
+
+    def item_count(self, shard: Shard) -> int:
+        return len(self._window_starts(shard, shard.tokens_count))
+
+    def _window_starts(self, shard: Shard, limit: int) -> np.ndarray:
+        length = min(self.context, shard.tokens_count)
+        return np.arange(0, max(limit - length, 0) + 1, length)
+
+    def _score_windows(
+        self,
+        model: nn.Module,
+        shard: Shard,
+        limit: int,
+        draws: int,
+        batch_size: int,
+        progress: Callable[[float], None],
+        forward: Forward | None = None,
+    ) -> np.ndarray:
+        """For each window of the first `limit` tokens: nats, correct predictions and predictions (3, windows)."""
+        length, starts = min(self.context, shard.tokens_count), self._window_starts(shard, limit)
         device, forward = next(model.parameters()).device, forward or model
-        nats, correct, count, was_training = 0.0, 0, 0, model.training
+        sums, was_training = np.zeros((3, len(starts))), model.training
         model.eval()
         try:
             with torch.inference_mode():
                 for draw in range(draws):
-                    for begin in range(0, len(starts), settings.batch):
-                        rows = starts[begin : begin + settings.batch]
+                    for begin in range(0, len(starts), batch_size):
+                        rows = starts[begin : begin + batch_size]
                         text = np.asarray(shard.tokens[rows[:, None] + np.arange(length)], np.int64)
                         batch = self._mask_tokens(text, shard.separators, 0, np.full(len(rows), draw), rows)
                         targets = batch["targets"].to(device)
                         logits = forward(batch["inputs"].to(device)).float()[targets != IGNORED]
                         truth = targets[targets != IGNORED]
-                        nats += float(F.cross_entropy(logits, truth, reduction="sum"))
-                        correct += int((logits.argmax(-1) == truth).sum())
-                        count += len(truth)
-                        progress((draw + min(1.0, (begin + settings.batch) / len(starts))) / draws)
+                        losses, correct = F.cross_entropy(logits, truth, reduction="none"), logits.argmax(-1) == truth
+                        window = begin + np.nonzero(batch["targets"].numpy() != IGNORED)[0]
+                        for total, terms in zip(sums, (losses.cpu(), correct.cpu(), torch.ones(len(window))), strict=True):
+                            np.add.at(total, window, terms.numpy())
+                        progress((draw + min(1.0, (begin + batch_size) / len(starts))) / draws)
         finally:
             model.train(was_training)
-        if not count:
+        if not sums[2].any():
             raise DataError("too-little-text", "the text contains only separator tokens; use more text")
-        loss = nats / count
-        return {"loss": loss, "perplexity": perplexity(loss), "accuracy": correct / count, "tokens": float(count)}
+        return sums

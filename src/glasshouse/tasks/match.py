@@ -38,12 +38,18 @@ def normalise_pictures(pictures_MSSC: np.ndarray) -> Tensor:
     return torch.from_numpy(np.array(pictures_MSSC)).permute(0, 3, 1, 2).float() / 127.5 - 1
 
 
-def symmetric_loss(scores_NN: Tensor, captions: Tensor) -> Tensor:
-    """The mean of both directions' cross-entropies. The target probability is split evenly among equal captions."""
+def symmetric_losses(scores_NN: Tensor, captions: Tensor) -> Tensor:
+    """For each pair, the mean of both directions' cross-entropies (N). The target probability is split evenly among equal
+    captions."""
     same = (captions[:, None] == captions[None, :]).float()
     targets = same / same.sum(1, keepdim=True)
-    both = (-(targets * scores.log_softmax(1)).sum(1).mean() for scores in (scores_NN, scores_NN.T))
-    return sum(both, torch.zeros((), device=scores_NN.device)) / 2
+    from_text, from_picture = (-(targets * scores.log_softmax(1)).sum(1) for scores in (scores_NN, scores_NN.T))
+    return (from_text + from_picture) / 2
+
+
+def symmetric_loss(scores_NN: Tensor, captions: Tensor) -> Tensor:
+    """The mean of the symmetric losses over the pairs."""
+    return symmetric_losses(scores_NN, captions).mean()
 
 
 class Match(Task):
@@ -62,6 +68,8 @@ class Match(Task):
         {"text to image": "validation.retrieval_1", "image to text": "validation.picture_to_text_1"},
     )
     columns = ("picture",)
+    item_metrics = ("loss", "retrieval_1", "retrieval_5", "picture_to_text_1", "picture_to_text_5", "recall_1")
+    items = "pairs"
 
     def __init__(self, context: int, size: int, rows: int) -> None:
         self.context, self.size, self.rows = context, size, rows
@@ -145,8 +153,25 @@ class Match(Task):
         progress: Callable[[float], None] = lambda share: None,
         forward: Forward | None = None,
     ) -> dict[str, float]:
-        """Retrieval in both directions over the whole split. The loss uses groups of the training batch size, so that it is
-        comparable to the training loss."""
+        values = self._score_pairs(model, shard, settings, progress)
+        return {**{name: float(value.mean()) for name, value in values.items()}, "examples": float(shard.documents)}
+
+    def item_values(
+        self,
+        model: nn.Module,
+        shard: Shard,
+        settings: EvaluationSpec,
+        progress: Callable[[float], None] = lambda share: None,
+    ) -> dict[str, np.ndarray]:
+        return self._score_pairs(model, shard, settings, progress)
+
+    def _score_pairs(
+        self, model: nn.Module, shard: Shard, settings: EvaluationSpec, progress: Callable[[float], None]
+    ) -> dict[str, np.ndarray]:
+        """Metric -> one value per pair: retrieval in both directions over the whole split, and the loss.
+
+        The loss uses groups of the training batch size, so that it is comparable to the training loss.
+        """
         assert isinstance(model, DualEncoder)
         captions = _caption_ids([shard.document(index).tolist() for index in range(shard.documents)])
         was_training = model.training
@@ -157,19 +182,18 @@ class Match(Task):
                 scale = model.head.scale.exp().float()
                 parts = torch.arange(shard.documents).chunk(max(1, round(shard.documents / self.rows)))
                 losses = [
-                    symmetric_loss(scale * texts[part] @ pictures[part].T, captions[part].to(texts.device)) * len(part)
+                    symmetric_losses(scale * texts[part] @ pictures[part].T, captions[part].to(texts.device))
                     for part in parts
                 ]
         finally:
             model.train(was_training)
-        metrics = {"loss": float(sum(losses)) / shard.documents}
+        values = {"loss": torch.cat(losses).double().cpu().numpy()}
         for name, ranks in (
             ("retrieval", retrieval_ranks(texts, pictures, captions)),
             ("picture_to_text", retrieval_ranks(pictures, texts, captions)),
         ):
-            metrics |= {f"{name}_{k}": float((ranks < k).float().mean()) for k in RECALL_AT}
-        recall = (metrics["retrieval_1"] + metrics["picture_to_text_1"]) / 2
-        return {**metrics, "recall_1": recall, "examples": float(shard.documents)}
+            values |= {f"{name}_{k}": (ranks < k).double().numpy() for k in RECALL_AT}
+        return {**values, "recall_1": (values["retrieval_1"] + values["picture_to_text_1"]) / 2}
 
     def example_command(self, run: str, prompt: str) -> str:
         return f"glasshouse prompt {run}"

@@ -6,6 +6,7 @@ once, and after the first window it has at least `context - stride` tokens befor
 are inputs of the model and are never scored.
 """
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -32,8 +33,12 @@ from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
 from glasshouse.tasks import linear_cross_entropy, text_windows
-from glasshouse.tasks.base import Batch, Forward, Task
+from glasshouse.tasks.base import Batch, Forward, Task, shares_of_ratio
 from glasshouse.tasks.cross_entropy import cross_entropy_sum
+
+# Predictions in an item: a window of text that depends neither on the context nor on the stride, so that models with
+# different contexts have the same items.
+ITEM_TOKENS = 128
 
 
 class NextToken(Task):
@@ -45,6 +50,7 @@ class NextToken(Task):
     )
     fused_loss = True
     reads = ("training.label_smoothing", "evaluation.tokens", "evaluation.stride")
+    item_metrics, items = ("loss", "bits_per_byte"), "windows of text"
 
     def __init__(self, context: int, smoothing: float = 0.0) -> None:
         self.context, self.smoothing = context, smoothing
@@ -100,7 +106,7 @@ class NextToken(Task):
     def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         validation, test = (splits[split].tokens_count for split in ("validation", "test"))
         per_round = min(settings.tokens or validation, validation)
-        stride = settings.stride or max(self.context // 2, 1)
+        stride = self._final_stride(settings)
         return rounds * per_round + (validation + test) * self.context // stride
 
     def evaluate(
@@ -112,7 +118,7 @@ class NextToken(Task):
         progress: Callable[[float], None] = lambda share: None,
         forward: Forward | None = None,
     ) -> dict[str, float]:
-        stride = (settings.stride or max(self.context // 2, 1)) if final else self.context
+        stride = self._final_stride(settings) if final else self.context
         limit = shard.tokens_count if final or not settings.tokens else min(settings.tokens, shard.tokens_count)
         nats, count = self.score(
             model, np.asarray(shard.tokens[:limit]), shard.separators, stride, settings.batch, progress, forward
@@ -126,6 +132,34 @@ class NextToken(Task):
             if shard.unknown:
                 metrics["unknown_share"] = shard.unknown / count
         return metrics
+
+    def item_values(
+        self,
+        model: nn.Module,
+        shard: Shard,
+        settings: EvaluationSpec,
+        progress: Callable[[float], None] = lambda share: None,
+    ) -> dict[str, np.ndarray]:
+        """An item is a window of ITEM_TOKENS predictions; the last one may be shorter."""
+        losses, scored = self.token_losses(
+            model,
+            np.asarray(shard.tokens),
+            shard.separators,
+            self._final_stride(settings),
+            settings.batch,
+            progress,
+        )
+        nats = np.add.reduceat(losses, np.arange(0, len(losses), ITEM_TOKENS))
+        return {
+            "loss": shares_of_ratio(nats, scored.sum()),
+            "bits_per_byte": shares_of_ratio(nats / math.log(2), shard.bytes),
+        }
+
+    def item_count(self, shard: Shard) -> int:
+        return -(-(shard.tokens_count - 1) // ITEM_TOKENS)
+
+    def _final_stride(self, settings: EvaluationSpec) -> int:
+        return settings.stride or max(self.context // 2, 1)
 
     def example_command(self, run: str, prompt: str) -> str:
         return f"glasshouse sample {run}" + (f" --prompt {prompt}" if prompt else "")
@@ -141,6 +175,20 @@ class NextToken(Task):
         forward: Forward | None = None,
     ) -> tuple[float, int]:
         """(sum of losses in nats, number of scored predictions) over a text, by the rule in the module docstring."""
+        losses, scored = self.token_losses(model, tokens, separators, stride, batch, progress, forward)
+        return float(losses.sum()), int(scored.sum())
+
+    def token_losses(
+        self,
+        model: nn.Module,
+        tokens: np.ndarray,
+        separators: frozenset[int],
+        stride: int,
+        batch: int,
+        progress: Callable[[float], None] = lambda share: None,
+        forward: Forward | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The loss in nats of each token after the first, and whether it is scored; the loss of a separator is 0."""
         predictions = len(tokens) - 1
         if predictions < 1:
             raise DataError("too-little-text", "the text has no token to predict; use more text")
@@ -153,7 +201,7 @@ class NextToken(Task):
         windows = starts[scored_counts > 0]
         scored_counts = scored_counts[scored_counts > 0]
         device, forward = next(model.parameters()).device, forward or model
-        nats, count = 0.0, 0
+        losses, scored = np.zeros(predictions), np.zeros(predictions, bool)
         was_training = model.training
         model.eval()
         try:
@@ -163,17 +211,18 @@ class NextToken(Task):
                     window = torch.from_numpy(np.asarray(tokens[rows[:, None] + np.arange(length + 1)], np.int64))
                     inputs, targets = window[:, :-1].to(device), window[:, 1:]
                     first = torch.from_numpy(length - scored_counts[begin : begin + batch])
-                    scored = torch.arange(length) >= first[:, None]
+                    scored_here = torch.arange(length) >= first[:, None]
                     for separator in separators:
-                        scored &= targets != separator
-                    losses = F.cross_entropy(
+                        scored_here &= targets != separator
+                    window_losses = F.cross_entropy(
                         forward(inputs).flatten(0, 1).float(), targets.flatten().to(device), reduction="none"
                     )
-                    nats += float(losses.cpu().double()[scored.flatten()].sum())
-                    count += int(scored.sum())
+                    places = (rows[:, None] + np.arange(length))[scored_here.numpy()]
+                    losses[places] = window_losses.cpu().numpy()[scored_here.flatten().numpy()]
+                    scored[places] = True
                     progress(min(1.0, (begin + batch) / len(windows)))
         finally:
             model.train(was_training)
-        if count == 0:
+        if not scored.any():
             raise DataError("too-little-text", "the text contains only separator tokens; use more text")
-        return nats, count
+        return losses, scored

@@ -25,8 +25,8 @@ from glasshouse.models.encoder_decoder import EncoderDecoder
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
-from glasshouse.tasks.base import IGNORED, Batch, Forward, QualityCurves, Task
-from glasshouse.tasks.cross_entropy import cross_entropy_sum
+from glasshouse.tasks.base import IGNORED, Batch, Forward, QualityCurves, Task, shares_of_ratio
+from glasshouse.tasks.cross_entropy import cross_entropy_sum, target_losses
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.base import TRANSLATE
 
@@ -46,6 +46,7 @@ class Translate(Task):
     report_sections = ("translations",)
     columns = ("target",)
     specials = (TRANSLATE,)
+    item_metrics, items = ("exact", "loss"), "pairs"
     reads = (
         "training.label_smoothing",
         "training.loss_on",
@@ -159,15 +160,13 @@ class Translate(Task):
         return (batches["targets"] != IGNORED).flatten(1).sum(1).clamp(min=1)
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
-        return self._loss_sum(model, batch, self.smoothing)
+        logits = self._logits(model, batch)
+        return cross_entropy_sum(logits.flatten(0, 1), batch["targets"].flatten(), self.smoothing)
 
-    def _loss_sum(self, model: Forward, batch: Batch, smoothing: float) -> Tensor:
+    def _logits(self, model: Forward, batch: Batch) -> Tensor:
         if self.decoder_only:
-            logits = model(batch["inputs"])
-        else:
-            logits = model(batch["source"], batch["inputs"], lengths=batch["lengths"])
-        targets = batch["targets"].flatten()
-        return cross_entropy_sum(logits.flatten(0, 1), targets, smoothing)
+            return model(batch["inputs"])
+        return model(batch["source"], batch["inputs"], lengths=batch["lengths"])
 
     def batch_tokens(self, batch: int) -> int:
         return batch * self.context
@@ -193,10 +192,33 @@ class Translate(Task):
         progress: Callable[[float], None] = lambda share: None,
         forward: Forward | None = None,
     ) -> dict[str, float]:
-        device, was_training = next(model.parameters()).device, model.training
-        # Sorted by length, so that batches need little padding.
-        order = np.argsort(self.example_lengths(shard), kind="stable")
-        nats, count, loss_on_all = 0.0, 0, self.loss_on_all
+        nats, counts = self._score_pairs(model, shard, settings, forward)
+        loss = float(nats.sum() / max(counts.sum(), 1))
+        metrics = {"loss": loss, "perplexity": perplexity(loss)}
+        if final:
+            metrics |= translation.scores(*self._outputs_and_references(model, shard, settings, progress))
+        return metrics
+
+    def item_values(
+        self,
+        model: nn.Module,
+        shard: Shard,
+        settings: EvaluationSpec,
+        progress: Callable[[float], None] = lambda share: None,
+    ) -> dict[str, np.ndarray]:
+        nats, counts = self._score_pairs(model, shard, settings)
+        exact = np.zeros(shard.documents)
+        pairs = zip(*self._outputs_and_references(model, shard, settings, progress), strict=True)
+        exact[self._by_length(shard)] = [output == reference for output, reference in pairs]
+        return {"exact": exact, "loss": shares_of_ratio(nats, max(counts.sum(), 1))}
+
+    def _score_pairs(
+        self, model: nn.Module, shard: Shard, settings: EvaluationSpec, forward: Forward | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """For each pair, the loss of its target in nats and its number of predictions."""
+        device, was_training, loss_on_all = next(model.parameters()).device, model.training, self.loss_on_all
+        nats, counts = np.zeros(shard.documents), np.zeros(shard.documents)
+        order = self._by_length(shard)
         model.eval()
         self.loss_on_all = False
         try:
@@ -204,16 +226,31 @@ class Translate(Task):
                 for begin in range(0, len(order), settings.batch):
                     index = order[begin : begin + settings.batch]
                     batch = {name: value.to(device) for name, value in self.batch(shard, 0, index * 0, index).items()}
-                    nats += float(self._loss_sum(forward or model, batch, 0.0))
-                    count += self.prediction_count(batch)
-            metrics = {"loss": nats / count, "perplexity": perplexity(nats / count)}
-            if final:
-                outputs = self.translate_documents(model, shard, order, settings, progress)
-                metrics |= translation.scores(outputs, [shard.target.originals[index] for index in order])
+                    targets = batch["targets"]
+                    losses = target_losses(self._logits(forward or model, batch).flatten(0, 1), targets.flatten())
+                    nats[index] = losses.view(targets.shape).double().sum(1).cpu().numpy()
+                    counts[index] = (targets != IGNORED).sum(1).cpu().numpy()
         finally:
             self.loss_on_all = loss_on_all
             model.train(was_training)
-        return metrics
+        return nats, counts
+
+    def _by_length(self, shard: Shard) -> np.ndarray:
+        """The pairs sorted by length, so that batches need little padding."""
+        return np.argsort(self.example_lengths(shard), kind="stable")
+
+    def _outputs_and_references(
+        self, model: nn.Module, shard: Shard, settings: EvaluationSpec, progress: Callable[[float], None]
+    ) -> tuple[list[str], list[str]]:
+        """The translations and references of all pairs, in order of length."""
+        order, was_training = self._by_length(shard), model.training
+        model.eval()
+        try:
+            with torch.inference_mode():
+                outputs = self.translate_documents(model, shard, order, settings, progress)
+        finally:
+            model.train(was_training)
+        return outputs, [shard.target.originals[index] for index in order]
 
     def translate_documents(
         self,

@@ -116,7 +116,7 @@ class ExternalTokenizer(Tokenizer):
     ) -> Self:
         raise GlasshouseError(
             "cannot-train-tokenizer",
-            "an imported tokenizer cannot be trained; choose byte-pair, words or characters instead",
+            "an imported tokenizer cannot be trained; choose byte-pair, words, treebank-words or characters instead",
         )
 
     def _encode_ordinary(self, text: str) -> np.ndarray:

@@ -11,7 +11,7 @@ from glasshouse.tokenizers.tokenizer_json import UnsupportedTokenizer
 
 SUPPORTED: Final = (
     "without the package 'tokenizers', Glasshouse reads only byte-level BPE with the GPT-2 or the GPT-4 pattern, "
-    "WordLevel with Whitespace, and WordLevel with a Split into single characters"
+    "and WordLevel with Whitespace, with the rules of treebank-words, or with a Split into single characters"
 )
 
 
@@ -72,6 +72,10 @@ def _tokenizer_class(contents: dict[str, Any]) -> type[Tokenizer]:
             from glasshouse.tokenizers.words import Words
 
             return Words
+        if pre_tokenizer == "Sequence":
+            from glasshouse.tokenizers.treebank_words import TreebankWords
+
+            return TreebankWords
         if pre_tokenizer == "Split":
             from glasshouse.tokenizers.characters import Characters
 

@@ -1,4 +1,4 @@
-"""Code that the word and the character tokenizer share: choosing tokens by frequency, and the WordLevel model of the file.
+"""What word and character tokenizers share: choosing tokens by frequency, and the WordLevel model of the file.
 
 Knows nothing of how text is divided into tokens.
 """

@@ -24,14 +24,18 @@ from glasshouse.training.warm_start import WeightTransfer
 
 @dataclass(frozen=True)
 class Job:
-    """Everything that training needs except the current weights. `start` holds the weights of a warm start."""
+    """Everything that training needs except the current weights. `start` holds the weights of a warm start.
+
+    `data_notes` and `start_notes` are remarks for the user on the data and on the warm start.
+    """
 
     spec: Spec
     prepared: PreparedData
     task: Task
     steps: int
     device: torch.device
-    notes: tuple[str, ...] = ()
+    data_notes: tuple[str, ...] = ()
+    start_notes: tuple[str, ...] = ()
     start: Tensors | None = None
     transfer: WeightTransfer | None = None
 
@@ -66,15 +70,30 @@ class Job:
             if truncated := task.truncated(shard):
                 notes.append(f"{truncated} of {shard.documents} {split} texts are truncated to data.context")
         job = cls(spec, prepared, task, steps, device, tuple(notes))
-        if not training.start_from or not new_run:
-            return job
-        origin = warm_start.find(training.start_from)
-        tensors = warm_start.merged_weights(origin)
-        if not warm_start.same_tokenizer(origin, prepared.tokenizer):
+        return job._with_start() if training.start_from and new_run else job
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (*self.data_notes, *self.start_notes)
+
+    def with_spec(self, spec: Spec) -> "Job":
+        """The job of another run on the same data. Its model gets the fields that this job derived from the data."""
+        model = replace(self.spec.model, initialisation=spec.model.initialisation)
+        job = replace(self, spec=replace(spec, model=model))
+        # Runs that start from one run share its weights. With {seed} every seed starts from another run.
+        other_start = warm_start.SEED in spec.training.start_from and spec.training.seed != self.spec.training.seed
+        return job._with_start() if self.start is not None and other_start else job
+
+    def _with_start(self) -> "Job":
+        """The job with the weights of the run that it starts from."""
+        origin = warm_start.find(self.spec.training.start_from, self.spec.training.seed)
+        tensors, notes = warm_start.merged_weights(origin), []
+        if not warm_start.same_tokenizer(origin, self.prepared.tokenizer):
             notes.append(f"{origin.name} has another tokenizer: its embeddings and its head are not used")
             tensors = warm_start.without_vocabulary(tensors)
-        transfer = warm_start.transfer(job._initial_model(), tensors)
-        return replace(job, start=tensors, transfer=transfer, notes=(*notes, transfer.note(origin.name)))
+        transfer = warm_start.transfer(self._initial_model(), tensors)
+        notes.append(transfer.note(origin.name))
+        return replace(self, start=tensors, transfer=transfer, start_notes=tuple(notes))
 
     def engine(self, precision: str | None = None) -> Engine:
         """A new engine with the initial weights."""

@@ -83,7 +83,7 @@ def open_group(unfinished: list[RunFolder], device: torch.device) -> RunGroup:
     first = runs[0]
     tokenizer = tokenizers.load(first.tokenizer_file) if first.tokenizer_file.exists() else None
     job = Job.prepare(specs[0], device, tokenizer, new_run=not any(saved))
-    jobs = [_job_with_spec(job, spec) for spec in specs]
+    jobs = [job.with_spec(spec) for spec in specs]
     for run in runs:
         if run.facts().get("data", job.prepared.fingerprint) != job.prepared.fingerprint:
             raise RunError(
@@ -140,11 +140,6 @@ def _newest_common_checkpoints(runs: Sequence[RunFolder]) -> list[Checkpoint | N
                 break
         else:
             return list(loaded)
-
-
-def _job_with_spec(job: Job, spec: Spec) -> Job:
-    """The job of another run on the same data. Its model gets the fields that the first job derived from the data."""
-    return replace(job, spec=replace(spec, model=replace(job.spec.model, initialisation=spec.model.initialisation)))
 
 
 def _with_same_choices(specs: Sequence[Spec]) -> list[Spec]:

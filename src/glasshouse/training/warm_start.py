@@ -1,6 +1,9 @@
 """Warm start: begin training with the model shape and the weights of another run. Weights are matched by name."""
 
+import glob
+import re
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -17,6 +20,8 @@ from glasshouse.tokenizers import Tokenizer
 from glasshouse.training import lora
 from glasshouse.training.engine import load_weights
 
+# In `training.start_from`, this stands for the seed of the run that starts.
+SEED = "{seed}"
 # Fields of the model spec that the new run sets itself. It inherits all other fields from the old run.
 NOT_SHARED = ("head", "dropout", "initialisation")
 # Prefixes under which another kind of model holds an encoder.
@@ -95,14 +100,28 @@ def without_vocabulary(tensors: Tensors) -> Tensors:
     }
 
 
-def find(name: str) -> RunFolder:
-    """The run to start from."""
+def find(name: str, seed: int | None = None) -> RunFolder:
+    """The run to start from. `{seed}` in the name stands for the seed of the run that starts; None means any seed.
+
+    All runs that the name stands for must have the same shape and tokenizer, so any of them gives these.
+    """
+    seeds = [seed] if seed is not None else _seeds_of_runs(name)[:1]
     try:
-        return run_folder.find(name)
+        # Without a run of any seed, the error names the run with `{seed}`, as it was typed.
+        return run_folder.find(name.replace(SEED, str(seeds[0])) if seeds else name)
     except RunError as error:
         raise RunError(
             error.code, f"training.start_from: {error}; train that run first, or name another run or its folder"
         ) from None
+
+
+def _seeds_of_runs(name: str) -> list[int]:
+    """The seeds for which a run of this name exists, in increasing order."""
+    folder = run_folder.root() if len(Path(name).parts) == 1 else Path()
+    pieces = str(folder / name).split(SEED)
+    pattern = re.compile("([0-9]+)".join(map(re.escape, pieces)))
+    matches = [pattern.fullmatch(path) for path in glob.glob("*".join(map(glob.escape, pieces)))]
+    return sorted({int(match[1]) for match in matches if match and len(set(match.groups())) == 1}) if pieces[1:] else []
 
 
 def transfer(model: nn.Module, tensors: Tensors) -> WeightTransfer:

@@ -1,4 +1,4 @@
-"""The claim feed-forward-ratio: its rules on made-up losses, the sizes of its models, and a whole quick run."""
+"""The claim feed-forward-ratio: its verdict on made-up losses, the sizes of its models, and a quick run."""
 
 import math
 
@@ -7,72 +7,63 @@ import pytest
 from glasshouse import models
 from glasshouse.claims import trials
 from glasshouse.claims.attention import feed_forward_ratio
+from glasshouse.claims.attention.feed_forward_ratio import FeedForwardRatio
+from glasshouse.claims.claim import Series
 from glasshouse.models import parameter_counts
-from glasshouse.specs import spec_files
-from tests.claims.example_values import DIVERGED, NOISE, close_values
+from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from glasshouse.runs import resolve_spec
+from tests.claims.example_values import DIVERGED, close_values
+from tests.claims.judging import judge
+
+
+def values(at_1=0.05, at_16=0.05, two=0.05, three=0.1, noise=0.001):
+    """Losses above those of the usual ratios, and above that of one wide layer."""
+    return {
+        "usual": close_values(1.6, noise),
+        "ratio-4": close_values(1.6, noise),
+        "ratio-1": close_values(1.6 + at_1, noise, shift=3),
+        "ratio-16": close_values(1.6 + at_16, noise, shift=5),
+        "layers-2": close_values(1.6 + two, noise, shift=2),
+        "layers-3": close_values(1.6 + three, noise, shift=6),
+    }
 
 
 @pytest.mark.parametrize(
-    ("at_1", "at_16", "verdict"),
-    [(0.05, 0.05, "upheld"), (0.05, -0.05, "refuted"), (0.0, 0.05, "refuted")],
-)
-def test_ratios_1_and_16_must_both_be_worse_than_the_usual_ratios(at_1, at_16, verdict):
-    inside = {2: close_values(1.59), 4: close_values(1.60), 8: close_values(1.61)}
-    outside = {1: close_values(1.6 + at_1, shift=3), 16: close_values(1.6 + at_16, shift=5)}
-    differences = feed_forward_ratio.against_usual({**inside, **outside})
-    assert feed_forward_ratio.all_worse(differences) == verdict
-    assert differences["16"].mean == pytest.approx(at_16, abs=1e-3), "against the mean of 2, 4 and 8"
-
-
-@pytest.mark.parametrize(
-    ("at_2", "at_3", "verdict"),
+    ("losses", "verdict"),
     [
-        (close_values(1.65, shift=3), close_values(1.7, shift=5), "upheld"),
-        (close_values(1.65, shift=3), DIVERGED, "upheld"),
-        (close_values(1.65, shift=3), close_values(1.5, shift=5), "refuted"),
-        (close_values(1.6, shift=3), close_values(1.7, shift=5), "refuted"),
-        (close_values(1.65, 0.3, shift=3), close_values(1.7, shift=5), "undecided"),
+        (values(), UPHELD),
+        (values(at_16=-0.05), REFUTED),
+        (values(at_1=0.0), TOO_SMALL),
+        (values(two=-0.05), REFUTED),
+        (values(three=0.001), TOO_SMALL),
+        (values(noise=0.5), UNDECIDED),
+        ({**values(), "layers-3": DIVERGED}, UPHELD),
     ],
 )
-def test_one_wide_inner_layer_must_beat_two_and_three_narrow_ones(at_2, at_3, verdict):
-    differences = feed_forward_ratio.against_wide({1: close_values(1.6), 2: at_2, 3: at_3})
-    assert list(differences) == ["2 of 128", "3 of 100"]
-    assert feed_forward_ratio.all_worse(differences) == verdict
+def test_ratios_outside_and_narrow_layers_must_all_be_worse(losses, verdict):
+    assert judge(FeedForwardRatio, losses).verdict == verdict
 
 
-def test_refuting_one_of_the_two_statements_needs_half_the_level():
-    # After Holm's correction the p-value is about 0.035: enough to uphold, but not to refute a claim of two statements.
-    lower = {seed: 1.6 - 0.016 + 0.05 * NOISE[seed] for seed in range(8)}
-    constant = dict.fromkeys(range(8), 1.6)
-    differences = feed_forward_ratio.against_wide({1: constant, 2: lower, 3: lower})
-    assert all(difference.word == "better" and 0.025 < difference.adjusted_p < 0.05 for difference in differences.values())
-    assert feed_forward_ratio.all_worse(differences) == "undecided"
-    assert feed_forward_ratio.all_worse(feed_forward_ratio.against_wide({1: lower, 2: constant, 3: constant})) == "upheld"
+def test_the_usual_ratios_are_averaged_seed_by_seed():
+    series = [Series({0: 1.0, 1: 2.0, 2: 5.0}), Series({0: 3.0, 1: math.nan})]
+    mean = feed_forward_ratio.mean_series(series).values
+    assert mean[0] == 2.0
+    assert math.isnan(mean[1])
+    assert set(mean) == {0, 1}
 
 
-@pytest.mark.parametrize("count", feed_forward_ratio.SPEC_NAMES)
-def test_narrow_inner_layers_have_as_many_parameters_as_the_wide_one(count, tmp_path):
-    wide, narrow = (spec_files.load(feed_forward_ratio.write_spec(tmp_path, layers)).model for layers in (1, count))
-    assert (narrow.width, narrow.own["feed_forward_layers"]) == (feed_forward_ratio.WIDTH, count)
+@pytest.mark.parametrize("count", [1, *feed_forward_ratio.NARROW])
+def test_narrow_inner_layers_have_as_many_parameters_as_the_wide_one(count):
+    wide, narrow = (resolve_spec.spec_of(*feed_forward_ratio.narrow_recipe(layers)).model for layers in (1, count))
+    assert (narrow.width, narrow.own.get("feed_forward_layers", 1)) == (feed_forward_ratio.WIDTH, count)
     wide_count, narrow_count = (parameter_counts.parameters(models.build(spec, 90, 64)) for spec in (wide, narrow))
     assert narrow_count == pytest.approx(wide_count, rel=0.002)
 
 
-def test_the_initialisation_with_the_lower_validation_loss_is_chosen():
-    high, low = close_values(1.7), close_values(1.6)
-    assert feed_forward_ratio.better_initialisation({"0.5": high, "1.0": low}) == "1.0"
-    assert feed_forward_ratio.better_initialisation({"0.5": high, "1.0": {**low, 3: math.nan}}) == "0.5"
-    assert feed_forward_ratio.better_initialisation({"0.5": DIVERGED, "1.0": low}) == "1.0"
-
-
-@pytest.mark.slow
-def test_a_quick_run_has_both_studies(tmp_path, monkeypatch):
-    monkeypatch.setenv("GLASSHOUSE_STUDIES", str(tmp_path / "studies"))
-    finding = trials.try_claim("feed-forward-ratio", quick=True, device="cpu").trial.finding
-    assert finding.verdict == "undecided", "a quick run decides nothing"
-    assert finding.studies == ("ratios", "inner-layers")
-    assert all(text in finding.because for text in ("Two to eight times the width: ", "One wide layer: ", "3 of 100: "))
-    measured = {row.what: row.measured for row in finding.rows}
-    assert sum(what.startswith("test loss, inner layers") for what in measured) == 6
-    assert sum("the better of the two on the validation text" in text for text in measured.values()) == 3
-    assert {"2 of 128 against 1 of 256", "3 of 100 against 1 of 256"} <= set(measured)
+def test_a_quick_run_measures_everything():
+    trial = trials.try_claim("feed-forward-ratio", quick=True, device="cpu").trials[-1]
+    series = trial.measured.series
+    assert set(series) == set(FeedForwardRatio.quantities)
+    usual = sum(series[f"ratio-{ratio}/1.0"].values[0] for ratio in (2, 4, 8)) / 3
+    assert series["usual/1.0"].values[0] == pytest.approx(usual)
+    assert series["layers-3"] in (series["layers-3/0.5"], series["layers-3/1.0"])

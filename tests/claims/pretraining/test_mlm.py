@@ -1,26 +1,68 @@
-"""The claim mlm: its rule on made-up accuracies, and the baselines."""
+"""The claim mlm: its parts on made-up values, and a quick run from end to end."""
 
-import numpy as np
 import pytest
 
-from glasshouse.claims.claim import REFUTED, UNDECIDED, UPHELD
-from glasshouse.claims.pretraining import mlm
-from tests.claims.example_values import spread_values
+from glasshouse.claims import trials
+from glasshouse.claims.pretraining import opponents
+from glasshouse.claims.pretraining.arithmetic import (
+    FROZEN,
+    FULL,
+    LINEAR,
+    PRETRAINED,
+    RANDOM,
+    RANDOM_FROZEN,
+    SCRATCH,
+    SETTINGS,
+)
+from glasshouse.claims.pretraining.mlm import COURSE, MLM, WITHOUT_ORDER, masked
+from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UPHELD
+from tests.claims.example_values import close_values
+from tests.claims.pretraining.judging import judge, outcome
 
 
-def test_masked_pretraining_must_beat_both_baselines_and_help_the_later_task():
-    gain = mlm.pretraining_gain(spread_values(0.88), spread_values(0.93, shift=3))
-    no_gain = mlm.pretraining_gain(spread_values(0.88, 3), spread_values(0.88, 3))
-    assert mlm.decide(spread_values(0.7), 0.1, 0.4, gain) == UPHELD
-    assert mlm.decide(spread_values(0.7), 0.1, 0.4, no_gain) == REFUTED
-    assert mlm.decide(spread_values(0.3), 0.1, 0.4, gain) == REFUTED  # the bigram baseline is better
-    assert mlm.decide(spread_values(0.7), 0.36, 0.4, gain) == REFUTED  # less than twice the unigram baseline
-    assert mlm.decide({0: 0.7}, 0.1, 0.4, gain) == UNDECIDED
+def values(encoder=0.74, left=0.42, both=0.6, full=0.93, scratch=0.90, frozen=0.86, random_frozen=0.81, linear=0.938):
+    series = {
+        masked(COURSE, PRETRAINED): close_values(encoder, 0.01),
+        masked(COURSE, opponents.LEFT): dict.fromkeys(range(8), left),
+        masked(COURSE, opponents.BOTH): dict.fromkeys(range(8), both),
+        COURSE.opponent(LINEAR): dict.fromkeys(range(8), linear),
+    }
+    means = {FULL: full, SCRATCH: scratch, FROZEN: frozen, RANDOM_FROZEN: random_frozen}
+    for setting, ways in COURSE.ways.items():
+        for shift, way in enumerate(ways):
+            series[COURSE.quantity(setting, way)] = close_values(means[way], 0.01, shift)
+    return series
 
 
-def test_baselines_are_learned_from_one_text_and_scored_on_another():
-    learned = np.array([1, 1, 2, 1, 1, 2, 1, 1, 2])
-    assert mlm.unigram_accuracy(learned, np.array([1, 2, 2, 2])) == 0.25
-    # 2 is always followed by 1. 1 is followed equally often by 1 and by 2; the lower number is predicted.
-    assert mlm.bigram_accuracy(learned, np.array([2, 1, 2, 2])) == pytest.approx(1 / 3)
-    assert mlm.mean_over_arms([{0: 1.0, 1: 3.0}, {0: 2.0}]) == {0: 1.5}
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ({}, UPHELD),
+        ({"scratch": 0.93}, TOO_SMALL),
+        ({"scratch": 0.97}, REFUTED),
+        ({"both": 0.8}, REFUTED),  # a table of neighbours predicts more
+        ({"left": 0.8, "both": 0.8}, REFUTED),
+        ({"both": 0.74}, TOO_SMALL),
+        ({"random_frozen": 0.9}, UPHELD),  # shown beside
+    ],
+)
+def test_masked_pretraining_must_beat_tables_of_neighbours_and_help_the_later_task(changes, verdict):
+    assert judge(MLM, values(**changes)).verdict == verdict
+
+
+def test_the_linear_model_and_the_frozen_encoders_are_judged_beside_the_verdict():
+    finding = judge(MLM, values(linear=0.97, random_frozen=0.81))
+    where = SETTINGS["tuned"]
+    linear = "fine-tuning a pretrained encoder beats a linear model over word pairs"
+    assert outcome(finding, linear, where) == REFUTED
+    assert outcome(finding, "a head on the frozen pretrained encoder beats a head on a random one", where) == UPHELD
+
+
+def test_a_quick_run_compares_the_encoders_with_tables_of_its_own_tokens(course_files):
+    trial = trials.try_claim("mlm", quick=True, device="cpu").trials[-1]
+    series = trial.measured.series
+    encoders = [masked(COURSE, start) for start in (PRETRAINED, RANDOM, WITHOUT_ORDER)]
+    assert all(set(series[key].values) == {0, 1} for key in encoders)
+    shares = [series[masked(COURSE, table)].values[0] for table in opponents.TABLES]
+    assert 0.1 < shares[0] < shares[1] < shares[2] < 1
+    assert set(series[COURSE.quantity("tuned", RANDOM_FROZEN)].items) == {0, 1}

@@ -1,13 +1,16 @@
-"""The claim mlm-steps: the step of convergence from a loss curve, and the comparison of steps."""
+"""The claim mlm-steps: the step of convergence from a loss curve, its parts on made-up values, and a quick run."""
 
 import math
 
 import pytest
 
-from glasshouse.claims import rules
-from glasshouse.claims.claim import REFUTED, UPHELD
+from glasshouse.claims import trials
 from glasshouse.claims.pretraining import mlm_steps
-from tests.claims.example_values import spread_values
+from glasshouse.claims.pretraining.mlm_steps import DECIDING_SHARE, LEFT, MASKED, RATES, SHARES, MLMSteps, steps_key
+from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UPHELD
+from tests.claims.example_values import DIVERGED, close_values
+from tests.claims.pretraining.judging import judge
+from tests.refusals import refused
 
 
 def test_convergence_is_a_share_of_the_improvement_of_the_same_curve():
@@ -32,8 +35,45 @@ def test_the_loss_before_the_first_step_comes_from_the_metric_log():
     assert mlm_steps.loss_curve(rows) == (6.0, [(2, 4.5)])
 
 
-def test_steps_are_compared_in_pairs_of_seeds():
-    more = mlm_steps.compare_steps(spread_values(300, 500), spread_values(500, 500, shift=3))
-    fewer = mlm_steps.compare_steps(spread_values(500, 500), spread_values(300, 500, shift=3))
-    assert rules.direction(more, "worse") == UPHELD
-    assert rules.direction(fewer, "worse") == REFUTED
+def values(left=140.0, masked=350.0, **masked_at):
+    means = {rate: masked_at.get(f"at_{rate.replace('-', '_')}", masked) for rate in RATES}
+    series = {}
+    for rate, mean in means.items():
+        series[steps_key(rate, DECIDING_SHARE, LEFT)] = close_values(left, 10.0)
+        series[steps_key(rate, DECIDING_SHARE, MASKED)] = close_values(mean, 10.0, shift=3)
+    return series
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ({}, UPHELD),
+        ({"masked": 20.0}, REFUTED),
+        ({"masked": 150.0}, TOO_SMALL),  # less than the distance of two evaluations
+        ({"at_4e_3": 20.0}, DEPENDS),
+    ],
+)
+def test_masked_pretraining_must_need_more_steps_at_every_learning_rate(changes, verdict):
+    assert judge(MLMSteps, values(**changes)).verdict == verdict
+
+
+def test_a_kind_that_diverged_in_every_seed_has_not_converged():
+    series = values()
+    for rate in RATES:
+        series[steps_key(rate, DECIDING_SHARE, MASKED)] = DIVERGED
+    assert judge(MLMSteps, series).verdict == UPHELD
+
+
+def test_a_study_without_a_finished_run_is_refused():
+    with refused("all-diverged", "'masked'"):
+        mlm_steps.first_run([], "masked")
+
+
+def test_a_quick_run_measures_both_kinds_at_every_learning_rate_and_share():
+    trial = trials.try_claim("mlm-steps", quick=True, device="cpu").trials[-1]
+    keys = {steps_key(rate, share, kind) for rate in RATES for share in SHARES for kind in (LEFT, MASKED)}
+    assert keys < set(trial.measured.series)
+    assert all(0 < step <= 4 for key in keys for step in trial.measured.series[key].values.values())
+    predictions = trial.measured.series["predictions/masked"].values
+    steps = trial.measured.series[steps_key("2e-3", DECIDING_SHARE, MASKED)].values
+    assert predictions[0] == pytest.approx(steps[0] * 0.15 * 32 * 32)

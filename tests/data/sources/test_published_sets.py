@@ -9,11 +9,13 @@ from tests.needs import needs_data
 
 CLASS_COUNTS = {
     "verbal-arithmetic": 3,
+    "course-arithmetic": 3,
     "recall": len(VALUES),
     "sick": 3,
     "tweet-emotion": 4,
     "tweet-irony": 2,
     "speeches": 3,
+    "course-speeches": 3,
 }
 
 

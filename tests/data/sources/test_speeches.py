@@ -4,7 +4,7 @@ import pytest
 
 from glasshouse.data import prepared_data
 from glasshouse.data.documents import SPLITS
-from glasshouse.data.sources.speeches import Speeches, SpeechesText
+from glasshouse.data.sources.speeches import CourseSpeeches, Speeches, SpeechesText
 from glasshouse.specs.spec import DataSpec
 from tests.data.sources.source_access import split_sizes, texts
 from tests.needs import needs_data
@@ -31,3 +31,34 @@ def test_only_the_test_split_shares_texts_with_the_training_split():
     assert sum(split_sizes(Speeches())[:2]) == 2092
     prepared = prepared_data.prepare(DataSpec(source="speeches", tokenizer="words", vocabulary=8192), columns=("label",))
     assert [leak.split for leak in prepared.leaks if leak.shared] == ["test"]
+
+
+@needs_data
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_new_segments_do_not_stand_in_the_training_file(share):
+    segments = Speeches(share)
+    training_file = set(texts(Speeches(0.0), "train"))
+    new = texts(segments, "test-new")
+    assert len(new) == 199
+    assert new == [text for text in texts(segments, "test") if text not in training_file]
+    labels = {document.text: document.fields["label"] for document in segments.documents("test")}
+    assert all(labels[document.text] == document.fields["label"] for document in segments.documents("test-new"))
+
+
+@needs_data
+def test_new_segments_are_a_split_of_the_prepared_data():
+    prepared = prepared_data.prepare(DataSpec(source="speeches", tokenizer="words", vocabulary=8192), columns=("label",))
+    assert {split: shard.documents for split, shard in prepared.splits.items()}["test-new"] == 199
+    assert len(prepared.splits["test-new"].labels) == 199
+
+
+@needs_data
+def test_the_course_trains_its_tokenizer_on_both_training_files():
+    course = CourseSpeeches(0.0)
+    tokenizer_texts = [document.text for document in course.tokenizer_documents()]
+    assert len(tokenizer_texts) == 2092 + 1553
+    assert tokenizer_texts[:2092] == texts(Speeches(0.0), "train") == texts(course, "train")
+    assert "".join(tokenizer_texts[2092:]) == "".join(texts(SpeechesText(0.0), "train")).replace("\n", "")
+    assert course.fingerprint() != Speeches(0.0).fingerprint()
+    held_out = CourseSpeeches(0.1)
+    assert not set(texts(held_out, "validation")) & {document.text for document in held_out.tokenizer_documents()}

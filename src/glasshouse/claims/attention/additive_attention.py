@@ -1,164 +1,227 @@
 """Claim: additive attention is better with small heads; dot-product attention is cheaper, most of all with large heads."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import ClassVar
 
-from glasshouse.claims import paired_comparisons, rules, split_scores
-from glasshouse.claims.claim import UPHELD, Bench, Claim, Evidence, Finding
-from glasshouse.formatting import size
-from glasshouse.metrics.verdicts import Difference, VerdictRule, judge_family
-from glasshouse.pages import line_figure
+from glasshouse.claims import margins, split_scores, step_timing
+from glasshouse.claims.attention import initialisation_choice, ngram_opponents
+from glasshouse.claims.attention.initialisation_choice import SCALES
+from glasshouse.claims.claim import GROUPS, PUBLIC_TEXT, Bench, Claim, LineFigure, Measurements, Quantity, Series, StudyPlan
+from glasshouse.claims.rules import equal, higher, lower, zero
+from glasshouse.claims.step_timing import Timing
 from glasshouse.studies import arms
 from glasshouse.training import cost_plan, devices
 from glasshouse.training.job import Job
 
-DOT, ADDITIVE = "dot-product", "additive"
+DOT, ADDITIVE = KINDS = ("dot-product", "additive")
 HEAD_WIDTHS = (8, 16, 32, 64, 128)
 # The head widths that count as small. Heads usually have a width of 32 or more.
 SMALL = (8, 16)
-RULE = VerdictRule(margin=paired_comparisons.CHARACTER_MARGIN)
+RECIPE = ("characters", "model.heads=2")
+TUNE = "training.learning_rate=1e-3,3e-3,1e-2,3e-2,1e-1"
 # Costs are measured on input so long that attention takes a large part of a step.
 COST_OVERRIDES = ("data.context=256", "training.batch=4", "training.precision=fp32")
-QUICK_COST_OVERRIDES = ("data.context=32", "training.batch=2", *split_scores.QUICK)
-Cost = Mapping[str, Any]  # "seconds": seconds per step in each round; "memory": bytes
+GRID = (f"model.head_width={','.join(map(str, HEAD_WIDTHS))}", f"model.attention={','.join(KINDS)}")
 
 
 class AdditiveAgainstDotProduct(Claim):
-    """Trains both kinds of attention at every head width, each arm with its own best learning rate."""
+    """Trains both kinds of attention at every head width, each arm with its own learning rate and initial scale."""
 
+    group = GROUPS[0]
     statement = (
         "Additive attention is better if queries and keys are small vectors; dot-product attention is cheaper and scales."
     )
     source = "course work on attention"
     reported = "asserted, no figures"
-    rule = (
-        "Models with heads of width 8, 16, 32, 64 and 128 are trained with both kinds of attention and are otherwise "
-        "the same (additive attention has one more vector per head). Each arm has its own best learning rate, chosen on "
-        "the validation text. Two statements are judged. Better if small: additive attention has the lower test loss at "
-        "head widths 8 and 16, paired by seed, with Holm's correction over all head widths; refuted if at one of the "
-        "two its loss is higher or shown to differ by less than 0.005 nats per character. Cheaper and scales: at every "
-        "head width a training step of dot-product attention takes less time (timed in rounds on input of 256 tokens, "
-        "paired by round, with Holm's correction) and less memory, and the additional time of additive attention grows "
-        "from the smallest head width to the largest. The claim is upheld if both statements are upheld, refuted if "
-        "either is refuted, otherwise undecided."
+    why = (
+        "Additive attention scores each pair by a small network, which can express more than a dot product of short "
+        "vectors. That network must be computed for every pair and every feature, a dot product is one matrix product."
+    )
+    procedure = (
+        "Small language models over characters are trained with both kinds of attention at head widths 8, 16, 32, 64 and "
+        "128 and are otherwise the same. Each arm has the best of five learning rates and of two initial scales (0.5 and "
+        "1), both chosen on the validation text. Additive attention must have the lower test loss at head widths 8 and 16. "
+        "Dot-product attention must take less time for a training step and less memory at every head width, and the "
+        "additional time of additive attention must grow from the smallest to the largest. Steps are timed in rounds over "
+        "all arms on input of 256 tokens, and one arm is timed twice under two names."
+    )
+    would_change = (
+        "A longer training or a task that needs a sharper choice between neighbours. A fused kernel for additive attention "
+        "would change its memory and perhaps its time."
+    )
+    data = PUBLIC_TEXT
+    studies = (
+        StudyPlan(
+            "widths",
+            (*RECIPE, "evaluation.batch=512", *GRID, initialisation_choice.WORD),
+            metric="test.loss",
+            tune=TUNE,
+            margin=margins.CHARACTER_LOSS,
+            quick=(*split_scores.QUICK, *split_scores.QUICK_TEXT, "training.steps=2", "evaluation.every=2"),
+        ),
+        StudyPlan(
+            "costs",
+            (*RECIPE, *COST_OVERRIDES, *GRID),
+            quick=("data.context=32", "training.batch=2", *split_scores.QUICK),
+            timed_only=True,
+            timing=Timing(again=True),
+        ),
+    )
+    quantities: ClassVar = {
+        **{
+            f"loss/{width}/{kind}": Quantity(
+                f"test loss, head width {width}, {kind}, chosen initial scale", "test.loss", "nats per character"
+            )
+            for width in HEAD_WIDTHS
+            for kind in KINDS
+        },
+        **{
+            f"loss/{width}/{kind}/{scale}": Quantity(
+                f"test loss, head width {width}, {kind}, initial scale {scale}", "test.loss", "nats per character"
+            )
+            for width in HEAD_WIDTHS
+            for kind in KINDS
+            for scale in SCALES
+        },
+        **{
+            f"time/{width}": Quantity(
+                f"time of a step with additive attention / with dot-product attention, head width {width}",
+                "seconds per step",
+                per="round",
+            )
+            for width in HEAD_WIDTHS
+        },
+        "time/again": Quantity(
+            f"time of the same step under two names (dot-product, head width {HEAD_WIDTHS[0]})",
+            "seconds per step",
+            per="round",
+        ),
+        **{
+            f"memory/{width}": Quantity(
+                f"memory with additive attention / with dot-product attention, head width {width}", "bytes, counted"
+            )
+            for width in HEAD_WIDTHS
+        },
+        "not-less-memory": Quantity(
+            "head widths at which dot-product attention does not need less memory", "bytes, counted", per="head width"
+        ),
+        **ngram_opponents.ngram_quantities("nats per character"),
+    }
+    parts = (
+        *(
+            lower(
+                f"loss/{width}/{ADDITIVE}",
+                than=f"loss/{width}/{DOT}",
+                margin=margins.CHARACTER_LOSS,
+                name=f"additive attention has the lower loss, head width {width}",
+                decides=width in SMALL,
+            )
+            for width in HEAD_WIDTHS
+        ),
+        *(
+            higher(
+                f"time/{width}",
+                than=1.0,
+                margin=margins.STEP_TIME,
+                name=f"a step of additive attention takes longer, head width {width}",
+            )
+            for width in HEAD_WIDTHS
+        ),
+        higher(
+            f"time/{HEAD_WIDTHS[-1]}",
+            than=f"time/{HEAD_WIDTHS[0]}",
+            margin=margins.STEP_TIME,
+            name=f"the additional time grows from head width {HEAD_WIDTHS[0]} to {HEAD_WIDTHS[-1]}",
+        ),
+        zero("not-less-memory", name="dot-product attention needs less memory at every head width"),
+        *(
+            lower(
+                f"loss/{width}/{ADDITIVE}/{scale}",
+                than=f"loss/{width}/{DOT}/{scale}",
+                margin=margins.CHARACTER_LOSS,
+                name=f"additive attention has the lower loss, head width {width}",
+                setting=f"initial scale {scale}",
+                decides=False,
+            )
+            for scale in SCALES
+            for width in HEAD_WIDTHS
+        ),
+        equal(
+            "time/again",
+            to=1.0,
+            margin=margins.STEP_TIME,
+            name="control: one arm under two names takes the same time",
+            decides=False,
+        ),
+    )
+    figures = (
+        LineFigure(
+            "widths",
+            "head width",
+            "test loss, nats per character",
+            {kind: {width: f"loss/{width}/{kind}" for width in HEAD_WIDTHS} for kind in KINDS},
+        ),
+        LineFigure(
+            "time",
+            "head width",
+            "time of a step, additive / dot-product",
+            {"additive / dot-product": {width: f"time/{width}" for width in HEAD_WIDTHS}},
+        ),
     )
 
-    def run_experiment(self, bench: Bench) -> Finding:
-        widths = SMALL if bench.quick else HEAD_WIDTHS
-        grid = (f"model.head_width={','.join(map(str, widths))}", f"model.attention={DOT},{ADDITIVE}")
-        study = bench.compare(
-            "widths",
-            *("characters", "model.heads=2", "evaluation.batch=512", *grid),
-            metric="test.loss",
-            tune=None if bench.quick else "training.learning_rate=1e-3,3e-3,1e-2,3e-2",
-            quick=(*split_scores.QUICK, *split_scores.QUICK_TEXT, "training.steps=6", "evaluation.every=6"),
+    def measure(self, bench: Bench) -> Measurements:
+        study = bench.study("widths")
+        series: dict[str, Series] = {}
+        facts = bench.facts(study)
+        for width in HEAD_WIDTHS:
+            for kind in KINDS:
+                names = {scale: arm_name(width, kind, scale) for scale in SCALES}
+                losses, chosen = initialisation_choice.test_losses(bench, study, names)
+                series |= {f"loss/{width}/{kind}/{scale}": losses[scale] for scale in SCALES}
+                series[f"loss/{width}/{kind}"] = losses[chosen]
+                facts.append((f"initial scale chosen on the validation text, head width {width}, {kind}", chosen))
+        series |= ngram_opponents.ngram_series(bench, study)
+        memory = bench.cached("bytes", lambda: planned_bytes(bench))
+        series |= time_ratios(bench.step_seconds("costs")) | memory_ratios(memory)
+        facts += [(f"bytes in training, {name}", f"{count:,}") for name, count in memory.items()]
+        notes = (
+            "Memory is that of the weights, the optimiser and the activations stored for the backward pass, counted from "
+            "tensor shapes; attention uses its fused kernel, as in a single run.",
         )
-        losses = {
-            kind: {width: bench.values(study, arm_name(width, kind), "test.loss") for width in widths}
-            for kind in (DOT, ADDITIVE)
-        }
-        differences = judge_family({str(width): (losses[DOT][width], losses[ADDITIVE][width]) for width in widths}, RULE)
-        better_verdict = better_with_small_heads(differences)
-        cost_words = ("characters", "model.heads=2", *(QUICK_COST_OVERRIDES if bench.quick else COST_OVERRIDES), *grid)
-        costs = measure_costs(bench, cost_words)
-        cost_verdict, cost_text = judge_costs(costs, widths)
-        picture = bench.folder / "widths.svg"
-        series = {kind: paired_comparisons.means_with_intervals(by_width) for kind, by_width in losses.items()}
-        line_figure.draw(series, picture, "head width", "test loss, nats per character")
-        small_text = "; ".join(f"{width}: {paired_comparisons.describe(differences[width])}" for width in map(str, SMALL))
-        return Finding(
-            verdict=rules.all_of(better_verdict, cost_verdict),
-            because=f"Better if small: {better_verdict}. Test loss of additive attention against dot-product "
-            f"attention at head width {small_text}. Cheaper and scales: {cost_verdict}. {cost_text}",
-            scope=f"State of the Union addresses, one token per character, two heads per block; {rules.study_scope(study)}; "
-            f"costs with {', '.join(cost_words[2:5])}",
-            rows=tuple(_rows(losses, differences, costs, {arm.name: arm.parameters for arm in study.arms})),
-            studies=(study.name,),
-            pictures=(picture.name,),
-            notes=(
-                "memory is that of the weights, the optimiser and the activations stored for the backward pass, counted "
-                "from tensor shapes; attention uses its fused kernel, as in a single run",
-                *(f"{arm.name}: {note}" for arm in study.arms for note in arm.notes),
-            ),
-        )
+        return Measurements(series, tuple(facts), notes)
 
 
-def arm_name(width: int, kind: str) -> str:
-    """The name of an arm in the study."""
+def arm_name(width: int, kind: str, scale: str) -> str:
+    """The name of an arm in the study of head widths."""
+    return f"{cost_arm(width, kind)}, initialisation={scale}"
+
+
+def cost_arm(width: int, kind: str) -> str:
+    """The name of an arm among those whose costs are measured."""
     return f"head_width={width}, attention={kind}"
 
 
-def better_with_small_heads(differences: Mapping[str, Difference]) -> str:
-    """The verdict on: additive attention is better at each small head width. The differences are already corrected."""
-    return rules.all_of(*(rules.direction(differences[str(width)]) for width in SMALL))
+def time_ratios(seconds: Mapping[str, Sequence[float]]) -> dict[str, Series]:
+    """Quantity -> round -> time of a step of one arm divided by that of the other, both timed in this round."""
+
+    def ratio(numerator: str, denominator: str) -> Series:
+        rounds = zip(seconds[numerator], seconds[denominator], strict=True)
+        return Series({number: upper / under for number, (upper, under) in enumerate(rounds)})
+
+    ratios = {f"time/{width}": ratio(cost_arm(width, ADDITIVE), cost_arm(width, DOT)) for width in HEAD_WIDTHS}
+    return {**ratios, "time/again": ratio(step_timing.AGAIN, cost_arm(HEAD_WIDTHS[0], DOT))}
 
 
-def judge_costs(costs: Mapping[str, Cost], widths: Sequence[int]) -> tuple[str, str]:
-    """The verdict on: dot-product attention takes less time and memory at every width, and the gap grows. With a text."""
-    seconds = {arm: dict(enumerate(cost["seconds"])) for arm, cost in costs.items()}
-    pairs = {str(width): (seconds[arm_name(width, ADDITIVE)], seconds[arm_name(width, DOT)]) for width in widths}
-    # A saving of less than 2 % of a step does not matter.
-    shortest = min(sum(additive.values()) / len(additive) for additive, _ in pairs.values())
-    differences = judge_family(pairs, VerdictRule(margin=0.02 * shortest))
-    time_verdict = rules.all_of(*(rules.direction(difference) for difference in differences.values()))
-    extra = {width: _extra_seconds(seconds, width) for width in (widths[0], widths[-1])}
-    growth = [last - first for first, last in zip(extra[widths[0]], extra[widths[-1]], strict=True)]
-    growth_verdict = rules.beats(growth, 0.0, higher_is_better=True, parts=2)
-    memory = {arm: cost["memory"] for arm, cost in costs.items()}
-    needs_less = all(memory[arm_name(width, DOT)] < memory[arm_name(width, ADDITIVE)] for width in widths)
-    (first_time, first_memory), (last_time, last_memory) = (_cost_ratio(costs, width) for width in (widths[0], widths[-1]))
-    times = "; ".join(
-        f"{width}: {paired_comparisons.describe(difference, 1e3)}" for width, difference in differences.items()
-    )
-    verdict = rules.all_of(time_verdict, growth_verdict, UPHELD if needs_less else rules.REFUTED)
-    return verdict, (
-        f"Milliseconds per step of dot-product attention against additive attention at head width {times}. Additive "
-        f"attention takes {first_time:.2f} times the time and {first_memory:.2f} times the memory at head width "
-        f"{widths[0]}, and {last_time:.2f} times the time and {last_memory:.2f} times the memory at {widths[-1]}."
-    )
+def memory_ratios(memory: Mapping[str, int]) -> dict[str, Series]:
+    """Quantity -> memory of additive attention divided by that of dot-product attention, and where it is not more."""
+    pairs = {width: (memory[cost_arm(width, ADDITIVE)], memory[cost_arm(width, DOT)]) for width in HEAD_WIDTHS}
+    ratios = {f"memory/{width}": Series({0: additive / dot}) for width, (additive, dot) in pairs.items()}
+    not_less = Series({width: float(additive <= dot) for width, (additive, dot) in pairs.items()})
+    return {**ratios, "not-less-memory": not_less}
 
 
-def measure_costs(bench: Bench, words: Sequence[str]) -> dict[str, Cost]:
-    """Arm -> seconds per step in each round, and bytes of memory in training."""
-    seconds = bench.step_seconds("seconds", *words)
-
-    def planned_bytes() -> dict[str, int]:
-        variants = arms.expand(arms.parse(words))
-        jobs = {variant.name: Job.prepare(variant.spec, devices.pick(bench.device)) for variant in variants}
-        return {
-            name: sum(cost_plan.training_memory(job, job.spec.training.precision).values()) for name, job in jobs.items()
-        }
-
-    memory = bench.cached("bytes", planned_bytes)
-    return {arm: {"seconds": rounds, "memory": memory[arm]} for arm, rounds in seconds.items()}
-
-
-def _extra_seconds(seconds: Mapping[str, Mapping[int, float]], width: int) -> list[float]:
-    """The additional seconds per step of additive attention in each round."""
-    dot, additive = seconds[arm_name(width, DOT)], seconds[arm_name(width, ADDITIVE)]
-    return [additive[round_number] - dot[round_number] for round_number in sorted(dot)]
-
-
-def _cost_ratio(costs: Mapping[str, Cost], width: int) -> tuple[float, float]:
-    """(time, memory) of additive attention divided by those of dot-product attention."""
-    dot, additive = costs[arm_name(width, DOT)], costs[arm_name(width, ADDITIVE)]
-    return sum(additive["seconds"]) / sum(dot["seconds"]), additive["memory"] / dot["memory"]
-
-
-def _rows(
-    losses: Mapping[str, Mapping[int, paired_comparisons.BySeed]],
-    differences: Mapping[str, Difference],
-    costs: Mapping[str, Cost],
-    parameters: Mapping[str, int],
-) -> list[Evidence]:
-    rows = []
-    for width in losses[DOT]:
-        for kind in (DOT, ADDITIVE):
-            name = arm_name(width, kind)
-            milliseconds = rules.format_plus_minus(costs[name]["seconds"], scale=1000)
-            cost = f"{parameters[name]:,} parameters, {milliseconds} ms per step, {size(costs[name]['memory'])}"
-            loss = rules.format_with_seeds(losses[kind][width])
-            rows.append(Evidence(f"test loss at head width {width}, {kind}", "", f"{loss}; {cost}"))
-        difference = paired_comparisons.describe(differences[str(width)])
-        rows.append(Evidence(f"additive against dot-product at head width {width}", "", difference))
-    return rows
+def planned_bytes(bench: Bench) -> dict[str, int]:
+    """Arm -> bytes of memory in training."""
+    variants = arms.expand(arms.parse(bench.words("costs")))
+    jobs = {variant.name: Job.prepare(variant.spec, devices.pick(bench.device)) for variant in variants}
+    return {name: sum(cost_plan.training_memory(job, job.spec.training.precision).values()) for name, job in jobs.items()}

@@ -2,19 +2,31 @@
 
 import random
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from glasshouse.claims import rules
-from glasshouse.claims.claim import REFUTED, UPHELD, Bench, Claim, Evidence, Finding
+from glasshouse.claims.claim import GROUPS, PUBLIC_TEXT, Bench, Claim, Measurements, Quantity, Series, StudyPlan
+from glasshouse.claims.rules import lower, zero
 from glasshouse.data import prepared_data
 from glasshouse.data.documents import SPLITS, Source
-from glasshouse.metrics.verdicts import Difference
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import RunError
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.words import Words
 
-PAIRS, CHARACTERS = "byte-pair", "characters"
+PAIRS = "byte-pair"
+# Model over characters -> what it has in common with the model over byte pairs. A context of 512 characters is that of 128
+# byte pairs, and two such windows are as many tokens as eight windows of 128.
+OPPONENTS = {
+    "characters": "equal FLOPs",
+    "characters-wide": "equal FLOPs and parameters",
+    "characters-long": "equal FLOPs, parameters and characters of context",
+}
+CHARACTERS = ("demo-lm", "data.tokenizer=characters")
+WIDE = ("model.width=96", "model.feed_forward=255")
+LONG = ("data.context=512", "training.batch=2")
+STEPS = "training.steps=1500"
+# Bits per byte: 4 % of the perplexity of a word, which has about 5.5 bytes with its space.
+MARGIN = 0.01
 # Number of texts of random code points that are tokenized besides the real texts.
 RANDOM_TEXTS = 500
 QUICK = (
@@ -30,80 +42,93 @@ QUICK = (
 
 
 class BPE(Claim):
-    """Tests the tokenizer by itself, and compares a language model over byte pairs with one over characters."""
+    """Tests the tokenizer by itself, and compares a language model over byte pairs with three over characters."""
 
+    group = GROUPS[3]
     statement = "A byte-pair tokenizer can be written from scratch, and a language model gains by it."
     source = "course work on language models: the tokenizer of the GPT assignment"
     reported = "part of the assignment, without figures"
-    rule = (
-        "Three parts. First, decoding the tokens of every real text and of every text of random code points returns the "
-        "text exactly. Second, if the package tokenizers is installed, it produces the same tokens from our tokenizer "
-        "file. Third, at equal training FLOPs, each with its own best learning rate, a language model over byte pairs "
-        "needs fewer bits per byte than one over characters, paired by seed. The claim is upheld if all parts hold. It "
-        "is refuted if a text differs, if characters are better, or if the difference is shown to be smaller than one "
-        "standard deviation between seeds. Otherwise it is undecided."
+    why = (
+        "A byte pair stands for about four characters. At equal cost a model over byte pairs reads four times as much "
+        "text and looks four times as far back."
+    )
+    procedure = (
+        "Every State of the Union address and 500 texts of random code points are encoded and decoded, which must give "
+        "the text back, and are compared with the package tokenizers, which must give the same tokens. A language "
+        "model over byte pairs is compared by bits per byte of test text with three models over characters: one of the "
+        "same width, one with as many parameters, and one with as many parameters and as many characters of context. "
+        "All have the same training FLOPs and their own best learning rate."
+    )
+    would_change = (
+        "A larger budget, at which a model over characters can learn the words that byte pairs give for free; or a "
+        "language with few repeated strings."
+    )
+    data = PUBLIC_TEXT
+    studies = (
+        StudyPlan(
+            "equal-flops",
+            (PAIRS, *OPPONENTS),
+            metric="test.bits_per_byte",
+            match="flops",
+            tune="training.learning_rate=2e-3,4e-3,8e-3,1.6e-2,3.2e-2",
+            quick=QUICK,
+            recipes={
+                PAIRS: ("demo-lm", STEPS),
+                "characters": (*CHARACTERS, STEPS),
+                "characters-wide": (*CHARACTERS, *WIDE, STEPS),
+                "characters-long": (*CHARACTERS, *WIDE, *LONG, STEPS),
+            },
+        ),
+    )
+    quantities: ClassVar = {
+        "changed": Quantity("texts that decoding does not return exactly", "texts", per=""),
+        "disagreements": Quantity("texts that the package tokenizers tokenizes differently", "texts", per=""),
+        "bits/byte-pair": Quantity("bits per byte, byte pairs", "test.bits_per_byte", "bits per byte"),
+        **{
+            f"bits/{arm}": Quantity(f"bits per byte, characters, {equal}", "test.bits_per_byte", "bits per byte")
+            for arm, equal in OPPONENTS.items()
+        },
+        **{
+            f"bytes/{tokens}": Quantity(f"bytes per token, {tokens}", "bytes per token", higher_is_better=True, per="")
+            for tokens in ("byte pairs", "characters", "words")
+        },
+        "unknown": Quantity("share of unknown tokens in a vocabulary of words", "unknown", "%", 100.0, per=""),
+    }
+    parts = (
+        zero("changed", name="decoding returns every text"),
+        zero("disagreements", name="the package tokenizers gives the same tokens"),
+        *(
+            lower(
+                "bits/byte-pair", than=f"bits/{arm}", margin=MARGIN, name=f"fewer bits per byte than characters at {equal}"
+            )
+            for arm, equal in OPPONENTS.items()
+        ),
     )
 
-    def run_experiment(self, bench: Bench) -> Finding:
-        study = bench.compare(
-            "equal-flops",
-            "demo-lm",
-            f"data.tokenizer={PAIRS},{CHARACTERS}",
-            metric="validation.bits_per_byte",
-            match="flops",
-            tune=None if bench.quick else "training.learning_rate=2e-3,4e-3,8e-3",
-            quick=QUICK,
-        )
-        pairs, characters = (_first_run(bench.finished_runs(study, arm), arm) for arm in (PAIRS, CHARACTERS))
-        source = prepared_data.find_source(pairs.spec.data)
+    def measure(self, bench: Bench) -> Measurements:
+        study = bench.study("equal-flops")
+        arms = (PAIRS, *OPPONENTS)
+        series = {f"bits/{arm}": bench.values(study, arm, "test.bits_per_byte") for arm in arms}
+        run = _first_run(bench.finished_runs(study, PAIRS), PAIRS)
+        characters = _first_run(bench.finished_runs(study, "characters"), "characters")
+        source = prepared_data.find_source(run.spec.data)
         texts = [*real_texts(source), *random_texts(RANDOM_TEXTS)]
-        changed = count_changed_texts(pairs.tokenizer, texts)
-        disagreements = count_disagreements(pairs, texts)
-        disagreements_text = (
-            "not tested, the package is not installed" if disagreements is None else f"{disagreements} of {len(texts):,}"
-        )
-        [difference] = [arm.difference for arm in study.arms if arm.name == CHARACTERS]
         held_out = [document.text for document in source.documents("validation")]
-        words = Words.train(real_texts(source, ("train",)), pairs.spec.data.vocabulary)
-        unknown = f"{unknown_share(words, held_out):.1%} of the tokens are unknown"
-        rows = [
-            Evidence("texts that decoding does not return exactly", "", f"{changed} of {len(texts):,}"),
-            Evidence("texts that the package tokenizers tokenizes differently", "", disagreements_text),
-            *_shared_vocabulary_row(pairs, source),
-            Evidence("bytes per token, byte pairs", "", f"{bytes_per_token(pairs.tokenizer, held_out):.2f}"),
-            Evidence("bytes per token, characters", "", f"{bytes_per_token(characters.tokenizer, held_out):.2f}"),
-            Evidence("bytes per token, words", "", f"{bytes_per_token(words, held_out):.2f}; {unknown}"),
-        ]
-        for arm in study.arms:
-            rows.append(Evidence(f"validation bits per byte, {arm.name}", "", rules.format_with_seeds(arm.values)))
-            rows.append(Evidence(f"steps and parameters, {arm.name}", "", f"{arm.steps:,} and {arm.parameters:,}"))
-        return Finding(
-            verdict=decide(changed, disagreements, difference),
-            because=(
-                f"Texts that decoding does not return exactly: {changed} of {len(texts):,}. Texts that the package "
-                f"tokenizers tokenizes differently: {disagreements_text}. Bits per byte at equal training FLOPs: "
-                f"{rules.difference_sentence(difference)}."
-            ),
-            scope=(
-                f"State of the Union addresses and {RANDOM_TEXTS} texts of random code points; "
-                f"{pairs.spec.data.vocabulary:,} tokens; a decoder of width {pairs.spec.model.width} with "
-                f"{pairs.spec.model.layers} layers and a context of {pairs.spec.data.context} tokens, "
-                f"{len(study.arms[0].seeds)} seeds"
-            ),
-            rows=tuple(rows),
-            studies=(study.name,),
-            notes=(
-                "both models have the same context in tokens, so the model over characters sees less text; that is part of "
-                "what a tokenizer gains at equal cost",
-                *(f"{arm.name}: {note}" for arm in study.arms for note in arm.notes),
-            ),
-        )
-
-
-def decide(changed: int, disagreements: int | None, difference: Difference | None) -> str:
-    """The verdict on: no text changed, no disagreement, and a model over characters is worse."""
-    exact = UPHELD if not changed and not disagreements else REFUTED
-    return rules.all_of(exact, rules.direction(difference, "worse"))
+        words = Words.train(real_texts(source, ("train",)), run.spec.data.vocabulary)
+        counted = {
+            "changed": count_changed_texts(run.tokenizer, texts),
+            "disagreements": count_disagreements(run, texts),
+            "bytes/byte pairs": bytes_per_token(run.tokenizer, held_out),
+            "bytes/characters": bytes_per_token(characters.tokenizer, held_out),
+            "bytes/words": bytes_per_token(words, held_out),
+            "unknown": unknown_share(words, held_out),
+        }
+        series |= {key: Series({0: float(value)}) for key, value in counted.items() if value is not None}
+        facts = [*bench.facts(study), ("texts tokenized", f"{len(texts):,}")]
+        if shared := shared_vocabulary(run, source):
+            facts.append(("our tokens that the package's own training also produces", shared))
+        notes = [] if "disagreements" in series else ["the package tokenizers is not installed here"]
+        return Measurements(series, tuple(facts), tuple(notes))
 
 
 def _first_run(runs: Sequence[Run], arm: str) -> Run:
@@ -161,12 +186,12 @@ def count_disagreements(run: Run, texts: Sequence[str]) -> int | None:
     )
 
 
-def _shared_vocabulary_row(run: Run, source: Source) -> list[Evidence]:
-    """How many of our tokens the package's own training also produces; empty if it is not installed."""
+def shared_vocabulary(run: Run, source: Source) -> str | None:
+    """How many of our tokens the package's own training also produces; None if it is not installed."""
     try:
         import tokenizers
     except ImportError:
-        return []
+        return None
     library_tokenizer: Any = tokenizers.Tokenizer(tokenizers.models.BPE())
     library_tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = tokenizers.trainers.BpeTrainer(
@@ -177,5 +202,4 @@ def _shared_vocabulary_row(run: Run, source: Source) -> list[Evidence]:
     )
     library_tokenizer.train_from_iterator(real_texts(source, ("train",)), trainer)
     vocabulary = tokenizers.Tokenizer.from_file(str(run.folder.tokenizer_file)).get_vocab()
-    shared = len(vocabulary.keys() & library_tokenizer.get_vocab().keys())
-    return [Evidence("our tokens that the package's own training also produces", "", f"{shared:,} of {len(vocabulary):,}")]
+    return f"{len(vocabulary.keys() & library_tokenizer.get_vocab().keys()):,} of {len(vocabulary):,}"

@@ -1,4 +1,4 @@
-"""N-gram language models with interpolated Kneser-Ney smoothing, as baselines for trained models.
+"""N-gram language models with interpolated Kneser-Ney smoothing, as baselines for trained models. Knows nothing of text.
 
 p(w | h) = (max(c(h w) - d, 0) + d n(h) p(w | h')) / c(h). Here c(h w) is the count of the n-gram h w (for shorter h: the
 number of different tokens before h w), c(h) the sum of c(h w) over w, n(h) the number of different tokens after h, h' is h
@@ -6,29 +6,111 @@ without its first token, and the discount d is estimated from the counts (Ney, E
 Below the unigrams, all tokens are equally likely.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 
 
-def nats(training: np.ndarray, text: np.ndarray, vocabulary: int, order: int) -> np.ndarray:
-    """-log p of each token of `text` after the first, given the `order - 1` tokens before it.
+@dataclass(frozen=True)
+class _Counts:
+    """The n-grams of one length, as sorted numbers (context * vocabulary + token), with their counts."""
 
-    The n-grams of `training` are counted.
-    """
-    if vocabulary**order > np.iinfo(np.int64).max:
-        raise ValueError(f"{order}-grams of {vocabulary:,} tokens cannot be numbered in 64 bits")
-    probability = np.full(max(len(text) - 1, 0), 1.0 / vocabulary)
-    for length in range(1, order + 1):
-        # The longest n-grams count by occurrence, shorter ones by the number of different tokens before them.
-        if length == order:
-            ngrams, counts = np.unique(_ngrams(training, vocabulary, length), return_counts=True)
-        else:
-            longer = np.unique(_ngrams(training, vocabulary, length + 1))
-            ngrams, counts = np.unique(longer % vocabulary**length, return_counts=True)
-        probability = _interpolate(ngrams, counts, _ngrams(text, vocabulary, length), vocabulary, probability)
-    return -np.log(probability)
+    ngrams: np.ndarray
+    counts: np.ndarray
+    vocabulary: int
+
+    @cached_property
+    def discount(self) -> float:
+        ones, twos = int((self.counts == 1).sum()), int((self.counts == 2).sum())
+        return ones / (ones + 2 * twos) if ones and twos else 0.5
+
+    @cached_property
+    def contexts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(the contexts, sorted; the sum of the counts after each; the number of different tokens after each)."""
+        contexts, context_of = np.unique(self.ngrams // self.vocabulary, return_inverse=True)
+        return contexts, np.bincount(context_of, self.counts), np.bincount(context_of).astype(float)
+
+    def interpolate(self, queries: np.ndarray, lower_order: np.ndarray) -> np.ndarray:
+        """The probability of each query n-gram's last token, from its probability of one order lower."""
+        contexts, sums, followers = self.contexts
+        count = _look_up(self.ngrams, self.counts.astype(float), queries)
+        context_count = _look_up(contexts, sums, queries // self.vocabulary)
+        different = _look_up(contexts, followers, queries // self.vocabulary)
+        numerator = np.maximum(count - self.discount, 0) + self.discount * different * lower_order
+        return np.where(context_count > 0, numerator / np.maximum(context_count, 1), lower_order)
+
+    def draw(self, context: int, generator: np.random.Generator) -> int | None:
+        """A token after the context with the discounted counts as weights; None with the probability of the lower order."""
+        begin, end = np.searchsorted(self.ngrams, [context * self.vocabulary, (context + 1) * self.vocabulary])
+        if begin == end:
+            return None
+        cumulative = np.cumsum(self.counts[begin:end] - self.discount)
+        drawn = generator.random() * float(self.counts[begin:end].sum())
+        if drawn >= cumulative[-1]:
+            return None
+        return int(self.ngrams[begin + np.searchsorted(cumulative, drawn, side="right")] % self.vocabulary)
 
 
-def _ngrams(tokens: np.ndarray, vocabulary: int, length: int) -> np.ndarray:
+class NGramModel:
+    """A Kneser-Ney model of one order: the probability of a token given the `order - 1` tokens before it."""
+
+    def __init__(self, training: np.ndarray, vocabulary: int, order: int) -> None:
+        if vocabulary**order > np.iinfo(np.int64).max:
+            raise ValueError(f"{order}-grams of {vocabulary:,} tokens cannot be numbered in 64 bits")
+        self.vocabulary, self.order = vocabulary, order
+        self._by_length = []
+        for length in range(1, order + 1):
+            # The longest n-grams count by occurrence, shorter ones by the number of different tokens before them.
+            ngrams = _text_ngrams(training, vocabulary, length)
+            if length < order:
+                ngrams = np.unique(_text_ngrams(training, vocabulary, length + 1)) % vocabulary**length
+            self._by_length.append(_Counts(*np.unique(ngrams, return_counts=True), vocabulary))
+
+    def nats(self, text: np.ndarray) -> np.ndarray:
+        """-log p of each token of a text after the first."""
+        return self._nats([_text_ngrams(text, self.vocabulary, length) for length in range(1, self.order + 1)])
+
+    def last_token_nats(self, texts: np.ndarray) -> np.ndarray:
+        """-log p of the last token of each row of `texts` [text, token]. A row must have at least `order` tokens."""
+        ngrams = []
+        for length in range(1, self.order + 1):
+            powers = self.vocabulary ** np.arange(length - 1, -1, -1, dtype=np.int64)
+            ngrams.append(np.asarray(texts, np.int64)[:, -length:] @ powers)
+        return self._nats(ngrams)
+
+    def sample(
+        self, prompt: Sequence[int], length: int, generator: np.random.Generator, end_token: int | None = None
+    ) -> list[int]:
+        """Continue a prompt of at least `order - 1` tokens by up to `length` tokens. The end token ends the text."""
+        tokens = [int(token) for token in prompt]
+        for _ in range(length):
+            token = self._draw(tokens, generator)
+            if token == end_token:
+                break
+            tokens.append(token)
+        return tokens[len(prompt) :]
+
+    def _draw(self, tokens: Sequence[int], generator: np.random.Generator) -> int:
+        # Interpolation is a mixture: each order either gives the token or leaves it to the next lower order.
+        for counts, length in zip(reversed(self._by_length), range(self.order, 0, -1), strict=True):
+            context = 0
+            for token in tokens[len(tokens) - length + 1 :]:
+                context = context * self.vocabulary + token
+            if (token := counts.draw(context, generator)) is not None:
+                return token
+        return int(generator.integers(self.vocabulary))
+
+    def _nats(self, ngrams: Sequence[np.ndarray]) -> np.ndarray:
+        """-log p of each n-gram's last token. `ngrams` has the same n-grams in all lengths."""
+        probability = np.full(len(ngrams[0]), 1.0 / self.vocabulary)
+        for counts, queries in zip(self._by_length, ngrams, strict=True):
+            probability = counts.interpolate(queries, probability)
+        return -np.log(probability)
+
+
+def _text_ngrams(tokens: np.ndarray, vocabulary: int, length: int) -> np.ndarray:
     """The number of the n-gram that ends at each token after the first. Copies of the first token pad the text."""
     padded = np.concatenate([np.full(max(length - 2, 0), tokens[0]), tokens]).astype(np.int64)
     count = len(tokens) - 1
@@ -37,21 +119,6 @@ def _ngrams(tokens: np.ndarray, vocabulary: int, length: int) -> np.ndarray:
         end = len(padded) - back
         numbers = numbers * vocabulary + padded[end - count : end]
     return numbers
-
-
-def _interpolate(
-    ngrams: np.ndarray, counts: np.ndarray, queries: np.ndarray, vocabulary: int, lower_order: np.ndarray
-) -> np.ndarray:
-    """The probability of each query n-gram's last token given its other tokens, from the probability of one order lower."""
-    ones, twos = int((counts == 1).sum()), int((counts == 2).sum())
-    discount = ones / (ones + 2 * twos) if ones and twos else 0.5
-    contexts, context_of = np.unique(ngrams // vocabulary, return_inverse=True)
-    context_counts, follower_counts = np.bincount(context_of, counts), np.bincount(context_of).astype(float)
-    count = _look_up(ngrams, counts.astype(float), queries)
-    context_count = _look_up(contexts, context_counts, queries // vocabulary)
-    followers = _look_up(contexts, follower_counts, queries // vocabulary)
-    numerator = np.maximum(count - discount, 0) + discount * followers * lower_order
-    return np.where(context_count > 0, numerator / np.maximum(context_count, 1), lower_order)
 
 
 def _look_up(keys: np.ndarray, values: np.ndarray, queries: np.ndarray) -> np.ndarray:

@@ -1,114 +1,189 @@
 """Claim: an encoder of the reported size tells three presidents apart with the reported accuracy."""
 
-from collections import Counter
-from collections.abc import Sequence
+import math
+import statistics
+from collections.abc import Mapping
+from typing import ClassVar
 
-from glasshouse.claims import rules, split_scores
-from glasshouse.claims.claim import Bench, Claim, Evidence, Finding
-from glasshouse.data.sources.speeches import Speeches
-from glasshouse.runs.run import Run
+from glasshouse.claims import margins, split_scores
+from glasshouse.claims.claim import GROUPS, Bench, Claim, LineFigure, Measurements, Quantity, Series, StudyPlan
+from glasshouse.claims.from_scratch import linear_classifier
+from glasshouse.claims.rules import higher, not_lower
+from glasshouse.data.sources.speeches import TEST_NEW, CourseSpeeches
 
-ACCURACY, TRAIN_ACCURACY, REFERENCE = 0.878, 0.9966, 0.824
-PLAIN, WEIGHTED = "[]", "[balanced]"  # values of training.class_weights
+ACCURACY, TRAIN_ACCURACY = 0.878, 0.9966
+REPORTED_RATE = "1e-3"
+RATES = ("5e-4", REPORTED_RATE, "2e-3", "4e-3")
+SPLITS = {"test": "all test segments", TEST_NEW: "new test segments"}
+OPPONENTS = {"commonest": "the commonest speaker", "linear": "a linear model over words and word pairs"}
+# The words of the assignment, with the vocabulary of both training files.
+COURSE_SETTING = (
+    "speech-classifier",
+    "data.source=course-speeches",
+    "data.tokenizer=treebank-words",
+    "training.class_weights=[]",
+    "evaluation.batch=256",
+)
+# A tenth of the training segments is held out. Only the last checkpoint is scored, as it is without held-out segments.
+HELD_OUT = ("data.validation=0.1", "evaluation.every=100000")
 QUICK = (*split_scores.QUICK, "training.epochs=0", "training.steps=6", "evaluation.every=6")
 
 
 class SpeechClassifier(Claim):
     """Trains the assignment's encoder, and also measures it on the test segments that are not in the training file."""
 
+    group = GROUPS[3]
     statement = (
-        "An encoder of 4 layers, 2 heads, width 64 and feed-forward 256, mean-pooled, with one hidden layer of 100, tells "
-        "the three speakers apart with a test accuracy of 87.8 % after 15 epochs."
+        "An encoder of 4 layers, 2 heads, width 64 and feed-forward 256, mean-pooled, with one hidden layer of 100, "
+        "tells the three speakers apart with a test accuracy of 87.8 % after 15 epochs of Adam at a learning rate of "
+        "1e-3."
     )
     source = "course work: a classifier from scratch"
     reported = (
         "test accuracy 87.8 %, training accuracy 99.66 % (576,339 parameters, one run); the course's reference: 82.40 %"
     )
-    rule = (
-        "The test accuracy of our encoder of the same sizes after 15 epochs is measured. It is trained on the whole "
-        "training file without class weights. The claim is upheld if the whole 95 % confidence interval of the mean "
-        "over seeds is above 87.8 %, refuted if the whole interval is below, otherwise undecided. Training with "
-        "balanced classes is shown for comparison and does not decide: it was added after test figures had been seen."
+    why = (
+        "The figure comes from one run. Most test segments also stand in the training file, and the encoder memorises that."
     )
-    needs = ("speeches",)
-    seeds = 32
+    procedure = (
+        "The course's encoder is trained on the whole training file with the course's words, vocabulary and settings. "
+        "Its mean accuracy on the published test file must not be below 87.8 % by more than one percentage point, "
+        "because a single run is a rough mark. Accuracy on the test segments that do not occur in the training file, "
+        "the learning rate that is best on a held-out tenth of the training file, the commonest class and a linear "
+        "model are shown beside it."
+    )
+    would_change = (
+        "Another learning rate or number of epochs. A test file without segments of the training file: there the "
+        "accuracy is much lower."
+    )
+    needs = ("course-speeches",)
+    studies = (
+        StudyPlan(
+            "whole-file", (*COURSE_SETTING, f"training.learning_rate={','.join(RATES)}"), metric="test.accuracy", quick=QUICK
+        ),
+        StudyPlan(
+            "held-out",
+            (*COURSE_SETTING, *HELD_OUT, f"training.learning_rate={','.join(RATES)}"),
+            metric="validation.accuracy",
+            most_seeds=4,
+            quick=QUICK,
+        ),
+    )
+    quantities: ClassVar = {
+        **{
+            f"{rate}/{split}": Quantity(
+                f"accuracy on {name}, learning rate {rate}",
+                f"{split}.accuracy",
+                "%",
+                100.0,
+                higher_is_better=True,
+                reported=f"{100 * ACCURACY:.1f}" if (rate, split) == (REPORTED_RATE, "test") else "",
+            )
+            for rate in RATES
+            for split, name in SPLITS.items()
+        },
+        f"{REPORTED_RATE}/train": Quantity(
+            f"accuracy on training segments, learning rate {REPORTED_RATE}",
+            "train.accuracy",
+            "%",
+            100.0,
+            higher_is_better=True,
+            reported=f"{100 * TRAIN_ACCURACY:.2f}",
+        ),
+        **{
+            f"{rate}/held-out": Quantity(
+                f"accuracy on held-out training segments, learning rate {rate}",
+                "validation.accuracy",
+                "%",
+                100.0,
+                higher_is_better=True,
+            )
+            for rate in RATES
+        },
+        **{
+            f"{opponent}/{split}": Quantity(
+                f"accuracy on {name}, {label}", f"{split}.accuracy", "%", 100.0, higher_is_better=True, per=per
+            )
+            for opponent, label, per in (
+                ("tuned", "the learning rate that is best on held-out segments", "seed"),
+                *((opponent, label, "") for opponent, label in OPPONENTS.items()),
+            )
+            for split, name in SPLITS.items()
+        },
+    }
+    parts = (
+        not_lower(
+            f"{REPORTED_RATE}/test", than=ACCURACY, margin=margins.ACCURACY, name="as accurate as reported on the test file"
+        ),
+        not_lower(
+            "tuned/test",
+            than=ACCURACY,
+            margin=margins.ACCURACY,
+            name="as accurate as reported, at the learning rate that is best on held-out segments",
+            decides=False,
+        ),
+        *(
+            higher(
+                f"{REPORTED_RATE}/{split}",
+                than=f"{opponent}/{split}",
+                margin=margins.ACCURACY,
+                name=f"more accurate than {label} on {name}",
+                items=True,
+                decides=False,
+            )
+            for opponent, label in OPPONENTS.items()
+            for split, name in SPLITS.items()
+        ),
+    )
+    figures = (
+        LineFigure(
+            "accuracy by learning rate",
+            "learning rate",
+            "accuracy in %",
+            {
+                **{name: {float(rate): f"{rate}/{split}" for rate in RATES} for split, name in SPLITS.items()},
+                "held-out training segments": {float(rate): f"{rate}/held-out" for rate in RATES},
+            },
+        ),
+    )
 
-    def run_experiment(self, bench: Bench) -> Finding:
-        words = ("speech-classifier", f"training.class_weights={PLAIN},{WEIGHTED}", "evaluation.batch=256")
-        study = bench.compare("weights", *words, metric="test.accuracy", quick=QUICK)
-        test_accuracy = {arm: bench.values(study, arm, "test.accuracy") for arm in (PLAIN, WEIGHTED)}
-        training_accuracy = split_scores.score_arm(bench, study, PLAIN, "train")["accuracy"]
-        by_part = split_scores.cached_by_seed(bench, study, PLAIN, "parts-of-the-test", accuracy_by_novelty)
-        test, known = test_segments(), training_segments()
-        new_labels = [label for text, label in test if text not in known]
-        known_count = len(test) - len(new_labels)
-        label_lists = ([label for _, label in test], new_labels)
-        majority_shares = ", and ".join(f"{100 * majority_share(labels):.1f}" for labels in label_lists)
-        rows = [
-            Evidence(
-                "test accuracy in %",
-                f"{100 * ACCURACY:.1f}; the course's reference {100 * REFERENCE:.2f}",
-                rules.format_with_seeds(test_accuracy[PLAIN], scale=100),
-            ),
-            Evidence(
-                "training accuracy in %",
-                f"{100 * TRAIN_ACCURACY:.2f}",
-                rules.format_with_seeds(training_accuracy, scale=100),
-            ),
-            Evidence("parameters", "576,339", f"{study.arms[0].parameters:,}"),
-            Evidence(
-                f"accuracy in % on the {len(new_labels)} test segments that are not in the training file",
-                "",
-                rules.format_with_seeds(by_part["new"], scale=100),
-            ),
-            Evidence(
-                f"accuracy in % on the {known_count} test segments that are also in the training file",
-                "",
-                rules.format_with_seeds(by_part["known"], scale=100),
-            ),
-            Evidence("always the same speaker, in %: all test segments, and the new ones", "", majority_shares),
-            Evidence(
-                "test accuracy in %, balanced classes", "", rules.format_with_seeds(test_accuracy[WEIGHTED], scale=100)
-            ),
-        ]
-        return Finding(
-            verdict=rules.beats(test_accuracy[PLAIN], ACCURACY, higher_is_better=True),
-            because=f"Test accuracy in %: {rules.format_interval(test_accuracy[PLAIN], scale=100)}, against "
-            f"{100 * ACCURACY:.1f} reported. On the {len(new_labels)} of {len(test)} test segments that are not word for "
-            f"word in the training file: {rules.format_interval(by_part['new'], scale=100)}.",
-            scope=f"the course's speeches; {rules.study_scope(study)}",
-            rows=tuple(rows),
-            studies=(study.name,),
-            notes=(
-                f"{known_count} of the {len(test)} test segments are word for word in the training file, so the test "
-                "accuracy mostly measures memorised segments; this holds for the reported accuracy as well",
-                "the last checkpoint is evaluated, because no segments of the training file are held out",
-                "the learning rate is the recipe's, 2e-3, chosen by cross-validation on the training file; the reported run "
-                "used 1e-3",
-            ),
-        )
+    def measure(self, bench: Bench) -> Measurements:
+        study, choosing = bench.study("whole-file"), bench.study("held-out")
+        series = {}
+        for rate in RATES:
+            series |= {f"{rate}/{split}": bench.item_values(study, rate, split, "accuracy") for split in SPLITS}
+            series[f"{rate}/held-out"] = bench.values(choosing, rate, "validation.accuracy")
+        series[f"{REPORTED_RATE}/train"] = Series(split_scores.score_arm(bench, study, REPORTED_RATE, "train")["accuracy"])
+        tuned = best_setting({rate: series[f"{rate}/held-out"].values for rate in RATES})
+        units = series[f"{REPORTED_RATE}/test"].values
+        for split, answers in bench.cached("opponents", opponent_answers).items():
+            series[f"tuned/{split}"] = series[f"{tuned}/{split}"]
+            series |= {
+                f"{opponent}/{split}": split_scores.same_for_every(units, correct) for opponent, correct in answers.items()
+            }
+        facts = (*bench.facts(study, choosing), ("learning rate that is best on held-out segments", tuned))
+        return Measurements(series, facts)
 
 
-def test_segments() -> list[tuple[str, str]]:
-    """(segment, speaker) of the test file."""
-    return [(document.text, document.fields["label"]) for document in Speeches(0.0).documents("test")]
+def best_setting(held_out: Mapping[str, Mapping[int, float]]) -> str:
+    """The setting with the highest mean over the seeds that did not diverge; the first of equal ones."""
+    means = {}
+    for setting, by_seed in held_out.items():
+        finite = [value for value in by_seed.values() if math.isfinite(value)]
+        means[setting] = statistics.fmean(finite) if finite else -math.inf
+    return max(means, key=lambda setting: means[setting])
 
 
-def training_segments() -> set[str]:
-    """The segments of the training file."""
-    return {document.text for document in Speeches(0.0).documents("train")}
-
-
-def majority_share(labels: Sequence[str]) -> float:
-    """The share of the most frequent label: the accuracy of always answering it."""
-    return Counter(labels).most_common(1)[0][1] / len(labels)
-
-
-def accuracy_by_novelty(run: Run) -> dict[str, float]:
-    """A run's accuracy on the test segments that are also in the training file ("known") and on the others ("new")."""
-    test, known = test_segments(), training_segments()
-    answers = [next(iter(probabilities)) for probabilities in run.classify([text for text, _ in test], batch=256)]
-    correct: dict[str, list[bool]] = {"known": [], "new": []}
-    for (text, label), answer in zip(test, answers, strict=True):
-        correct["known" if text in known else "new"].append(answer == label)
-    return {part: sum(results) / max(len(results), 1) for part, results in correct.items()}
+def opponent_answers() -> dict[str, dict[str, list[float]]]:
+    """Split of the test file -> trivial opponent -> for each segment 1 if its answer is correct, otherwise 0."""
+    source = CourseSpeeches(0.0)
+    training, test = (
+        [(document.text, document.fields["label"]) for document in source.documents(split)] for split in ("train", "test")
+    )
+    known = {text for text, _ in training}
+    new = [index for index, (text, _) in enumerate(test) if text not in known]
+    answers = {
+        "commonest": linear_classifier.commonest_class(training, test),
+        "linear": linear_classifier.word_pairs(training, test),
+    }
+    return {"test": answers, TEST_NEW: {name: [correct[index] for index in new] for name, correct in answers.items()}}

@@ -1,198 +1,176 @@
 """Language models evaluated on input of other lengths than in training: which models can read it, and with what loss.
 
 At a length L, windows of L tokens advance by L / 2, and each window scores its second half. So at twice the trained length
-and beyond, every scored token (except in the first window) is at a position that no training token had.
+and beyond, every scored token (except in the first window) is at a position that no training token had. Every arm is treated
+alike: a model is rebuilt for a length if that needs no weights that were not trained, and otherwise it cannot read that
+length, which is counted.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
 from glasshouse import models
-from glasshouse.claims import rules
 from glasshouse.claims.bench import Bench
+from glasshouse.claims.claim import Part, Quantity, Series
+from glasshouse.claims.positions.course_models import TRAINED
 from glasshouse.data import prepared_data
 from glasshouse.data.shards import Shard
-from glasshouse.metrics.verdicts import summarise
 from glasshouse.models.stack import SequenceTooLong
-from glasshouse.pages import line_figure
 from glasshouse.pages.study_content import StudyResults
-from glasshouse.records import progress_bar
 from glasshouse.runs.run import Run
-from glasshouse.tasks.next_token import NextToken
+from glasshouse.specs.errors import SpecError
+from glasshouse.tasks.base import shares_of_ratio
+from glasshouse.tasks.next_token import ITEM_TOKENS, NextToken
 from glasshouse.training import warm_start
 
-# Windows scored in one batch: their logits fit into the memory of a laptop.
-BATCH = 32
-# Overrides of a language model for a quick run, and the number of tokens that a quick run scores.
-QUICK = (
-    "training.steps=5",
-    "training.precision=fp32",
-    "training.threads=1",
-    "evaluation.every=5",
-    "evaluation.stride=32",
-    "model.layers=1",
-    "data.vocabulary=256",
-)
+LONGER = TWICE, LONGEST = 2 * TRAINED, 4 * TRAINED
+LENGTHS = (TRAINED, *LONGER)
+# Tokens scored in one batch: their logits fit into the memory of a laptop.
+BATCH_TOKENS = 4096
 QUICK_TOKENS = 1000
-# A perplexity counts as flat if it rises by no more than this share with the length.
-FLAT = 0.05
-CANNOT_READ = "cannot read input of this length"
+NATS = "nats per token"
+AS_TRAINED = "as trained"
+
+# Length -> {"windows": the loss of each window of the text, or nothing if the model cannot read it; "how": in words}.
+RunScores = dict[str, dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class LengthResult:
-    """One arm at one input length: seed -> loss in nats per token, empty if the model cannot read input of that length.
-
-    `how` states how the model was obtained, or why it cannot read the input.
-    """
-
-    losses: dict[int, float]
-    how: str = ""
-
-    @property
-    def with_seeds(self) -> str:
-        """The perplexity with its interval and the number of seeds, as text."""
-        return rules.format_with_seeds(self._perplexities) if self.losses else CANNOT_READ
-
-    @property
-    def plus_minus(self) -> str:
-        """The perplexity with its interval, as text."""
-        return rules.format_plus_minus(self._perplexities) if self.losses else CANNOT_READ
-
-    @property
-    def _perplexities(self) -> dict[int, float]:
-        return {seed: math.exp(loss) for seed, loss in self.losses.items()}
-
-    @property
-    def mean_perplexity(self) -> float:
-        finite = [math.exp(loss) for loss in self.losses.values() if math.isfinite(loss)]
-        return float(np.mean(finite)) if finite else math.nan
-
-
-LengthResults = dict[str, dict[int, LengthResult]]  # arm -> length -> result
-
-
-def score_lengths(
-    bench: Bench,
-    study: StudyResults,
-    lengths: Sequence[int],
-    split: str = "test",
-    arms: Sequence[str] = (),
-    lengthen: bool = False,
-) -> LengthResults:
-    """Arm -> length -> result of a study's runs on one split.
-
-    A model that cannot read a length is rebuilt for it, if that needs no weights that were not trained. With `lengthen`, a
-    learned position table may also get rows that were never trained.
-    """
-    arm_names = list(arms) or [arm.name for arm in study.arms]
-    seeds = len(study.arms[0].seeds)
-    suffix = "-lengthened" if lengthen else ""
-    file = f"{split}-at-{'-'.join(map(str, lengths))}{suffix}-of-{len(arm_names)}-by-{seeds}"
-
-    def compute() -> dict[str, dict[int, dict[str, object]]]:
-        with progress_bar.bar(f"scoring at {' and '.join(map(str, lengths))} tokens") as show:
-            results = {}
-            for index, arm in enumerate(arm_names):
-                show(index / len(arm_names), f"scoring {arm}")
-                tokens = QUICK_TOKENS if bench.quick else None
-                results[arm] = _score_runs(bench.finished_runs(study, arm), lengths, split, lengthen, tokens)
-            return {
-                arm: {length: asdict(result) for length, result in by_length.items()} for arm, by_length in results.items()
-            }
-
-    cached = bench.cached(file, compute, study)
+def quantities(key: str, label: str, lengths: Sequence[int] = LENGTHS) -> dict[str, Quantity]:
+    """What `measure` measures of one arm, under keys that begin with `key`."""
     return {
-        arm: {
-            int(length): LengthResult({int(seed): loss for seed, loss in result["losses"].items()}, result["how"])
-            for length, result in by_length.items()
-        }
-        for arm, by_length in cached.items()
+        **{f"{key}/{length}": Quantity(f"loss at {length} tokens, {label}", "test.loss", NATS) for length in lengths},
+        **{
+            f"{key}/rise-{length}": Quantity(
+                f"rise of the loss from {TRAINED} to {length} tokens, {label}", "test.loss", NATS
+            )
+            for length in lengths
+            if TRAINED in lengths and length > TRAINED
+        },
     }
 
 
-def loss_rises(results: Mapping[int, LengthResult], start: int, length: int) -> dict[int, float]:
-    """Seed -> rise of the loss in nats per token from one length to another, the logarithm of the ratio of perplexities."""
-    before, after = results[start].losses, results[length].losses
-    return {seed: after[seed] - before[seed] for seed in before if seed in after}
+def unreadable_quantity(label: str) -> Quantity:
+    """The number of longer inputs that an arm cannot read."""
+    return Quantity(f"lengths among {TWICE} and {LONGEST} tokens that cannot be read, {label}", "lengths", "lengths")
 
 
-def judge_flat(results: Mapping[int, LengthResult], start: int, length: int, parts: int = 1) -> str:
-    """The verdict on: the perplexity is flat from one length to another. A model that cannot read the length is not flat."""
-    if not results[length].losses:
-        return rules.REFUTED
-    return rules.beats(loss_rises(results, start, length), math.log1p(FLAT), higher_is_better=False, parts=parts)
+def measure(
+    bench: Bench, study: StudyResults, arm: str, key: str, lengths: Sequence[int] = LENGTHS, lengthen: bool = False
+) -> dict[str, Series]:
+    """The series of `quantities`. A length that cannot be read has none.
+
+    With `lengthen`, a learned position table may get rows that were never trained.
+    """
+    rows = score_arm(bench, study, arm, lengths, lengthen)
+    seeds = list(bench.values(study, arm, "test.loss").values)
+    by_length = {length: _series(rows, seeds, length) for length in lengths if not _cannot_read(rows, length)}
+    measured = {f"{key}/{length}": series for length, series in by_length.items()}
+    for length, series in by_length.items():
+        if TRAINED in by_length and length > TRAINED:
+            measured[f"{key}/rise-{length}"] = rise(by_length[TRAINED], series)
+    return measured
 
 
-def draw(results: LengthResults, path: Path, trained: int) -> str:
-    """Draw perplexity against length and return the file name."""
-    series: dict[str, dict[float, tuple[float, float, float]]] = {}
-    for arm, by_length in results.items():
-        points = {}
-        for length, result in by_length.items():
-            perplexities = [math.exp(loss) for loss in result.losses.values() if math.isfinite(loss)]
-            if perplexities:
-                summary = summarise(perplexities)
-                low, high = (end if math.isfinite(end) else summary.mean for end in (summary.low, summary.high))
-                points[float(length)] = (summary.mean, low, high)
-        if points:
-            series[arm] = points
-    line_figure.draw(series, path, f"input length in tokens (trained at {trained})", "perplexity on the test text")
-    return path.name
+def without_unused_windows(series: Mapping[str, Series], parts: Sequence[Part]) -> dict[str, Series]:
+    """The series, with the values of single windows only where a comparison resamples them: these are many numbers."""
+    used = {key for part in parts if part.items for key in (part.quantity, part.against)}
+    return {key: values if key in used else Series(values.values) for key, values in series.items()}
 
 
-def format_perplexity_change(nats: float) -> str:
-    """A change of the loss as a change of the perplexity: `+4.1 %`."""
-    return f"{math.expm1(nats):+.1%}".replace("%", " %")
+def count_unreadable(bench: Bench, study: StudyResults, arm: str, lengths: Sequence[int] = LENGTHS) -> Series:
+    """Seed -> the number of longer inputs that the arm cannot read. The structure decides that, so all seeds agree."""
+    rows = score_arm(bench, study, arm, lengths)
+    count = sum(_cannot_read(rows, length) for length in lengths if length in LONGER)
+    return Series(dict.fromkeys(bench.values(study, arm, "test.loss").values, float(count)))
 
 
-def _score_runs(
-    runs: Sequence[Run], lengths: Sequence[int], split: str, lengthen: bool, tokens: int | None
-) -> dict[int, LengthResult]:
-    results: dict[int, LengthResult] = {length: LengthResult({}) for length in lengths}
-    if not runs:
-        return results
-    data = prepared_data.prepare(runs[0].spec.data, runs[0].tokenizer, columns=runs[0].task.columns)
-    for run in runs:
-        for length in lengths:
-            try:
-                model, how = _model_for_length(run, length, lengthen)
-            except SequenceTooLong as refusal:
-                results[length] = LengthResult({}, refusal.reason)
-                continue
-            loss = _loss(model, data.splits[split], length, tokens)
-            results[length] = LengthResult({**results[length].losses, run.spec.training.seed: loss}, how)
-    return results
+def rise(before: Series, after: Series) -> Series:
+    """The rise of the loss from one length to another, of each seed and of each window of the text."""
+    assert before.items is not None
+    assert after.items is not None
+    pairs = {seed: (before.items[seed], after.items[seed]) for seed in before.items}
+    return Series(
+        {seed: after.values[seed] - before.values[seed] for seed in before.values},
+        {seed: tuple(late - early for early, late in zip(*pair, strict=True)) for seed, pair in pairs.items()},
+    )
 
 
-def _model_for_length(run: Run, length: int, lengthen: bool) -> tuple[nn.Module, str]:
+def facts(
+    bench: Bench, study: StudyResults, arm: str, lengths: Sequence[int] = LENGTHS, lengthen: bool = False
+) -> list[tuple[str, str]]:
+    """How the models of an arm read each length, unless they read it as they were trained."""
+    rows = score_arm(bench, study, arm, lengths, lengthen)
+    hows = [(length, row[str(length)]["how"]) for row in list(rows.values())[:1] for length in lengths]
+    return [(f"{study.name}, {arm} at {length} tokens", how) for length, how in hows if how != AS_TRAINED]
+
+
+def score_arm(
+    bench: Bench, study: StudyResults, arm: str, lengths: Sequence[int], lengthen: bool = False
+) -> dict[int, RunScores]:
+    """Seed -> length -> score of the arm's finished runs. Cached in the study's folder."""
+    index = [candidate.name for candidate in study.arms].index(arm)
+    suffix = "-lengthened" if lengthen else ""
+    file = f"test-at-{'-'.join(map(str, lengths))}{suffix}-of-arm-{index}-by-{len(study.arms[index].seeds)}"
+
+    def compute() -> dict[str, RunScores]:
+        tokens = QUICK_TOKENS if bench.quick else None
+        runs = bench.finished_runs(study, arm)
+        if not runs:
+            return {}
+        test = prepared_data.prepare(runs[0].spec.data, runs[0].tokenizer, columns=runs[0].task.columns).splits["test"]
+        return {str(run.spec.training.seed): _score_run(run, test, lengths, lengthen, tokens) for run in runs}
+
+    return {int(seed): row for seed, row in bench.cached(file, compute, study).items()}
+
+
+def _cannot_read(rows: Mapping[int, RunScores], length: int) -> bool:
+    return any(not row[str(length)]["windows"] for row in rows.values())
+
+
+def _series(rows: Mapping[int, RunScores], seeds: Sequence[int], length: int) -> Series:
+    """The loss at a length: seed -> mean over the windows (NaN if the run diverged), and seed -> loss of each window."""
+    windows = {seed: tuple(map(float, row[str(length)]["windows"])) for seed, row in rows.items()}
+    return Series({seed: float(np.mean(windows[seed])) if seed in windows else math.nan for seed in seeds}, windows)
+
+
+def _score_run(run: Run, test: Shard, lengths: Sequence[int], lengthen: bool, tokens: int | None) -> RunScores:
+    scores: RunScores = {}
+    for length in lengths:
+        try:
+            model, how = model_for_length(run, length, lengthen)
+            scores[str(length)] = {"windows": window_losses(model, test, length, tokens).tolist(), "how": how}
+        except SequenceTooLong as refusal:
+            scores[str(length)] = {"windows": [], "how": f"cannot be read: {refusal.reason}"}
+    return scores
+
+
+def model_for_length(run: Run, length: int, lengthen: bool = False) -> tuple[nn.Module, str]:
     """A model that reads input of this length, and how it was obtained. Raises SequenceTooLong if there is none."""
     try:
         with torch.inference_mode():
             run.model(torch.zeros(1, length, dtype=torch.int64, device=run.device))
-        return run.model, "as trained"
+        return run.model, AS_TRAINED
     except SequenceTooLong as error:
         refusal = error
-    rebuilt = models.build(run.spec.model, run.vocabulary, length, run.spec.training.seed)
+    try:
+        rebuilt = models.build(run.spec.model, run.vocabulary, length, run.spec.training.seed)
+    except SpecError as error:
+        raise SequenceTooLong(str(error)) from None
     loaded = warm_start.transfer(rebuilt, dict(run.model.state_dict()))
     if loaded.new or (loaded.partly and not lengthen):
         raise refusal
-    how = (
-        "the position table has rows that were never trained"
-        if loaded.partly
-        else "rebuilt for this length, which needs no untrained weights"
-    )
+    how = "with rows that were never trained" if loaded.partly else "rebuilt, which needs no untrained weights"
     return rebuilt.to(run.device).eval(), how
 
 
-def _loss(model: nn.Module, shard: Shard, length: int, tokens: int | None) -> float:
-    """Nats per token of the whole text, or of its first `tokens` tokens. In float32, whatever the precision of training."""
-    task = NextToken(length)
-    nats, count = task.score(model, np.asarray(shard.tokens[:tokens]), shard.separators, max(length // 2, 1), BATCH)
-    return nats / count
+def window_losses(model: nn.Module, shard: Shard, length: int, tokens: int | None = None) -> np.ndarray:
+    """Nats per token of each window of the text, or of its first `tokens` tokens. In float32, whatever the training was."""
+    text = np.asarray(shard.tokens[:tokens])
+    batch = max(BATCH_TOKENS // length, 1)
+    losses, scored = NextToken(length).token_losses(model, text, shard.separators, max(length // 2, 1), batch)
+    return shares_of_ratio(np.add.reduceat(losses, np.arange(0, len(losses), ITEM_TOKENS)), scored.sum())

@@ -1,88 +1,136 @@
 """Claim: sinusoidal positions generalise better to longer input than one-hot ones. The others are ranked for comparison."""
 
-import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from typing import ClassVar
 
-from glasshouse.claims import rules
-from glasshouse.claims.claim import UNDECIDED, Bench, Claim, Evidence, Finding
-from glasshouse.claims.positions import length_extrapolation
-from glasshouse.claims.positions.length_extrapolation import LengthResults
-from glasshouse.metrics.verdicts import VerdictRule, judge
-from glasshouse.pages.study_content import StudyResults
+from glasshouse.claims import margins
+from glasshouse.claims.claim import GROUPS, Bench, Claim, LineFigure, Measurements, Quantity
+from glasshouse.claims.positions import course_models, length_extrapolation
+from glasshouse.claims.positions.course_models import SETTINGS
+from glasshouse.claims.positions.length_extrapolation import LENGTHS, LONGEST, NATS, TRAINED, TWICE
+from glasshouse.claims.rules import higher, lower, zero
 
-DECIDING = ("sinusoidal", "one-hot")
-RANKED_ONLY = ("learned", "relative", "relative-buckets", "alibi", "rotary", "none")
-# Maximum number of seeds of the positional encodings that are ranked and do not decide.
-MAX_RANKED_SEEDS = 8
-LENGTHS = TRAINED, TWICE, LONGEST = 32, 64, 128
-# In nats per token; smaller differences between two rises (5 % of perplexity) do not matter.
-MARGIN = math.log1p(0.05)
+SINUSOIDAL, ONE_HOT = DECIDING = ("sinusoidal", "one-hot")
+RANKED = ("learned", "relative", "relative-buckets", "alibi", "rotary", "none")
+ARMS = (*DECIDING, *RANKED)
+# Seeds of the positional encodings that are ranked and do not decide.
+RANKED_SEEDS = 8
+UNIGRAM = 1
+WITHIN_WIDTH = {
+    setting: f"{TWICE} tokens, which one-hot vectors of width 64 can number, {where}" for setting, where in SETTINGS.items()
+}
+BEYOND_WIDTH = f"{LONGEST} tokens, more than one-hot vectors of width 64 can number"
 
 
 class PositionTable(Claim):
     """Trains the language model with every positional encoding; evaluates at one, two and four times its length."""
 
+    group = GROUPS[1]
     statement = "Sinusoidal positions generalise better to input longer than that of training than one-hot positions do."
     source = "course work on positions: a comparison of position encodings"
     reported = "asserted, no figures"
-    rule = (
-        "The language model is trained at 32 tokens and evaluated at 64, the longest input whose positions fit as "
-        "one-hot vectors into the model width of 64. The claim is upheld if the loss with sinusoidal positions rises "
-        "less from 32 to 64 tokens than the loss with one-hot positions, by a paired test over seeds. It is refuted if "
-        "it rises more, or if the two rises are shown to differ by less than 5 % of perplexity. Otherwise it is "
-        "undecided. The other positional encodings are ranked for comparison and do not decide."
+    why = (
+        "Sines and cosines are defined at every position and change smoothly, so a new position resembles those of "
+        "training. A one-hot vector of a new position has nothing in common with any other, and there are only as many as "
+        "the model is wide."
+    )
+    procedure = (
+        "The course's language model, 64 wide, is trained at 32 tokens with each positional encoding; fixed codes enter as "
+        "large as the token embeddings. At 64 tokens, which one-hot vectors can still number, the loss on the test texts "
+        "must rise less with sinusoidal than with one-hot positions, at the course's learning rate and at the best of six "
+        "for each, chosen on a held-out tenth of the training text. At 128 tokens, where one-hot vectors end, sinusoidal "
+        "positions must be readable and have a lower loss than a model of single words. The other encodings are ranked and "
+        "do not decide."
+    )
+    would_change = (
+        "A wider model, in which one-hot vectors can number more positions. Codes of another size beside the token "
+        "embeddings. A reader of long texts who cuts them into windows of 64 tokens: the comparison beside the verdict "
+        "shows what one-hot positions lose by that."
     )
     needs = ("speeches-text",)
-
-    def run_experiment(self, bench: Bench) -> Finding:
-        deciding_study = _train(bench, "positions", DECIDING)
-        ranked_study = _train(replace(bench, seeds=min(bench.seeds, MAX_RANKED_SEEDS)), "beside", RANKED_ONLY)
-        results = {
-            arm: by_length
-            for study in (deciding_study, ranked_study)
-            for arm, by_length in length_extrapolation.score_lengths(bench, study, LENGTHS).items()
-        }
-        rises = {arm: length_extrapolation.loss_rises(results[arm], TRAINED, TWICE) for arm in reversed(DECIDING)}
-        difference = judge(rises, VerdictRule(margin=MARGIN))["sinusoidal"] if all(map(len, rises.values())) else None
-        verdict = rules.direction(difference) if difference else UNDECIDED
-        order = sorted(results, key=lambda arm: results[arm][TRAINED].mean_perplexity)
-        return Finding(
-            verdict=verdict,
-            because=_because(results, difference.sentence if difference else f"one of the two cannot read {TWICE} tokens"),
-            scope=f"the course's speeches, words as tokens; {rules.study_scope(deciding_study)}; the other positions with "
-            f"{len(ranked_study.arms[0].seeds)} seeds; perplexity over all three test texts",
-            rows=tuple(
-                Evidence(
-                    f"test perplexity at {TRAINED} / {TWICE} / {LONGEST} tokens, {arm}", "", _perplexities(results, arm)
-                )
-                for arm in order
-            ),
-            studies=(deciding_study.name, ranked_study.name),
-            pictures=(length_extrapolation.draw(results, bench.folder / "positions.svg", TRAINED),),
-            notes=tuple(
-                f"{arm} at {length} tokens: {result.how}"
-                for arm in order
-                for length, result in results[arm].items()
-                if result.how not in ("", "as trained")
-            ),
+    studies = tuple(
+        study
+        for setting in SETTINGS
+        for study in (
+            course_models.language_models("fixed-codes", setting, DECIDING),
+            course_models.language_models("other-positions", setting, RANKED, most_seeds=RANKED_SEEDS),
         )
+    )
+    quantities: ClassVar[Mapping[str, Quantity]] = {
+        **{
+            key: quantity
+            for setting, where in SETTINGS.items()
+            for arm in ARMS
+            for key, quantity in length_extrapolation.quantities(f"{setting}/{arm}", f"{arm}, {where}").items()
+        },
+        **{f"{arm}/unreadable": length_extrapolation.unreadable_quantity(arm) for arm in ARMS},
+        **{
+            f"{setting}/unigram": Quantity(f"loss of a model of single words, {where}", "test.loss", NATS, per="")
+            for setting, where in SETTINGS.items()
+        },
+    }
+    parts = (
+        *(
+            lower(
+                f"{setting}/{SINUSOIDAL}/rise-{TWICE}",
+                than=f"{setting}/{ONE_HOT}/rise-{TWICE}",
+                margin=margins.TOKEN_LOSS,
+                name=f"the loss rises less from {TRAINED} to {TWICE} tokens",
+                items=True,
+                setting=WITHIN_WIDTH[setting],
+            )
+            for setting in SETTINGS
+        ),
+        zero(f"{SINUSOIDAL}/unreadable", name=f"{SINUSOIDAL} positions can be read at every length", setting=BEYOND_WIDTH),
+        higher(
+            f"{ONE_HOT}/unreadable",
+            than=f"{SINUSOIDAL}/unreadable",
+            margin=0.5,
+            name=f"{ONE_HOT} positions cannot be read at {LONGEST} tokens",
+            setting=BEYOND_WIDTH,
+        ),
+        *(
+            lower(
+                f"{setting}/{SINUSOIDAL}/{LONGEST}",
+                than=f"{setting}/unigram",
+                margin=margins.TOKEN_LOSS,
+                name=f"the loss at {LONGEST} tokens is lower than that of a model of single words, {where}",
+                setting=BEYOND_WIDTH,
+            )
+            for setting, where in SETTINGS.items()
+        ),
+        *(
+            lower(
+                f"{setting}/{SINUSOIDAL}/{LONGEST}",
+                than=f"{setting}/{ONE_HOT}/{TWICE}",
+                margin=margins.TOKEN_LOSS,
+                name=f"{SINUSOIDAL} at {LONGEST} tokens: lower loss than {ONE_HOT} in windows of {TWICE}",
+                setting=where,
+                decides=False,
+            )
+            for setting, where in SETTINGS.items()
+        ),
+    )
+    figures = tuple(
+        LineFigure(
+            f"loss-by-length-{setting}",
+            f"input length in tokens (trained at {TRAINED}), {where}",
+            f"loss in {NATS}",
+            {arm: {length: f"{setting}/{arm}/{length}" for length in LENGTHS} for arm in ARMS},
+        )
+        for setting, where in SETTINGS.items()
+    )
 
-
-def _train(bench: Bench, name: str, positions: Sequence[str]) -> StudyResults:
-    """Train the language model with each of these positional encodings."""
-    words = ("speech-lm", f"data.context={TRAINED}", f"model.position={','.join(positions)}")
-    return bench.compare(name, *words, metric="test.loss", quick=length_extrapolation.QUICK)
-
-
-def _perplexities(results: LengthResults, arm: str) -> str:
-    return " / ".join(results[arm][length].plus_minus for length in LENGTHS)
-
-
-def _because(results: LengthResults, comparison: str) -> str:
-    parts = []
-    for arm in DECIDING:
-        by_length = [results[arm][length] for length in LENGTHS]
-        texts = [f"{result.mean_perplexity:.1f}" if result.losses else "none (cannot read it)" for result in by_length]
-        parts.append(f"{arm} positions: {texts[0]} at {TRAINED} tokens, {texts[1]} at {TWICE}, {texts[2]} at {LONGEST}")
-    return f"Test perplexity with {'; with '.join(parts)}. Rise of the loss from {TRAINED} to {TWICE} tokens: {comparison}."
+    def measure(self, bench: Bench) -> Measurements:
+        series, facts = {}, []
+        for setting in course_models.settings(bench):
+            fixed, others = bench.study(f"fixed-codes-{setting}"), bench.study(f"other-positions-{setting}")
+            for arm in ARMS:
+                study = fixed if arm in DECIDING else others
+                series.update(length_extrapolation.measure(bench, study, arm, f"{setting}/{arm}"))
+                series[f"{arm}/unreadable"] = length_extrapolation.count_unreadable(bench, study, arm)
+                facts += length_extrapolation.facts(bench, study, arm)
+            units = series[f"{setting}/{SINUSOIDAL}/{TRAINED}"].values
+            series[f"{setting}/unigram"] = course_models.ngram_loss(bench, fixed, UNIGRAM, units)
+            facts += bench.facts(fixed, others)
+        return Measurements(length_extrapolation.without_unused_windows(series, self.parts), tuple(facts))

@@ -1,143 +1,177 @@
 """Claim: an encoder learns by masked-language-model pretraining, and what it learns helps a later task about numbers."""
 
-import statistics
-from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
-from glasshouse.claims import rules
-from glasshouse.claims.claim import Bench, Claim, Evidence, Finding
-from glasshouse.claims.pretraining import arithmetic
+from glasshouse.claims.claim import GROUPS, Bench, Claim, Measurements, Quantity, Series
+from glasshouse.claims.pretraining import arithmetic, opponents
+from glasshouse.claims.pretraining.arithmetic import (
+    FROZEN,
+    FULL,
+    LINEAR,
+    MARGIN,
+    PRETRAINED,
+    RANDOM,
+    RANDOM_FROZEN,
+    SCRATCH,
+    Experiment,
+    more_accurate,
+)
+from glasshouse.claims.rules import higher
 from glasshouse.data import prepared_data
-from glasshouse.data.shards import Shard
-from glasshouse.metrics.verdicts import Difference, VerdictRule, judge
-from glasshouse.runs.run import Run
+from glasshouse.pages.claim_content import Part
+from glasshouse.pages.study_content import StudyResults
+from glasshouse.specs.errors import RunError
 
-# The encoder's accuracy on masked tokens must be above this multiple of the unigram baseline's accuracy.
-UNIGRAM_FACTOR = 2.0
-# Number of pretrained encoders that are fine-tuned, each pretrained with its own seed.
-PRETRAININGS = 3
-# The encoder of the recipe, and one without positions, which does not know the order of the tokens.
-WITH_ORDER, WITHOUT_ORDER = "rotary", "none"
-BySeed = Mapping[int, float]
+# An encoder without positions does not know the order of the tokens.
+WITHOUT_ORDER = "without-positions"
+ENCODERS = {PRETRAINED: "encoder", WITHOUT_ORDER: "encoder without positions", RANDOM: "random encoder"}
+TABLES = {
+    opponents.NO_NEIGHBOUR: "always the commonest token",
+    opponents.LEFT: "the commonest token after the one before",
+    opponents.BOTH: "the commonest token between its two neighbours",
+}
+
+
+def with_order_removed(experiment: Experiment) -> Experiment:
+    """The experiment with one more pretraining, of an encoder without positions."""
+    return replace(
+        experiment, starts={**experiment.starts, WITHOUT_ORDER: (*experiment.starts[PRETRAINED], "model.position=none")}
+    )
+
+
+FROM_ENCODERS = (FULL, SCRATCH, FROZEN, RANDOM_FROZEN)
+COURSE = with_order_removed(arithmetic.course_experiment({}, recipe=(FULL, SCRATCH), tuned=FROM_ENCODERS))
+GENERATED = arithmetic.generated_experiment(FULL, SCRATCH)
+
+
+def masked(experiment: Experiment, what: str) -> str:
+    """The key of a share of the masked tokens: those that an encoder or a table predicts."""
+    return f"{experiment.key}/masked/{what}"
+
+
+def masked_quantities(experiment: Experiment) -> dict[str, Quantity]:
+    """The shares of the masked tokens that the encoders and the tables predict."""
+    names = {**{start: ENCODERS[start] for start in experiment.starts}, **TABLES}
+    return {
+        masked(experiment, key): Quantity(
+            f"{experiment.prefix}masked tokens predicted, {name}",
+            "test.accuracy",
+            "%",
+            100.0,
+            higher_is_better=True,
+            per="pretraining",
+        )
+        for key, name in names.items()
+    }
+
+
+def masked_parts(experiment: Experiment, where: str = "", decides: bool = True) -> tuple[Part, ...]:
+    """The parts about masked tokens."""
+    return tuple(
+        higher(
+            masked(experiment, PRETRAINED),
+            than=masked(experiment, table),
+            margin=MARGIN,
+            name=f"the encoder predicts more masked tokens than {TABLES[table]}",
+            setting=where,
+            decides=decides,
+        )
+        for table in (opponents.LEFT, opponents.BOTH)
+    )
+
+
+def task_parts(experiment: Experiment, setting: str, where: str, decides: bool) -> tuple[Part, ...]:
+    """The parts about the later task under one setting."""
+    full, scratch, frozen, random_frozen = (experiment.quantity(setting, name) for name in FROM_ENCODERS)
+    linear = experiment.opponent(LINEAR)
+    parts = [
+        more_accurate(full, scratch, "fine-tuning a pretrained encoder beats training from scratch", where, decides),
+        more_accurate(full, linear, "fine-tuning a pretrained encoder beats a linear model over word pairs", where, False),
+    ]
+    if FROZEN in experiment.ways[setting]:
+        name = "a head on the frozen pretrained encoder beats a head on a random one"
+        parts.append(more_accurate(frozen, random_frozen, name, where, decides=False))
+    return tuple(parts)
 
 
 class MLM(Claim):
     """Pretrains encoders as masked language models, and fine-tunes from them."""
 
+    group = GROUPS[5]
     statement = "Masked-language-model pretraining teaches an encoder to predict masked tokens, and that helps a later task."
     source = "course work on pretraining: a masked language model"
     reported = "no figures"
-    seeds = 16
-    rule = (
-        "Three parts. First, the whole confidence interval of the accuracy on masked validation tokens is above "
-        f"{UNIGRAM_FACTOR:g} times the accuracy of always answering the most frequent token. Second, it is above the "
-        "accuracy of answering the token that most often follows the token before. Third, by test accuracy, paired by "
-        f"seed, fine-tuning from pretrained encoders (the mean over {PRETRAININGS} pretrainings) is better than "
-        "training from scratch with the same tokenizer. The claim is upheld if all parts hold. It is refuted if one is "
-        "reversed, or if the difference in the third is shown to be smaller than one standard deviation between seeds. "
-        "Otherwise it is undecided."
+    why = (
+        "To fill a gap in a sentence about numbers, an encoder must know which numbers fit there. Whoever knows that "
+        "should find it easier to tell whether a difference is negative."
+    )
+    procedure = (
+        "Every seed pretrains its own small encoder on sentences about numbers, without the expressions that are held out "
+        "later. Its predictions of masked tokens in held-out sentences must beat two tables of the training text by more "
+        "than one point: the commonest token after the one before, and the commonest between the two neighbours. It is "
+        "then fine-tuned to the sign of an expression and must beat the same encoder with random weights on the course's "
+        "test file, per pretraining and expression, by more than one point: with the recipe's learning rate, and with the "
+        "best of several for each, chosen on validation expressions."
+    )
+    would_change = (
+        "A later task with fewer examples, from which an encoder without pretraining cannot learn enough; or a pretraining "
+        "text that says more about the task."
+    )
+    studies = (*COURSE.plans, *GENERATED.plans)
+    quantities: ClassVar = {
+        **masked_quantities(COURSE),
+        **COURSE.quantities,
+        **masked_quantities(GENERATED),
+        **GENERATED.quantities,
+    }
+    parts = (
+        *masked_parts(COURSE),
+        *(part for where in arithmetic.judged(COURSE, GENERATED) for part in task_parts(*where)),
+        *masked_parts(GENERATED, arithmetic.STAND_IN_SETTING, decides=False),
     )
 
-    def run_experiment(self, bench: Bench) -> Finding:
-        pretraining = bench.compare(
-            "pretraining",
-            arithmetic.PRETRAIN,
-            f"model.position={WITH_ORDER},{WITHOUT_ORDER}",
-            arithmetic.STEPS,
-            metric="validation.accuracy",
-            quick=arithmetic.QUICK_PRETRAIN,
-        )
-        runs = bench.finished_runs(pretraining, WITH_ORDER)[: 1 if bench.quick else PRETRAININGS]
-        starts = {f"pretrained-{run.spec.training.seed}": run for run in runs}
-        recipes = [arithmetic.from_scratch(bench, "scratch", arithmetic.first_run(runs, pretraining.name))]
-        recipes += [arithmetic.from_run(bench, name, run) for name, run in starts.items()]
-        fine_tuning = bench.compare("fine-tuning", *recipes, metric=arithmetic.METRIC, quick=arithmetic.QUICK_FINETUNE)
-
-        accuracy, accuracy_without_order = (
-            bench.values(pretraining, arm, "validation.accuracy") for arm in (WITH_ORDER, WITHOUT_ORDER)
-        )
-        training, validation = _tokens(runs[0])
-        unigram, bigram = unigram_accuracy(training, validation), bigram_accuracy(training, validation)
-        tuned = {arm.name: arm.values for arm in fine_tuning.arms}
-        gain = pretraining_gain(tuned["scratch"], mean_over_arms([tuned[name] for name in starts]))
-        names = {"scratch": ("from scratch", ""), **{name: (name.replace("-", ", seed "), "") for name in starts}}
-        scope = arithmetic.describe_scope(bench, fine_tuning, runs[0], f"{len(runs)} pretrainings")
-        return Finding(
-            verdict=decide(accuracy, unigram, bigram, gain),
-            because=(
-                f"The encoder predicts {rules.format_interval(accuracy, '.1f', 100)} % of the masked tokens. The most "
-                f"frequent token is right in {100 * unigram:.1f} %, and the token that most often follows the token "
-                f"before in {100 * bigram:.1f} %. By test accuracy after fine-tuning, {gain.sentence}."
-            ),
-            scope=f"{scope}, {bench.seeds} of pretraining",
-            rows=(
-                Evidence("masked tokens predicted, %, always the most frequent token", "", f"{100 * unigram:.1f}"),
-                Evidence(
-                    "masked tokens predicted, %, the token that most often follows the one before",
-                    "",
-                    f"{100 * bigram:.1f}",
-                ),
-                Evidence("masked tokens predicted, %, encoder", "", rules.format_with_seeds(accuracy, ".1f", 100)),
-                Evidence(
-                    "masked tokens predicted, %, encoder without positions",
-                    "",
-                    rules.format_with_seeds(accuracy_without_order, ".1f", 100),
-                ),
-                *arithmetic.accuracy_rows(bench, fine_tuning, names),
-                Evidence("gain from pretraining, by test accuracy", "", gain.sentence),
-            ),
-            studies=(pretraining.name, fine_tuning.name),
+    def measure(self, bench: Bench) -> Measurements:
+        series, facts = {}, []
+        for experiment in arithmetic.available(bench, COURSE, GENERATED):
+            pretraining = experiment.pretrain(bench)
+            measured, studies = experiment.fine_tune(bench, pretraining)
+            series |= measured
+            for start in experiment.starts:
+                series[masked(experiment, start)] = bench.values(pretraining, experiment.arm(start), "test.accuracy")
+            units = list(series[masked(experiment, PRETRAINED)].values)
+            for table, share in table_shares(bench, pretraining, experiment.arm(PRETRAINED)).items():
+                series[masked(experiment, table)] = Series(dict.fromkeys(units, share))
+            facts += bench.facts(pretraining, *studies)
+        return Measurements(
+            series,
+            tuple(facts),
             notes=(
-                "15 % of the tokens are predicted, and a tenth of those are not masked but left unchanged",
-                "the pretraining text contains no expression that is held out of fine-tuning, and no result of one",
+                "15 % of the tokens are predicted, and a tenth of those are not masked but left unchanged; the tables may "
+                "copy a token that is not masked, and their neighbours are never masked",
+                "no expression that is held out of fine-tuning, and no result of one, is in the pretraining text",
             ),
         )
 
 
-def decide(accuracy: BySeed, unigram: float, bigram: float, gain: Difference) -> str:
-    """The verdict on the three parts."""
-    return rules.all_of(
-        rules.beats(accuracy, UNIGRAM_FACTOR * unigram, higher_is_better=True, parts=3),
-        rules.beats(accuracy, bigram, higher_is_better=True, parts=3),
-        rules.direction(gain, parts=3),
-    )
+def table_shares(bench: Bench, pretraining: StudyResults, arm: str) -> dict[str, float]:
+    """Table -> the share of the masked test tokens that it predicts. Every seed has the same text and tokenizer."""
 
+    def compute() -> dict[str, float]:
+        runs = bench.finished_runs(pretraining, arm)
+        if not runs:
+            raise RunError(
+                "all-diverged",
+                f"every run of {arm!r} in the study {pretraining.name!r} diverged, so it has nothing to be compared with; "
+                "lower its learning rate",
+            )
+        run = runs[0]
+        splits = prepared_data.prepare(run.spec.data, run.tokenizer, specials=run.task.specials).splits
+        training, test = (np.asarray(splits[split].tokens, np.int64).tolist() for split in ("train", "test"))
+        shares = opponents.neighbour_accuracies(training, test, splits["test"].separators)
+        return {table: opponents.with_copying(share) for table, share in shares.items()}
 
-def pretraining_gain(scratch: BySeed, pretrained: BySeed) -> Difference:
-    """Fine-tuning of pretrained encoders compared with training from scratch, by accuracy, paired by seed."""
-    return judge({"from scratch": scratch, "from pretraining": pretrained}, VerdictRule(higher_is_better=True))[
-        "from pretraining"
-    ]
-
-
-def mean_over_arms(arms: Sequence[BySeed]) -> dict[int, float]:
-    """Seed -> the mean over the arms, for the seeds that all arms have."""
-    common_seeds = set.intersection(*(set(arm) for arm in arms)) if arms else set()
-    return {seed: statistics.fmean(arm[seed] for arm in arms) for seed in sorted(common_seeds)}
-
-
-def unigram_accuracy(training: np.ndarray, scored: np.ndarray) -> float:
-    """The share of the scored tokens that are the most frequent training token."""
-    return float(np.mean(scored == np.bincount(training).argmax())) if len(training) and len(scored) else float("nan")
-
-
-def bigram_accuracy(training: np.ndarray, scored: np.ndarray) -> float:
-    """The share of the scored tokens that most often follow the token before them in the training text."""
-    if len(training) < 2 or len(scored) < 2:
-        return float("nan")
-    size = int(max(training.max(), scored.max())) + 1
-    counts = np.zeros((size, size), np.int64)
-    np.add.at(counts, (training[:-1], training[1:]), 1)
-    return float(np.mean(counts.argmax(1)[scored[:-1]] == scored[1:]))
-
-
-def _tokens(run: Run) -> tuple[np.ndarray, np.ndarray]:
-    """The training and the validation tokens without separator tokens, which are never masked."""
-    splits = prepared_data.prepare(run.spec.data, run.tokenizer, specials=run.task.specials).splits
-    return _without_separators(splits["train"]), _without_separators(splits["validation"])
-
-
-def _without_separators(shard: Shard) -> np.ndarray:
-    tokens = np.asarray(shard.tokens, np.int64)
-    return tokens[~np.isin(tokens, list(shard.separators))]
+    shares: dict[str, float] = bench.cached("tables", compute, pretraining)
+    return shares

@@ -1,89 +1,157 @@
 """Claim: masked pretraining needs more steps to converge than left-to-right pretraining. Same text, width and depth."""
 
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from glasshouse.claims import rules
-from glasshouse.claims.claim import Bench, Claim, Evidence, Finding
+from glasshouse.claims.claim import GROUPS, STAND_IN, Bench, Claim, LineFigure, Measurements, Quantity, Series, StudyPlan
 from glasshouse.claims.pretraining import arithmetic
-from glasshouse.metrics.verdicts import Difference, VerdictRule, judge
+from glasshouse.claims.rules import higher
+from glasshouse.pages.study_content import StudyResults
 from glasshouse.runs.run import Run
+from glasshouse.specs.errors import RunError
 from glasshouse.tasks.masked_token import MASKING_RATE
 
 # Shares of the whole improvement of the loss at which convergence is measured. One of them decides.
 SHARES = (0.9, 0.95, 0.99)
 DECIDING_SHARE = 0.95
-# The recipe's learning rate decides; the others show whether the result depends on it.
+# The recipe's learning rate, half of it and twice it. The verdict is judged at each.
 RATES = ("1e-3", "2e-3", "4e-3")
-DECIDING_RATE = "2e-3"
+RECIPE_RATE = "2e-3"
 # A curve that makes a larger share of its improvement in the last quarter of the steps has not converged.
 MAX_LATE_SHARE = 0.01
-LEFT, MASKED = "left to right", "masked"
+# Steps between two evaluations. A smaller difference cannot be seen on the curves.
+EVERY = 50
+LEFT, MASKED = KINDS = ("left to right", "masked")
+STUDIES = {LEFT: "left-to-right", MASKED: "masked"}
+WORDS = (
+    arithmetic.PRETRAIN,
+    "training.steps=1500",
+    "training.schedule=constant",
+    f"evaluation.every={EVERY}",
+    f"training.learning_rate={','.join(RATES)}",
+)
 Curve = Sequence[tuple[int, float]]
+
+
+def steps_key(rate: str, share: float, kind: str) -> str:
+    return f"{rate}/{share:g}/{STUDIES[kind]}"
+
+
+def where(rate: str) -> str:
+    return f"at a learning rate of {rate}"
 
 
 class MLMSteps(Claim):
     """Trains an encoder on masked tokens and a decoder on next tokens. Convergence is measured on each run's own curve."""
 
+    group = GROUPS[5]
     statement = "All else equal, masked pretraining needs more steps to converge than left-to-right pretraining."
     source = "course work on pretraining"
     reported = "asserted, without figures"
-    rule = (
-        f"A run has converged at the step at which its validation loss has made {100 * DECIDING_SHARE:g} % of its whole "
-        "improvement, from the loss of the untrained model to its lowest loss, with linear interpolation between "
-        "evaluations. The learning rate is constant after warm-up, so that no schedule determines the step. At the "
-        "recipe's learning rate, paired by seed: the claim is upheld if masked pretraining needs more steps. It is "
-        "refuted if masked pretraining needs fewer, or if the difference is shown to be smaller than one standard "
-        "deviation between seeds of left-to-right pretraining. Otherwise it is undecided. Other shares and learning "
-        "rates are shown and do not decide."
+    why = "A step of masked pretraining predicts 15 % of its tokens. A step from left to right predicts all of them."
+    procedure = (
+        "An encoder is pretrained on masked tokens and a decoder of the same width and depth on next tokens, with the same "
+        "text, tokenizer, batches and number of steps. A run has converged at the step at which its validation loss has "
+        "made 95 % of its whole improvement, from the loss of the untrained model to its lowest loss, with linear "
+        "interpolation between evaluations; the learning rate is constant after warm-up, so that no schedule determines "
+        "that step. Steps are compared per seed at three learning rates, with a margin of 50 steps, the distance of two "
+        "evaluations; other shares of the improvement are shown."
+    )
+    would_change = (
+        "Counting predictions instead of steps, which favours masked pretraining; or a masking rate at which a step "
+        "predicts more tokens."
+    )
+    data = STAND_IN
+    studies = (
+        StudyPlan("masked", WORDS, metric="validation.loss", quick=(*arithmetic.QUICK_PRETRAIN, "evaluation.every=1")),
+        StudyPlan(
+            "left-to-right",
+            (*WORDS, "task=next-token", "model.kind=decoder", "data.tokenizer_file={tokenizer}"),
+            metric="validation.loss",
+            quick=(*arithmetic.QUICK_PRETRAIN, "evaluation.every=1"),
+        ),
+    )
+    quantities: ClassVar = {
+        **{
+            steps_key(rate, share, kind): Quantity(
+                f"steps to {100 * share:g} % of the improvement, {kind}, {where(rate)}", "validation.loss", "steps"
+            )
+            for rate in RATES
+            for share in SHARES
+            for kind in KINDS
+        },
+        **{
+            f"predictions/{STUDIES[kind]}": Quantity(
+                f"predictions to {100 * DECIDING_SHARE:g} % of the improvement, {kind}, {where(RECIPE_RATE)}",
+                "validation.loss",
+                "thousands",
+                1e-3,
+            )
+            for kind in KINDS
+        },
+    }
+    parts = tuple(
+        higher(
+            steps_key(rate, DECIDING_SHARE, MASKED),
+            than=steps_key(rate, DECIDING_SHARE, LEFT),
+            margin=EVERY,
+            name="masked pretraining needs more steps",
+            setting=where(rate),
+        )
+        for rate in RATES
+    )
+    figures = (
+        LineFigure(
+            "steps to a share of the improvement",
+            "share of the improvement, %",
+            "steps",
+            {kind: {100 * share: steps_key(RECIPE_RATE, share, kind) for share in SHARES} for kind in KINDS},
+        ),
     )
 
-    def run_experiment(self, bench: Bench) -> Finding:
-        words = (arithmetic.PRETRAIN, "training.steps=1500", "training.schedule=constant", "evaluation.every=50")
-        learning_rates = (DECIDING_RATE, RATES[-1]) if bench.quick else RATES
-        rates = f"training.learning_rate={','.join(learning_rates)}"
-        quick = (*arithmetic.QUICK_PRETRAIN, "evaluation.every=1")
-        masked = bench.compare("masked", *words, rates, metric="validation.loss", quick=quick)
+    def measure(self, bench: Bench) -> Measurements:
+        masked = bench.study("masked")
         # Both models use the masked model's tokenizer, whose additional mask token does not affect the decoder.
-        first = arithmetic.first_run(bench.finished_runs(masked, DECIDING_RATE), masked.name)
-        tokenizer = f"data.tokenizer_file={first.folder.tokenizer_file}"
-        left_words = ("task=next-token", "model.kind=decoder", tokenizer)
-        left = bench.compare("left-to-right", *words, *left_words, rates, metric="validation.loss", quick=quick)
-        runs = {
-            (kind, rate): bench.finished_runs(study, rate)
-            for kind, study in ((LEFT, left), (MASKED, masked))
-            for rate in learning_rates
-        }
-        steps = {
-            (kind, rate, share): {
-                run.spec.training.seed: convergence_step(*loss_curve(run.metrics), share) for run in finished
-            }
-            for (kind, rate), finished in runs.items()
-            for share in SHARES
-        }
-        difference = compare_steps(steps[LEFT, DECIDING_RATE, DECIDING_SHARE], steps[MASKED, DECIDING_RATE, DECIDING_SHARE])
-        spec = arithmetic.first_run(runs[MASKED, DECIDING_RATE], masked.name).spec
-        return Finding(
-            verdict=rules.direction(difference, "worse"),
-            because=f"Steps to {100 * DECIDING_SHARE:g} % of the improvement: {difference.sentence} (more steps are worse).",
-            scope=(
-                f"generated sentences about numbers; width {spec.model.width}, {spec.model.layers} layers, "
-                f"{masked.arms[0].steps:,} steps of {spec.training.batch} windows of {spec.data.context} tokens at a "
-                f"constant learning rate, {len(masked.arms[0].seeds)} seeds"
-            ),
-            rows=tuple(_rows(steps, runs, {LEFT: left.arms[0].parameters, MASKED: masked.arms[0].parameters})),
-            studies=(masked.name, left.name),
+        first = first_run(bench.finished_runs(masked, RECIPE_RATE), masked.name)
+        left = bench.study("left-to-right", tokenizer=str(first.folder.tokenizer_file.absolute()))
+        series, notes = {}, []
+        for kind, study in ((LEFT, left), (MASKED, masked)):
+            for rate in RATES:
+                for share in SHARES:
+                    series[steps_key(rate, share, kind)] = convergence_steps(bench, study, rate, share)
+            notes.append(late_note(bench.finished_runs(study, RECIPE_RATE), kind))
+            predicted = (MASKING_RATE if kind == MASKED else 1.0) * first.spec.training.batch * first.spec.data.context
+            deciding = series[steps_key(RECIPE_RATE, DECIDING_SHARE, kind)].values
+            series[f"predictions/{STUDIES[kind]}"] = Series({seed: steps * predicted for seed, steps in deciding.items()})
+        return Measurements(
+            series,
+            tuple(bench.facts(masked, left)),
             notes=(
-                "this experiment cannot separate three differences: a step of masked pretraining predicts "
-                f"{100 * MASKING_RATE:.0f} % of its tokens and a left-to-right step predicts all of them, a masked "
-                "model sees both sides of a token, and the two predictions are not equally hard; so each kind is "
+                "this experiment cannot separate three differences: a step of masked pretraining predicts fewer tokens, a "
+                "masked model sees both sides of a token, and the two predictions are not equally hard; so each kind is "
                 "measured on its own curve, and the number of steps does not tell which pretraining is better",
-                "the two losses are of different predictions: the studies compare learning rates, never one kind with the "
-                "other",
-                *(note for note in (late_note(runs[kind, DECIDING_RATE], kind) for kind in (LEFT, MASKED)) if note),
+                *filter(None, notes),
             ),
         )
+
+
+def first_run(runs: Sequence[Run], study: str) -> Run:
+    """The first finished run of a study."""
+    if not runs:
+        raise RunError(
+            "all-diverged", f"every run of the study {study!r} diverged, so it has no tokenizer; lower its learning rate"
+        )
+    return runs[0]
+
+
+def convergence_steps(bench: Bench, study: StudyResults, rate: str, share: float) -> Series:
+    """Seed -> the step at which the run has made this share of its improvement; NaN if the run diverged."""
+    steps = dict.fromkeys(bench.values(study, rate, "validation.loss").values, math.nan)
+    for run in bench.finished_runs(study, rate):
+        steps[run.spec.training.seed] = convergence_step(*loss_curve(run.metrics), share)
+    return Series(steps)
 
 
 def loss_curve(rows: Iterable[Mapping[str, Any]]) -> tuple[float, list[tuple[int, float]]]:
@@ -117,11 +185,6 @@ def late_share(start: float, curve: Curve) -> float:
     return (early - lowest) / (start - lowest) if lowest < start else float("nan")
 
 
-def compare_steps(left: Mapping[int, float], masked: Mapping[int, float]) -> Difference:
-    """Masked pretraining compared with left-to-right pretraining, paired by seed; fewer steps are better."""
-    return judge({LEFT: left, MASKED: masked}, VerdictRule())[MASKED]
-
-
 def late_note(runs: Sequence[Run], kind: str) -> str:
     """A warning if the loss was still falling at the end; otherwise empty."""
     shares = [late_share(*loss_curve(run.metrics)) for run in runs]
@@ -132,28 +195,3 @@ def late_note(runs: Sequence[Run], kind: str) -> str:
         f"{kind}: {100 * mean:.1f} % of the improvement came in the last quarter of the steps; longer training would change "
         "its step of convergence"
     )
-
-
-def _rows(
-    steps: Mapping[tuple[str, str, float], Mapping[int, float]],
-    runs: Mapping[tuple[str, str], Sequence[Run]],
-    parameters: Mapping[str, int],
-) -> Iterable[Evidence]:
-    for share in SHARES:
-        for kind in (LEFT, MASKED):
-            count = rules.format_with_seeds(steps[kind, DECIDING_RATE, share])
-            yield Evidence(f"steps to {100 * share:g} % of the improvement, {kind}", "", count)
-    for rate in dict.fromkeys(rate for _, rate in runs):
-        if rate != DECIDING_RATE:
-            difference = compare_steps(steps[LEFT, rate, DECIDING_SHARE], steps[MASKED, rate, DECIDING_SHARE])
-            what = f"steps to {100 * DECIDING_SHARE:g} % of the improvement, at a learning rate of {rate}"
-            yield Evidence(what, "", difference.sentence)
-    spec = runs[MASKED, DECIDING_RATE][0].spec
-    for kind, predicted_share in ((LEFT, 1.0), (MASKED, MASKING_RATE)):
-        per_step = predicted_share * spec.training.batch * spec.data.context
-        deciding_steps = steps[kind, DECIDING_RATE, DECIDING_SHARE]
-        predictions = {seed: count * per_step for seed, count in deciding_steps.items()}
-        thousands = rules.format_with_seeds(predictions, scale=1e-3)
-        yield Evidence(f"thousands of predictions to that step, {kind}", "", thousands)
-    for kind, number in parameters.items():
-        yield Evidence(f"parameters, {kind}", "", f"{number:,}")

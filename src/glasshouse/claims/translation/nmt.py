@@ -1,153 +1,195 @@
 """Claim: a character-level encoder-decoder of hidden size 64 benefits from more data. The task is English to Pig Latin."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from typing import ClassVar
 
-from glasshouse.claims import rules
-from glasshouse.claims.claim import REFUTED, UPHELD, Bench, Claim, Evidence, Finding
-from glasshouse.metrics.verdicts import Difference, VerdictRule, judge
-from glasshouse.pages.study_content import StudyResults
-from glasshouse.specs import catalogue
+from glasshouse.claims import split_scores
+from glasshouse.claims.claim import GROUPS, Bench, Claim, LineFigure, Measurements, Quantity, Series, StudyPlan
+from glasshouse.claims.rules import higher, lower
+from glasshouse.claims.translation import course_translator, trivial_translators
+from glasshouse.claims.translation.course_translator import COURSE_LISTS, MARGIN, STAND_INS
 
-CLAIM_NAME, STUDY = "nmt", "sizes"
-WIDTHS, SOURCES = (32, 64), {"small": "pig-latin-small", "large": "pig-latin"}
-# (hidden size, list of words) -> reported loss. "h 32" in texts stands for hidden size 32.
+NARROW, WIDE = WIDTHS = (32, 64)
+# (hidden size, list) -> reported lowest validation loss.
 REPORTED = {(32, "small"): "0.799", (32, "large"): "1.156", (64, "small"): "0.478", (64, "large"): "0.569"}
-BySeed = Mapping[int, float]
-# As many steps as the recipe takes on the small list. After a third of them, most runs of hidden size 64 have not begun to
-# learn.
-STEPS = 4000
-# In nats per character: a tenth of the smallest reported loss. Smaller differences do not matter.
-MARGIN = 0.05
-# The short context truncates long words, because a quick run would spend most of its time on translating them.
-QUICK = (
-    "training.steps=6",
-    "training.precision=fp32",
-    "training.threads=1",
-    "evaluation.every=2",
-    "evaluation.batch=320",
-    "model.layers=1",
-    "data.context=12",
-)
-NOTES = (
-    "the two reported lists may have had different validation words; here both hold out the same words",
-    "the layers are those of the recipe (a norm before each part, two linear layers with GELU), not those of the course (no "
-    "norm, one linear layer with ReLU): the statement is judged, and the reported losses are shown for orientation only",
-    "with equally many steps, the small list is read about four times as often as the large one; with equally many epochs, "
-    "the large list would also have had more steps",
-)
+# Study -> (what it is, its hidden sizes, its lists of words). The first two decide.
+STUDIES: dict[str, tuple[str, tuple[int, ...], Mapping[str, str]]] = {
+    "reported": ("at the reported learning rate", WIDTHS, COURSE_LISTS),
+    "tuned": ("at tuned learning rates", (WIDE,), COURSE_LISTS),
+    "own-layer": ("beside it: the layer of this project", (WIDE,), COURSE_LISTS),
+    "stand-in": ("stand-in: generated word lists", (WIDE,), STAND_INS),
+}
+DECIDING = ("reported", "tuned")
+COURSE = (*course_translator.LAYER, *course_translator.OPTIMISER)
+
+
+def _arms(study: str) -> list[tuple[int, str]]:
+    """(hidden size, list) of each arm of a study."""
+    _, widths, lists = STUDIES[study]
+    return [(width, size) for width in widths for size in lists]
+
+
+def _plan(study: str, *overrides: str, tune: str | None = None, most_seeds: int = 0) -> StudyPlan:
+    _, widths, lists = STUDIES[study]
+    grid = (f"model.width={','.join(map(str, widths))}", f"data.source={','.join(lists.values())}")
+    return StudyPlan(
+        study,
+        (course_translator.RECIPE, *course_translator.LENGTH, *overrides, *grid),
+        metric="test.loss",
+        tune=tune,
+        margin=MARGIN,
+        most_seeds=most_seeds,
+        quick=course_translator.QUICK,
+    )
 
 
 class NMT(Claim):
-    """Trains an encoder-decoder for each hidden size and each list of words."""
+    """Trains an encoder-decoder on a small and on a large list of words."""
 
+    group = GROUPS[4]
     statement = "A character-level encoder-decoder of hidden size 64 benefits from more data (English to Pig Latin)."
     source = "course work on translation: lowest validation loss by hidden size and size of the data"
     reported = "h 32: small 0.799, large 1.156; h 64: small 0.478, large 0.569"
-    rule = (
-        "At hidden size 64, the large list of words is compared with the small one by the lowest validation loss per "
-        "character, paired by seed, on validation words that both lists hold out. The claim is upheld if the large list is "
-        f"better. It is refuted if the large list is worse, or shown to differ by less than {MARGIN:g} nats per character. "
-        "Otherwise it is undecided. Every arm takes equally many steps, so that more data does not mean more training. "
-        "Whether our losses are below the reported ones is shown and does not decide."
+    why = (
+        "A model with more parameters can use more examples. But the reported loss is higher on the large list, and the two "
+        "lists may have been scored on different words."
+    )
+    procedure = (
+        "The course's encoder-decoder (no norm, one linear layer with ReLU) is trained on the course's small list and on "
+        f"its large list, with equally many steps ({course_translator.STEPS:,} of 64 words, which are 100 epochs of the "
+        "small list). Both are scored on the same test words, which neither list contains, by the loss per character of the "
+        "checkpoint with the lowest validation loss; the test words count as a sample, like the seeds. Everything is done "
+        "with the course's learning rate, and with the best of five learning rates for each list, chosen on the validation "
+        f"words. A difference below {MARGIN:g} nats per character, a tenth of the smallest reported loss, does not matter."
+    )
+    would_change = (
+        "More steps on the large list: with equally many epochs it would be trained seven times as long. Or a layer that "
+        "learns the rule completely from the small list, as the one of this project nearly does: then more data has nothing "
+        "to add."
+    )
+    studies = (
+        _plan("reported", *COURSE),
+        _plan("tuned", *COURSE, tune=course_translator.TUNE),
+        _plan("own-layer", most_seeds=course_translator.SEEDS_BESIDE),
+        _plan("stand-in", *COURSE, most_seeds=course_translator.SEEDS_BESIDE),
+    )
+    quantities: ClassVar = {
+        **{
+            f"{study}/{metric}/{width}/{size}": Quantity(
+                f"{label}, h {width}, {size} list, {STUDIES[study][0]}",
+                metric,
+                unit,
+                scale,
+                higher_is_better=metric == "test.exact",
+                reported=REPORTED[width, size] if (study, metric) == ("reported", "validation.loss") else "",
+            )
+            for metric, label, unit, scale in (
+                ("test.loss", "test loss", "nats per character", 1.0),
+                ("validation.loss", "lowest validation loss", "nats per character", 1.0),
+                ("test.exact", "test words exactly right", "%", 100.0),
+            )
+            for study in STUDIES
+            for width, size in _arms(study)
+        },
+        **{
+            f"gain/{width}": Quantity(
+                f"fall of the test loss from the small to the large list, h {width}, {STUDIES['reported'][0]}",
+                "test.loss",
+                "nats per character",
+                higher_is_better=True,
+            )
+            for width in WIDTHS
+        },
+        **{
+            f"trigram/{size}": Quantity(
+                f"test loss of a trigram model of the {size} list's Pig Latin, which never sees the English word",
+                "nats per character of the test words",
+                "nats per character",
+            )
+            for size in COURSE_LISTS
+        },
+        "way": Quantity("test words exactly right if `way` is appended to each", "share of words", "%", 100.0, True),
+        "copy": Quantity("test words exactly right if each is copied", "share of words", "%", 100.0, True),
+    }
+    parts = (
+        *(
+            lower(
+                f"{study}/test.loss/{WIDE}/large",
+                than=f"{study}/test.loss/{WIDE}/small",
+                margin=MARGIN,
+                name="lower loss on the large list, h 64",
+                items=study in DECIDING,
+                setting=STUDIES[study][0],
+                decides=study in DECIDING,
+            )
+            for study in STUDIES
+        ),
+        lower(
+            f"reported/test.loss/{NARROW}/large",
+            than=f"reported/test.loss/{NARROW}/small",
+            margin=MARGIN,
+            name="lower loss on the large list, h 32",
+            decides=False,
+        ),
+        higher(
+            f"gain/{WIDE}", than=f"gain/{NARROW}", margin=MARGIN, name="h 64 gains more from the large list", decides=False
+        ),
+        *(
+            lower(
+                f"reported/test.loss/{WIDE}/{size}",
+                than=f"trigram/{size}",
+                margin=MARGIN,
+                name=f"better than a trigram model, {size} list",
+                decides=False,
+            )
+            for size in COURSE_LISTS
+        ),
+    )
+    figures = (
+        LineFigure(
+            "test-loss",
+            "hidden size",
+            "test loss, nats per character",
+            {f"{size} list": {width: f"reported/test.loss/{width}/{size}" for width in WIDTHS} for size in COURSE_LISTS},
+        ),
     )
 
-    def run_experiment(self, bench: Bench) -> Finding:
-        study = run_study(bench)
-        losses = {setting: bench.values(study, arm_name(*setting), "validation.loss") for setting in REPORTED}
-        exact = {setting: bench.values(study, arm_name(*setting), "validation.exact") for setting in REPORTED}
-        benefits = {width: benefit(losses[width, "small"], losses[width, "large"]) for width in WIDTHS}
-        rows = [
-            Evidence(
-                f"validation loss per character, h {width}, {size} list",
-                figure,
-                compare_with_reported(losses[width, size], float(figure)),
+    def measure(self, bench: Bench) -> Measurements:
+        series: dict[str, Series] = {}
+        facts: list[tuple[str, str]] = []
+        for name, (_, _, lists) in STUDIES.items():
+            if bench.has(*lists.values()):
+                study = bench.study(name)
+                facts += bench.facts(study)
+                for width, size in _arms(name):
+                    for metric in ("test.loss", "validation.loss", "test.exact"):
+                        series[f"{name}/{metric}/{width}/{size}"] = bench.values(study, arm_name(name, width, size), metric)
+                if name in DECIDING:
+                    for size in lists:
+                        arm = arm_name(name, WIDE, size)
+                        series[f"{name}/test.loss/{WIDE}/{size}"] = bench.item_values(study, arm, "test", "loss")
+        if bench.has(*COURSE_LISTS.values()):
+            series |= _gains(series)
+            trivial = bench.cached(
+                "trivial", lambda: {size: trivial_translators.score_trivially(name) for size, name in COURSE_LISTS.items()}
             )
-            for (width, size), figure in REPORTED.items()
-        ]
-        rows += [
-            Evidence(
-                f"validation words exactly right, %, h {width}, {size} list",
-                "",
-                rules.format_with_seeds(exact[width, size], ".1f", 100),
-            )
-            for width, size in REPORTED
-        ]
-        for width, difference in benefits.items():
-            reported = " -> ".join(REPORTED[width, size] for size in SOURCES)
-            rows.append(
-                Evidence(f"validation loss from the small to the large list, h {width}", reported, difference.sentence)
-            )
-        extra_gain = rules.format_interval(interaction(losses))
-        rows.append(Evidence("additional gain of h 64 over h 32 from the large list, nats", "", extra_gain))
-        return Finding(
-            verdict=rules.direction(benefits[64]),
-            because=f"At hidden size 64, by the loss on one common validation set: {benefits[64].sentence}.",
-            scope=describe_scope(bench, study),
-            rows=tuple(rows),
-            studies=(study.name,),
-            notes=NOTES,
-        )
+            units = series[f"reported/test.loss/{WIDE}/small"].values
+            for size in COURSE_LISTS:
+                series[f"trigram/{size}"] = split_scores.same_for_every(units, trivial[size]["trigram"])
+            series |= {rule: Series({0: trivial["small"][rule]}) for rule in ("way", "copy")}
+        return Measurements(series, tuple(facts))
 
 
-def run_study(bench: Bench) -> StudyResults:
-    """Train every hidden size with every list of words, all with equally many steps and the same held-out words."""
-    return bench.compare(
-        STUDY,
-        "piglatin-encoder-decoder",
-        f"model.width={','.join(map(str, WIDTHS))}",
-        f"data.source={','.join(SOURCES.values())}",
-        f"training.steps={STEPS}",
-        metric="validation.loss",
-        margin=MARGIN,
-        quick=QUICK,
-    )
+def arm_name(study: str, width: int, size: str) -> str:
+    """The name of an arm. A field with one value is not part of it."""
+    _, widths, lists = STUDIES[study]
+    return f"width={width}, source={lists[size]}" if len(widths) > 1 else lists[size]
 
 
-def bench_of_nmt(bench: Bench) -> Bench:
-    """The bench of the claim `nmt`, for another claim that uses the same study. So the study is trained only once."""
-    if bench.quick:
-        return replace(bench, folder=bench.folder.parent.parent / CLAIM_NAME / bench.folder.name)
-    return replace(bench, folder=bench.folder.parent / CLAIM_NAME)
-
-
-def arm_name(width: int, size: str) -> str:
-    """The name of an arm in the study."""
-    return f"width={width}, source={SOURCES[size]}"
-
-
-def benefit(small: BySeed, large: BySeed) -> Difference:
-    """The large list compared with the small one, paired by seed; a lower loss is better."""
-    return judge({"the small list": small, "the large list": large}, VerdictRule(margin=MARGIN))["the large list"]
-
-
-def interaction(losses: Mapping[tuple[int, str], BySeed]) -> dict[int, float]:
-    """Seed -> how much more the large list lowers the loss at the larger hidden size than at the smaller one."""
-    narrow, wide = WIDTHS
-    seeds = set.intersection(*(set(by_seed) for by_seed in losses.values()))
-
-    def gain(width: int, seed: int) -> float:
-        return losses[width, "small"][seed] - losses[width, "large"][seed]
-
-    return {seed: gain(wide, seed) - gain(narrow, seed) for seed in sorted(seeds)}
-
-
-def compare_with_reported(values: BySeed, figure: float) -> str:
-    """The measured mean, and whether it is below or above the reported figure."""
-    verdict = rules.beats(values, figure, higher_is_better=False)
-    position = {UPHELD: "below", REFUTED: "above"}.get(verdict, "neither clearly above nor below")
-    return f"{rules.format_with_seeds(values)}: {position}"
-
-
-def describe_scope(bench: Bench, study: StudyResults) -> str:
-    """The scope of this claim and of the claim about its loss curves."""
-    counts = {size: sum(1 for _ in catalogue.find("source", name)().documents("train")) for size, name in SOURCES.items()}
-    lists = ", ".join(f"{count:,} training words in the {size} list" for size, count in counts.items())
-    seeds, steps = len(study.arms[0].seeds), study.arms[0].steps
-    runs = bench.finished_runs(study, arm_name(WIDTHS[0], "small"))
-    layers = f"{runs[0].spec.model.layers} layers each in encoder and decoder, " if runs else ""
-    batch = f" of {runs[0].spec.training.batch} words" if runs else ""
-    return (
-        f"Pig Latin, generated by rule: {lists}, one common set of validation words; {layers}hidden size 32 and 64, "
-        f"{steps:,} steps{batch} in every arm, {seeds} seeds"
-    )
+def _gains(series: Mapping[str, Series]) -> dict[str, Series]:
+    """How much lower the loss is after training on the large list, by hidden size."""
+    gains = {}
+    for width in WIDTHS:
+        small, large = (series[f"reported/test.loss/{width}/{size}"].values for size in ("small", "large"))
+        gains[f"gain/{width}"] = Series({seed: small[seed] - large[seed] for seed in small if seed in large})
+    return gains

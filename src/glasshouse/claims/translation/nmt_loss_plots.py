@@ -1,124 +1,156 @@
 """Claim: the loss curves of the Pig Latin translators have the reported order, by hidden size and by size of the data."""
 
+import statistics
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import ClassVar
 
-import numpy as np
-
-from glasshouse.claims import rules
-from glasshouse.claims.claim import Bench, Claim, Evidence, Finding
-from glasshouse.claims.translation import nmt
-from glasshouse.metrics.verdicts import Difference, VerdictRule, judge
-from glasshouse.pages import charts, figures
-from glasshouse.pages.study_content import Arm
+from glasshouse.claims.claim import GROUPS, Bench, Claim, LineFigure, Measurements, Quantity, Series, StudyPlan
+from glasshouse.claims.rules import lower
+from glasshouse.claims.translation import course_translator
+from glasshouse.claims.translation.course_translator import COURSE_LISTS, MARGIN, STAND_INS
+from glasshouse.claims.translation.nmt import REPORTED
 
 Setting = tuple[int, str]  # (hidden size, list of words)
-Curves = Mapping[int, Sequence[tuple[int, float]]]  # seed -> (step, loss)
-# (the arm reported to be lower, the arm reported to be higher)
+Curve = Sequence[tuple[float, float]]  # (step, validation loss)
+# (the arm that is reported to be lower, the arm that is reported to be higher)
 ORDERS: dict[str, tuple[Setting, Setting]] = {
     "h 64 below h 32, small list": ((64, "small"), (32, "small")),
     "h 64 below h 32, large list": ((64, "large"), (32, "large")),
     "small list below large, h 32": ((32, "small"), (32, "large")),
     "small list below large, h 64": ((64, "small"), (64, "large")),
 }
-# File name -> title of each panel -> the arms in it.
-PICTURES = {
-    "by-hidden-size.svg": {f"{size} list": [(width, size) for width in nmt.WIDTHS] for size in nmt.SOURCES},
-    "by-data-size.svg": {f"h {width}": [(width, size) for size in nmt.SOURCES] for width in nmt.WIDTHS},
-}
+# Study -> (what it is, its lists of words). The first decides.
+COURSE, STAND_IN = "course", "stand-in"
+STUDIES = {COURSE: ("", COURSE_LISTS), STAND_IN: ("stand-in: generated word lists", STAND_INS)}
 
 
 class NMTLossPlots(Claim):
-    """Uses the loss curves of the study of the claim `nmt`."""
+    """Trains every hidden size with every list of words, and keeps the loss curves."""
 
+    group = GROUPS[4]
     statement = "By validation loss, hidden size 64 lies below 32, and the small list of words below the large one."
     source = "course work on translation: figures of the loss by hidden size and by size of the data"
     reported = "lowest losses, small and large: h 32 0.799 and 1.156; h 64 0.478 and 0.569 (the curves as figures only)"
-    rule = (
-        "The reported figures show four orders: hidden size 64 below 32 on each list, and the small list below the "
-        "large one at each hidden size. Each order is judged by the lowest validation loss, paired by seed, on one "
-        "common set of validation words. The claim is upheld if all four orders hold. It is refuted if one is reversed, "
-        "or if its difference is shown to be smaller than one standard deviation between seeds (at a level divided "
-        "among the four). Otherwise it is undecided. The share of the evaluations at which the mean curve is lower is "
-        "shown and does not decide."
+    why = (
+        "A wider model learns the rule in fewer steps. That less data should be better is surprising: the two lists may "
+        "have been scored on different words, of which those of the small list were easier."
+    )
+    procedure = (
+        "The course's encoder-decoder is trained with hidden sizes 32 and 64 on the course's small and large list, at the "
+        f"course's learning rate and with equally many steps ({course_translator.STEPS:,} of 64 words, which are 100 epochs "
+        "of the small list). The figures show four orders: 64 below 32 on each list, and the small list below the large one "
+        "at each hidden size. Each order is judged by the loss on one common set of test words, which no list contains, of "
+        "the checkpoint with the lowest validation loss; the test words count as a sample, like the seeds. A difference "
+        f"below {MARGIN:g} nats per character, a tenth of the smallest reported loss, does not matter."
+    )
+    would_change = (
+        "Validation words that differ between the lists, as they may have in the course. Or so many steps that every arm "
+        "has learned the rule."
+    )
+    studies = tuple(
+        StudyPlan(
+            study,
+            (
+                course_translator.RECIPE,
+                *course_translator.LENGTH,
+                *course_translator.LAYER,
+                *course_translator.OPTIMISER,
+                "evaluation.every=200",
+                "model.width=32,64",
+                f"data.source={','.join(lists.values())}",
+            ),
+            metric="test.loss",
+            margin=MARGIN,
+            most_seeds=course_translator.SEEDS_BESIDE if study == STAND_IN else 0,
+            quick=course_translator.QUICK,
+        )
+        for study, (_, lists) in STUDIES.items()
+    )
+    quantities: ClassVar = {
+        **{
+            f"{study}/{metric}/{width}/{size}": Quantity(
+                f"{label}, h {width}, {size} list{what and ', '}{what}",
+                metric,
+                "nats per character",
+                reported=REPORTED[width, size] if (study, metric) == (COURSE, "validation.loss") else "",
+            )
+            for study, (what, _) in STUDIES.items()
+            for metric, label in (("test.loss", "test loss"), ("validation.loss", "lowest validation loss"))
+            for width, size in REPORTED
+        },
+        **{
+            f"{COURSE}/share/{order}": Quantity(
+                f"evaluations at which the first curve is lower: {order}", "validation.loss", "%", 100.0, True
+            )
+            for order in ORDERS
+        },
+    }
+    parts = tuple(
+        lower(
+            f"{study}/test.loss/{width}/{size}",
+            than=f"{study}/test.loss/{other_width}/{other_size}",
+            margin=MARGIN,
+            name=order,
+            items=study == COURSE,
+            setting=what,
+            decides=study == COURSE,
+        )
+        for study, (what, _) in STUDIES.items()
+        for order, ((width, size), (other_width, other_size)) in ORDERS.items()
+    )
+    figures = tuple(
+        LineFigure(f"curves-{study}", "step", f"validation loss, nats per character{what and ', '}{what}", {})
+        for study, (what, _) in STUDIES.items()
     )
 
-    def run_experiment(self, bench: Bench) -> Finding:
-        nmt_bench = nmt.bench_of_nmt(bench)
-        study = nmt.run_study(nmt_bench)
-        arms = {setting: next(arm for arm in study.arms if arm.name == nmt.arm_name(*setting)) for setting in nmt.REPORTED}
-        differences = {
-            name: judge_order(*((_label(setting), arms[setting].values) for setting in order))
-            for name, order in ORDERS.items()
-        }
-        rows = [
-            Evidence(name, _reported(*ORDERS[name]), f"{difference.sentence}; {_share_text(arms, *ORDERS[name])}")
-            for name, difference in differences.items()
-        ]
-        verdicts = {name: rules.direction(difference, parts=len(ORDERS)) for name, difference in differences.items()}
-        for picture, panels in PICTURES.items():
-            curves = {
-                title: {_label(setting): arms[setting].curves for setting in settings} for title, settings in panels.items()
-            }
-            draw(bench.folder / picture, curves)
-        return Finding(
-            verdict=rules.all_of(*verdicts.values()),
-            because="; ".join(f"{name}: {verdict}" for name, verdict in verdicts.items()) + ".",
-            scope=nmt.describe_scope(nmt_bench, study),
-            rows=tuple(rows),
-            pictures=tuple(PICTURES),
-            notes=(f"the study is that of the claim nmt: {nmt_bench.folder.name}/{study.name}", *nmt.NOTES),
-        )
+    def measure(self, bench: Bench) -> Measurements:
+        series: dict[str, Series] = {}
+        facts: list[tuple[str, str]] = []
+        curves: dict[str, tuple[tuple[float, float], ...]] = {}
+        for name, (_, lists) in STUDIES.items():
+            if not bench.has(*lists.values()):
+                continue
+            study = bench.study(name)
+            facts += bench.facts(study)
+            by_arm = {arm.name: arm.curves for arm in study.arms}
+            by_setting = {setting: by_arm[arm_name(name, *setting)] for setting in REPORTED}
+            for width, size in REPORTED:
+                arm = arm_name(name, width, size)
+                series[f"{name}/validation.loss/{width}/{size}"] = bench.values(study, arm, "validation.loss")
+                series[f"{name}/test.loss/{width}/{size}"] = (
+                    bench.item_values(study, arm, "test", "loss")
+                    if name == COURSE
+                    else bench.values(study, arm, "test.loss")
+                )
+                curves[f"curves-{name}/h {width}, {size} list"] = mean_curve(by_setting[width, size])
+            if name == COURSE:
+                series |= {
+                    f"{name}/share/{order}": shares_below(by_setting[low], by_setting[high])
+                    for order, (low, high) in ORDERS.items()
+                }
+        return Measurements(series, tuple(facts), curves=curves)
 
 
-def judge_order(lower: tuple[str, Mapping[int, float]], higher: tuple[str, Mapping[int, float]]) -> Difference:
-    """The arm reported to be lower compared with the other, paired by seed. Each arm is (name, seed -> loss)."""
-    return judge(dict([higher, lower]), VerdictRule())[lower[0]]
+def arm_name(study: str, width: int, size: str) -> str:
+    """The name of an arm in a study."""
+    return f"width={width}, source={STUDIES[study][1][size]}"
 
 
-def mean_curve(curves: Curves) -> dict[int, float]:
-    """Step -> the mean over the seeds evaluated at that step."""
-    losses: dict[int, list[float]] = {}
+def mean_curve(curves: Mapping[int, Curve]) -> tuple[tuple[float, float], ...]:
+    """(step, the mean over the seeds that were evaluated at that step)."""
+    losses: dict[float, list[float]] = {}
     for curve in curves.values():
         for step, loss in curve:
             losses.setdefault(step, []).append(loss)
-    return {step: float(np.mean(values)) for step, values in sorted(losses.items())}
+    return tuple((float(step), statistics.fmean(values)) for step, values in sorted(losses.items()))
 
 
-def share_below(lower: Curves, higher: Curves) -> float:
-    """The share of the common steps at which one mean curve is below another."""
-    first, second = mean_curve(lower), mean_curve(higher)
-    common = [step for step in first if step in second]
-    return sum(first[step] < second[step] for step in common) / len(common) if common else float("nan")
-
-
-def draw(path: Path, panels: Mapping[str, Mapping[str, Curves]]) -> None:
-    """Draw a panel for each title, with a thin curve for each seed and a thick one for their mean."""
-    figure = figures.new_figure(5.0 * len(panels), 4.0, path)
-    for panel, (title, by_label) in zip(
-        figure.subplots(1, len(panels), sharey=True, squeeze=False)[0], panels.items(), strict=True
-    ):
-        for (label, curves), tone in zip(by_label.items(), ("ochre", "accent"), strict=False):
-            colour = charts.LIGHT_COLOURS[tone]
-            for curve in curves.values():
-                panel.plot(*zip(*curve, strict=True), color=colour, linewidth=0.6, alpha=0.35)
-            mean = mean_curve(curves)
-            panel.plot(list(mean), list(mean.values()), color=colour, linewidth=1.9, label=label)
-        panel.set_title(title, loc="left", fontsize=10, color=figures.SOFT)
-        figures.use_log_scale(panel)
-        panel.set_xlabel("step", color=figures.SOFT)
-        figures.style_panel(panel)
-        panel.legend(frameon=False, labelcolor=figures.INK, title="validation loss", fontsize=9, title_fontsize=9)
-    figures.save(figure, path)
-
-
-def _label(setting: Setting) -> str:
-    return f"h {setting[0]}, {setting[1]}"
-
-
-def _reported(lower: Setting, higher: Setting) -> str:
-    return f"{nmt.REPORTED[lower]} below {nmt.REPORTED[higher]}"
-
-
-def _share_text(arms: Mapping[Setting, Arm], lower: Setting, higher: Setting) -> str:
-    return f"lower at {100 * share_below(arms[lower].curves, arms[higher].curves):.0f} % of the evaluations"
+def shares_below(low: Mapping[int, Curve], high: Mapping[int, Curve]) -> Series:
+    """Seed -> the share of the common steps at which one curve is below another."""
+    shares = {}
+    for seed in sorted(set(low) & set(high)):
+        first, second = dict(low[seed]), dict(high[seed])
+        common = [step for step in first if step in second]
+        if common:
+            shares[seed] = sum(first[step] < second[step] for step in common) / len(common)
+    return Series(shares)

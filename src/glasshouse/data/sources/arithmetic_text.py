@@ -1,18 +1,22 @@
 """Generated sentences about numbers for pretraining: sums, order, counting and signs.
 
-No sentence contains an expression that `verbal-arithmetic` holds out for validation or testing, nor the result of one. A
-model learns how numbers relate to each other and must infer the rest. Sentences give the results of expressions but never
-combine an expression with its label.
+No sentence contains an expression that is held out for validation or testing, nor the result of one. There is one text for
+the split of `verbal-arithmetic` and one for that of `course-arithmetic`. A model learns how numbers relate to each other and
+must infer the rest. Sentences give the results of expressions but never combine an expression with its label.
 """
 
 import random
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
 from functools import cached_property
+from typing import ClassVar
 
 from glasshouse.data import table_files
-from glasshouse.data.documents import Document
+from glasshouse.data.documents import Document, Source
 from glasshouse.data.sources.arithmetic import NUMBERS, expression_splits, expressions, number_in_words
-from glasshouse.data.sources.generated import GeneratedSource
+from glasshouse.data.sources.course_arithmetic import CourseArithmetic
+from glasshouse.data.sources.generated import GeneratedSource, digest_of_documents
+from glasshouse.data.sources.remote_files import RemoteFile
 
 HELD_OUT = 0.05
 SEED = 0
@@ -22,10 +26,12 @@ LENGTHS = range(2, 7)
 TRIPLES = 1200
 
 
-class ArithmeticText(GeneratedSource):
+class NumberSentences(Source):
     """Each document is a sentence. A negative number never directly follows a number: both would form an expression."""
 
-    about = "sentences about numbers, without the held-out expressions of verbal-arithmetic; for pretraining"
+    @abstractmethod
+    def expression_splits(self) -> Mapping[str, str]:
+        """The split of each expression. Sentences contain only the expressions of the training split."""
 
     def documents(self, split: str) -> Iterator[Document]:
         for sentence, sentence_split in self._splits.items():
@@ -34,14 +40,38 @@ class ArithmeticText(GeneratedSource):
 
     @cached_property
     def _splits(self) -> dict[str, str]:
-        sentences = (*_sums(), *_order(), *_counting(), *_signs(), *_triples())
+        sentences = (*_sums(self.expression_splits()), *_order(), *_counting(), *_signs(), *_triples())
         return table_files.assign_splits(sentences, HELD_OUT, HELD_OUT)
 
 
-def _sums() -> Iterator[str]:
+class ArithmeticText(NumberSentences, GeneratedSource):
+    """Leaves out what `verbal-arithmetic` holds out."""
+
+    about = "sentences about numbers, without the held-out expressions of verbal-arithmetic; for pretraining"
+
+    def expression_splits(self) -> Mapping[str, str]:
+        return expression_splits()
+
+
+class CourseArithmeticText(NumberSentences):
+    """Leaves out what `course-arithmetic` holds out. It needs the files of the assignment to know these expressions."""
+
+    about = "sentences about numbers, without the held-out expressions of course-arithmetic; for pretraining"
+    origin = f"{ArithmeticText.origin}, from the splits of course-arithmetic"
+    licence = ArithmeticText.licence
+    files: ClassVar[tuple[RemoteFile, ...]] = CourseArithmetic.files
+
+    def expression_splits(self) -> Mapping[str, str]:
+        return CourseArithmetic().expression_splits()
+
+    def fingerprint(self) -> str:
+        return digest_of_documents(self)
+
+
+def _sums(splits: Mapping[str, str]) -> Iterator[str]:
     """Every training expression in several wordings."""
     results = expressions()
-    for expression, split in expression_splits().items():
+    for expression, split in splits.items():
         if split == "train":
             result = number_in_words(results[expression])
             yield f"{expression} is {result}."

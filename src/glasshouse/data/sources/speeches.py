@@ -17,6 +17,7 @@ from glasshouse.specs.spec import DataSpec
 NAMES = {"0": "Obama", "1": "W. Bush", "2": "H. Bush"}
 SEGMENT_FILES = {"train": RemoteFile("speeches/train_CLS.tsv"), "test": RemoteFile("speeches/test_CLS.tsv")}
 TRAINING_TEXT = RemoteFile("speeches/train_LM.txt")
+TEST_NEW = "test-new"
 TEST_TEXTS = {name: RemoteFile(f"speeches/test_LM_{name.lower().replace('. ', '')}.txt") for name in NAMES.values()}
 
 
@@ -24,29 +25,35 @@ def _test_split(speaker: str) -> str:
     return "test-" + speaker.lower().replace(". ", "-")
 
 
-class Speeches(Source):
+class SpeechSegments(Source):
     """Each document is a segment of a speech, labelled by speaker.
 
     A share `data.validation` of the training file is held out for validation. The published test file is the test split.
+    Most of its segments also stand in the training file; `test-new` has those that do not.
     """
 
-    about = "segments of speeches by three presidents, labelled by speaker"
     origin = "UCSD CSE 256, programming assignment 2 (2024), speechesdataset/"
     licence = "none stated for the compilation; not shipped"
-    files: ClassVar[tuple[RemoteFile, ...]] = tuple(SEGMENT_FILES.values())
+    name: ClassVar[str]
+    files: ClassVar[tuple[RemoteFile, ...]]
     columns: ClassVar[tuple[str, ...]] = ("label",)
+    splits: ClassVar[tuple[str, ...]] = (*SPLITS, TEST_NEW)
 
     def __init__(self, validation: float = DataSpec.validation) -> None:
         self.validation = validation
 
     @classmethod
-    def from_spec(cls, data: DataSpec) -> "Speeches":
+    def from_spec(cls, data: DataSpec) -> "SpeechSegments":
         return cls(data.validation)
 
     def documents(self, split: str) -> Iterator[Document]:
+        if split == TEST_NEW:
+            training_file = {document.text for part in ("train", "validation") for document in self.documents(part)}
+            yield from (document for document in self.documents("test") if document.text not in training_file)
+            return
         # The whole test file is the training split of a source that contains only this file and holds nothing out.
         file, file_split, held_out = ("test", "train", 0.0) if split == "test" else ("train", split, self.validation)
-        path = SEGMENT_FILES[file].locate("speeches")
+        path = SEGMENT_FILES[file].locate(self.name)
         for document in UserLabelled((str(path),), "text", "label", held_out, test=0.0).documents(file_split):
             label = document.fields["label"]
             if label not in NAMES:
@@ -57,8 +64,31 @@ class Speeches(Source):
             yield Document(document.text, fields={"label": NAMES[label]})
 
     def fingerprint(self) -> str:
-        digests = (text_files.summarise(file.locate("speeches")).digest for file in self.files)
-        return json.dumps([self.validation, *digests])
+        digests = (text_files.summarise(file.locate(self.name)).digest for file in self.files)
+        return json.dumps([self.validation, *digests, *self.splits])
+
+
+class Speeches(SpeechSegments):
+    """The tokenizer is trained on the segments."""
+
+    about = "segments of speeches by three presidents, labelled by speaker"
+    name = "speeches"
+    files = tuple(SEGMENT_FILES.values())
+
+
+class CourseSpeeches(SpeechSegments):
+    """The tokenizer is trained on both training files, the segments and the plain text, as the assignment does."""
+
+    about = f"{Speeches.about}; the vocabulary is that of both training files"
+    name = "course-speeches"
+    files = (*SEGMENT_FILES.values(), TRAINING_TEXT)
+
+    def tokenizer_documents(self) -> Iterator[Document]:
+        yield from self.documents("train")
+        # The plain text repeats segments, so those that are held out for validation must be removed from it.
+        held_out = {document.text for document in self.documents("validation")}
+        lines = text_files.read_lines(TRAINING_TEXT.locate(self.name))
+        yield from (Document(line) for line in map(str.strip, lines) if line not in held_out)
 
 
 class SpeechesText(Source):

@@ -30,7 +30,7 @@ def canonical(model: ModelSpec, context: int) -> ModelSpec:
             "image_width": block.attention.width,
             "image_heads": block.attention.heads,
             "image_layers": own.get("image_layers") or model.layers,
-            "image_feed_forward": block.feed_forward.up.out_features,
+            "image_feed_forward": _inner_size(block),
         }
         width = built.head.text.out_features
         model = replace(model, head=replace(model.head, own={**model.head.own, "width": width}))
@@ -38,7 +38,7 @@ def canonical(model: ModelSpec, context: int) -> ModelSpec:
     elif model.kind not in ("decoder", "encoder"):
         return model
     if built.blocks:
-        model = replace(model, feed_forward=built.blocks[0].feed_forward.up.out_features)
+        model = replace(model, feed_forward=_inner_size(built.blocks[0]))
     if model.head_width * model.heads == model.width and model.kind != "dual-encoder":
         model = replace(model, head_width=0)
     parts = {field: catalogue.find(family, getattr(model, field)) for family, field in FIELDS.items()}
@@ -50,3 +50,9 @@ def canonical(model: ModelSpec, context: int) -> ModelSpec:
             own.pop("key_value_heads")
             model = replace(model, attention="dot-product")
     return replace(model, own=own)
+
+
+def _inner_size(block: Any) -> int:
+    """The inner size of a block's feed-forward part; 0 if the part has no inner layer."""
+    up = getattr(block.feed_forward, "up", None)
+    return up.out_features if up is not None else 0

@@ -28,6 +28,10 @@ class Position(nn.Module):
         """Raise SpecError if this part was built for an attention of other sizes."""
         return
 
+    def initialise(self, deviation: float) -> None:
+        """Adapt to the vectors that the positions are added to: the standard deviation of their entries in a new model."""
+        return
+
     def embed(self, x_BTD: Tensor, positions: Tensor) -> Tensor:
         """Add the positions to token embeddings."""
         return x_BTD

@@ -16,13 +16,15 @@ class Learned(Position):
     mechanism = "embedding"
     unsupported: ClassVar[Unsupported] = {"longer": "its table ends at the context it was built for"}
 
-    def __init__(self, context: int, width: int) -> None:
+    def __init__(self, context: int, width: int, initial_deviation: float = 0.0) -> None:
         super().__init__()
         self.table = nn.Embedding(context, width)
+        # `models.initialise` reads it; 0 means the rule for all matrices.
+        self.initial_deviation = initial_deviation
 
     @classmethod
     def build(cls, sizes: Sizes, settings: NoSettings) -> "Learned":
-        return cls(sizes.context, sizes.width)
+        return cls(sizes.context, sizes.width, sizes.embedding_deviation)
 
     def embed(self, x_BTD: Tensor, positions: Tensor) -> Tensor:
         return x_BTD + self.table(positions)

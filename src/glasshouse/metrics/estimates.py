@@ -1,0 +1,93 @@
+"""Estimates of a mean with its standard error, their tests and their intervals. Knows nothing about arms or verdicts.
+
+A unit is what is drawn and trained again: a seed, a pretraining, a round. Items are what every unit is scored on: sentences,
+expressions, segments. If items are a sample too, a statement holds for the population that they were drawn from. All tests
+are adjusted for skewness (metrics/skewness.py).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from glasshouse.metrics import skewness, statistics
+from glasshouse.metrics.crossed_items import crossed_mean
+from glasshouse.specs.errors import DataError
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over units (seeds, pretrainings, rounds), or over units crossed with items, with its standard error."""
+
+    mean: float
+    error: float  # standard error
+    degrees: float  # degrees of freedom of the error
+    units: int
+    items: int = 0  # number of items that count as a sample; 0: items are taken as fixed
+    skewness: float = 0.0  # of the values, as in a sample of `degrees` + 1 of them
+
+    def p_above(self, threshold: float = 0.0) -> float:
+        """The one-sided p-value against the null hypothesis that the true mean is at most `threshold`.
+
+        One unit has no error and shows nothing: the p-value is 1. If every unit has the same value, that value is certain.
+        """
+        if math.isnan(self.error):
+            return 1.0
+        if self.error == 0:
+            return 0.0 if self.mean > threshold else 1.0
+        return float(skewness.p_above((self.mean - threshold) / self.error, self.skewness, self.degrees))
+
+    def p_below(self, threshold: float = 0.0) -> float:
+        """The one-sided p-value against the null hypothesis that the true mean is at least `threshold`."""
+        mirrored = Estimate(-self.mean, self.error, self.degrees, self.units, self.items, -self.skewness)
+        return mirrored.p_above(-threshold)
+
+    def interval(self, level: float = 0.05) -> tuple[float, float]:
+        """The two-sided confidence interval with coverage 1 - `level`: the thresholds that neither test rejects.
+
+        It is longer on the side of a long tail. Without an error its ends are NaN.
+        """
+        if math.isnan(self.error):
+            return NAN, NAN
+        below, above = skewness.interval_widths(level, self.skewness, self.degrees)
+        return self.mean - float(below) * self.error, self.mean + float(above) * self.error
+
+
+def from_units(values: Sequence[float]) -> Estimate:
+    """The mean over units. All values must be finite; one value has no standard error."""
+    numbers = _finite(values)
+    if len(numbers) == 1:
+        return Estimate(float(numbers[0]), NAN, NAN, 1)
+    mean, deviation = statistics.moments(numbers)
+    skew = float(skewness.sample_skewness(numbers))
+    return Estimate(float(mean), float(deviation) / math.sqrt(len(numbers)), len(numbers) - 1.0, len(numbers), 0, skew)
+
+
+def from_units_and_items(values: ArrayLike) -> Estimate:
+    """The mean of values[unit, item] where both are samples: every unit was scored on the same items.
+
+    One unit, or one item, shows nothing about its population: there is no standard error.
+    """
+    table = _finite(values)
+    units, items = table.shape
+    if units == 1 or items == 1:
+        return Estimate(float(table.mean()), NAN, NAN, units, items)
+    crossed = crossed_mean(table)
+    figures = (float(crossed.mean), float(crossed.error), float(crossed.degrees))
+    return Estimate(*figures, units, items, float(crossed.skewness))
+
+
+def _finite(values: ArrayLike) -> np.ndarray:
+    numbers = np.asarray(values, dtype=float)
+    if not numbers.size:
+        raise DataError("all-diverged", "a mean needs at least one value, and there is none; find out why all diverged")
+    if not np.isfinite(numbers).all():
+        count = int((~np.isfinite(numbers)).sum())
+        raise DataError(
+            "not-finite", f"{count} of {numbers.size} values are not finite; leave out what diverged, and say so"
+        )
+    return numbers

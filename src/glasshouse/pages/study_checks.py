@@ -1,0 +1,149 @@
+"""What supports the verdicts of a study, as text: its registration, its replications and its multiverse. Knows no HTML."""
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+
+from glasshouse.formatting import MISSING, decimals, interval, join_with_and, number
+from glasshouse.metrics.verdicts import Difference
+from glasshouse.pages.study_content import MultiverseCell, ReplicationOutcome, StudyResults
+
+NO_VERDICT = "no verdict"
+
+
+@dataclass(frozen=True)
+class ReplicatedArm:
+    """An arm in two studies of one question. `same` is the word for whether its verdict was the same."""
+
+    arm: str
+    original: str
+    replication: str
+    same: str
+
+
+@dataclass(frozen=True)
+class ChoiceRow:
+    """One combination of choices, and the verdict of each arm under it."""
+
+    choices: tuple[str, ...]
+    cells: tuple["VerdictCell", ...]
+    main: bool
+
+
+@dataclass(frozen=True)
+class VerdictCell:
+    """A verdict with its difference and interval, and whether its word is that of the study itself."""
+
+    word: str
+    difference: str
+    interval: str
+    holds: bool
+
+    @property
+    def text(self) -> str:
+        return f"{self.word} {self.difference} ({self.interval})" if self.interval else f"{self.word} {self.difference}"
+
+
+@dataclass(frozen=True)
+class ChoiceTable:
+    """The multiverse as a table: the choices, a column for each arm but the first, and a sentence for each arm."""
+
+    choices: tuple[str, ...]
+    arms: tuple[str, ...]
+    rows: tuple[ChoiceRow, ...]
+    summary: tuple[str, ...]
+
+
+def registration(comparison: StudyResults) -> str:
+    """When the study was registered, and with which digest; the empty string for a study that was not."""
+    if comparison.registration is None:
+        return ""
+    registered = comparison.registration
+    when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(registered.time))
+    return f"Registered before the first run, {when}. Digest of the plan (SHA-256): {registered.digest}"
+
+
+def replication_summary(comparison: StudyResults, outcome: ReplicationOutcome) -> str:
+    """A sentence on a replication: of which study it is one, and in how many arms the verdict was the same."""
+    this = outcome.replication == comparison.name
+    what = f"This study is a replication of {outcome.original}" if this else f"{outcome.replication} replicates this study"
+    what += ", with seeds that no study of the question had used before"
+    if not outcome.words:
+        return f"{what}. {outcome.original} is not in this folder, so its verdicts are not known here."
+    same = sum(original == replication != "" for original, replication in outcome.words.values())
+    arms = len(outcome.words)
+    count = "The verdict" if arms == 1 else f"The verdict of {same} of {arms} arms"
+    agreement = f"{count} was {'the same' if same or arms > 1 else 'not the same'}."
+    return f"{what}. {agreement}" + ("" if outcome.finished else " Not final: the studies are not done.")
+
+
+def replicated_arms(outcome: ReplicationOutcome) -> list[ReplicatedArm]:
+    """A row for each arm but the first."""
+    return [
+        ReplicatedArm(arm, original or NO_VERDICT, replication or NO_VERDICT, _agreement(original, replication))
+        for arm, (original, replication) in outcome.words.items()
+    ]
+
+
+def _agreement(original: str, replication: str) -> str:
+    if not original or not replication:
+        return MISSING
+    return "same" if original == replication else "not the same"
+
+
+def multiverse(comparison: StudyResults) -> ChoiceTable | None:
+    """The verdicts under other choices; None for a study without a multiverse."""
+    cells = comparison.multiverse
+    main = next((cell for cell in cells if cell.main), None)
+    if main is None:
+        return None
+    choices = tuple(dict.fromkeys(name for cell in cells for name in cell.choices))
+    arms = tuple(arm.name for arm in comparison.arms[1:])
+    intervals = [(found.low, found.high) for cell in cells for found in cell.differences.values()]
+    places = decimals(intervals)
+    rows = tuple(
+        ChoiceRow(
+            tuple(cell.choices.get(name, MISSING) for name in choices),
+            tuple(_verdict_cell(cell.differences.get(arm), main.differences.get(arm), places) for arm in arms),
+            cell.main,
+        )
+        for cell in cells
+    )
+    return ChoiceTable(choices, arms, rows, tuple(_arm_summary(arm, main, cells) for arm in arms))
+
+
+def _verdict_cell(found: Difference | None, main: Difference | None, places: int | None) -> VerdictCell:
+    if found is None:
+        return VerdictCell(NO_VERDICT, "", "", holds=main is None)
+    ends = interval(found.low, found.high, places, signed=True)
+    holds = main is not None and found.word == main.word
+    return VerdictCell(found.word, number(found.mean, places, signed=True), ends, holds)
+
+
+def _arm_summary(arm: str, main: MultiverseCell, cells: tuple[MultiverseCell, ...]) -> str:
+    """In how many cells the verdict of an arm holds, and on which choices it depends."""
+    word = _word(main, arm)
+    others = Counter(_word(cell, arm) for cell in cells)
+    count = others.pop(word)
+    if count == len(cells):
+        return f"{arm}: {word} under all {count} combinations of choices"
+    rest = join_with_and(f"{other} in {number_of_cells}" for other, number_of_cells in others.most_common())
+    text = f"{arm}: {word} under {count} of {len(cells)} combinations of choices ({rest})"
+    alone = [name for name in main.choices if _depends_on(name, arm, main, cells)]
+    if not alone:
+        return f"{text}; no single choice changes it, a combination does"
+    return f"{text}; depends on {join_with_and(f'the {name}' for name in alone)}"
+
+
+def _depends_on(name: str, arm: str, main: MultiverseCell, cells: tuple[MultiverseCell, ...]) -> bool:
+    """Whether another choice of this kind alone changes the word of the verdict."""
+    rest = {other: choice for other, choice in main.choices.items() if other != name}
+    return any(
+        _word(cell, arm) != _word(main, arm)
+        for cell in cells
+        if {other: choice for other, choice in cell.choices.items() if other != name} == rest
+    )
+
+
+def _word(cell: MultiverseCell, arm: str) -> str:
+    return cell.differences[arm].word if arm in cell.differences else NO_VERDICT

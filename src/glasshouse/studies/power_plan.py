@@ -1,0 +1,158 @@
+"""The power plan of a study, before its first run: which true difference its seeds would find four times in five.
+
+This needs the standard deviation of the differences between paired seeds. It is that of an earlier study with the same task,
+metric and recipe, or that of the tuning runs. Without either, the plan is in units of this standard deviation.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from glasshouse.metrics import sequential_tests, statistics
+from glasshouse.runs import resolve_spec
+from glasshouse.specs.errors import GlasshouseError
+from glasshouse.studies import study_results, tuning
+from glasshouse.studies.study_folder import FILE, Design, PlannedArm, StudyFolder
+
+# The note on the power of a study begins with this word.
+NOTE = "power:"
+# Without a margin to find, the plan names a second number of seeds, this many times larger.
+MORE_SEEDS = 2.5
+# Fewer degrees of freedom estimate a standard deviation too poorly to plan with.
+FEWEST_DEGREES = 4
+
+
+@dataclass(frozen=True)
+class DifferenceDeviation:
+    """The standard deviation of the differences between paired seeds, and the runs that it comes from in words."""
+
+    value: float
+    source: str
+
+
+def sentence(design: Design, deviation: DifferenceDeviation | None) -> str:
+    """The plan in one sentence."""
+    seeds = design.question.most or len(design.seeds)
+    unit = deviation.value if deviation else 1.0
+    found = detectable(design, seeds, unit)
+    text = f"{NOTE} {seeds} seeds find a difference of {_size(found, deviation)} four times in five"
+    more, smaller = _larger_study(design, seeds, unit if deviation else None)
+    if more:
+        text += f"; {more:,} would find {_size(smaller, deviation)}"
+    source = deviation.source if deviation else "of the differences between seeds; no earlier study says how large that is"
+    return f"{text} ({source})" + ("; the sampling of items adds to this" if design.question.items else "")
+
+
+def detectable(design: Design, seeds: int, deviation: float) -> float:
+    """The smallest true difference found with power 0.8, corrected for the arms and the looks."""
+    return statistics.detectable_difference(deviation, seeds, _level(design, seeds))
+
+
+def _level(design: Design, seeds: int) -> float:
+    level = design.rule.alpha / (len(design.arms) - 1)
+    looks = sequential_tests.add_look(design.rule.looks, seeds) if design.rule.looks else (seeds,)
+    return sequential_tests.nominal_level(level, looks, seeds)
+
+
+def _larger_study(design: Design, seeds: int, deviation: float | None) -> tuple[int, float]:
+    """(a larger number of seeds, what it would find): enough seeds for the margin if it is set and too small; else some."""
+    margin = design.rule.margin
+    if margin is None or not deviation:
+        more = math.ceil(MORE_SEEDS * seeds)
+        return more, detectable(design, more, deviation or 1.0)
+    if detectable(design, seeds, deviation) <= margin:
+        return 0, 0.0
+
+    def power(count: int) -> float:
+        return statistics.difference_power(margin / deviation, count, _level(design, count))
+
+    needed = statistics.seeds_needed(power, seeds)
+    return (needed, margin) if needed else (0, 0.0)
+
+
+def _size(difference: float, deviation: DifferenceDeviation | None) -> str:
+    return f"{difference:.2g}" if deviation else f"{difference:.2f} standard deviations"
+
+
+def deviation_of_earlier_study(design: Design, root: Path) -> DifferenceDeviation | None:
+    """From the newest finished study in the folder that has the same task, metric and recipe."""
+    if not root.is_dir():
+        return None
+    found: list[tuple[float, str, float]] = []
+    for path in root.iterdir():
+        if not (path / FILE).is_file():
+            continue
+        study = StudyFolder(path)
+        try:
+            earlier = study.design()
+            if not earlier.finished or _kind(earlier) != _kind(design) or earlier.created >= design.created:
+                continue
+            deviation = _pooled(_paired_differences(study, earlier))
+        except GlasshouseError:
+            continue  # a damaged study is reported when it is opened
+        if deviation:
+            found.append((earlier.created, study.name, deviation))
+    if not found:
+        return None
+    _, name, deviation = max(found)
+    return DifferenceDeviation(deviation, f"by the differences between seeds in the study {name}")
+
+
+def _kind(design: Design) -> tuple[object, ...]:
+    return design.arms[0].spec.task, design.metric, frozenset(resolve_spec.name_of(arm.recipe) for arm in design.arms)
+
+
+def _paired_differences(study: StudyFolder, design: Design) -> list[list[float]]:
+    """For each arm but the first, its differences from the first arm by seed."""
+    first, *others = study_results.final_values(study, design).values()
+    return [
+        [values[seed] - first[seed] for seed in values.keys() & first.keys() if math.isfinite(values[seed] - first[seed])]
+        for values in others
+    ]
+
+
+def deviation_of_tuning(study: StudyFolder, design: Design) -> DifferenceDeviation | None:
+    """From the tuning runs of this study: arms with the same value and the same seed are pairs.
+
+    Only the better half of the values counts, because the others will not be used.
+    """
+    if design.tuning is None or not design.tuning.chosen:
+        return None
+    first, *others = design.arms
+    groups = []
+    for value in _better_half(design, first):
+        of_first = _tuning_values(study, design, first, value)
+        for arm in others:
+            if value in design.tuning.values[arm.name]:
+                pairs = zip(_tuning_values(study, design, arm, value), of_first, strict=True)
+                groups.append([left - right for left, right in pairs if math.isfinite(left - right)])
+    deviation = _pooled(groups)
+    if not deviation:
+        return None
+    return DifferenceDeviation(deviation, f"by {sum(map(len, groups))} pairs of tuning runs")
+
+
+def _better_half(design: Design, arm: PlannedArm) -> list[str]:
+    assert design.tuning is not None
+    means = {value: mean for value, mean in design.tuning.found[arm.name].items() if mean is not None}
+    ordered = sorted(means, key=lambda value: means[value], reverse=design.rule.higher_is_better)
+    return ordered[: math.ceil(len(ordered) / 2)]
+
+
+def _tuning_values(study: StudyFolder, design: Design, arm: PlannedArm, value: str) -> list[float]:
+    assert design.tuning is not None
+    metric = tuning.tuning_metric(design)
+    values = (study_results.final_value(study.tuning_run(arm, value, seed), metric) for seed in design.tuning.seeds)
+    return [math.nan if number is None else number for number in values]
+
+
+def _pooled(groups: Sequence[Sequence[float]]) -> float:
+    """The standard deviation within groups; 0 if they are too small to say."""
+    sizes = [len(group) for group in groups if len(group) > 1]
+    if sum(sizes) - len(sizes) < FEWEST_DEGREES:
+        return 0.0
+    squares = sum(float(((np.array(group) - np.mean(group)) ** 2).sum()) for group in groups if len(group) > 1)
+    return math.sqrt(squares / (sum(sizes) - len(sizes)))

@@ -1,0 +1,99 @@
+"""The values of a study's runs item by item: computed once for each run, and kept in its folder. Knows no verdict.
+
+An item is a text, a pair or a window of text (`Task.item_values`). Every run of a study is scored on the same items.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from glasshouse.records import atomic_files, progress_bar
+from glasshouse.records.run_folder import RunFolder
+from glasshouse.records.status import Status
+from glasshouse.runs.run import Run
+from glasshouse.specs.errors import RunError, SpecError
+from glasshouse.studies import run_queue
+from glasshouse.studies.study_folder import Design, PlannedArm, StudyFolder
+from glasshouse.training.job import Job
+
+# Fewer items say little about the population that they come from.
+FEWEST_ITEMS = 8
+ItemsBySeed = dict[int, np.ndarray]
+
+
+def check(metric: str, names: Sequence[str], jobs: Sequence[Job]) -> None:
+    """Refuse a metric that is no mean over items, and arms that are not scored on the same items."""
+    split, _, name = metric.partition(".")
+    task = jobs[0].task
+    if name not in task.item_metrics:
+        known = ", ".join(f"{split}.{other}" for other in task.item_metrics)
+        remedy = f"choose one of: {known}" if known else "leave --items out"
+        raise SpecError(
+            "no-item-values", f"--items needs a metric that is a mean over items, and {metric} is none; {remedy}"
+        )
+    counts = [job.task.item_count(job.prepared.splits[split]) for job in jobs]
+    items = [_identity(job, split) for job in jobs]
+    for arm, identity, count in zip(names, items, counts, strict=True):
+        if identity != items[0]:
+            raise SpecError(
+                "items-differ",
+                f"--items needs arms that are scored on the same items, and {arm!r} is scored on others than {names[0]!r} "
+                f"({count:,} {task.items}, not {counts[0]:,}); leave --items out",
+            )
+    if counts[0] < FEWEST_ITEMS:
+        raise SpecError(
+            "too-few-items",
+            f"--items needs at least {FEWEST_ITEMS} {task.items}, and {split} has {counts[0]}; hold out more data, or leave "
+            "--items out",
+        )
+
+
+def _identity(job: Job, split: str) -> tuple[object, ...]:
+    """Equal for jobs that are scored on the same items. Windows of text are the same only if the tokens are."""
+    shard = job.prepared.splits[split]
+    count = job.task.item_count(shard)
+    tokens = "" if count == shard.documents else job.prepared.tokenizer.digest()
+    return job.prepared.fingerprint, count, tokens
+
+
+def items_file(run: RunFolder, split: str) -> Path:
+    """The file of a run's values on a split."""
+    return run.path / "item_values" / f"{split}.npz"
+
+
+def score_runs(study: StudyFolder, design: Design, device: str) -> None:
+    """Score the finished runs that have not been scored yet."""
+    split = design.metric.partition(".")[0]
+    runs = [study.run(arm, seed) for seed in design.seeds for arm in design.arms]
+    left = [run for run in runs if run_queue.status(run) == Status.DONE and not items_file(run, split).exists()]
+    if not left:
+        return
+    with progress_bar.bar(f"scoring the items of {study.name}", outer=True) as show, progress_bar.quiet():
+        for index, run in enumerate(left):
+            _write(items_file(run, split), Run(run, device).item_values(split))
+            show((index + 1) / len(left))
+
+
+def _write(file: Path, values: Mapping[str, np.ndarray]) -> None:
+    file.parent.mkdir(exist_ok=True)
+    with atomic_files.replacing(file) as temporary, open(temporary, "wb") as output:
+        np.savez(output, **dict(values))
+
+
+def item_values(study: StudyFolder, design: Design, arm: PlannedArm) -> ItemsBySeed:
+    """Seed -> the value of the study's metric on each item, for the runs of an arm that have been scored."""
+    split, _, name = design.metric.partition(".")
+    files = {seed: items_file(study.run(arm, seed), split) for seed in design.seeds}
+    return {seed: _read(file, name) for seed, file in files.items() if file.exists()}
+
+
+def _read(file: Path, metric: str) -> np.ndarray:
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            return np.asarray(arrays[metric], dtype=float)
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+        raise RunError(
+            "unreadable-items", f"{file} cannot be read ({error}); delete it, and continue the study to have it made again"
+        ) from None

@@ -1,0 +1,103 @@
+"""The power plan: the difference that the seeds find, and where the standard deviation comes from."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from glasshouse.metrics import statistics
+from glasshouse.metrics.verdicts import VerdictRule
+from glasshouse.studies import power_plan, study_folder
+from glasshouse.studies.power_plan import DifferenceDeviation
+from glasshouse.studies.study_folder import Design, Tuning
+from tests.studies.example_studies import make_design, write_run, write_study
+
+NORMS = "model.norm=layer,rms"
+SEEDS = tuple(range(8))
+
+
+def planned(*words: str, **changes: object) -> Design:
+    return make_design(*(words or (NORMS,)), seeds=SEEDS, **changes)
+
+
+def test_the_difference_is_found_four_times_in_five() -> None:
+    found = power_plan.detectable(planned(), 8, 0.03)
+    assert statistics.difference_power(found / 0.03, 8, 0.05) == pytest.approx(0.8, abs=1e-6)
+    text = power_plan.sentence(planned(), DifferenceDeviation(0.03, "by what was seen in the study earlier"))
+    assert text.startswith(f"power: 8 seeds find a difference of {found:.2g} four times in five; 20 would find 0.02 (")
+    assert "in the study earlier" in text
+
+
+def test_more_arms_and_looks_need_a_larger_difference() -> None:
+    plain = power_plan.detectable(planned(), 8, 1.0)
+    assert power_plan.detectable(planned("model.norm=layer,rms,none"), 8, 1.0) > plain
+    assert power_plan.detectable(planned(rule=VerdictRule(looks=(4, 8))), 8, 1.0) > plain
+    assert power_plan.detectable(planned(rule=VerdictRule(alpha=0.01)), 8, 1.0) > plain
+
+
+def test_a_margin_says_how_many_seeds_are_needed() -> None:
+    deviation = DifferenceDeviation(0.03, "by a guess")
+    small, large = (planned(rule=VerdictRule(margin=margin)) for margin in (0.01, 0.5))
+    text = power_plan.sentence(small, deviation)
+    needed = int(text.partition("; ")[2].split()[0])
+    assert "would find 0.01" in text
+    assert statistics.difference_power(0.01 / 0.03, needed, 0.05) >= 0.8
+    assert statistics.difference_power(0.01 / 0.03, needed - 1, 0.05) < 0.8
+    assert "would find" not in power_plan.sentence(large, deviation), "the seeds find the margin already"
+
+
+def test_without_earlier_runs_the_unit_is_the_standard_deviation() -> None:
+    found = power_plan.detectable(planned(), 8, 1.0)
+    text = power_plan.sentence(planned(), None)
+    assert f"{found:.2f} standard deviations four times in five" in text
+    assert power_plan.deviation_of_earlier_study(planned(), Path("nowhere")) is None
+
+
+def losses(deviation: float) -> dict[str, list[float]]:
+    """Losses whose differences have this standard deviation."""
+    differences = np.array([-1.0, 1.0] * 4)
+    first = np.linspace(3.0, 4.0, 8)
+    return {"layer": first.tolist(), "rms": (first + differences * deviation / differences.std(ddof=1)).tolist()}
+
+
+def test_the_newest_finished_study_of_the_same_recipe_and_metric_counts() -> None:
+    root = study_folder.root()
+    write_study("old", planned(created=1.0, finished=True), losses(0.5))
+    write_study("new", planned(created=2.0, finished=True), losses(0.03))
+    write_study("unfinished", planned(created=3.0), losses(0.7))
+    write_study("later", planned(created=9e9, finished=True), losses(0.7))
+    (root / "damaged").mkdir()
+    (root / "damaged" / "study.json").write_text("{")
+    deviation = power_plan.deviation_of_earlier_study(planned("model.position=learned,none", created=4.0), root)
+    assert deviation is not None
+    assert deviation.value == pytest.approx(0.03)
+    assert "the study new" in deviation.source
+    assert power_plan.deviation_of_earlier_study(planned(created=4.0, metric="test.loss"), root) is None
+    other = replace(planned(created=4.0), arms=tuple(replace(arm, recipe="characters") for arm in planned().arms))
+    assert power_plan.deviation_of_earlier_study(other, root) is None
+
+
+def test_tuning_runs_are_pairs_if_there_are_enough() -> None:
+    values = ["1", "2", "3", "4", "5", "6", "7", "8"]
+    found = {value: float(value) for value in values}
+    tuning = Tuning(
+        "training.clip", {"layer": values, "rms": values}, (100, 101), {"layer": found, "rms": found}, {"layer": "1"}
+    )
+    design = planned(tuning=tuning)
+    study = study_folder.create(design, "tuned")
+    layer, rms = design.arms
+    for value in values:
+        # The values in the worse half differ between seeds by much more.
+        spread = 0.02 if float(value) <= 4 else 50.0
+        for seed, sign in zip(tuning.seeds, (-1, 1), strict=True):
+            write_run(study.tuning_run(layer, value, seed), layer.spec, 3.0)
+            write_run(study.tuning_run(rms, value, seed), rms.spec, 3.0 + sign * spread)
+    deviation = power_plan.deviation_of_tuning(study, design)
+    assert deviation is not None
+    assert deviation.value == pytest.approx(0.02 * math.sqrt(2))
+    assert "8 pairs of tuning runs" in deviation.source
+    few = replace(tuning, values={"layer": values[:3], "rms": values[:3]}, found={"layer": {"1": 1.0}})
+    assert power_plan.deviation_of_tuning(study, replace(design, tuning=few)) is None
+    assert power_plan.deviation_of_tuning(study, replace(design, tuning=None)) is None

@@ -1,0 +1,67 @@
+"""The registration of a study: what its digest covers, and what is refused afterwards."""
+
+from dataclasses import replace
+
+import pytest
+
+from glasshouse.metrics.verdicts import VerdictRule
+from glasshouse.studies import study_folder, study_registration
+from glasshouse.studies.study_folder import Design, Question, Tuning
+from tests.refusals import refused
+from tests.studies.example_studies import make_design, planned_arms
+
+NORMS = "model.norm=layer,rms"
+TUNING = Tuning("training.learning_rate", {"layer": ["0.1", "0.3"], "rms": ["0.1", "0.3"]}, (5, 6))
+
+
+def plan() -> Design:
+    return make_design(NORMS, tuning=TUNING)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        replace(plan(), question=Question("compare", ("demo-lm", "model.norm=layer,rms", "model.width=64"))),
+        replace(plan(), question=replace(plan().question, items=True)),
+        replace(plan(), question=replace(plan().question, match="flops")),
+        make_design(NORMS, "training.steps=7", question=plan().question, tuning=TUNING),
+        replace(plan(), arms=planned_arms("model.norm=rms,layer")),
+        replace(plan(), seeds=(0, 1, 3)),
+        replace(plan(), metric="test.loss"),
+        replace(plan(), metric="validation.bits_per_byte"),
+        replace(plan(), rule=VerdictRule(alpha=0.01)),
+        replace(plan(), rule=VerdictRule(margin=0.1)),
+        replace(plan(), rule=VerdictRule(looks=(2, 3))),
+        replace(plan(), tuning=None),
+        replace(plan(), tuning=replace(TUNING, values={**TUNING.values, "rms": ["0.1", "0.9"]})),
+        replace(plan(), tuning=replace(TUNING, seeds=(7, 8))),
+        replace(plan(), replicates="norms"),
+        replace(plan(), arms=tuple(replace(arm, facts={**arm.facts, "data": "other"}) for arm in plan().arms)),
+    ],
+)
+def test_the_digest_covers_what_a_verdict_depends_on(changed: Design) -> None:
+    assert study_registration.digest(changed) != study_registration.digest(plan())
+
+
+def test_the_digest_does_not_change_while_the_study_runs() -> None:
+    """Tuning puts its values into the specs, and a sequential study grows."""
+    design = plan()
+    tuned = replace(TUNING, found={"layer": {"0.1": 2.0}}, chosen={"layer": "0.1", "rms": "0.3"})
+    specs = tuple(
+        replace(arm, spec=replace(arm.spec, training=replace(arm.spec.training, learning_rate=0.1))) for arm in design.arms
+    )
+    later = replace(design, tuning=tuned, arms=specs, notes=("a note",), finished=True, judged=(2,), created=1.0)
+    assert study_registration.digest(later) == study_registration.digest(design)
+    growing = replace(design, question=replace(design.question, batch=2, most=6), seeds=(0, 1))
+    assert study_registration.digest(replace(growing, seeds=(0, 1, 2, 3))) == study_registration.digest(growing)
+
+
+def test_a_plan_that_was_changed_after_its_registration_is_refused() -> None:
+    design = plan()
+    registered = replace(design, registration=study_registration.new_registration(design))
+    study = study_folder.create(registered, "norms")
+    assert study.design().registration == registered.registration
+    study_registration.check(study, study.design())
+    with refused("registration-changed", registered.registration.digest[:12]):
+        study_registration.check(study, replace(study.design(), rule=VerdictRule(margin=1.0)))
+    study_registration.check(study, replace(design, rule=VerdictRule(margin=1.0)))
