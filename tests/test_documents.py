@@ -19,7 +19,7 @@ TINY: dict[str, dict[str, object]] = {
 }
 
 
-# The pages in `docs/claims` and `docs/certificates.md` are records of measurements, and `CHANGELOG.md` names files that are gone.
+# The pages in `docs/claims` and `docs/certificates.md` are records of measurements; `CHANGELOG.md` names files now gone.
 DOCUMENTS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
 DOCUMENTS += ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"]
 RECORDS = ("docs/claims/", "docs/certificates.md", "CHANGELOG.md")

@@ -77,7 +77,7 @@ _EXPORTS = {
     "api.studies": (
         "check_claims",
         "check_claims",
-    "claims_report",
+        "claims_report",
         "compare",
         "list_claims",
         "list_studies",

@@ -43,6 +43,20 @@ def test_every_page_follows_from_the_record(made_up, monkeypatch):
     assert any("stray.md is not made from the record" in fault for fault in glasshouse.check_claims(RECORD))
 
 
+def test_a_trial_that_was_recorded_when_it_was_registered_gets_its_values_later(made_up):
+    glasshouse.try_claim("made-up", seeds=2, register_only=True)
+    glasshouse.claims_report(RECORD)
+    registered = (RECORD / "registry" / "made-up-1.json").read_text()
+    assert "unfinished" in (RECORD / "made-up.md").read_text()
+    assert not (RECORD / "values" / "made-up-1.json").exists()
+    glasshouse.try_claim("made-up", seeds=2, device="cpu")
+    glasshouse.claims_report(RECORD)
+    assert (RECORD / "values" / "made-up-1.json").is_file()
+    assert not (RECORD / "registry" / "made-up-2.json").exists()
+    assert (RECORD / "registry" / "made-up-1.json").read_text() == registered
+    assert glasshouse.check_claims(RECORD) == []
+
+
 def test_earlier_trials_are_listed(made_up):
     RECORD.mkdir()
     (RECORD / "earlier.json").write_text(json.dumps({"made-up": ["8 seeds, undecided"]}))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glasshouse.claims import rules
-from glasshouse.claims.rules import equal, higher, lower, not_higher, not_lower, zero
+from glasshouse.claims.rules import control, equal, higher, lower, not_higher, not_lower, zero
 from glasshouse.pages.claim_content import (
     DEPENDS,
     REFUTED,
@@ -153,6 +153,12 @@ def test_exact_parts_diverged_arms_and_missing_values():
     some = {**good, 0: math.nan}
     result = rules.judge_part(lower("a", 2.0, 0.1), {"a": Series(some)}, {"a": LOSS})
     assert (result.outcome, result.diverged, result.units) == (UPHELD, 1, 7)
+
+
+def test_a_control_that_is_not_shown_to_be_equal_decides_nothing():
+    near, far = spread_values(1.0, 0.01), spread_values(2.0, 0.01, shift=3)
+    assert outcome(control("a", "b", 0.1), near, spread_values(1.0, 0.01, shift=2)) == UPHELD
+    assert outcome(control("a", "b", 0.1), near, far) == UNDECIDED
 
 
 def test_verdicts_on_parts_are_combined_in_a_stated_order():

@@ -46,6 +46,16 @@ def test_a_trial_is_registered_before_its_first_run_and_done_once(made_up, monke
     assert repr(listed_case().original) == repr(case.original)
 
 
+def test_a_plan_can_be_registered_long_before_it_is_run(made_up):
+    case = glasshouse.try_claim("made-up", seeds=2, register_only=True)
+    assert case.verdict == "not tried"
+    assert case.trials[0].verdict == "unfinished"
+    assert not (FOLDER / "trial-1" / "positions").exists()
+    again = glasshouse.try_claim("made-up", seeds=2, device="cpu")
+    assert len(again.trials) == 1
+    assert again.trials[0].registration == case.trials[0].registration
+
+
 def test_a_changed_plan_and_a_replication_are_new_trials_beside_the_old_one(made_up, monkeypatch):
     glasshouse.try_claim("made-up", seeds=2, device="cpu")
     case = glasshouse.try_claim("made-up", seeds=2, replicate=True, device="cpu")

@@ -1,6 +1,7 @@
 """`glasshouse compare`: whole studies of very small runs."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -153,6 +154,10 @@ def test_until_decided(short_text: Path) -> None:
     assert word == "better" if len(seeds) < 7 else word in ("better", "undecided")
     assert "done" in worked(call("studies")).out
     refused(compare(short_text, *words[:-2], "--seeds", "9", "--name", "growing"), "bad-seeds", "--seeds", "--until-decided")
+    worked(call("compare", "--replicate", "growing", *ALONE))
+    seeds = results(Path("studies/growing-replication"))["arms"][0]["seeds"]
+    assert seeds == list(range(7, 7 + len(seeds)))
+    assert len(seeds) in (3, 6, 7)
 
 
 @pytest.mark.parametrize("currency", ["tokens", "flops", "parameters", "time"])
@@ -325,10 +330,18 @@ def test_a_replication_has_fresh_seeds_and_says_whether_the_verdict_was_the_same
     assert results(Path("studies/positions-replication")) == comparison
     worked(call("compare", "--replicate", "positions", "--seeds", "2", "--name", "second", *ALONE))
     assert results(Path("studies/second"))["arms"][0]["seeds"] == [6, 7]
-    power = [note for note in results(Path("studies/second"))["notes"] if note.startswith("power:")]
-    assert len(power) == 1
-    assert "four times in five" in power[0]
-    assert power[0] in again.err + worked(call("report", "second")).out + outcome.err or "positions" in power[0]
+
+
+def test_the_power_of_the_seeds_is_announced_before_the_first_run(short_text: Path) -> None:
+    words = ("training.learning_rate=1e-3,2e-3", "--seeds", "4", "--name", "first")
+    worked(compare(short_text, *words))
+    outcome = worked(compare(short_text, POSITIONS, "--seeds", "2", "--name", "second"))
+    (note,) = [note for note in results(Path("studies/second"))["notes"] if note.startswith("power:")]
+    assert note in outcome.err.partition("seed 0")[0]
+    assert "2 seeds find a difference of" in note
+    assert "in the study first" in note
+    worked(compare(short_text, POSITIONS, "--seeds", "3", "--name", "second"))
+    assert [each for each in results(Path("studies/second"))["notes"] if each.startswith("power:")] == [note]
 
 
 def test_the_question_of_a_replication_cannot_be_changed(study: Path, short_text: Path) -> None:
@@ -355,11 +368,17 @@ def test_a_multiverse_of_choices(short_text: Path) -> None:
     means = {cell["differences"]["none"]["mean"] for cell in cells}
     assert len(means) == 8, "every cell has runs or a split of its own"
     reported = RunFolder(Path("studies/many/multiverse/reported-initialisation-1/none/seed-1")).spec()
-    assert (reported.model.initialisation, reported.training.learning_rate) == (1.0, 1e-3)
+    assert (reported.model.initialisation, reported.training.learning_rate) == (1.0, 0.004)
     assert "combinations of choices" in outcome.out
     assert "Other reasonable choices" in Path("studies/many/report.html").read_text()
     before = results(Path("studies/many"))
     worked(compare(short_text, *words))
+    assert results(Path("studies/many")) == before
+    unfinished = Path("studies/many/multiverse/tuned-initialisation-1")
+    shutil.rmtree(unfinished / "none/seed-1")
+    table = json.loads((unfinished / "study.json").read_text())
+    (unfinished / "study.json").write_text(json.dumps({**table, "finished": False}))
+    worked(call("resume", "many", "--device", "cpu"))
     assert results(Path("studies/many")) == before
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from glasshouse.records.run_folder import RunFolder
-from glasshouse.studies import run_queue, study_runner
+from glasshouse.studies import run_queue
+from glasshouse.studies.study_request import StudyRequest
 from glasshouse.training import loop
 
 from .program import (
@@ -113,13 +114,13 @@ def test_two_at_once(study: Path, short_text: Path) -> None:
 
 def test_the_same_begun_twice_at_once(study: Path, short_text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second did not see the study when it looked first, and finds it when it would make it."""
-    before, look, looks = results(study), study_runner._find_same_study, []
+    before, look, looks = results(study), StudyRequest.find, []
 
-    def late(*question: Any) -> Any:
-        looks.append(question)
-        return (None, "positions") if len(looks) == 1 else look(*question)
+    def late(request: StudyRequest) -> Any:
+        looks.append(request)
+        return (None, "positions") if len(looks) == 1 else look(request)
 
-    monkeypatch.setattr(study_runner, "_find_same_study", late)
+    monkeypatch.setattr(StudyRequest, "find", late)
     assert "asks the same question" in worked(compare(short_text, POSITIONS, "--seeds", "3", "--name", "positions")).err
     assert len(looks) == 2
     assert results(study) == before

@@ -108,6 +108,7 @@ def test_the_end_of_text_ends_both(byte_pairs, tmp_path):
         (replace(GPT2, head_width=8), ("no-fitting-architecture", "model.head_width=8")),
         (replace(GPT2, head=HeadSpec(own={"bias": True})), ("no-fitting-architecture", "model.head.bias=True")),
         (replace(GPT2, own={"feed_forward_layers": 2}), ("no-fitting-architecture", "model.feed_forward_layers=2")),
+        (replace(GPT2, activation="relu-single-layer"), ("no-fitting-architecture", "model.activation='relu-single-layer'")),
         (replace(LLAMA, position="alibi"), ("no-fitting-architecture", "model.position='alibi'", "'llama'")),
         (replace(LLAMA, norm="layer"), ("no-fitting-architecture", "model.norm='layer'")),
         (replace(LLAMA, bias=True), ("no-fitting-architecture", "model.bias=True")),

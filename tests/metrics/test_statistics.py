@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from glasshouse.metrics import statistics
+from glasshouse.metrics.skewness import sample_skewness
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -20,9 +21,63 @@ def test_paired_tests_agree_with_scipy(seed, pairs, margin):
     assert statistics.difference_p(mean, deviation, pairs) == pytest.approx(expected.pvalue, rel=1e-9)
     half = statistics.half_width(deviation, pairs, 0.05)
     assert (mean - half, mean + half) == pytest.approx(tuple(expected.confidence_interval(0.95)), rel=1e-9)
+    ends = statistics.interval(mean, deviation, pairs, 0.05)
+    assert tuple(map(float, ends)) == pytest.approx((mean - half, mean + half))
     below = stats.ttest_rel(second - margin, first, alternative="less").pvalue
     above = stats.ttest_rel(second + margin, first, alternative="greater").pvalue
     assert statistics.equivalence_p(mean, deviation, pairs, margin) == pytest.approx(max(below, above), rel=1e-9)
+
+
+@given(seed=st.integers(0, 10**6), pairs=st.integers(3, 30), margin=st.floats(0.1, 5))
+def test_tests_that_are_adjusted_for_skewness_agree_with_their_interval(seed, pairs, margin):
+    differences = np.random.default_rng(seed).standard_exponential(pairs) - 1
+    sample = (*statistics.moments(differences), pairs)
+    skew = sample_skewness(differences)
+    low, high = statistics.interval(*sample, 0.05, skew)
+    assert (statistics.difference_p(*sample, skew) <= 0.05) == (not low <= 0 <= high)
+    inner_low, inner_high = statistics.interval(*sample, 0.1, skew)
+    equivalent = statistics.equivalence_p(*sample, margin, skew=skew) <= 0.05
+    assert equivalent == (-margin <= inner_low and inner_high <= margin)
+
+
+def test_a_margin_that_one_outlier_makes_shows_no_equivalence():
+    """Its standard deviation has almost no degrees of freedom, so its lower bound is far below it."""
+    deviation, degrees, _ = statistics.jackknife_deviation([0.0, 0.0, 0.0, 0.0, 0.0, 7.375])
+    assert degrees < 0.1
+    assert statistics.equivalence_p(3.0, 0.0, 6, deviation, degrees, skew=0.0) > 0.1
+    bounds = statistics.deviation_lower_bound([1e-6, 0.1, 0.5, 2.0, 30.0], 1.645)
+    assert (np.diff(bounds) >= 0).all()
+    assert bounds[0] < 0.5
+
+
+def test_the_seed_that_decides_is_found():
+    """Evenly spread differences with a mean of 1: if they spread far, seven of eight are too few."""
+    steps = np.linspace(-1, 1, 8)
+    solid, doubtful = 1 + 0.2 * steps, 1 + 1.7 * steps
+    assert statistics.one_seed_decides(solid) is None
+    index = statistics.one_seed_decides(doubtful)
+    assert index is not None
+
+    def p(differences):
+        moments = statistics.moments(differences)
+        return statistics.difference_p(*moments, len(differences), sample_skewness(differences))
+
+    without = [p(np.delete(doubtful, seed)) for seed in range(8)]
+    assert p(doubtful) <= 0.05 < without[index] == max(without)
+    # A margin far above the differences decides by itself, and an undecided study has nothing to lose.
+    assert statistics.one_seed_decides(doubtful, margin=20.0) is None
+    assert statistics.one_seed_decides(doubtful, alpha=0.001) is None
+    assert statistics.one_seed_decides(doubtful[:2]) is None
+
+
+def test_equivalence_is_stated_before_a_difference():
+    outcomes = statistics.outcome([0.01, 0.01, 0.2, 0.2], [0.01, 0.2, 0.01, 0.2], 0.05, 0.05)
+    assert outcomes.tolist() == [
+        statistics.EQUIVALENT,
+        statistics.DIFFERENT,
+        statistics.EQUIVALENT,
+        statistics.UNDECIDED,
+    ]
 
 
 @given(arrays(float, st.integers(1, 8), elements=st.floats(0, 1)))
@@ -85,7 +140,9 @@ def test_power_is_that_of_the_noncentral_t(pairs, level):
         expected = stats.nct.sf(critical, pairs - 1, shift) + (
             stats.nct.cdf(-critical, pairs - 1, shift) if shift < 2.5 else 0
         )
-        assert statistics.difference_power(effect, pairs, level) == pytest.approx(expected, abs=2e-4)
+        assert statistics.difference_power(effect, pairs, level, strength=0.0) == pytest.approx(expected, abs=2e-4)
+        # The adjustment for skewness costs little.
+        assert expected - 0.05 < statistics.difference_power(effect, pairs, level) < expected + 0.01
     smallest = statistics.detectable_difference(2.0, pairs, level)
     assert statistics.difference_power(smallest / 2.0, pairs, level) == pytest.approx(0.8, abs=1e-6)
 

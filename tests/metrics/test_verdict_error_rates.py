@@ -58,6 +58,28 @@ def test_a_difference_at_the_margin_is_seldom_called_no_difference(simulation):
     assert simulation.judge(values).equivalent.mean() > 0.97
 
 
+def test_arms_that_are_skewed_apart_are_judged_better_than_by_the_t_test(simulation):
+    """4,000 studies of two arms with 16 seeds, and until decided."""
+    values = simulation.draw("skewed apart", (4000, 2, 32), 0.0, np.random.default_rng(6))
+    truth = np.zeros(1)
+    plain, adjusted = (simulation.judge(values[..., :16], plain=plain).different.mean() for plain in (True, False))
+    assert adjusted < 0.062 < plain + 0.004
+    plain, adjusted = (
+        simulation.decide_at_looks(values, truth, None, LOOKS + (32,), plain).different.mean() for plain in (True, False)
+    )
+    assert adjusted < plain - 0.015
+
+
+@pytest.mark.parametrize("shape", ["skewed", "right or wrong"])
+def test_arms_that_are_equal_over_the_population_of_items_are_seldom_called_different(simulation, shape, monkeypatch):
+    monkeypatch.setattr(simulation, "ITEM_SETTINGS", [(shape, 0.3, 0.1), (shape, 1.0, 0.1)])
+    monkeypatch.setattr(simulation, "ITEM_SEEDS", (8,))
+    few, many = simulation.items(4000, np.random.default_rng(7))
+    assert max(few["sampled"], many["sampled"]) < 0.07
+    assert many["fixed"] > 0.15
+    assert min(few["found"], many["found"]) > 0.4
+
+
 def test_the_power_is_as_predicted(simulation):
     values = simulation.draw("normal", (5000, 2, 8), 0.0, np.random.default_rng(3))
     values[:, 1] += 2**0.5
@@ -78,12 +100,13 @@ def test_the_simulation_judges_studies_as_the_program_does(simulation, looks, ma
         arms = {f"arm {arm}": dict(enumerate(row)) for arm, row in enumerate(table)}
         for number, difference in enumerate(judge(arms, VerdictRule(margin=margin, looks=looks)).values()):
             assert difference.mean == pytest.approx(judged.mean[study, number])
-            assert (difference.high - difference.low) / 2 == pytest.approx(judged.half[study, number])
+            assert difference.low == pytest.approx(judged.low[study, number])
+            assert difference.high == pytest.approx(judged.high[study, number])
             expected = "undecided"
-            if judged.different[study, number]:
-                expected = "better" if difference.mean < 0 else "worse"
-            elif judged.equivalent[study, number]:
+            if judged.equivalent[study, number]:
                 expected = "no difference"
+            elif judged.different[study, number]:
+                expected = "better" if difference.mean < 0 else "worse"
             assert difference.word == expected
     assert judged.different.any()
     assert judged.equivalent.any()

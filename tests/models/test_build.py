@@ -29,6 +29,54 @@ def test_only_the_last_matrix_of_a_residual_branch_starts_smaller():
         assert float(part.down.weight.std()) * math.sqrt(256) == pytest.approx(0.5 / math.sqrt(2 * 8), rel=0.05)
 
 
+@pytest.mark.parametrize("kind", ["decoder", "encoder", "encoder-decoder"])
+def test_a_model_without_norms_has_none_after_its_last_block_either(kind):
+    """It is built of attentions, single linear layers and embeddings."""
+    shape = {"width": 16, "layers": 2, "heads": 1, "norm": "none", "activation": "relu-single-layer", "bias": True}
+    model = models.build(model_spec(kind=kind, **shape), 29, 12)
+    names = [name for name, _ in model.named_parameters() if "norm" in name and not name.startswith("head.")]
+    assert names == []
+
+
+@pytest.mark.parametrize("layers", [1, 8])
+def test_a_single_layer_starts_as_the_last_matrix_of_its_branch(layers):
+    model = models.build(model_spec(width=64, layers=layers, heads=2, activation="relu-single-layer"), 29, 12)
+    for block in model.requires_grad_(False).blocks:
+        expected = 0.5 / math.sqrt(2 * layers)
+        assert float(block.feed_forward.linear.weight.std()) * math.sqrt(64) == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize("settings", [{}, {"embedding": "ngram"}, {"kind": "encoder", "segments": 2, "position": "learned"}])
+def test_embeddings_start_at_the_deviation_of_the_spec(settings):
+    names = ("embedding.weight", "embedding.runs.weight", "segments.weight", "position.table.weight")
+    shape = {"kind": "encoder", "width": 256, "layers": 1, "heads": 2}
+    default, chosen = (
+        models.build(model_spec(**{**shape, **settings, **more}), 200, 40).state_dict()
+        for more in ({}, {"embedding_deviation": 1.0})
+    )
+    for name, tensor in chosen.items():
+        if name in names:
+            assert float(tensor.std()) == pytest.approx(1.0, rel=0.1)
+            torch.testing.assert_close(default[name] * math.sqrt(256) / 0.5, tensor, rtol=1e-4, atol=1e-6)
+        else:
+            assert torch.equal(tensor, default[name]), name
+
+
+def test_the_deviation_of_token_embeddings_is_not_that_of_a_picture_encoder():
+    shape = {"kind": "dual-encoder", "width": 64, "layers": 1, "heads": 2, "position": "learned"}
+    default, chosen = (
+        models.build(model_spec(**shape, **more), 29, 12).state_dict() for more in ({}, {"embedding_deviation": 1.0})
+    )
+    changed = {name for name, tensor in chosen.items() if not torch.equal(tensor, default[name])}
+    assert changed == {"text.embedding.weight", "text.position.table.weight"}
+
+
+def test_positions_of_a_stack_that_reads_vectors_take_them_to_have_unit_size():
+    stack = models.TransformerStack(None, [], position=parts.Sinusoidal(16))
+    models.initialise(stack)
+    assert float(stack.position.scale) == 1.0
+
+
 @pytest.mark.parametrize("kind", ["decoder", "recurrent", "encoder-decoder"])
 def test_only_an_encoder_may_have_no_blocks(kind):
     with refused("no-layers", "model.layers=0", kind):

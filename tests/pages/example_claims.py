@@ -47,7 +47,7 @@ def example_plan(number: int = 1, replicates: int = 0) -> Registration:
         studies=({"name": "sizes", "words": ["demo-lm", "model.width=16,32"]},),
         replicates=replicates,
     )
-    return replace(plan, digest=registration.digest_of(plan))
+    return replace(plan, digest=registration.digest_of(registration.to_json(plan)))
 
 
 def example_trial(number: int = 1, replicates: int = 0) -> Trial:

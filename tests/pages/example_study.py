@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from glasshouse.metrics.verdicts import Difference, Summary, VerdictRule
-from glasshouse.pages.study_content import Arm, StudyResults
+from glasshouse.pages.study_content import Arm, MultiverseCell, ReplicationOutcome, StudyRegistration, StudyResults
 
 # Text that must be escaped in HTML, Markdown and LaTeX.
 HOSTILE = "<script>alert('1')</script> \\textbf{50 %} & $x_1^2$ #3 ~ | \"q\" `code` *s* {{ 7 * 7 }}"
@@ -196,3 +196,38 @@ def scaled(factor: float) -> StudyResults:
         new = dataclasses.replace(unscaled, values=values, curves=curves, summary=summary(list(values.values())))
         arms.append(dataclasses.replace(new, difference=None))
     return dataclasses.replace(plain, arms=with_differences(arms, margin=0.035 * factor))
+
+
+@cache
+def checked() -> StudyResults:
+    """A registered study over items with two replications, one of them unfinished, and a multiverse."""
+    plain = study()
+    differences = {arm.name: arm.difference for arm in plain.arms if arm.difference}
+    words = {name: (found.word, "undecided" if name == "rotary" else found.word) for name, found in differences.items()}
+    cells = [
+        MultiverseCell(
+            {"learning rate": rate, "initialisation": scale, "split": split},
+            {
+                name: dataclasses.replace(found, word="undecided") if name == "rotary" and split == "test" else found
+                for name, found in differences.items()
+                if not (name == "none" and rate == "tuned" and scale == "1")
+            },
+            main=(rate, scale, split) == ("reported", "0.5", "validation"),
+        )
+        for rate in ("reported", "tuned")
+        for scale in ("0.5", "1")
+        for split in ("validation", "test")
+    ]
+    return dataclasses.replace(
+        plain,
+        items=1_234,
+        item_name="windows of text",
+        registration=StudyRegistration(1_763_200_000.0, "0123456789abcdef" * 4),
+        replications=(
+            ReplicationOutcome("positions", "positions-replication", words),
+            ReplicationOutcome(
+                "positions", "second", {name: (found.word, "") for name, found in differences.items()}, False
+            ),
+        ),
+        multiverse=tuple(cells),
+    )

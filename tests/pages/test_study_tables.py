@@ -53,7 +53,7 @@ def test_latex_is_balanced_and_escaped() -> None:
 def test_latex_explains_its_numbers() -> None:
     source = study_tables.latex(example.study())
     assert r"rotary & 16 & 2.295 $\pm$ 0.021 & $-$0.124 $\pm$ 0.016 & \textless{} 0.0001 & $-$4.21 & better \\" in source
-    assert r"$\pm$ is half the 95 \% interval." in source
+    assert r"$\pm$ is half the 95 \% interval, the longer half if they differ." in source
     assert "$p$ is from a paired $t$-test" in source
     assert r"rotary & 924 K & 54 s \\" in source.split(r"\label{tab:positions-costs}")[1]
 

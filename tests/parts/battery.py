@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from glasshouse import models
+from glasshouse.parts.positions.base import Position
 from glasshouse.specs import catalogue
 from glasshouse.specs.spec_files import model_spec
 
@@ -44,6 +45,13 @@ SEVERAL_INNER_LAYERS = [
         ("dual-encoder", "gelu-sigmoid"),
     )
 ]
+# The layer that courses begin with: attention, residual, one linear layer with ReLU, residual, and no norm.
+COURSE_LAYER = [
+    dict(zip(WORDS, (kind, "dot-product", "sinusoidal", "none", "pre-norm", "relu-single-layer"), strict=True))
+    for kind in ("decoder", "encoder", "encoder-decoder")
+]
+# Bounds of the size of a positional code that is added to embeddings, relative to theirs, before training.
+SIZE_RATIO = (0.25, 2.0)
 
 
 def reasons_against(choice):
@@ -100,6 +108,7 @@ def all_choices():
 
 def choices():
     quick = pairwise_choices()
+    quick += [choice for choice in COURSE_LAYER if choice not in quick]
     return [
         *(pytest.param(choice, id="-".join(map(str, choice.values()))) for choice in (*quick, *SEVERAL_INNER_LAYERS)),
         *(
@@ -138,6 +147,28 @@ def run_model(model, inputs, **options):
     with torch.autocast(DEVICE, torch.bfloat16, enabled=PRECISION == "bf16"):
         output = model(**inputs, **options)
     return output if output.dtype == torch.float64 else output.float()
+
+
+def size_ratios(model):
+    """For each positional encoding of a new model that is added to embeddings: its size divided by theirs, by name."""
+    ratios = {}
+
+    def record(name, position):
+        plain = position.embed
+
+        def embed(x, positions):
+            embedded = plain(x, positions)
+            ratios[name] = float((embedded - x).square().mean().sqrt() / x.square().mean().sqrt())
+            return embedded
+
+        position.embed = embed
+
+    for name, module in model.named_modules():
+        if isinstance(module, Position) and module.mechanism == "embedding":
+            record(name, module)
+    with torch.no_grad():
+        model(**model.random_inputs(3, CONTEXT, torch.Generator().manual_seed(0)))
+    return ratios
 
 
 def tolerance(choice):

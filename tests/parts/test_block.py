@@ -2,7 +2,19 @@
 
 import torch
 
-from glasshouse import parts
+from glasshouse import models, parts
+from glasshouse.specs.spec_files import model_spec
+
+
+def test_without_norms_and_with_a_single_layer_a_block_is_two_residuals():
+    """Attention, residual, one linear layer with ReLU, residual."""
+    block = models.build(
+        model_spec(width=16, layers=1, heads=1, norm="none", activation="relu-single-layer"), 29, 12
+    ).blocks[0]
+    x, positions = torch.randn(2, 5, 16), torch.arange(5)
+    middle = x + block.attention(x, parts.Causal(), positions)
+    expected = middle + block.feed_forward.linear(middle).relu()
+    assert torch.equal(block(x, parts.Causal(), positions), expected)
 
 
 def test_a_transformer_reads_like_the_paper():

@@ -20,7 +20,25 @@ SMALL = {"width": 16, "layers": 2, "heads": 2, "feed_forward": 24}
 
 
 def test_every_feed_forward_part_but_swiglu_is_tested_here():
-    assert set(catalogue.names("feed_forward")) == {*ACTIVATIONS, "swiglu"}
+    assert set(catalogue.names("feed_forward")) == {*ACTIVATIONS, "relu-single-layer", "swiglu"}
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_single_layer_is_one_square_matrix_and_an_activation(bias):
+    part = parts.SingleLayerReLU(6, bias)
+    x = torch.randn(2, 5, 6)
+    assert torch.equal(part(x), F.relu(F.linear(x, part.linear.weight, part.linear.bias)))
+    assert sum(parameter.numel() for parameter in part.parameters()) == 6 * 6 + bias * 6
+
+
+def test_a_single_layer_has_no_inner_size():
+    small, large = (
+        models.build(model_spec(**{**SMALL, "feed_forward": inner}, activation="relu-single-layer"), 29, 12)
+        for inner in (24, 48)
+    )
+    assert [tensor.shape for tensor in small.state_dict().values()] == [
+        tensor.shape for tensor in large.state_dict().values()
+    ]
 
 
 @pytest.mark.parametrize("word", ACTIVATIONS)
@@ -65,6 +83,7 @@ def test_every_hidden_vector_can_be_captured():
     "settings",
     [
         {"activation": "swiglu"},
+        {"activation": "relu-single-layer"},
         {"kind": "encoder", "activation": "swiglu"},
         {"kind": "recurrent"},
         {"kind": "recurrent", "activation": "swiglu"},

@@ -86,6 +86,35 @@ def test_a_translator_of_format_1_keeps_translating_word_by_word():
     assert tables["evaluation"] == {"each_word": True, "beams": 4}, "the tables that were read stay unchanged"
 
 
+@pytest.mark.parametrize("format", [1, 2])
+@pytest.mark.parametrize("position", ["sinusoidal", "one-hot"])
+def test_a_fixed_code_of_an_earlier_format_keeps_its_factor(position, format):
+    tables = {"model": {"position": position, "width": 64}}
+    assert migrations.migrated(tables, format)["model"] == {"position": position, "width": 64, "position_scale": 1.0}
+    assert tables == {"model": {"position": position, "width": 64}}, "the tables that were read stay unchanged"
+    assert migrations.migrated(tables, 3) == tables
+
+
+def test_no_other_position_gets_a_factor():
+    tables = {"model": {"position": "learned", "width": 64}}
+    assert migrations.migrated(tables, 2) == tables
+    assert migrations.migrated({"task": "classify"}, 2) == {"task": "classify"}
+
+
+def test_a_spec_of_format_2_with_sinusoidal_positions_is_read_with_its_factor_and_a_new_one_without():
+    text = spec_files.to_toml(spec_files.override(BASE, ["model.position=sinusoidal"]))
+    assert declared.value_of(spec_files.from_toml(text, "spec.toml"), "model.position_scale") == 0.0
+    new_fields = ("position_scale", "embedding_deviation")
+    old = "\n".join(line for line in text.splitlines() if not line.startswith(new_fields)).replace(
+        "format = 3", "format = 2"
+    )
+    spec = spec_files.from_toml(old, "spec.toml")
+    assert declared.value_of(spec, "model.position_scale") == 1.0
+    assert spec_files.from_toml(spec_files.to_toml(spec), "spec.toml") == spec
+    # Another position has no such factor.
+    assert "position_scale" not in spec_files.override(spec, ["model.position=learned"]).model.own
+
+
 @pytest.mark.parametrize("text", [CLASSIFIER, DUAL_ENCODER], ids=["classifier", "dual encoder"])
 def test_a_spec_of_format_1_equals_its_writing_in_the_current_format(text):
     spec = spec_files.from_toml(text, "spec.toml")

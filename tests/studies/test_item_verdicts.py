@@ -38,19 +38,18 @@ def judged(items: Items, rule: VerdictRule = NOBODY):
 def test_arms_that_are_equal_over_the_population_are_rarely_called_different():
     """The same 40 items for every seed: taken as fixed, they make a difference that no other items would show."""
     generator = np.random.default_rng(0)
-    studies = [drawn(generator, 8, 40, arm_by_item=0.5) for _ in range(300)]
+    studies = [drawn(generator, 8, 40, arm_by_item=0.5) for _ in range(100)]
     wrong = sum(judged(items).word in ("better", "worse") for items in studies)
     fixed = sum(judge(means(items), NOBODY)["b"].word in ("better", "worse") for items in studies)
-    # 300 studies at 5 %: 15 on average, and more than 27 in one of a thousand simulations.
-    assert wrong <= 27
-    assert fixed > 60
+    # 100 studies at 5 %: 5 on average, and more than 13 in one of a thousand simulations.
+    assert wrong <= 13
+    assert fixed > 20
 
 
 def test_the_interval_covers_the_effect_in_the_population():
     generator = np.random.default_rng(1)
-    found = [judged(drawn(generator, 6, 30, effect=0.4, arm_by_item=0.5)) for _ in range(300)]
-    assert sum(difference.low <= 0.4 <= difference.high for difference in found) >= 273
-    assert all(difference.mean == pytest.approx(difference.low / 2 + difference.high / 2) for difference in found)
+    found = [judged(drawn(generator, 6, 30, effect=0.4, arm_by_item=0.5)) for _ in range(100)]
+    assert sum(difference.low <= 0.4 <= difference.high for difference in found) >= 87
 
 
 def test_an_effect_that_every_item_shows_is_found():
@@ -63,19 +62,23 @@ def test_an_effect_that_every_item_shows_is_found():
 
 
 @rules(max_examples=25)
-@given(seed=st.integers(0, 10**6), seeds=st.integers(3, 10), margin=st.none() | st.floats(0.05, 2.0))
-def test_items_without_an_effect_of_their_own_change_little(seed: int, seeds: int, margin: float | None):
-    """If the difference of a seed is the same for every item, the items add no error."""
-    generator = np.random.default_rng(seed)
-    difficulty = generator.normal(0, 1, 20)
-    rows = {arm: {s: difficulty + generator.normal() for s in range(seeds)} for arm in ("a", "b")}
+@given(
+    seed=st.integers(0, 10**6),
+    seeds=st.integers(2, 10),
+    items=st.integers(2, 30),
+    arm_by_item=st.sampled_from([0.0, 0.1, 1.0]),
+    margin=st.none() | st.floats(0.05, 2.0),
+)
+def test_a_verdict_is_never_more_certain_than_with_the_items_as_fixed(seed, seeds, items, arm_by_item, margin):
+    rows = drawn(np.random.default_rng(seed), seeds, items, effect=0.3, arm_by_item=arm_by_item)
     rule = VerdictRule(margin=margin)
     plain, with_items = judge(means(rows), rule)["b"], judged(rows, rule)
     assert with_items.mean == pytest.approx(plain.mean)
-    assert (with_items.low, with_items.high) == (pytest.approx(plain.low), pytest.approx(plain.high))
-    assert with_items.adjusted_p == pytest.approx(plain.adjusted_p, rel=1e-6, abs=1e-12)
-    assert with_items.equivalence_p == pytest.approx(plain.equivalence_p, rel=1e-6, abs=1e-12)
-    assert with_items.word == plain.word
+    assert with_items.low <= plain.low <= plain.high <= with_items.high
+    assert with_items.adjusted_p >= plain.adjusted_p
+    assert with_items.equivalence_p >= plain.equivalence_p
+    if plain.word == "undecided":
+        assert with_items.word == "undecided"
 
 
 def test_equal_arms_have_no_difference():

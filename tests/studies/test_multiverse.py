@@ -21,7 +21,7 @@ def found(*words: str, tune: str | None = None) -> list[multiverse.Universe]:
 def test_the_study_itself_comes_first():
     main, *others = found(NORMS)
     assert main.main
-    assert main.choices == {"learning rate": "as the recipe has it", "initialisation": "0.5"}
+    assert main.choices == {"learning rate": "reported", "initialisation": "0.5"}
     assert (main.tune, main.changes) == (None, ())
     assert [(other.tune, other.changes) for other in others] == [
         (None, ("model.initialisation=1",)),
@@ -95,8 +95,8 @@ def test_every_universe_is_judged_on_every_split(study):
     assert len(cells) == 8
     assert [cell.main for cell in cells] == [True] + [False] * 7
     words = {tuple(cell.choices.values()): cell.differences["rms"].word for cell in cells}
-    assert words["as the recipe has it", "0.5", "validation"] == "better"
-    assert words["as the recipe has it", "0.5", "test"] == "undecided"
+    assert words["reported", "0.5", "validation"] == "better"
+    assert words["reported", "0.5", "test"] == "undecided"
     assert words["tuned", "1", "validation"] == "undecided"
     assert words["tuned", "1", "test"] == "better"
     page = study_results.write(study) and study.report_file.read_text()
@@ -109,6 +109,6 @@ def test_a_universe_without_runs_yet_is_left_out():
     study = write_study("norms", design, BETTER)
     (cell,) = study_results.write(study).multiverse
     assert cell.main
-    assert cell.choices == {"learning rate": "as the recipe has it", "initialisation": "0.5"}
+    assert cell.choices == {"learning rate": "reported", "initialisation": "0.5"}
     empty = study_folder.create(make_design(NORMS, multiverse=True), "empty")
     assert study_results.write(empty).multiverse == ()

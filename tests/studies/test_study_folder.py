@@ -10,6 +10,7 @@ from hypothesis import settings as rules
 from hypothesis import strategies as st
 
 from glasshouse.metrics.verdicts import VerdictRule
+from glasshouse.pages.study_content import StudyRegistration
 from glasshouse.studies import study_folder
 from glasshouse.studies.study_folder import Design, Question, StudyFolder, Tuning
 from tests.refusals import refused
@@ -37,7 +38,11 @@ def test_a_design_is_read_as_it_was_written(
         notes=("one", "two"),
         finished=finished,
         replicas="off",
+        registration=StudyRegistration(1.7e9, "ab" * 32) if finished else None,
+        replicates="norms",
+        multiverse=finished,
     )
+    design = replace(design, question=replace(design.question, items=finished))
     assert Design.from_json(json.loads(json.dumps(design.to_json())), "here") == design
 
 
@@ -75,6 +80,16 @@ def test_the_command_line_reproduces_the_study() -> None:
     assert "--alpha 0.0123456789 --margin 3.3333333333333334e-08 " in command
     assert "--replicas off --name x" in command
     assert "--seeds 3,5" in replace(design, seeds=(3, 5)).command("x")
+    checked = replace(
+        design,
+        question=replace(design.question, items=True),
+        registration=StudyRegistration(1.0, ""),
+        multiverse=True,
+    )
+    assert checked.command("x").endswith("--seeds 3 --items --register --multiverse --name x")
+    replication = replace(checked, replicates="norms", seeds=(8, 9))
+    expected = "glasshouse compare --replicate norms --seeds 8,9 --register --multiverse --name y"
+    assert replication.command("y") == expected
 
 
 def test_looks_are_fixed_beforehand() -> None:
@@ -82,6 +97,10 @@ def test_looks_are_fixed_beforehand() -> None:
     assert Question("compare", (), batch=4, most=10).looks == (4, 8, 10)
     assert Question("compare", (), batch=4, most=4).looks == (4,)
     assert Question("compare", ()).looks == ()
+    design = make_design("model.norm=layer,rms", seeds=(5, 6, 7, 8))
+    assert design.planned_seeds == (5, 6, 7, 8)
+    growing = replace(design, question=replace(design.question, batch=4, most=6))
+    assert growing.planned_seeds == (5, 6, 7, 8, 9, 10)
 
 
 def test_a_study_is_done_training_or_interrupted() -> None:
@@ -117,4 +136,5 @@ def test_a_damaged_study_is_refused_with_the_reason(content: str, error: tuple[s
 def test_a_study_of_an_earlier_release_is_read() -> None:
     table = json.loads(json.dumps(make_design("model.norm=layer,rms").to_json()))
     del table["replicas"], table["arms"][0]["step_flops"], table["arms"][1]["step_flops"]
+    del table["replicates"], table["multiverse"], table["question"]["items"]
     assert Design.from_json(table, "here") == make_design("model.norm=layer,rms")

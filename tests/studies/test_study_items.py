@@ -21,7 +21,7 @@ def study(monkeypatch: pytest.MonkeyPatch) -> StudyFolder:
 
     def values(run: Run, split: str) -> dict[str, np.ndarray]:
         loss = run.facts["outcome"][split]["loss"]
-        shape = np.random.default_rng(len(run.folder.path.parent.name)).normal(0, 0.1, 30)
+        shape = np.random.default_rng(len(run.folder.path.parent.name)).normal(0, 0.6, 30)
         return {"loss": loss + shape - shape.mean(), "bits_per_byte": np.ones(30)}
 
     monkeypatch.setattr(Run, "item_values", values)

@@ -3,10 +3,11 @@
 import math
 from dataclasses import replace
 
+from glasshouse.metrics.verdicts import VerdictRule
 from glasshouse.studies import study_folder, study_results
 from glasshouse.studies.study_folder import Question
 from tests.refusals import refused
-from tests.studies.example_studies import make_design, write_run
+from tests.studies.example_studies import make_design, write_run, write_study
 
 
 def test_values_come_from_the_folder_alone() -> None:
@@ -86,3 +87,21 @@ def test_a_sweep_lists_its_arms_best_first_after_the_first() -> None:
     results = study_results.collect(study)
     assert [arm.name for arm in results.arms] == ["1", "3", "4", "2"]
     assert any("3 has the best mean of 4 arms" in note for note in results.notes)
+
+
+def test_a_verdict_that_one_seed_decides_comes_with_a_warning() -> None:
+    differences = [-0.2, -0.05, -0.3, -0.15, -0.1]
+    losses = {"layer": [3.0] * 5, "rms": [3.0 + difference for difference in differences]}
+    rule = VerdictRule(margin=0.01)
+    study = write_study("norms", make_design("model.norm=layer,rms", seeds=(0, 1, 2, 3, 7), rule=rule), losses)
+    results = study_results.write(study)
+    assert results.arms[1].difference is not None
+    fragile = results.arms[1].difference.fragile
+    assert fragile is not None
+    warning = f"one seed decides: without seed {fragile} the verdict would be another"
+    assert study_results.verdict_sentences(results)["rms"].endswith(warning)
+    assert f"One seed decides: without seed {fragile}" in study.report_file.read_text()
+    assert warning in (study.path / "table.md").read_text()
+    losses = {"layer": [3.0] * 6, "rms": [2.0, 2.1, 2.05, 1.95, 1.9, 2.0]}
+    steady = write_study("steady", make_design("model.norm=layer,rms", seeds=tuple(range(6)), rule=rule), losses)
+    assert "one seed decides" not in "".join(study_results.verdict_sentences(study_results.write(steady)).values())

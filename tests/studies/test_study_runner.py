@@ -43,7 +43,7 @@ def run_study(
             *words,
         ),
         metric="test.accuracy",
-        **options,  # type: ignore[arg-type]
+        **options,
     )
     return study_runner.run_study(question, seeds, "study", "cpu", replicas, folder)
 

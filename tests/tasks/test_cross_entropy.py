@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch.func import grad_and_value, vmap
 
 from glasshouse.tasks.base import IGNORED
-from glasshouse.tasks.cross_entropy import cross_entropy_sum
+from glasshouse.tasks.cross_entropy import cross_entropy_sum, target_losses
 from tests.needs import needs_kernels
 
 
@@ -45,6 +45,15 @@ def test_loss_and_gradient_are_those_of_torch(seed, count, smoothing, scale):
         results[name] = loss.detach(), leaf.grad
     torch.testing.assert_close(results["ours"][0], results["torch"][0], rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(results["ours"][1], results["torch"][1], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_kernels)])
+def test_the_loss_of_each_target_is_that_of_torch(device):
+    logits, targets = (tensor.to(device) for tensor in random_logits(2, 50))
+    with torch.inference_mode():
+        losses = target_losses(logits, targets)
+    torch.testing.assert_close(losses, F.cross_entropy(logits, targets, reduction="none", ignore_index=IGNORED))
+    assert (losses[targets == IGNORED] == 0).all()
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])

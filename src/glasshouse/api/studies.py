@@ -45,11 +45,11 @@ def compare(
     """
     sequential = study_runner.sequential_options(until_decided, batch, max_seeds)
     question = Question("compare", words, metric, match, tune, alpha, margin, **sequential, items=items)
-    extras = {"register": register, "with_multiverse": multiverse}
     if replicate is not None:
         study_runner.check_replication(question)
-        return Study(study_runner.replicate_study(str(replicate), seeds, name, device, str(replicas), **extras))
-    return Study(study_runner.run_study(question, seeds, name, device, str(replicas), **extras))
+        options = (name, device, str(replicas), register, multiverse)
+        return Study(study_runner.replicate_study(str(replicate), seeds, *options))
+    return Study(study_runner.run_study(question, seeds, name, device, str(replicas), None, register, multiverse))
 
 
 def sweep(
@@ -98,12 +98,14 @@ def try_claim(
     replicate: bool = False,
     device: str = "auto",
     first_seed: int | None = None,
+    register_only: bool = False,
 ) -> Case:
     """Register and run a trial of a claim, or continue an unfinished one. `replicate` repeats a finished one on fresh seeds.
 
     `seeds` is a number of seeds, or increasing numbers such as "8,16,32" after which the trial is judged and may stop.
+    `register_only` writes the registration and runs nothing.
     """
-    return trials.try_claim(name, seeds, quick, replicate, device, first_seed)
+    return trials.try_claim(name, seeds, quick, replicate, device, first_seed, register_only)
 
 
 def claims_report(output: str | PathLike[str] = "claims.html", record: str | PathLike[str] | None = None) -> Path:

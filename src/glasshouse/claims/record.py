@@ -5,6 +5,7 @@ before registration was required. Everything else in the folder follows from the
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,11 +27,18 @@ def cases_with(folder: Path | None = None) -> list[Case]:
     earlier = _read_earlier(folder) if folder else {}
     cases = []
     for case in trials.list_cases():
-        known = list(recorded.get(case.name, ()))
-        digests = {(trial.registration.digest, trial.registration.first_seed) for trial in known}
-        new = [trial for trial in case.trials if _key(trial) not in digests]
+        finished = {_key(trial): trial for trial in case.trials if trial.finding}
+        known = [_finished(trial, finished) for trial in recorded.get(case.name, ())]
+        keys = {_key(trial) for trial in known}
+        new = [trial for trial in case.trials if _key(trial) not in keys]
         cases.append(replace(case, trials=(*known, *_renumbered(known, new)), earlier=tuple(earlier.get(case.name, ()))))
     return cases
+
+
+def _finished(trial: Trial, finished: Mapping[tuple[str, int], Trial]) -> Trial:
+    """A recorded trial, with the values that were measured after it had been recorded."""
+    later = finished.get(_key(trial))
+    return replace(trial, measured=later.measured, finding=later.finding) if later and not trial.finding else trial
 
 
 def write(folder: Path) -> list[Path]:
@@ -59,8 +67,8 @@ def write(folder: Path) -> list[Path]:
 
 
 def pages(cases: list[Case]) -> dict[str, str]:
-    """Path -> content of every page and picture."""
-    return claim_pages.site(cases, GROUPS, untried(cases))
+    """Path -> content of every page and picture. Whether the data are on this machine makes no difference."""
+    return claim_pages.site([replace(case, missing="") for case in cases], GROUPS, untried(cases))
 
 
 def untried(cases: list[Case]) -> dict[str, list[tuple[str, str]]]:
@@ -79,7 +87,7 @@ def check(folder: Path) -> list[str]:
         )
     recorded, earlier = read(folder), _read_earlier(folder)
     cases = [
-        replace(case, trials=tuple(recorded.get(case.name, ())), earlier=tuple(earlier.get(case.name, ())), missing="")
+        replace(case, trials=tuple(recorded.get(case.name, ())), earlier=tuple(earlier.get(case.name, ())))
         for case in trials.list_cases()
     ]
     faults = [

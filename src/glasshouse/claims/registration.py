@@ -16,7 +16,7 @@ from glasshouse.claims import rules
 from glasshouse.claims.bench import StudyPlan
 from glasshouse.claims.claim import Claim
 from glasshouse.pages.claim_content import Part, Quantity, Registration
-from glasshouse.specs import spec_files
+from glasshouse.specs import recipes, spec_files
 from glasshouse.specs.errors import DataError, RunError
 from glasshouse.studies import arms
 
@@ -47,7 +47,7 @@ def register(
         alpha=rules.ALPHA,
         statement=claim.statement,
         procedure=claim.procedure,
-        outcomes=rules.OUTCOMES,
+        outcomes=rules.outcomes_in_words(claim.parts),
         quantities=dict(claim.quantities),
         parts=tuple(claim.parts),
         studies=tuple(_describe_study(study) for study in claim.studies),
@@ -59,23 +59,27 @@ def register(
         raise RunError(
             "unknown-quantity", f"the claim {name} compares {', '.join(sorted(unknown))}, which it does not measure"
         )
-    return replace(plan, digest=digest_of(plan))
+    return replace(plan, digest=digest_of(to_json(plan)))
 
 
 def _describe_study(plan: StudyPlan) -> dict[str, Any]:
     """A planned study as JSON, with a digest of the spec of each arm that is known beforehand."""
     table = asdict(plan)
     words = list(plan.words)
-    if not plan.recipes and not any("{" in word for word in words):
+    if plan.recipes:
+        # Some overrides are filled in later, such as the run to start from. The recipe below them is fixed.
+        bases = {name: recipes.tables_of(words[0]) for name, words in plan.recipes.items()}
+        table["specs"] = {name: _sha256(json.dumps(base, sort_keys=True)) for name, base in bases.items()}
+    elif not any("{" in word for word in words):
         variants = arms.expand(arms.parse(words))
         table["specs"] = {variant.name: _sha256(spec_files.to_toml(variant.spec)) for variant in variants}
     return json.loads(json.dumps(table))
 
 
-def digest_of(registration: Registration) -> str:
-    """The SHA-256 of everything that the plan fixes, as hexadecimal digits."""
-    table = {key: value for key, value in to_json(registration).items() if key not in NOT_IN_DIGEST}
-    return _sha256(json.dumps(table, sort_keys=True, ensure_ascii=True))
+def digest_of(table: Mapping[str, Any]) -> str:
+    """The SHA-256 of everything that a plan fixes, as hexadecimal digits, from its JSON."""
+    fixed = {key: value for key, value in table.items() if key not in NOT_IN_DIGEST}
+    return _sha256(json.dumps(fixed, sort_keys=True, ensure_ascii=True))
 
 
 def _sha256(text: str) -> str:
@@ -107,7 +111,7 @@ def from_json(table: Mapping[str, Any], where: str) -> Registration:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError("unreadable-registration", f"{where} is not a registration of a trial ({error})") from None
-    if digest_of(registration) != registration.digest:
+    if digest_of(table) != registration.digest:
         raise DataError(
             "changed-registration",
             f"{where} does not have the digest that it states ({registration.digest[:12]}): it was changed after it was "

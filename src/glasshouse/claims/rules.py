@@ -15,6 +15,7 @@ import numpy as np
 from glasshouse.metrics import estimates, sequential_tests, statistics
 from glasshouse.metrics.estimates import Estimate
 from glasshouse.pages.claim_content import (
+    CONTROL,
     DEPENDS,
     EQUIVALENCE,
     EXACT,
@@ -49,6 +50,16 @@ OUTCOMES = (
     "setting."
 )
 
+CONTROL_OUTCOMES = (
+    " Control (two names for one thing): upheld if the difference is shown to be smaller than the margin; otherwise nothing "
+    "is decided."
+)
+
+
+def outcomes_in_words(parts: Sequence[Part]) -> str:
+    """The order in which the outcomes of these parts are tested, in words."""
+    return OUTCOMES + (CONTROL_OUTCOMES if any(part.kind == CONTROL for part in parts) else "")
+
 
 def higher(quantity: str, than: str | float, margin: float, name: str = "", **options: object) -> Part:
     """The part: a quantity is higher than another one, or than a figure."""
@@ -73,6 +84,11 @@ def not_higher(quantity: str, than: str | float, margin: float, name: str = "", 
 def equal(quantity: str, to: str | float, margin: float, name: str = "", **options: object) -> Part:
     """The part: two quantities differ by less than the margin."""
     return _part(EQUIVALENCE, "higher", quantity, to, margin, name, options)
+
+
+def control(quantity: str, to: str | float, margin: float, name: str = "", **options: object) -> Part:
+    """The part: two names for one thing differ by less than the margin. If that is not shown, nothing is decided."""
+    return _part(CONTROL, "higher", quantity, to, margin, name, options)
 
 
 def zero(quantity: str, name: str = "", **options: object) -> Part:
@@ -247,6 +263,8 @@ class _Test:
             opposes = min(self._above(estimate, margin), self._below(estimate, -margin))
         if supports <= self.alpha:
             return UPHELD, supports
+        if self.part.kind == CONTROL:
+            return UNDECIDED, supports
         return (REFUTED, opposes) if opposes <= against else (UNDECIDED, min(supports, opposes))
 
     def nominal(self, level: float) -> float:

@@ -46,14 +46,20 @@ def try_claim(
     replicate: bool = False,
     device: str = "auto",
     first_seed: int | None = None,
+    register_only: bool = False,
 ) -> Case:
-    """Run or continue a trial of a claim. A changed plan, other seeds or `replicate` begin a new trial beside the others."""
+    """Run or continue a trial of a claim. A changed plan, other seeds or `replicate` begin a new trial beside the others.
+
+    `register_only` writes the registration and runs nothing.
+    """
     claim = find_claim(name)()
     looks = None if seeds is None else parse_looks(seeds)
     devices.pick(device)
-    if missing := _missing_data(name, claim):
+    if (missing := _missing_data(name, claim)) and not register_only:
         raise RunError("missing-data", missing)
     plan, folder = _plan_trial(name, claim, looks, quick, replicate, first_seed)
+    if register_only:
+        return make_case(name, type(claim), read_trials(name))
     command = _command(name, seeds, quick, replicate, device, first_seed)
     with lock.hold(folder, "wait for it or stop it"), _interruption_names_the_claim(command):
         _run(claim, plan, folder, device)
@@ -119,9 +125,7 @@ def _run(claim: Claim, plan: Registration, folder: Path, device: str) -> None:
         bench = Bench(folder, plans, plan.first_seed, look, plan.quick, device)
         measurements = claim.measure(bench)
         if unknown := set(measurements.series) - set(plan.quantities):
-            raise RunError(
-                "unknown-quantity", f"the claim measured {', '.join(sorted(unknown))}, which it did not register"
-            )
+            raise RunError("unknown-quantity", f"the claim measured {', '.join(sorted(unknown))}, which it did not register")
         measured = trial_values.stored(
             Measured(
                 series=measurements.series,

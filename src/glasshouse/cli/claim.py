@@ -30,6 +30,9 @@ def claim(
     first_seed: Annotated[
         int | None, typer.Option(help="The first seed; default: 1000 times the number of the trial.", min=0)
     ] = None,
+    register: Annotated[
+        bool, typer.Option("--register", help="Write the registration of the trial and run nothing.")
+    ] = False,
     device: Device = "auto",
 ) -> None:
     """Try a claim: register the plan, run its studies, apply the registered rule.
@@ -42,7 +45,10 @@ def claim(
     from glasshouse.cli.tables import console, show
     from glasshouse.pages import claim_text
 
-    case = glasshouse.try_claim(name, seeds, quick, replicate, device, first_seed)
+    case = glasshouse.try_claim(name, seeds, quick, replicate, device, first_seed, register)
+    if register:
+        console.print(claim_text.trial_sentence(case.trials[-1]), markup=False, soft_wrap=True)
+        return
     trial = case.trials[-1] if quick or replicate else case.original or case.trials[-1]
     assert trial.finding
     console.print(f"{case.name}: {case.statement}", markup=False, soft_wrap=True)

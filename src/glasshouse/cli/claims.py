@@ -7,7 +7,8 @@ import typer
 app = typer.Typer(
     help="List the claims with their verdicts so far; `report` writes their pages, `check` computes them again.",
     invoke_without_command=True,
-    epilog="Examples: glasshouse claims · glasshouse claims report --output claims.html · glasshouse claims check docs/claims",
+    epilog="Examples: glasshouse claims · glasshouse claims report --output claims.html · "
+    "glasshouse claims check docs/claims",
 )
 
 

@@ -22,7 +22,7 @@ SEED = 0
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CorrelationEstimate:
     """A statistic and its confidence interval."""
 
     value: float
@@ -32,7 +32,7 @@ class Estimate:
 
 def correlations(
     scores: Mapping[str, np.ndarray], adequacy: np.ndarray, sources: np.ndarray | None = None, draws: int = DRAWS
-) -> dict[str, dict[str, Estimate]]:
+) -> dict[str, dict[str, CorrelationEstimate]]:
     """Name of a score -> statistic -> estimate. `sources` is the source number of each text; by default all differ.
 
     A statistic that is not defined is left out: all three if the scores or the adequacies are constant, and `area` if all
@@ -40,14 +40,14 @@ def correlations(
     """
     adequacy = np.asarray(adequacy, float)
     resamples = _resamples(np.arange(len(adequacy)) if sources is None else np.asarray(sources), draws)
-    estimates: dict[str, dict[str, Estimate]] = {}
+    estimates: dict[str, dict[str, CorrelationEstimate]] = {}
     for name, values in scores.items():
         values = np.asarray(values, float)
         if len(values) != len(adequacy):
             raise ValueError(f"{name} has {len(values)} scores for {len(adequacy)} texts")
         bootstrap = [_statistics(values[index], adequacy[index]) for index in resamples]
         estimates[name] = {
-            statistic: Estimate(value, *_interval([draw[statistic] for draw in bootstrap if statistic in draw]))
+            statistic: CorrelationEstimate(value, *_interval([draw[statistic] for draw in bootstrap if statistic in draw]))
             for statistic, value in _statistics(values, adequacy).items()
         }
     return estimates

@@ -6,7 +6,7 @@ analysis of variance:
 
     units items variance = MS_units + MS_items - MS_residual
 
-It is never taken below the variance that units alone or items alone would give. Leading axes of the values are studies.
+It is never taken below what units, items or the residual alone would give. Leading axes of the values are studies.
 """
 
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ def crossed_mean(values: ArrayLike) -> CrossedMean:
 
 
 def _combined(of_units: Array, of_items: Array, of_residual: Array) -> Array:
-    return np.maximum(np.maximum(of_units + of_items - of_residual, of_units), of_items)
+    return np.maximum.reduce([of_units + of_items - of_residual, of_units, of_items, of_residual])
 
 
 def _degrees(of_units: Array, of_items: Array, of_residual: Array, free_units: int, free_items: int) -> Array:

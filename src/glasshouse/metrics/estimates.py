@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from glasshouse.metrics import skewness, statistics
 from glasshouse.metrics.crossed_items import crossed_mean
+from glasshouse.metrics.skewness import ONE_LOOK
 from glasshouse.specs.errors import DataError
 
 NAN = float("nan")
@@ -30,30 +31,31 @@ class Estimate:
     items: int = 0  # number of items that count as a sample; 0: items are taken as fixed
     skewness: float = 0.0  # of the values, as in a sample of `degrees` + 1 of them
 
-    def p_above(self, threshold: float = 0.0) -> float:
+    def p_above(self, threshold: float = 0.0, strength: float = ONE_LOOK) -> float:
         """The one-sided p-value against the null hypothesis that the true mean is at most `threshold`.
 
-        One unit has no error and shows nothing: the p-value is 1. If every unit has the same value, that value is certain.
+        `strength` is that of the adjustment for skewness (`sequential_tests.strength` for several looks). One unit has no
+        error and shows nothing: the p-value is 1. If every unit has the same value, that value is certain.
         """
         if math.isnan(self.error):
             return 1.0
         if self.error == 0:
             return 0.0 if self.mean > threshold else 1.0
-        return float(skewness.p_above((self.mean - threshold) / self.error, self.skewness, self.degrees))
+        return float(skewness.p_above((self.mean - threshold) / self.error, self.skewness, self.degrees, strength))
 
-    def p_below(self, threshold: float = 0.0) -> float:
+    def p_below(self, threshold: float = 0.0, strength: float = ONE_LOOK) -> float:
         """The one-sided p-value against the null hypothesis that the true mean is at least `threshold`."""
         mirrored = Estimate(-self.mean, self.error, self.degrees, self.units, self.items, -self.skewness)
-        return mirrored.p_above(-threshold)
+        return mirrored.p_above(-threshold, strength)
 
-    def interval(self, level: float = 0.05) -> tuple[float, float]:
+    def interval(self, level: float = 0.05, strength: float = ONE_LOOK) -> tuple[float, float]:
         """The two-sided confidence interval with coverage 1 - `level`: the thresholds that neither test rejects.
 
         It is longer on the side of a long tail. Without an error its ends are NaN.
         """
         if math.isnan(self.error):
             return NAN, NAN
-        below, above = skewness.interval_widths(level, self.skewness, self.degrees)
+        below, above = skewness.interval_widths(level, self.skewness, self.degrees, strength)
         return self.mean - float(below) * self.error, self.mean + float(above) * self.error
 
 

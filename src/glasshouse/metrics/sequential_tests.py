@@ -1,10 +1,10 @@
 """Sequential testing: p-values and levels that stay valid when a study is tested at several looks and may stop at each.
 
 A study that is tested after 4, 8, 12, ... seeds and stops at the first significant result has a false positive rate far
-above alpha. Without an effect, the test statistics of all looks have one joint distribution for normal values, which does not
-depend on the scale of the metric, so it can be simulated. From the simulation follow `sequential_p`, the probability under
-the null hypothesis of a p-value as extreme at any look, and `nominal_level`, the level at each look that keeps a level over
-all looks. The simulated statistic is that of the tests: adjusted for skewness, with the strength for several looks.
+above alpha. For normal values without an effect, the test statistics of all looks have one joint distribution, whatever the
+scale of the metric, so it can be simulated. From the simulation follow `sequential_p`, the probability under the null
+hypothesis of a p-value as extreme at any look, and `nominal_level`, the level at each look that keeps a level over all
+looks. The simulated statistic is that of the tests: adjusted for skewness, with the strength for several looks.
 """
 
 from functools import lru_cache
@@ -16,6 +16,7 @@ from glasshouse.metrics import skewness
 
 Array = NDArray[np.float64]
 Looks = tuple[int, ...]
+Sums = tuple[Array, Array, Array]  # a mean, and the sums of squares and cubes of the deviations from it
 # The level at a look grows with this power of its number of seeds. 0 spends most of alpha on early looks, as Pocock does;
 # larger values spend more on late looks, as O'Brien and Fleming do. Few seeds are where skewed differences mislead most.
 SHAPE = 1.0
@@ -33,46 +34,50 @@ def add_look(looks: Looks, seeds: int) -> Looks:
     return tuple(sorted({*looks, seeds}))
 
 
-def sequential_p(p: ArrayLike, looks: Looks, seeds: int, two_sided: bool = True) -> Array:
+def sequential_p(
+    p: ArrayLike, looks: Looks, seeds: int, two_sided: bool = True, strength: float = skewness.SEVERAL_LOOKS
+) -> Array:
     """The probability, under the null hypothesis, of a p-value as extreme at any look. `p` is from the look at `seeds`.
 
-    It is conservative: the smaller of an upper confidence bound of the simulated probability and the sum over the looks
-    (Bonferroni).
+    `strength` is that of the adjustment for skewness in the test that gave `p`. The result is conservative: the smaller of
+    an upper confidence bound of the simulated probability and the sum over the looks (Bonferroni).
     """
     if len(looks) == 1:
         return np.asarray(p, dtype=float)
     score = np.asarray(p, dtype=float) * (looks[-1] / seeds) ** SHAPE
-    smallest = _smallest_scores(looks, two_sided)
+    smallest = _smallest_scores(looks, two_sided, strength)
     count = np.searchsorted(smallest, score, side="right")
     simulated = (count + 2 + 2 * np.sqrt(count + 1)) / len(smallest)
     bonferroni = score * sum((look / looks[-1]) ** SHAPE for look in looks)
     return np.minimum(np.minimum(simulated, bonferroni), 1.0)
 
 
-def nominal_level(level: float, looks: Looks, seeds: int, two_sided: bool = True) -> float:
+def nominal_level(
+    level: float, looks: Looks, seeds: int, two_sided: bool = True, strength: float = skewness.SEVERAL_LOOKS
+) -> float:
     """The level of the test at `seeds` seeds that gives `level` over all looks. `seeds` need not be one of the looks."""
-    return _last_level(level, looks, two_sided) * min(seeds / looks[-1], 1.0) ** SHAPE if len(looks) > 1 else level
+    return _last_level(level, looks, two_sided, strength) * min(seeds / looks[-1], 1.0) ** SHAPE if len(looks) > 1 else level
 
 
 @lru_cache(maxsize=256)
-def _last_level(level: float, looks: Looks, two_sided: bool) -> float:
+def _last_level(level: float, looks: Looks, two_sided: bool, strength: float) -> float:
     """The nominal level of the last look, by bisection."""
     low, high = 0.0, level
     for _ in range(50):
         middle = (low + high) / 2
-        low, high = (middle, high) if sequential_p(middle, looks, looks[-1], two_sided) <= level else (low, middle)
+        low, high = (middle, high) if sequential_p(middle, looks, looks[-1], two_sided, strength) <= level else (low, middle)
     return low
 
 
 @lru_cache(maxsize=32)
-def _smallest_scores(looks: Looks, two_sided: bool) -> Array:
+def _smallest_scores(looks: Looks, two_sided: bool, strength: float) -> Array:
     """The smallest score over the looks in each simulated study without an effect, sorted."""
-    first, second = _null_paths(looks)
+    first, second = _null_paths(looks, strength)
     return np.sort(np.minimum(first, second) * 2 if two_sided else np.concatenate([first, second]))
 
 
 @lru_cache(maxsize=8)
-def _null_paths(looks: Looks) -> tuple[Array, Array]:
+def _null_paths(looks: Looks, strength: float) -> tuple[Array, Array]:
     """The smallest one-sided score over the looks in simulated studies without an effect, for both directions.
 
     A score is a p-value divided by the relative level of its look. The statistic needs only the sums of the first three
@@ -80,26 +85,21 @@ def _null_paths(looks: Looks) -> tuple[Array, Array]:
     """
     generator = np.random.default_rng(SEED)
     paths = max(DRAWS // len(looks), 20_000)
-    mean, square, cube = np.zeros(paths), np.zeros(paths), np.zeros(paths)  # the mean, and sums of powers of deviations
+    sums: Sums = (np.zeros(paths), np.zeros(paths), np.zeros(paths))
     best = np.ones((2, paths))
     for before, look in zip((0, *looks), looks, strict=False):
-        mean, square, cube = _joined(
-            (mean, square, cube), before, _drawn_sums(generator, paths, look - before), look - before
-        )
+        sums = _joined(sums, before, _drawn_sums(generator, paths, look - before), look - before)
+        mean, square, cube = sums
         statistic = mean / np.sqrt(square / (look - 1) / look)
-        above = skewness.p_above(statistic, cube / look / (square / look) ** 1.5, look - 1, skewness.SEVERAL_LOOKS)
+        above = skewness.p_above(statistic, cube / look / (square / look) ** 1.5, look - 1, strength)
         weight = (looks[-1] / look) ** SHAPE
         np.minimum(best[0], above * weight, out=best[0])
         np.minimum(best[1], (1 - above) * weight, out=best[1])
     return best[0], best[1]
 
 
-Sums = tuple[Array, Array, Array]
-
-
 def _drawn_sums(generator: np.random.Generator, paths: int, count: int) -> Sums:
-    """The mean, and the sums of squares and cubes of deviations from it, of normal samples. All three are independent but
-    for the scale of the cubes."""
+    """The sums of normal samples: mean, variance and skewness are independent of each other."""
     mean = generator.standard_normal(paths) / np.sqrt(count)
     if count == 1:
         return mean, np.zeros(paths), np.zeros(paths)

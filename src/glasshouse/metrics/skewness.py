@@ -90,37 +90,33 @@ def interval_widths(
 
 def upper_tail(statistic: ArrayLike, degrees: ArrayLike, strength: float = ONE_LOOK) -> Array:
     """The probability that an adjusted statistic of normal values is larger. `statistic` is not negative."""
-    statistic = np.asarray(statistic, dtype=float)
-    if strength == 0:
-        return special.stdtr(degrees, -statistic)
-    if np.ndim(degrees) or statistic.size <= DIRECT:
-        return _direct_tail(statistic, np.asarray(degrees, dtype=float), strength)
-    logarithms = np.interp(statistic, TABLE, _log_tails(float(degrees), strength))  # type: ignore[arg-type]
+    statistic, freedom = np.asarray(statistic, dtype=float), np.asarray(degrees, dtype=float)
+    if strength == 0 or freedom.ndim or statistic.size <= DIRECT:
+        return _direct_tail(statistic, freedom, strength)
+    logarithms = np.interp(statistic, TABLE, _log_tails(float(freedom), strength))
     return np.where(np.isinf(statistic), 0.0, np.exp(logarithms))
 
 
 def upper_quantile(level: float, degrees: ArrayLike, strength: float = ONE_LOOK) -> Array:
     """The inverse of `upper_tail`, by bisection. `level` is at most 1/2."""
-    degrees = np.asarray(degrees, dtype=float)
+    freedom = np.asarray(degrees, dtype=float)
     # Stretching makes statistics smaller, so Student's t bounds the quantile from above.
-    low, high = np.zeros(degrees.shape), -special.stdtrit(degrees, level)
-    if strength == 0:
-        return high
-    for _ in range(60):
+    low, high = np.zeros(freedom.shape), -np.asarray(special.stdtrit(freedom, level), dtype=float)
+    for _ in range(60 if strength else 0):
         middle = (low + high) / 2
-        larger = _direct_tail(middle, degrees, strength) > level
+        larger = _direct_tail(middle, freedom, strength) > level
         low, high = np.where(larger, middle, low), np.where(larger, high, middle)
     return high
 
 
 def quantiles_at(normal_quantiles: Array, degrees: float, strength: float) -> Array:
     """The quantiles of the adjusted statistic at the levels of these normal quantiles; fast for thousands of them."""
-    return np.interp(-special.log_ndtr(-normal_quantiles), -_log_tails(degrees, strength), TABLE)
+    levels = np.asarray(special.log_ndtr(-normal_quantiles), dtype=float)
+    return np.interp(-levels, -_log_tails(degrees, strength), TABLE)
 
 
-def normal_skewness(size: ArrayLike, generator: np.random.Generator, draws: int) -> Array:
+def normal_skewness(size: int, generator: np.random.Generator, draws: int) -> Array:
     """Random draws of the skewness of normal samples."""
-    size = int(size)  # type: ignore[arg-type]
     if size < 3:
         return np.zeros(draws)
     if size < SIMULATED_BELOW:
@@ -146,8 +142,11 @@ def _cached_stretches(degrees: float, strength: float) -> Array:
 
 
 def _direct_tail(statistic: Array, degrees: Array, strength: float) -> Array:
+    unstretched = np.asarray(special.stdtr(degrees, -statistic), dtype=float)
+    if strength == 0:
+        return unstretched
     stretched = special.stdtr(degrees[..., None], -statistic[..., None] * null_stretches(degrees, strength))
-    return (special.stdtr(degrees, -statistic) + stretched.mean(axis=-1)) / 2
+    return (unstretched + stretched.mean(axis=-1)) / 2
 
 
 @lru_cache(maxsize=128)

@@ -18,10 +18,11 @@ from glasshouse.metrics.skewness import ONE_LOOK
 Array = NDArray[np.float64]
 # The search range for p-values of the equivalence test, as normal quantiles: from p = 1/2 down to about 1e-16.
 NORMAL_QUANTILES = np.linspace(0.0, 8.2, 2051)
+FEWEST_DEGREES = 0.5
 POWER = 0.8
 # The search for a sufficient number of seeds stops here.
 MAX_SEEDS = 10_000
-# The outcomes of the two tests of a difference, in numbers: the direction is the sign of the mean.
+# The outcomes of the two tests of a difference. If it is different, the sign of the mean is the direction.
 DIFFERENT, EQUIVALENT, UNDECIDED = 1, 2, 0
 
 
@@ -123,7 +124,7 @@ def equivalence_p(
     freedom, and `error_correlation` is the correlation of this error with that of the mean difference. In each direction the
     test then requires gap >= sqrt(a^2 + b^2 + 2 r a b), where gap is the distance from the mean difference to the margin, a
     and b are the error bounds of difference and margin at one level, and r >= 0 is the correlation if it is unfavourable.
-    The p-value is the smallest such level, found by bisection. The larger p-value of the two directions counts.
+    The p-value is the smallest level at which this holds in both directions, found by bisection.
     """
     mean, margin = np.asarray(mean, dtype=float), np.asarray(margin, dtype=float)
     error, degrees = np.asarray(deviation) / np.sqrt(pairs), pairs - 1
@@ -135,21 +136,26 @@ def equivalence_p(
     unit = np.where(margin > 0, margin, 1.0)
     freedom, correlated = np.asarray(margin_degrees, dtype=float), np.asarray(error_correlation, dtype=float)
     quantiles = skewness.quantiles_at(NORMAL_QUANTILES, float(degrees), strength)
-    p = np.zeros(np.broadcast_shapes(margin.shape, mean.shape, correlated.shape))
-    for side in (1.0, -1.0):
-        gap = (margin - side * mean) / unit
-        scaled_error = error / unit * skewness.stretch(side * skew, degrees, strength)
-        unfavourable = np.maximum(-side * correlated, 0.0)
-        low, high = np.zeros(p.shape), np.full(p.shape, NORMAL_QUANTILES[-1])
-        for _ in range(26):
-            middle = (low + high) / 2
-            mean_error = np.interp(middle, NORMAL_QUANTILES, quantiles) * scaled_error
-            margin_error = 1 - deviation_lower_bound(freedom, middle)
-            enough = gap >= np.sqrt(mean_error**2 + margin_error**2 + 2 * unfavourable * mean_error * margin_error)
-            low, high = np.where(enough, middle, low), np.where(enough, high, middle)
-        # Without a gap there is no evidence.
-        p = np.maximum(p, np.where(gap > 0, special.ndtr(-low), 1.0))
-    # Arms that are equal in every seed are equivalent, whatever the margin.
+    sides = [
+        (
+            (margin - side * mean) / unit,
+            error / unit * skewness.stretch(side * skew, degrees, strength),
+            np.maximum(-side * correlated, 0.0),
+        )
+        for side in (1.0, -1.0)
+    ]
+    low = np.zeros(np.broadcast_shapes(margin.shape, mean.shape, correlated.shape))
+    high = np.full(low.shape, NORMAL_QUANTILES[-1])
+    for _ in range(26):
+        middle = (low + high) / 2
+        quantile, b = np.interp(middle, NORMAL_QUANTILES, quantiles), 1 - deviation_lower_bound(freedom, middle)
+        enough = np.ones(low.shape, dtype=bool)
+        for gap, scaled_error, r in sides:
+            a = quantile * scaled_error
+            enough &= gap >= np.sqrt(a**2 + b**2 + 2 * r * a * b)
+        low, high = np.where(enough, middle, low), np.where(enough, high, middle)
+    # Without a gap there is no evidence. The exception are arms that are equal in every seed.
+    p = np.where((sides[0][0] > 0) & (sides[1][0] > 0), special.ndtr(-low), 1.0)
     return np.where((error == 0) & (mean == 0), 0.0, p)
 
 
@@ -162,8 +168,9 @@ def deviation_lower_bound(degrees: ArrayLike, quantile: ArrayLike) -> Array:
     """A lower confidence bound of a standard deviation, divided by its estimate.
 
     `quantile` is the normal quantile of the confidence. The chi-squared quantile is the Wilson-Hilferty approximation.
+    With fewer than `FEWEST_DEGREES` the chi-squared distribution is nearly constant, and the bound would be no bound.
     """
-    variance = 2 / (9 * np.asarray(degrees))
+    variance = 2 / (9 * np.maximum(degrees, FEWEST_DEGREES))
     root = np.maximum(1 - variance + np.asarray(quantile) * np.sqrt(variance), 1e-3)
     return np.minimum(1 / (root * np.sqrt(root)), 1.0)
 
@@ -205,14 +212,56 @@ def holm_over_arms(difference: ArrayLike, equivalence: ArrayLike) -> tuple[Array
     return results[0], results[1]
 
 
-def outcome(difference: ArrayLike, equivalence: ArrayLike, alpha: ArrayLike) -> NDArray[np.int_]:
-    """`EQUIVALENT`, `DIFFERENT` or `UNDECIDED`, from the two p-values of each arm.
+def outcome(
+    difference: ArrayLike, equivalence: ArrayLike, difference_alpha: float, equivalence_alpha: float
+) -> NDArray[np.int_]:
+    """`EQUIVALENT`, `DIFFERENT` or `UNDECIDED`, from the p-values of the two tests.
 
     Equivalence comes first: a difference that is shown to be smaller than the margin is too small to matter, even if its
     direction is certain.
     """
-    decided = np.where(np.asarray(difference) <= alpha, DIFFERENT, UNDECIDED)
-    return np.where(np.asarray(equivalence) <= alpha, EQUIVALENT, decided)
+    decided = np.where(np.asarray(difference) <= difference_alpha, DIFFERENT, UNDECIDED)
+    return np.where(np.asarray(equivalence) <= equivalence_alpha, EQUIVALENT, decided)
+
+
+def one_seed_decides(
+    differences: ArrayLike,
+    margin: float | None = None,
+    alpha: float | tuple[float, float] = 0.05,
+    margin_degrees: float | None = None,
+    influence: ArrayLike | None = None,
+) -> int | None:
+    """The index of the seed without which the verdict on the differences would be another one; None if there is none.
+
+    `alpha` may differ between the difference test and the equivalence test, as it does after a correction for arms. The
+    margin stays what it is, also if it is estimated; `influence` is then that of each seed on its logarithm. If several
+    seeds decide, the one counts whose removal weakens the verdict most.
+    """
+    values = np.asarray(differences, dtype=float)
+    count = len(values)
+    pulls = np.zeros(count) if influence is None else np.asarray(influence, dtype=float)
+    if count < 3:
+        return None
+    kept = ~np.eye(count, dtype=bool)
+
+    def p_values(sample: Array, pull: Array) -> Array:
+        mean, deviation = moments(sample)
+        moments_and_count, skew = (mean, deviation, sample.shape[-1]), skewness.sample_skewness(sample)
+        equivalence = np.ones(mean.shape)
+        if margin is not None and not np.isnan(margin):
+            error_correlation = correlation(sample, pull)
+            equivalence = equivalence_p(*moments_and_count, margin, margin_degrees, error_correlation, skew)
+        return np.stack([difference_p(*moments_and_count, skew), equivalence])
+
+    levels = np.broadcast_to(alpha, (2,))
+    with_all = p_values(values, pulls)
+    without = p_values(*(np.broadcast_to(each, (count, count))[kept].reshape(count, -1) for each in (values, pulls)))
+    word = outcome(*with_all, *levels)
+    changed = outcome(*without, *levels) != word
+    if word == UNDECIDED or not changed.any():
+        return None
+    weakened = without[0 if word == DIFFERENT else 1]
+    return int(np.argmax(np.where(changed, weakened, -1.0)))
 
 
 def difference_power(effect: float, pairs: int, level: float, strength: float = ONE_LOOK) -> float:
@@ -276,14 +325,13 @@ def equivalence_power(
         margin_error = margins * (1 - deviation_lower_bound(degrees, -special.ndtri(level)))
         bound = np.sqrt(bound**2 + margin_error**2 + 2 * chance_correlation * bound * margin_error)
     # The largest observed difference at which the test succeeds. A stretch concerns one direction, either one equally often.
-    largest = margins - bound
+    largest, unstretched = (margins - bound)[1:], (margins - bound)[:1]
     powers = []
-    for upper, lower in ((largest, largest[:1]), (largest[:1], largest)):
+    for upper, lower in ((largest, unstretched), (unstretched, largest)):
         success = special.ndtr((upper - shift) / error) - special.ndtr(-(lower + shift) / error)
         powers.append(np.maximum(success, 0.0) @ weights)
-    power = np.mean(powers, axis=0)
-    by_stretch = power @ weights if estimated else power[:, 0]
-    return float(by_stretch[0] + by_stretch[1:].mean()) / 2
+    power = np.mean(powers, axis=(0, 1))
+    return float(weights @ power if estimated else power[0])
 
 
 def detectable_difference(deviation: float, pairs: int, level: float, strength: float = ONE_LOOK) -> float:

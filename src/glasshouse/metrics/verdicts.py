@@ -1,5 +1,9 @@
 """Verdicts: is an arm of a study better than the first arm, worse, not different, or undecided? Knows nothing about runs.
 
+The order of the outcomes: a difference that is shown to be smaller than the margin is "no difference", whatever its
+direction and even if that is certain, because it is too small to matter. Only then it may be "better" or "worse". What
+neither test shows is "undecided".
+
 docs/verdicts.md explains the method; benchmarks/verdict_errors.py measures its error rates by simulation.
 """
 
@@ -10,13 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from glasshouse.formatting import rounded
-from glasshouse.metrics import sequential_tests, statistics
+from glasshouse.metrics import sequential_tests, skewness, statistics
 from glasshouse.specs.errors import DataError, SpecError
 
 NAN = float("nan")
 BySeed = Mapping[int, float]
 # The words of a verdict. comparison.json stores them.
 BETTER, WORSE, NO_DIFFERENCE, UNDECIDED = WORDS = ("better", "worse", "no difference", "undecided")
+# With more pairs, no single seed decides a verdict that is worth a warning.
+FRAGILE_PAIRS = 64
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,7 @@ class Difference:
     mean: float
     low: float
     high: float
-    p: float  # paired t-test, two-sided
+    p: float  # paired t-test, two-sided, adjusted for skewness
     adjusted_p: float  # after the Holm correction over the arms, and adjusted for sequential looks
     effect: float  # effect size d_z: mean / standard deviation of the differences, with Hedges' correction
     margin: float
@@ -79,6 +85,8 @@ class Difference:
     more_seeds: int | None  # if undecided: about how many more seeds would decide it; None if unknown
     smallest: float  # the smallest true difference that this many pairs detect with power 0.8
     sentence: str  # "rotary is better than learned by 0.12 (95 % interval 0.08 to 0.16)" ...
+    # The seed without which a decided verdict would be another one; None if there is none, or if it was not looked for.
+    fragile: int | None = None
 
 
 def summarise(values: Sequence[float], alpha: float = 0.05) -> Summary:
@@ -168,17 +176,23 @@ class _PairedArm:
         # A look is defined by the number of trained seeds, diverged ones included.
         self.looks = sequential_tests.add_look(rule.looks, len(common)) if rule.looks else (len(common),)
         self.trained = len(common)
-        differences = _paired_differences([values[seed] for seed in self.seeds], [first_values[seed] for seed in self.seeds])
-        self.mean = self.deviation = self.p = self.equivalence_p = NAN
-        self.pairs = len(differences)
+        self.differences = _paired_differences(
+            [values[seed] for seed in self.seeds], [first_values[seed] for seed in self.seeds]
+        )
+        self.mean = self.deviation = self.skewness = self.p = self.equivalence_p = NAN
+        self.pairs = len(self.differences)
+        self.strength = sequential_tests.strength(self.looks)
+        self.influence = [margin.influence[seed] for seed in self.seeds]
         if self.pairs > 1:
-            self.mean, self.deviation = map(float, statistics.moments(differences))
-            self.p = float(statistics.difference_p(self.mean, self.deviation, self.pairs))
-            error_correlation = statistics.correlation(differences, [margin.influence[seed] for seed in self.seeds])
-            sample = (self.mean, self.deviation, self.pairs)
-            self.equivalence_p = float(statistics.equivalence_p(*sample, margin.value, margin.degrees, error_correlation))
+            self.mean, self.deviation = map(float, statistics.moments(self.differences))
+            self.skewness = float(skewness.sample_skewness(self.differences))
+            sample, adjustment = (self.mean, self.deviation, self.pairs), (self.skewness, self.strength)
+            self.p = float(statistics.difference_p(*sample, *adjustment))
+            error_correlation = statistics.correlation(self.differences, self.influence)
+            margin_figures = (margin.value, margin.degrees, error_correlation)
+            self.equivalence_p = float(statistics.equivalence_p(*sample, *margin_figures, *adjustment))
         elif self.pairs:
-            self.mean = float(differences[0])
+            self.mean = float(self.differences[0])
 
     def sequential_p_values(self) -> tuple[float, float]:
         """The p-values of the difference test and the equivalence test, adjusted for sequential looks."""
@@ -200,20 +214,19 @@ class _PairedArm:
             sentence = self._too_few_pairs() + self._left_out()
             undefined = (NAN, NAN, NAN, NAN, NAN, margin, NAN, UNDECIDED, None, NAN)
             return Difference(self.pairs, self.mean, *undefined, sentence)
-        half_width = float(statistics.half_width(self.deviation, self.pairs, self._nominal_level(rule.alpha, self.trained)))
-        word = UNDECIDED
-        if adjusted_p <= rule.alpha:
-            word = BETTER if (self.mean > 0) == rule.higher_is_better else WORSE
-        elif equivalence_p <= rule.alpha:
-            word = NO_DIFFERENCE
+        nominal = self._nominal_level(rule.alpha, self.trained)
+        sample = (self.mean, self.deviation, self.pairs)
+        low, high = map(float, statistics.interval(*sample, nominal, self.skewness, self.strength))
+        word = self._word(adjusted_p, equivalence_p)
         level = rule.alpha / arms
         more = self._more_seeds(level) if word == UNDECIDED else None
         corrected = arms > 1 or len(self.looks) > 1
+        smallest_level = self._nominal_level(level, self.trained)
         return Difference(
             pairs=self.pairs,
             mean=self.mean,
-            low=self.mean - half_width,
-            high=self.mean + half_width,
+            low=low,
+            high=high,
             p=self.p,
             adjusted_p=adjusted_p,
             effect=statistics.effect_size(self.mean, self.deviation, self.pairs),
@@ -221,9 +234,29 @@ class _PairedArm:
             equivalence_p=equivalence_p,
             word=word,
             more_seeds=more,
-            smallest=statistics.detectable_difference(self.deviation, self.pairs, self._nominal_level(level, self.trained)),
-            sentence=self._sentence(word, half_width, adjusted_p, equivalence_p, more, corrected) + self._left_out(),
+            smallest=statistics.detectable_difference(self.deviation, self.pairs, smallest_level, self.strength),
+            sentence=self._sentence(word, (low, high), adjusted_p, equivalence_p, more, corrected) + self._left_out(),
+            fragile=self._fragile(word, arms, adjusted_p, equivalence_p),
         )
+
+    def _word(self, adjusted_p: float, equivalence_p: float) -> str:
+        alpha = self.rule.alpha
+        outcome = statistics.outcome(adjusted_p, equivalence_p, alpha, alpha)
+        if outcome == statistics.DIFFERENT:
+            return BETTER if (self.mean > 0) == self.rule.higher_is_better else WORSE
+        return NO_DIFFERENCE if outcome == statistics.EQUIVALENT else UNDECIDED
+
+    def _fragile(self, word: str, arms: int, adjusted_p: float, equivalence_p: float) -> int | None:
+        """The seed that decides, if the p-values of the other arms stay what they are."""
+        if word == UNDECIDED or len(self.looks) > 1 or self.pairs > FRAGILE_PAIRS:
+            return None
+        corrections = [
+            adjusted / p if p > 0 else arms for adjusted, p in ((adjusted_p, self.p), (equivalence_p, self.equivalence_p))
+        ]
+        levels = (self.rule.alpha / max(corrections[0], 1.0), self.rule.alpha / max(corrections[1], 1.0))
+        margin = (self.margin.value, levels, self.margin.degrees, self.influence)
+        index = statistics.one_seed_decides(self.differences, *margin)
+        return None if index is None else self.seeds[index]
 
     def _nominal_level(self, level: float, seeds: int, two_sided: bool = True) -> float:
         return sequential_tests.nominal_level(level, self.looks, seeds, two_sided)
@@ -233,22 +266,33 @@ class _PairedArm:
 
         def power(seeds: int) -> float:
             difference_level = self._nominal_level(level, seeds)
-            difference = statistics.difference_power(self.mean / self.deviation, seeds, difference_level)
+            effect = self.mean / self.deviation
+            difference = statistics.difference_power(effect, seeds, difference_level, self.strength)
             if not self.margin.value > 0:
                 return difference
             equivalence_level = self._nominal_level(level, seeds, two_sided=False)
             sample = (self.mean, self.deviation, seeds, self.margin.value)
             estimated = self.margin.degrees is not None
-            return max(difference, statistics.equivalence_power(*sample, equivalence_level, estimated))
+            equivalence = statistics.equivalence_power(*sample, equivalence_level, estimated, self.strength)
+            return max(difference, equivalence)
 
         needed = statistics.seeds_needed(power, self.pairs)
         return None if needed is None else needed - self.pairs
 
     def _sentence(
-        self, word: str, half_width: float, adjusted_p: float, equivalence_p: float, more: int | None, corrected: bool
+        self,
+        word: str,
+        ends: tuple[float, float],
+        adjusted_p: float,
+        equivalence_p: float,
+        more: int | None,
+        corrected: bool,
     ) -> str:
         sign = -1 if word in (BETTER, WORSE) and self.mean < 0 else 1
-        low, size, high = (rounded(sign * self.mean + step, half_width) for step in (-half_width, 0.0, half_width))
+        half_width = (ends[1] - ends[0]) / 2
+        low, size, high = (
+            rounded(sign * end, half_width) for end in (ends[(1 - sign) // 2], self.mean, ends[(1 + sign) // 2])
+        )
         interval = f"{100 * (1 - self.rule.alpha):.4g} % interval {low} to {high}"
         p_value = _p_value(equivalence_p if word == NO_DIFFERENCE else adjusted_p, corrected)
         margin = rounded(self.margin.value, self.margin.value) if self.rule.margin is None else f"{self.rule.margin:.3g}"
@@ -263,10 +307,10 @@ class _PairedArm:
             spread = self.rule.spread
             deviations = "one standard deviation" if spread == 1 else f"{spread:g} standard deviations"
             source = f"{deviations} between its seeds; " if self.rule.margin is None else ""
-            details = f"{source}the difference is {size}, {interval}; {p_value}"
+            certain = ", certain but too small to matter" if adjusted_p <= self.rule.alpha else ""
+            details = f"{source}the difference is {size}{certain}, {interval}; {p_value}"
             return f"{self.name}: no difference from {self.first} larger than {margin} ({details})"
-        within_margin = f", which is less than the margin of {margin}" if equivalence_p <= self.rule.alpha else ""
-        return f"{self.name} is {word} than {self.first} by {size} ({interval}; {p_value}){within_margin}"
+        return f"{self.name} is {word} than {self.first} by {size} ({interval}; {p_value})"
 
     def _too_few_pairs(self) -> str:
         count = "only one seed has" if self.pairs else "no seed has"

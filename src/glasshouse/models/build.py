@@ -84,8 +84,9 @@ def initialise(model: nn.Module, seed: int = 0, scale: float = 0.5) -> None:
 def _input_deviation(embedding: Any, model: Any, scale: float) -> float:
     """The standard deviation of the vectors that a stack's positions are added to, in a new model."""
     if isinstance(embedding, Patches):
-        # A sum of as many products as its matrix has inputs, with pixels of about unit size.
-        return scale
+        return scale  # each entry is a sum over all inputs of its matrix, and pixels have about unit size
     if isinstance(embedding, nn.Identity):
-        embedding = model.embedding  # the stacks of an encoder-decoder share the embedding of the model
+        embedding = getattr(model, "embedding", None)  # the stacks of an encoder-decoder share one embedding
+    if not isinstance(embedding, nn.Embedding):
+        return 1.0  # vectors from elsewhere
     return getattr(embedding, "initial_deviation", 0.0) or scale / math.sqrt(embedding.embedding_dim)

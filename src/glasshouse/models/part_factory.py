@@ -85,17 +85,6 @@ class PartFactory:
             require(cls, position.mechanism, f"{setting} with model.position={self.spec.position!r}")
         return self.build("attention", position=NoPosition() if cross else self.position(at_embedding=False))
 
-    def feed_forward(self) -> nn.Module:
-        """The feed-forward part. Raises SpecError for an inner size that the part would ignore."""
-        inner = self.spec.feed_forward
-        if inner and not getattr(self.classes["feed_forward"], "inner_layer", True):
-            raise SpecError(
-                "no-inner-layer",
-                f"model.activation={self.spec.activation!r} has no inner layer, so the inner size {inner} has no effect; "
-                "set model.feed_forward=0 (in a dual encoder model.image_feed_forward=0 too), or choose another activation",
-            )
-        return self.build("feed_forward")
-
     def connection(self) -> nn.Module:
         return self.build("connection", norm=self.norm())
 
@@ -103,7 +92,7 @@ class PartFactory:
         require(self.classes["attention"], "blocks", f"model.kind={self.spec.kind!r}")
         return Block(
             attention=self.attention(),
-            feed_forward=self.feed_forward(),
+            feed_forward=self.build("feed_forward"),
             attention_connection=self.connection(),
             feed_forward_connection=self.connection(),
         )
@@ -114,7 +103,7 @@ class PartFactory:
         return CrossBlock(
             attention=self.attention(),
             cross_attention=CrossAttention(self.attention(cross=True)),  # type: ignore[arg-type]
-            feed_forward=self.feed_forward(),
+            feed_forward=self.build("feed_forward"),
             attention_connection=self.connection(),
             cross_connection=self.connection(),
             feed_forward_connection=self.connection(),

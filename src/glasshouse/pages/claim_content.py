@@ -19,7 +19,13 @@ UPHELD, REFUTED, TOO_SMALL, UNDECIDED, DEPENDS = VERDICTS = (
 )
 NOT_TRIED = "not tried"
 # The kinds of comparison, with the question that each asks.
-SUPERIORITY, NON_INFERIORITY, EQUIVALENCE, EXACT = KINDS = ("superiority", "non-inferiority", "equivalence", "exact")
+SUPERIORITY, NON_INFERIORITY, EQUIVALENCE, EXACT, CONTROL = KINDS = (
+    "superiority",
+    "non-inferiority",
+    "equivalence",
+    "exact",
+    "control",
+)
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,7 @@ class Part:
     def __post_init__(self) -> None:
         if self.kind not in KINDS or self.claimed not in ("higher", "lower"):
             raise ValueError(f"kind={self.kind!r}, claimed={self.claimed!r}: unknown")
-        if self.kind in (SUPERIORITY, EQUIVALENCE) and not self.margin > 0:
+        if self.kind in (SUPERIORITY, EQUIVALENCE, CONTROL) and not self.margin > 0:
             raise ValueError(f"{self.name}: margin={self.margin} must be above 0")
 
 

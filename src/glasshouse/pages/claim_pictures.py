@@ -23,7 +23,7 @@ def pictures(case: Case) -> dict[str, str]:
         svgs["small"] = small_forest_plot(deciding, f"deciding comparisons of the claim {case.name}")
     for figure in case.figures:
         if svg := _figure(trial, figure):
-            svgs[figure.name] = svg
+            svgs[figure.name.replace(" ", "-")] = svg
     return svgs
 
 
@@ -33,10 +33,10 @@ def _row(result: PartResult, quantity: Quantity) -> ForestRow:
     half_width = (result.high - result.low) / 2
     # A comparison without a margin is drawn in units of its interval.
     unit = part.margin or (half_width if half_width > 0 else 1.0)
-    ends = sorted(sign * end / unit for end in (result.low, result.high))
+    low, high = sorted(sign * end / unit for end in (result.low, result.high))
     setting = f" ({part.setting})" if part.setting else ""
     text = claim_text.difference_text(result, quantity).replace(f"{claim_text.INTERVAL} ", "")
-    return ForestRow(f"{part.name}{setting}", result.outcome, sign * result.mean / unit, *ends, text, part.decides)
+    return ForestRow(f"{part.name}{setting}", result.outcome, sign * result.mean / unit, low, high, text, part.decides)
 
 
 def _figure(trial: Trial, figure: LineFigure) -> str:

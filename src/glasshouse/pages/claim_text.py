@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from glasshouse.formatting import join_with_and, p_value, rounded
 from glasshouse.metrics.verdicts import summarise
 from glasshouse.pages.claim_content import (
+    CONTROL,
     DEPENDS,
     EQUIVALENCE,
     EXACT,
@@ -115,10 +116,10 @@ def _phrase(result: PartResult) -> str:
         return f"not decided{p}"
     if word == TOO_SMALL:
         return f"shown to be smaller than the margin{p}"
-    if part.kind == EQUIVALENCE:
+    if part.kind in (EQUIVALENCE, CONTROL):
         return f"shown to be {'smaller' if word == UPHELD else 'larger'} than the margin{p}"
     if part.kind == NON_INFERIORITY:
-        return f"shown to be {opposite} by {'less' if word == UPHELD else 'more'} than the margin{p}"
+        return f"shown {'not to be' if word == UPHELD else 'to be'} {opposite} by more than the margin{p}"
     return f"shown to be {part.claimed if word == UPHELD else opposite}{p}"
 
 
@@ -143,6 +144,8 @@ def mean_text(series: Series, quantity: Quantity, with_interval: bool = True) ->
     if len(finite) == 1 or math.isnan(half_width):
         return f"{summary.mean:.5g}"
     if not with_interval:
+        return rounded(summary.mean, half_width)
+    if not quantity.per:
         return rounded(summary.mean, half_width)
     units = f"{len(finite)} {quantity.per}s" + (f", {diverged} more diverged" if diverged else "")
     return f"{rounded(summary.mean, half_width)} ± {rounded(half_width, half_width)} ({units})"

@@ -70,11 +70,15 @@ def replication_summary(comparison: StudyResults, outcome: ReplicationOutcome) -
     what += ", with seeds that no study of the question had used before"
     if not outcome.words:
         return f"{what}. {outcome.original} is not in this folder, so its verdicts are not known here."
-    same = sum(original == replication != "" for original, replication in outcome.words.values())
-    arms = len(outcome.words)
-    count = "The verdict" if arms == 1 else f"The verdict of {same} of {arms} arms"
-    agreement = f"{count} was {'the same' if same or arms > 1 else 'not the same'}."
-    return f"{what}. {agreement}" + ("" if outcome.finished else " Not final: the studies are not done.")
+    pairs = [(original, replication) for original, replication in outcome.words.values() if original and replication]
+    same = sum(original == replication for original, replication in pairs)
+    if not pairs:
+        agreement = "There is no verdict in both studies yet."
+    elif len(pairs) == 1:
+        agreement = f"The verdict was {'the same' if same else 'not the same'}."
+    else:
+        agreement = f"The verdict of {same} of {len(pairs)} arms was the same."
+    return f"{what}. {agreement}" + ("" if outcome.finished else " Not final: not all runs are done.")
 
 
 def replicated_arms(outcome: ReplicationOutcome) -> list[ReplicatedArm]:

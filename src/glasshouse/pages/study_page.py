@@ -97,11 +97,11 @@ def method(comparison: StudyResults) -> list[str]:
     return [
         "Arms are paired by seed: with the same seed, every arm sees the same data in the same order. The differences are "
         "taken seed by seed, so effects of the seed that all arms share cancel out.",
-        "An arm is better or worse than the first arm if the p-value of a paired t-test, corrected for the number of arms "
-        f"by Holm's method, is below {alpha}{spending}.",
+        "An arm is better or worse than the first arm if the p-value of a paired t-test, adjusted for skewness and "
+        f"corrected for the number of arms by Holm's method, is at most {alpha}{spending}.",
         "The verdict “no difference” needs evidence too: two one-sided tests, with the same correction, must show that the "
-        f"difference is smaller than the margin of {margin} in both directions. If neither a difference nor equivalence can "
-        "be shown, the verdict is undecided.",
+        f"difference is smaller than the margin of {margin} in both directions. This comes first: such a difference is too "
+        "small to matter, even if its direction is certain. If neither can be shown, the verdict is undecided.",
         *(items if comparison.items else ()),
     ]
 
@@ -112,14 +112,16 @@ def _styled(comparison: StudyResults) -> list[tuple[Arm, study_differences.Style
 
 def _verdict(arm: Arm, style: study_differences.Style, first: Arm) -> dict[str, str]:
     """An arm's entry in the list of verdicts. The first arm has no verdict unless it has no result."""
-    word, sentence, power = "no result", "", ""
+    word, sentence, remark = "no result", "", ""
     difference = arm.difference
     if difference is not None:
         word, sentence = difference.word, difference.sentence
         if math.isfinite(difference.smallest) and word in (NO_DIFFERENCE, UNDECIDED):
             pairs = f"{difference.pairs} pair{'' if difference.pairs == 1 else 's'} of seeds"
             smallest = formatting.number(difference.smallest)
-            power = f"With {pairs}, a true difference of {smallest} would be detected with 80 % probability."
+            remark = f"With {pairs}, a true difference of {smallest} would be detected with 80 % probability."
+        if warning := study_text.fragility(difference):
+            remark = f"{warning[0].upper()}{warning[1:]}. More seeds would tell."
     elif arm.diverged and set(arm.diverged) >= set(arm.seeds):
         sentence = f"{arm.name}: every seed diverged"
     elif arm.summary is None:
@@ -134,7 +136,8 @@ def _verdict(arm: Arm, style: study_differences.Style, first: Arm) -> dict[str, 
         "word": word,
         "kind": word.replace(" ", "-"),
         "sentence": sentence,
-        "power": power,
+        "remark": remark,
+        "warns": "warning" if difference and difference.fragile is not None else "",
         "classes": style.classes,
     }
 

@@ -20,7 +20,8 @@ COSTS = {
 # A first column with more characters is wrapped, so that the table fits the width of a LaTeX page.
 WIDEST = 16
 # The same phrase of the caption as plain text and in LaTeX.
-TEST, TEST_IN_LATEX = "p is from a paired t-test", "$p$ is from a paired $t$-test"
+TEST = "p is from a paired t-test, adjusted for skewness"
+TEST_IN_LATEX = "$p$ is from a paired $t$-test, adjusted for skewness"
 # Words after a shared cost whose number already has a unit; the others take their column title.
 UNIT_PHRASES = {"time": "of training", "memory": "of memory"}
 MARKDOWN = re.compile(r"([\\`*_{}\[\]|#~])")
@@ -63,6 +64,8 @@ def table(comparison: StudyResults) -> Table:
         f"The verdict “no difference” means equivalence within a margin of {study_text.margin_in_words(comparison)}; "
         f"alpha is {comparison.rule.alpha:g}.",
     ]
+    if comparison.items:
+        caption.append(f"The {comparison.items:,} {comparison.item_name} of the evaluation are a sample as the seeds are.")
     if comparison.rule.looks:
         looks = formatting.join_with_and(comparison.rule.looks)
         caption.append(f"The arms were tested after {looks} seeds; alpha holds for all these interim tests together.")
@@ -117,7 +120,7 @@ def latex(comparison: StudyResults) -> str:
     header = (content.header[0], *(column.title for column in study_text.COLUMNS), "verdict")
     level = formatting.percent(1 - comparison.rule.alpha)
     has_intervals = any("±" in cell for row in results for cell in row[1:])
-    legend = [f"± is half the {level} interval."] if has_intervals else []
+    legend = [f"± is half the {level} interval, the longer half if they differ."] if has_intervals else []
     caption = latex_text.escape(" ".join([content.caption, *legend, *map(_sentence, content.notes)]))
     label = re.sub("[^A-Za-z0-9]+", "-", comparison.name).strip("-") or "study"
     tables = [(caption.replace(TEST, TEST_IN_LATEX), label, _tabular(header, results, "r" * len(study_text.COLUMNS) + "l"))]

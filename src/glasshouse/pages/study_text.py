@@ -41,7 +41,7 @@ class ResultColumn:
     subtitle: str  # on the page, below the title
     cell: Callable[[ArmRow], str]
     interval: Callable[[ArmRow], str] | None = None
-    half_interval: Callable[[ArmRow], str] | None = None  # the cell with half its interval, where space is short
+    half_interval: Callable[[ArmRow], str] | None = None  # the cell with the longer half of its interval, if space is short
 
     def short_cell(self, row: ArmRow) -> str:
         return (self.half_interval or self.cell)(row)
@@ -100,7 +100,7 @@ def _row(arm: Arm, label: str, mean_places: int | None, difference_places: int |
             "time": _cost(arm.seconds, formatting.duration),
             "memory": _cost(arm.memory, formatting.size),
         },
-        notes=(*_divergence_note(arm), *arm.notes),
+        notes=(*_divergence_note(arm), *_fragility_note(arm), *arm.notes),
     )
 
 
@@ -117,6 +117,18 @@ def _divergence_note(arm: Arm) -> tuple[str, ...]:
     if set(arm.diverged) == set(arm.seeds):
         return (f"every seed diverged ({join_with_and(arm.diverged)})",)
     return (f"seeds {join_with_and(arm.diverged)} diverged",)
+
+
+def _fragility_note(arm: Arm) -> tuple[str, ...]:
+    warning = fragility(arm.difference)
+    return (warning,) if warning else ()
+
+
+def fragility(difference: Difference | None) -> str:
+    """A warning if one seed decides the verdict; empty otherwise."""
+    if difference is None or difference.fragile is None:
+        return ""
+    return f"one seed decides: without seed {difference.fragile} the verdict would be another"
 
 
 def varied_fields(comparison: StudyResults) -> dict[str, list[str]]:
@@ -245,4 +257,6 @@ def _with_half_interval(estimate: Summary | Difference | None, places: int | Non
     if estimate is None:
         return MISSING
     mean = number(estimate.mean, places, signed)
-    return f"{mean} ± {number(estimate.high - estimate.mean, places)}" if estimate.high > estimate.mean else mean
+    # The interval of a skewed sample is longer on one side.
+    half = max(estimate.high - estimate.mean, estimate.mean - estimate.low)
+    return f"{mean} ± {number(half, places)}" if half > 0 else mean

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -118,13 +117,11 @@ class SwiGLU(nn.Module):
 
 
 class SingleLayerReLU(nn.Module):
-    """max(0, W x + b): one square matrix, an activation, and no inner layer. `model.feed_forward` must be 0.
+    """max(0, W x + b): one square matrix and an activation. It has no inner layer, so `model.feed_forward` has no effect.
 
     With `model.norm=none` a block is attention, residual, one linear layer with ReLU, residual. Courses teach this layer
-    before the Transformer's own.
+    before the Transformer's own. Without norms the embeddings should not be small: `model.embedding_deviation=1`.
     """
-
-    inner_layer: ClassVar[bool] = False
 
     def __init__(self, width: int, bias: bool = True) -> None:
         super().__init__()

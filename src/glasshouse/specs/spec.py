@@ -114,7 +114,9 @@ class TrainingSpec:
         minimum=0,
         maximum=0.9999,
     )
-    start_from: str = setting("", "a run whose weights, model shape and tokenizer training starts from; {seed} stands for this run's seed")
+    start_from: str = setting(
+        "", "a run whose weights, model shape and tokenizer training starts from; {seed} stands for this run's seed"
+    )
     freeze: str = setting(
         "none",
         "backbone freezes everything except the head; gradual unfreezes it from the top down",

@@ -77,6 +77,7 @@ class _ItemArm:
         self.left_out = [seed for seed in common if seed not in self.seeds]
         self.trained = len(common)
         self.looks = sequential_tests.add_look(rule.looks, len(common)) if rule.looks else (len(common),)
+        self.strength = sequential_tests.strength(self.looks)
         self.estimate: Estimate | None = None
         if len(self.seeds) > 1:
             table = _table(items[name], items[first], self.seeds)
@@ -95,17 +96,18 @@ class _ItemArm:
 
     def _difference_p(self) -> float:
         assert self.estimate is not None
-        return min(1.0, 2 * min(self.estimate.p_above(), self.estimate.p_below()))
+        return min(1.0, 2 * min(self.estimate.p_above(0.0, self.strength), self.estimate.p_below(0.0, self.strength)))
 
     def _equivalence_p(self) -> float:
         assert self.estimate is not None
+        margin, strength = self.margin.value, self.strength
         if self.margin.degrees is None:
-            return max(self.estimate.p_below(self.margin.value), self.estimate.p_above(-self.margin.value))
+            return max(self.estimate.p_below(margin, strength), self.estimate.p_above(-margin, strength))
         pairs, deviation = _equivalent_sample(self.estimate.error, self.estimate.degrees)
         influence = [self.margin.influence[seed] for seed in self.seeds]
         correlation = statistics.correlation(self.by_seed, influence)
-        sample = (self.estimate.mean, deviation, pairs)
-        return float(statistics.equivalence_p(*sample, self.margin.value, self.margin.degrees, correlation))
+        sample, adjustment = (self.estimate.mean, deviation, pairs), (self.estimate.skewness, strength)
+        return float(statistics.equivalence_p(*sample, margin, self.margin.degrees, correlation, *adjustment))
 
     def difference(self, arms: int, adjusted_p: float, equivalence_p: float, item_name: str) -> Difference:
         """The result for this arm, from its corrected p-values and the number of arms besides the first."""
@@ -114,33 +116,39 @@ class _ItemArm:
             return about_seeds
         adjusted_p = max(adjusted_p, about_seeds.adjusted_p)
         equivalence_p = max(equivalence_p, about_seeds.equivalence_p)
-        word = UNDECIDED
-        if adjusted_p <= rule.alpha:
-            word = BETTER if (estimate.mean > 0) == rule.higher_is_better else WORSE
-        elif equivalence_p <= rule.alpha:
-            word = NO_DIFFERENCE
+        word = self._word(adjusted_p, equivalence_p)
         level = rule.alpha / arms
-        low, high = estimate.interval(self._nominal_level(rule.alpha, self.trained))
+        low, high = estimate.interval(self._nominal_level(rule.alpha, self.trained), self.strength)
         low, high = min(low, about_seeds.low), max(high, about_seeds.high)
         more = self._more_seeds(level) if word == UNDECIDED else None
         pairs, deviation = _equivalent_sample(estimate.error, estimate.degrees)
-        smallest = statistics.detectable_difference(deviation, pairs, self._nominal_level(level, self.trained))
+        smallest = statistics.detectable_difference(
+            deviation, pairs, self._nominal_level(level, self.trained), self.strength
+        )
         corrected = arms > 1 or len(self.looks) > 1
         p_value = _p_text(equivalence_p if word == NO_DIFFERENCE else adjusted_p, corrected)
-        changes = {
-            "pairs": estimate.units,
-            "mean": estimate.mean,
-            "low": low,
-            "high": high,
-            "p": max(self._difference_p(), about_seeds.p),
-            "adjusted_p": adjusted_p,
-            "equivalence_p": equivalence_p,
-            "word": word,
-            "more_seeds": more,
-            "smallest": max(smallest, about_seeds.smallest),
-            "sentence": self._sentence(word, low, high, p_value, equivalence_p, more, item_name) + self._left_out(),
-        }
-        return replace(about_seeds, **changes)
+        return replace(
+            about_seeds,
+            pairs=estimate.units,
+            mean=estimate.mean,
+            low=low,
+            high=high,
+            p=max(self._difference_p(), about_seeds.p),
+            adjusted_p=adjusted_p,
+            equivalence_p=equivalence_p,
+            word=word,
+            more_seeds=more,
+            smallest=max(smallest, about_seeds.smallest),
+            sentence=self._sentence(word, (low, high), p_value, adjusted_p, more, item_name) + self._left_out(),
+            fragile=about_seeds.fragile if word == about_seeds.word else None,
+        )
+
+    def _word(self, adjusted_p: float, equivalence_p: float) -> str:
+        assert self.estimate is not None
+        found = statistics.outcome(adjusted_p, equivalence_p, self.rule.alpha, self.rule.alpha)
+        if found == statistics.DIFFERENT:
+            return BETTER if (self.estimate.mean > 0) == self.rule.higher_is_better else WORSE
+        return NO_DIFFERENCE if found == statistics.EQUIVALENT else UNDECIDED
 
     def _nominal_level(self, level: float, seeds: int, two_sided: bool = True) -> float:
         return sequential_tests.nominal_level(level, self.looks, seeds, two_sided)
@@ -158,25 +166,26 @@ class _ItemArm:
             pairs, deviation = _equivalent_sample(math.sqrt(square), square**2 / spread if spread else seeds - 1.0)
             if deviation == 0:
                 return 1.0
-            found = statistics.difference_power(estimate.mean / deviation, pairs, self._nominal_level(level, seeds))
+            found = statistics.difference_power(
+                estimate.mean / deviation, pairs, self._nominal_level(level, seeds), self.strength
+            )
             if not margin.value > 0:
                 return found
             one_sided = self._nominal_level(level, seeds, two_sided=False)
             sample = (estimate.mean, deviation, pairs, margin.value)
-            return max(found, statistics.equivalence_power(*sample, one_sided, margin.degrees is not None))
+            return max(found, statistics.equivalence_power(*sample, one_sided, margin.degrees is not None, self.strength))
 
         needed = statistics.seeds_needed(power, estimate.units)
         return None if needed is None else needed - estimate.units
 
     def _sentence(
-        self, word: str, low: float, high: float, p_value: str, equivalence_p: float, more: int | None, item_name: str
+        self, word: str, ends: tuple[float, float], p_value: str, adjusted_p: float, more: int | None, item_name: str
     ) -> str:
         estimate, rule = self.estimate, self.rule
         assert estimate is not None
-        half_width = high - estimate.mean
-        sign = -1 if word in (BETTER, WORSE) and estimate.mean < 0 else 1
-        ends = sorted((sign * low, sign * high))
-        low_text, size, high_text = (rounded(value, half_width) for value in (ends[0], sign * estimate.mean, ends[1]))
+        sign, half_width = -1 if word in (BETTER, WORSE) and estimate.mean < 0 else 1, (ends[1] - ends[0]) / 2
+        low, high = sorted(sign * end for end in ends)
+        low_text, size, high_text = (rounded(value, half_width) for value in (low, sign * estimate.mean, high))
         interval = f"{100 * (1 - rule.alpha):.4g} % interval {low_text} to {high_text}"
         sample = f"over {estimate.units} seeds and {estimate.items:,} {item_name}"
         margin = rounded(self.margin.value, self.margin.value) if rule.margin is None else f"{rule.margin:.3g}"
@@ -186,10 +195,10 @@ class _ItemArm:
                 return f"{against}, {sample}; more seeds alone would not settle it, because the {item_name} are too few"
             return f"{against}, {sample}; about {more:,} more {'seed' if more == 1 else 'seeds'} would settle it"
         if word == NO_DIFFERENCE:
-            details = f"the difference is {size}, {interval}; {p_value}"
+            certain = ", certain but too small to matter" if adjusted_p <= rule.alpha else ""
+            details = f"the difference is {size}{certain}, {interval}; {p_value}"
             return f"{self.name}: no difference from {self.first} larger than {margin} ({details}), {sample}"
-        within = f", which is less than the margin of {margin}" if equivalence_p <= rule.alpha else ""
-        return f"{self.name} is {word} than {self.first} by {size} ({interval}; {p_value}), {sample}{within}"
+        return f"{self.name} is {word} than {self.first} by {size} ({interval}; {p_value}), {sample}"
 
     def _left_out(self) -> str:
         if not self.left_out:

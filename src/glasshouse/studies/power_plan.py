@@ -22,7 +22,7 @@ NOTE = "power:"
 # Without a margin to find, the plan names a second number of seeds, this many times larger.
 MORE_SEEDS = 2.5
 # Fewer degrees of freedom estimate a standard deviation too poorly to plan with.
-FEWEST_DEGREES = 4
+FEWEST_DEGREES = 3
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,20 @@ def sentence(design: Design, deviation: DifferenceDeviation | None) -> str:
 
 def detectable(design: Design, seeds: int, deviation: float) -> float:
     """The smallest true difference found with power 0.8, corrected for the arms and the looks."""
-    return statistics.detectable_difference(deviation, seeds, _level(design, seeds))
+    return statistics.detectable_difference(deviation, seeds, _level(design, seeds), _strength(design, seeds))
 
 
 def _level(design: Design, seeds: int) -> float:
     level = design.rule.alpha / (len(design.arms) - 1)
-    looks = sequential_tests.add_look(design.rule.looks, seeds) if design.rule.looks else (seeds,)
-    return sequential_tests.nominal_level(level, looks, seeds)
+    return sequential_tests.nominal_level(level, _looks(design, seeds), seeds)
+
+
+def _strength(design: Design, seeds: int) -> float:
+    return sequential_tests.strength(_looks(design, seeds))
+
+
+def _looks(design: Design, seeds: int) -> tuple[int, ...]:
+    return sequential_tests.add_look(design.rule.looks, seeds) if design.rule.looks else (seeds,)
 
 
 def _larger_study(design: Design, seeds: int, deviation: float | None) -> tuple[int, float]:
@@ -67,7 +74,7 @@ def _larger_study(design: Design, seeds: int, deviation: float | None) -> tuple[
         return 0, 0.0
 
     def power(count: int) -> float:
-        return statistics.difference_power(margin / deviation, count, _level(design, count))
+        return statistics.difference_power(margin / deviation, count, _level(design, count), _strength(design, count))
 
     needed = statistics.seeds_needed(power, seeds)
     return (needed, margin) if needed else (0, 0.0)

@@ -3,7 +3,7 @@
 An item is a text, a pair or a window of text (`Task.item_values`). Every run of a study is scored on the same items.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -76,10 +76,10 @@ def score_runs(study: StudyFolder, design: Design, device: str) -> None:
             show((index + 1) / len(left))
 
 
-def _write(file: Path, values: Mapping[str, np.ndarray]) -> None:
+def _write(file: Path, values: dict[str, np.ndarray]) -> None:
     file.parent.mkdir(exist_ok=True)
     with atomic_files.replacing(file) as temporary, open(temporary, "wb") as output:
-        np.savez(output, **dict(values))
+        np.savez(output, allow_pickle=False, **values)
 
 
 def item_values(study: StudyFolder, design: Design, arm: PlannedArm) -> ItemsBySeed:

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from glasshouse.metrics.verdicts import UNDECIDED, Difference, judge, summarise
-from glasshouse.pages import study_page, study_tables
+from glasshouse.pages import study_page, study_tables, study_text
 from glasshouse.pages.study_content import Arm, MultiverseCell, ReplicationOutcome, StudyResults
 from glasshouse.records import atomic_files, metric_log
 from glasshouse.records.run_folder import RunFolder
@@ -157,11 +157,13 @@ def _outcome(
         of_original = current_verdicts(original, designs[0])
     if of_replication is None:
         of_replication = current_verdicts(replication, designs[1])
-    words = {
-        arm.name: tuple(found[arm.name].word if arm.name in found else "" for found in (of_original, of_replication))
-        for arm in designs[0].arms[1:]
-    }
+    names = [arm.name for arm in designs[0].arms[1:]]
+    words = {name: (_word(of_original, name), _word(of_replication, name)) for name in names}
     return ReplicationOutcome(original.name, replication.name, words, all(design.finished for design in designs))
+
+
+def _word(differences: dict[str, Difference], arm: str) -> str:
+    return differences[arm].word if arm in differences else ""
 
 
 def _multiverse(study: StudyFolder, design: Design) -> tuple[MultiverseCell, ...]:
@@ -175,7 +177,8 @@ def held_out_splits(study: StudyFolder, design: Design) -> list[str]:
     """The splits on which the runs report the study's metric."""
     name = design.metric.partition(".")[2]
     runs = (study.run(arm, seed) for arm in design.arms for seed in design.seeds)
-    outcome = next((run.facts()["outcome"] for run in runs if run_queue.status(run) == Status.DONE), {})
+    outcomes = (run.facts()["outcome"] for run in runs if run_queue.status(run) == Status.DONE)
+    outcome: dict[str, Any] = next(outcomes, {})
     return [split for split in multiverse.SPLITS if name in outcome.get(split, {})]
 
 
@@ -186,7 +189,8 @@ def verdict_sentences(results: StudyResults) -> dict[str, str]:
     sentences = {} if first.summary else {first.name: no_baseline}
     for arm in others:
         if arm.difference:
-            sentences[arm.name] = arm.difference.sentence
+            warning = study_text.fragility(arm.difference)
+            sentences[arm.name] = arm.difference.sentence + (f"; {warning}" if warning else "")
         elif first.summary:
             sentences[arm.name] = _why_not_judged(arm)
     return sentences

@@ -77,6 +77,7 @@ def test_a_head_width_without_less_memory_is_counted():
     assert ratios["not-less-memory"].values == {8: 0.0, 16: 0.0, 32: 1.0, 64: 0.0, 128: 0.0}
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_everything():
     trial = trials.try_claim("additive-attention", quick=True, device="cpu").trials[-1]
     series = trial.measured.series

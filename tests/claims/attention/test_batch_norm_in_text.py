@@ -45,4 +45,4 @@ def test_a_quick_run_measures_everything():
     series = trial.measured.series
     assert set(series) == set(BatchNormInText.quantities)
     assert series["4/statistics"].values != series["4/batch"].values, "the statistics of the test batch are other ones"
-    assert series["ngram/3"].values[0] < series["ngram/2"].values[0] < 6
+    assert 0 < series["ngram/3"].values[0] < series["ngram/2"].values[0] < 4

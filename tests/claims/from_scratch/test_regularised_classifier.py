@@ -1,31 +1,61 @@
-"""The claim regularised-classifier: the choice of the dropout rate, and its rule on made-up accuracies."""
+"""The claim regularised-classifier: its parts on made-up accuracies, the gap, and a quick run."""
 
 import math
 
 import pytest
 
+from glasshouse.claims import trials
+from glasshouse.claims.claim import Series
 from glasshouse.claims.from_scratch import regularised_classifier
+from glasshouse.claims.from_scratch.regularised_classifier import PLAIN, REGULARISED, SETTINGS, RegularisedClassifier
+from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD, Finding
 from tests.claims.example_values import close_values
+from tests.claims.judging import judge, outcome
+
+# Accuracy of the regularised classifier on new test segments and on training segments.
+BETTER, SAME, WORSE = (0.60, 0.99), (0.55, 0.90), (0.50, 0.80)
 
 
-def test_the_dropout_rate_has_the_highest_held_out_accuracy_at_the_end():
-    curves = {0: [(131, 0.61), (262, 0.55)], 1: [(131, 0.60), (262, 0.57)], 2: []}
-    assert regularised_classifier.last_values(curves) == {0: 0.55, 1: 0.57}
-    held_out = {"0.0": {0: 0.55, 1: 0.57}, "0.2": {0: 0.60, 1: math.nan}, "0.3": {0: math.nan}, "0.4": {0: 0.6}}
-    assert regularised_classifier.best_rate(held_out) == "0.2"
+def finding_on(noise: float = 0.01, **by_setting: tuple[float, float]) -> Finding:
+    values = {}
+    for setting, (accuracy, training) in by_setting.items():
+        for arm, new, train, shift in ((PLAIN, 0.55, 0.997, 0), (REGULARISED, accuracy, training, 3)):
+            values[f"{setting}/test-new/{arm}"] = close_values(new, noise, shift)
+            values[f"{setting}/gap/{arm}"] = close_values(train - new, noise, shift)
+            values[f"{setting}/test/{arm}"] = close_values(0.88, noise, shift)
+    return judge(RegularisedClassifier, values)
 
 
 @pytest.mark.parametrize(
-    ("test", "train", "verdict"),
+    ("reported", "chosen", "noise", "verdict"),
     [
-        (0.90, 0.99, "upheld"),
-        (0.88, 0.93, "refuted"),  # the gap is smaller because training is worse; the test accuracy is the same
-        (0.84, 0.90, "refuted"),
+        (BETTER, BETTER, 0.01, UPHELD),
+        (SAME, SAME, 0.01, TOO_SMALL),  # the gap is smaller because training is worse
+        (WORSE, WORSE, 0.01, REFUTED),
+        (WORSE, BETTER, 0.01, DEPENDS),
+        (BETTER, BETTER, 0.5, UNDECIDED),
     ],
 )
-def test_regularisation_must_raise_the_accuracy_and_narrow_the_gap(test, train, verdict):
-    differences = regularised_classifier.compare_arms(
-        {"plain": close_values(0.88), "regularised": close_values(test, shift=3)},
-        {"plain": close_values(0.997), "regularised": close_values(train, shift=5)},
-    )
-    assert regularised_classifier.helps(differences) == verdict
+def test_the_accuracy_on_new_segments_must_rise_and_the_gap_narrow_at_both_rates(reported, chosen, noise, verdict):
+    assert finding_on(noise, reported=reported, chosen=chosen).verdict == verdict
+
+
+def test_the_whole_test_file_decides_nothing():
+    finding = finding_on(reported=BETTER, chosen=BETTER)
+    assert outcome(finding, "more accurate on all test segments", SETTINGS["reported"]) == TOO_SMALL
+    assert finding.verdict == UPHELD
+
+
+def test_the_gap_of_each_item_has_the_gap_of_the_seed_as_its_mean():
+    test = Series({0: 0.5, 1: math.nan}, {0: (1.0, 0.0)})
+    gap = regularised_classifier.gap_series({0: 0.9, 1: math.nan}, test)
+    assert gap.values[0] == pytest.approx(0.4)
+    assert math.isnan(gap.values[1])
+    assert gap.items == {0: (pytest.approx(-0.1), pytest.approx(0.9))}
+    assert regularised_classifier.gap_series({0: 0.9}, Series({0: 0.5})).items is None
+
+
+def test_a_quick_run_measures_every_quantity(speeches):
+    trial = trials.try_claim("regularised-classifier", quick=True, device="cpu").trials[-1]
+    assert set(trial.measured.series) == set(RegularisedClassifier.quantities)
+    assert {setting for setting, _ in trial.finding.by_setting} == set(SETTINGS.values())

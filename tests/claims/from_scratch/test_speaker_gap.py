@@ -1,9 +1,16 @@
-"""The claim speaker-gap: its training texts, and its rule on made-up losses."""
+"""The claim speaker-gap: its training texts, the gaps, its parts on made-up losses, and a quick run."""
+
+import math
 
 import pytest
 
+from glasshouse.claims import trials
 from glasshouse.claims.from_scratch import speaker_gap
-from tests.claims.example_values import NOISE, close_values
+from glasshouse.claims.from_scratch.speaker_gap import EVEN, MIXES, PUBLISHED, SpeakerGap
+from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from tests.claims.example_values import close_values
+from tests.claims.judging import judge
+from tests.cli.program import some_text
 
 
 def test_the_training_texts_have_equally_many_words_whatever_the_order_of_their_lines():
@@ -29,7 +36,7 @@ def make_losses(published: float, even: float, alone: float) -> dict[str, dict[s
     A model of one speaker has an absurd loss on the others, because only the loss on its own speaker may count.
     """
     losses = {}
-    for arm, gap in (("published", published), ("mixed-evenly", even)):
+    for arm, gap in ((speaker_gap.WHOLE, published), (PUBLISHED, published), (EVEN, even)):
         losses[arm] = {
             "Obama": close_values(5.8),
             "H. Bush": close_values(5.8 + gap / 2),
@@ -41,19 +48,42 @@ def make_losses(published: float, even: float, alone: float) -> dict[str, dict[s
     return losses
 
 
+def test_a_gap_is_the_largest_minus_the_smallest_loss():
+    losses = make_losses(0.3, 0.2, 0.1)
+    losses[EVEN]["Obama"][3] = math.nan
+    gaps = speaker_gap.all_gaps(losses)
+    assert gaps[PUBLISHED][0] == pytest.approx(0.3)
+    assert gaps["alone"][0] == pytest.approx(0.1)
+    assert math.isnan(gaps[EVEN][3])
+    assert gaps[EVEN][4] == pytest.approx(0.2)
+
+
 @pytest.mark.parametrize(
-    ("published", "even", "alone", "verdict"),
+    ("published", "even", "alone", "noise", "verdict"),
     [
-        (0.30, 0.30, 0.05, "upheld"),
-        (0.30, 0.30, 0.29, "refuted"),  # the texts themselves differ
-        (0.30, 0.06, 0.05, "refuted"),  # a speaker missing from the published mix explains its gap; mixing does not
-        (0.30, 0.10, 0.05, "undecided"),
+        (0.30, 0.30, 0.05, 0.001, UPHELD),
+        (0.30, 0.30, 0.29, 0.001, REFUTED),  # the texts themselves differ
+        (0.30, 0.06, 0.07, 0.001, DEPENDS),  # unequal shares explain the gap of the published mix; mixing does not
+        (0.30, 0.10, 0.05, 0.001, DEPENDS),  # just half of the second gap is left
+        (0.10, 0.10, 0.05, 0.001, TOO_SMALL),
+        (0.30, 0.20, 0.08, 0.5, UNDECIDED),
     ],
 )
-def test_mixing_is_the_cause_only_if_training_on_each_speaker_alone_closes_the_gap(published, even, alone, verdict):
-    gaps = speaker_gap.all_gaps(make_losses(published, even, alone))
-    assert gaps["alone"][0] == pytest.approx(alone, abs=1e-3)
-    assert speaker_gap.closed_share(gaps, "published") == pytest.approx(1 - alone / published, abs=0.02)
-    if verdict == "undecided":  # about half of the gap is left, with noise
-        gaps["alone"] = {seed: gap + 0.02 * NOISE[seed] for seed, gap in gaps["alone"].items()}
-    assert speaker_gap.caused_by_mixing(gaps) == verdict
+def test_training_on_each_speaker_alone_must_leave_less_than_half_of_the_gap(published, even, alone, noise, verdict):
+    values = {"reported/gap/alone": close_values(alone, noise)}
+    for mix, gap in zip(MIXES, (published, even), strict=True):
+        values[f"reported/half/{mix}"] = close_values(gap / 2, noise, shift=3)
+        values[f"tuned/half/{mix}"] = close_values(5.0)  # decides nothing
+    assert judge(SpeakerGap, values).verdict == verdict
+
+
+def test_a_quick_run_measures_every_quantity(speeches, tmp_path):
+    lines = some_text(2000).splitlines()
+    segments = "".join(f"{number % 3}\t{line}\n" for number, line in enumerate(lines) if line.strip())
+    (tmp_path / "data" / "speeches" / "train_CLS.tsv").write_text(segments)
+    trial = trials.try_claim("speaker-gap", quick=True, device="cpu").trials[-1]
+    series = trial.measured.series
+    assert set(series) == set(SpeakerGap.quantities)
+    for mix in MIXES:
+        half, gap = series[f"reported/half/{mix}"].values, series[f"reported/gap/{mix}"].values
+        assert half[1] == pytest.approx(gap[1] / 2)

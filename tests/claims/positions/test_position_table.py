@@ -2,23 +2,26 @@
 
 import pytest
 
+from glasshouse import models
 from glasshouse.claims import trials
 from glasshouse.claims.positions.position_table import BEYOND_WIDTH, WITHIN_WIDTH, PositionTable
 from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
+from glasshouse.studies import arms
 from tests.claims.example_values import close_values
 from tests.claims.positions.judging import judge
 
 
-def verdicts(sinusoidal=0.2, one_hot=0.02, noise=0.01, unreadable=(0.0, 1.0), longest=6.0):
-    """The verdict and its parts at 64 tokens (reported, tuned) and at 128, from rises and lengths that cannot be read."""
+def verdicts(sinusoidal=0.2, one_hot=0.02, small_one_hot=None, noise=0.01, unreadable=(0.0, 1.0), longest=6.0):
+    """The verdict and those at 64 tokens (two sizes, two rates) and at 128, from rises and lengths that cannot be read."""
     values = {
         f"{arm}/unreadable": dict.fromkeys(range(8), count)
         for arm, count in zip(("sinusoidal", "one-hot"), unreadable, strict=True)
     }
     for setting in ("reported", "tuned"):
-        values[f"{setting}/sinusoidal/rise-64"] = close_values(sinusoidal, noise)
-        values[f"{setting}/one-hot/rise-64"] = close_values(one_hot, noise, shift=3)
-        values[f"{setting}/sinusoidal/128"] = close_values(longest)
+        for size, rise in (("embeddings", one_hot), ("amplitude", one_hot if small_one_hot is None else small_one_hot)):
+            values[f"{setting}/{size}/sinusoidal/rise-64"] = close_values(sinusoidal, noise)
+            values[f"{setting}/{size}/one-hot/rise-64"] = close_values(rise, noise, shift=3)
+        values[f"{setting}/embeddings/sinusoidal/128"] = close_values(longest)
         values[f"{setting}/unigram"] = dict.fromkeys(range(8), 6.5)
     finding = judge(PositionTable, values)
     assert [setting for setting, _ in finding.by_setting] == [*WITHIN_WIDTH.values(), BEYOND_WIDTH]
@@ -38,7 +41,20 @@ def verdicts(sinusoidal=0.2, one_hot=0.02, noise=0.01, unreadable=(0.0, 1.0), lo
     ],
 )
 def test_inability_to_read_counts_beyond_the_width_and_the_rise_within_it(values, verdict, at_64, at_128):
-    assert verdicts(**values) == (verdict, [at_64, at_64, at_128])
+    assert verdicts(**values) == (verdict, [*[at_64] * 4, at_128])
+
+
+def test_the_verdict_may_depend_on_the_size_of_the_codes():
+    found = verdicts(sinusoidal=0.1, one_hot=0.2, small_one_hot=0.01)
+    assert found == (DEPENDS, [UPHELD, UPHELD, REFUTED, REFUTED, UPHELD])
+
+
+def test_the_sines_have_the_amplitude_of_the_small_codes():
+    """So both studies train the same sinusoidal model, and only the one-hot vectors differ in size."""
+    plans = {plan.name: plan for plan in PositionTable.studies}
+    [by_itself] = arms.expand(arms.parse(plans["embeddings-reported"].words))[:1]
+    scale = models.build(by_itself.spec.model, 100, 32).position.scale.item()
+    assert f"model.position_scale={scale}" in plans["amplitude-reported"].words
 
 
 def test_a_quick_run_counts_the_lengths_that_each_arm_cannot_read(speeches):
@@ -55,10 +71,10 @@ def test_a_quick_run_counts_the_lengths_that_each_arm_cannot_read(speeches):
         "rotary": 0,
         "none": 0,
     }
-    rise, loss = series["reported/one-hot/rise-64"], series["reported/one-hot/64"]
-    assert rise.values[0] == pytest.approx(loss.values[0] - series["reported/one-hot/32"].values[0], abs=1e-6)
+    rise, loss = series["reported/embeddings/one-hot/rise-64"], series["reported/embeddings/one-hot/64"]
+    assert rise.values[0] == pytest.approx(loss.values[0] - series["reported/embeddings/one-hot/32"].values[0], abs=1e-6)
     assert rise.items is not None
     assert loss.items is None
-    assert "reported/one-hot/128" not in series
-    assert "reported/learned/64" not in series
-    assert dict(trial.measured.facts)["fixed-codes-reported, one-hot at 64 tokens"].startswith("rebuilt")
+    assert "reported/embeddings/one-hot/128" not in series
+    assert "reported/embeddings/learned/64" not in series
+    assert dict(trial.measured.facts)["embeddings-reported, one-hot at 64 tokens"].startswith("rebuilt")

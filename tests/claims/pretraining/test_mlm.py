@@ -3,7 +3,7 @@
 import pytest
 
 from glasshouse.claims import trials
-from glasshouse.claims.pretraining import opponents
+from glasshouse.claims.pretraining import neighbour_tables
 from glasshouse.claims.pretraining.arithmetic import (
     FROZEN,
     FULL,
@@ -23,8 +23,8 @@ from tests.claims.pretraining.judging import judge, outcome
 def values(encoder=0.74, left=0.42, both=0.6, full=0.93, scratch=0.90, frozen=0.86, random_frozen=0.81, linear=0.938):
     series = {
         masked(COURSE, PRETRAINED): close_values(encoder, 0.01),
-        masked(COURSE, opponents.LEFT): dict.fromkeys(range(8), left),
-        masked(COURSE, opponents.BOTH): dict.fromkeys(range(8), both),
+        masked(COURSE, neighbour_tables.LEFT): dict.fromkeys(range(8), left),
+        masked(COURSE, neighbour_tables.BOTH): dict.fromkeys(range(8), both),
         COURSE.opponent(LINEAR): dict.fromkeys(range(8), linear),
     }
     means = {FULL: full, SCRATCH: scratch, FROZEN: frozen, RANDOM_FROZEN: random_frozen}
@@ -63,6 +63,6 @@ def test_a_quick_run_compares_the_encoders_with_tables_of_its_own_tokens(course_
     series = trial.measured.series
     encoders = [masked(COURSE, start) for start in (PRETRAINED, RANDOM, WITHOUT_ORDER)]
     assert all(set(series[key].values) == {0, 1} for key in encoders)
-    shares = [series[masked(COURSE, table)].values[0] for table in opponents.TABLES]
+    shares = [series[masked(COURSE, table)].values[0] for table in neighbour_tables.TABLES]
     assert 0.1 < shares[0] < shares[1] < shares[2] < 1
     assert set(series[COURSE.quantity("tuned", RANDOM_FROZEN)].items) == {0, 1}

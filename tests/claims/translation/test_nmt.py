@@ -42,8 +42,10 @@ def test_what_is_shown_beside_it_does_not_decide():
     }
     finding = judge(nmt.NMT, {**values(), **beside})
     assert finding.verdict == UPHELD
-    assert outcome(finding, "lower loss on the large list, h 64", "stand-in: generated word lists") == REFUTED
-    assert outcome(finding, "lower loss on the large list, h 32") == REFUTED
+    assert (
+        outcome(finding, "trained on the large list, the loss is lower, h 64", "stand-in: generated word lists") == REFUTED
+    )
+    assert outcome(finding, "trained on the large list, the loss is lower, h 32") == REFUTED
 
 
 def test_every_study_has_the_arms_that_are_measured():

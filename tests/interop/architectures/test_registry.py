@@ -11,6 +11,7 @@ from tests.interop.our_models import ENCODER, GPT2_LIKE, OURS, random_run
 from tests.refusals import refused
 
 TWO_LAYERS = {"feed_forward_layers": 2}
+ONE_LINEAR_LAYER = {"activation": "relu-single-layer", "norm": "none"}
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,11 @@ TWO_LAYERS = {"feed_forward_layers": 2}
         (with_field_values(OURS["bart"][1], TWO_LAYERS), ("no-fitting-architecture", "model.feed_forward_layers=2")),
         (with_field_values(OURS["clip"][1], TWO_LAYERS), ("no-fitting-architecture", "model.feed_forward_layers=2")),
         (with_field_values(ENCODER, TWO_LAYERS), ("no-fitting-architecture", "model.feed_forward_layers=2")),
+        *(
+            (replace(model, **ONE_LINEAR_LAYER), ("no-fitting-architecture", "model.activation='relu-single-layer'"))
+            for model in (GPT2_LIKE, ENCODER, OURS["bart"][1], OURS["clip"][1])
+        ),
+        (replace(GPT2_LIKE, position="sinusoidal"), ("no-fitting-architecture", "model.position='sinusoidal'")),
         (replace(GPT2_LIKE, head=HeadSpec(own={"bias": True})), ("no-fitting-architecture", "model.head.bias=True")),
         (
             replace(GPT2_LIKE, head=HeadSpec("classifier", {"classes": 3})),
@@ -57,3 +63,9 @@ def test_a_run_that_no_architecture_can_express_is_refused(model, reason, tmp_pa
     with refused(*reason):
         huggingface.export(random_run(model), tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_the_size_of_initial_embeddings_is_no_obstacle(tmp_path):
+    """It matters in training alone."""
+    huggingface.export(random_run(with_field_values(GPT2_LIKE, {"embedding_deviation": 1.0})), tmp_path / "out")
+    assert huggingface.read(tmp_path / "out").model.position == "learned"

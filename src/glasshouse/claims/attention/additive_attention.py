@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from glasshouse.claims import margins, split_scores, step_timing
+from glasshouse.claims import margins, step_timing
 from glasshouse.claims.attention import initialisation_choice, ngram_opponents
 from glasshouse.claims.attention.initialisation_choice import SCALES
+from glasshouse.claims.attention.quick_overrides import QUICK
 from glasshouse.claims.claim import GROUPS, PUBLIC_TEXT, Bench, Claim, LineFigure, Measurements, Quantity, Series, StudyPlan
 from glasshouse.claims.rules import equal, higher, lower, zero
 from glasshouse.claims.step_timing import Timing
@@ -57,12 +58,12 @@ class AdditiveAgainstDotProduct(Claim):
             metric="test.loss",
             tune=TUNE,
             margin=margins.CHARACTER_LOSS,
-            quick=(*split_scores.QUICK, *split_scores.QUICK_TEXT, "training.steps=2", "evaluation.every=2"),
+            quick=QUICK,
         ),
         StudyPlan(
             "costs",
             (*RECIPE, *COST_OVERRIDES, *GRID),
-            quick=("data.context=32", "training.batch=2", *split_scores.QUICK),
+            quick=(*QUICK, "data.context=32", "training.batch=2"),
             timed_only=True,
             timing=Timing(again=True),
         ),

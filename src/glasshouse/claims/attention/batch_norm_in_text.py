@@ -7,6 +7,7 @@ from torch import nn
 
 from glasshouse.claims import margins, split_scores
 from glasshouse.claims.attention import ngram_opponents
+from glasshouse.claims.attention.quick_overrides import QUICK
 from glasshouse.claims.claim import GROUPS, PUBLIC_TEXT, Bench, Claim, LineFigure, Measurements, Quantity, Series, StudyPlan
 from glasshouse.claims.rules import equal, higher
 from glasshouse.runs.run import Run
@@ -52,7 +53,7 @@ class BatchNormInText(Claim):
             metric="test.loss",
             tune="training.learning_rate=1e-3,4e-3,1.6e-2,6.4e-2",
             margin=margins.TOKEN_LOSS,
-            quick=(*split_scores.QUICK, *split_scores.QUICK_TEXT, "training.steps=2", "evaluation.every=2"),
+            quick=QUICK,
         ),
     )
     quantities: ClassVar = {

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from glasshouse.claims import control_series, margins, split_scores
 from glasshouse.claims.attention import ngram_opponents
+from glasshouse.claims.attention.quick_overrides import QUICK
 from glasshouse.claims.claim import GROUPS, PUBLIC_TEXT, Bench, Claim, Measurements, Quantity, StudyPlan
 from glasshouse.claims.rules import equal, higher, lower
 
@@ -23,7 +24,7 @@ def _plan(name: str, seed_offset: int) -> StudyPlan:
         metric="test.loss",
         margin=MARGIN,
         seed_offset=seed_offset,
-        quick=(*split_scores.QUICK, *split_scores.QUICK_TEXT, "training.steps=2", "evaluation.every=2"),
+        quick=QUICK,
         # A window of 1 leaves only the character itself, so attention has nothing to attend to.
         recipes={FULL: recipe, ONE_CHARACTER: (*recipe, "model.attention=local-window", "model.window=1")},
     )

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from glasshouse.claims.claim import GROUPS, PUBLIC_TEXT, Bench, Claim, Measurements, Quantity, Series, StudyPlan
+from glasshouse.claims.from_scratch import excerpts
 from glasshouse.claims.rules import lower, zero
 from glasshouse.data import prepared_data
 from glasshouse.data.documents import SPLITS, Source
@@ -106,7 +107,7 @@ class BPE(Claim):
     )
 
     def measure(self, bench: Bench) -> Measurements:
-        study = bench.study("equal-flops")
+        study = excerpts.with_excerpt(bench, "equal-flops", "state-of-the-union").study("equal-flops")
         arms = (PAIRS, *OPPONENTS)
         series = {f"bits/{arm}": bench.values(study, arm, "test.bits_per_byte") for arm in arms}
         run = _first_run(bench.finished_runs(study, PAIRS), PAIRS)

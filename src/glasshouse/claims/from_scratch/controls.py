@@ -5,7 +5,7 @@ One thing under two names must come out equal, a planted effect must be found, a
 
 from typing import ClassVar
 
-from glasshouse.claims import margins, split_scores
+from glasshouse.claims import control_series, margins, split_scores
 from glasshouse.claims.claim import GROUPS, Bench, Claim, Measurements, Quantity, Series, StudyPlan
 from glasshouse.claims.from_scratch import speech_classifier, speech_lm
 from glasshouse.claims.from_scratch.speech_classifier import OPPONENTS
@@ -16,18 +16,15 @@ from glasshouse.pages.study_content import StudyResults
 # The second name of an arm has other seeds. They are shifted back so that units pair.
 SEED_OFFSET = 500
 NAMES = {"first": 0, "second": SEED_OFFSET}
-STEPS, UNTRAINED = ("500", "1"), "1"
+# Learning rates: that of the course, and one at which nothing is learned.
+TRAINED, UNTRAINED = RATES = ("1e-3", "1e-9")
 LOSS_MARGIN, ACCURACY_MARGIN = margins.TOKEN_LOSS, 2 * margins.ACCURACY
 # Planted effect -> its size in margins.
 PLANTED = {"large": 2.0, "small": 0.25}
 TEST = "test-obama"
-LANGUAGE_MODEL = (*speech_lm.COURSE_SETTING, speech_lm.REPORTED_RATE, f"training.steps={','.join(STEPS)}")
-CLASSIFIER = (
-    *speech_classifier.COURSE_SETTING,
-    f"training.learning_rate={speech_classifier.REPORTED_RATE}",
-    "training.epochs=0",
-    f"training.steps={','.join(STEPS)}",
-)
+LEARNING_RATES = f"training.learning_rate={','.join(RATES)}"
+LANGUAGE_MODEL = (*speech_lm.COURSE_SETTING, LEARNING_RATES, "training.steps=500")
+CLASSIFIER = (*speech_classifier.COURSE_SETTING, LEARNING_RATES, "training.epochs=0", "training.steps=500")
 
 
 class FromScratchControl(Claim):
@@ -61,14 +58,14 @@ class FromScratchControl(Claim):
                 LANGUAGE_MODEL,
                 metric="test.loss",
                 seed_offset=offset,
-                quick=tuple(word for word in speech_lm.QUICK if not word.startswith("training.steps")),
+                quick=speech_lm.QUICK,
             ),
             StudyPlan(
                 f"classifier-{name}",
                 CLASSIFIER,
                 metric=f"{TEST_NEW}.accuracy",
                 seed_offset=offset,
-                quick=(*split_scores.QUICK, "evaluation.every=500", "training.batch=4", "model.width=16"),
+                quick=speech_classifier.QUICK,
             ),
         )
     )
@@ -78,7 +75,7 @@ class FromScratchControl(Claim):
             for key, label, per in (
                 *((name, f"language model under its {name} name", "seed") for name in NAMES),
                 *((size, f"second name with a planted {size} effect", "seed") for size in PLANTED),
-                ("untrained", "untrained language model", "seed"),
+                ("untrained", "language model that learns nothing", "seed"),
                 ("trigram", "trigram model", ""),
             )
         },
@@ -89,7 +86,7 @@ class FromScratchControl(Claim):
             for key, label, per in (
                 *((name, f"classifier under its {name} name", "seed") for name in NAMES),
                 *((size, f"second name with a planted {size} effect", "seed") for size in PLANTED),
-                ("untrained", "untrained classifier", "seed"),
+                ("untrained", "classifier that learns nothing", "seed"),
                 *((opponent, label, "") for opponent, label in OPPONENTS.items()),
             )
         },
@@ -133,14 +130,18 @@ class FromScratchControl(Claim):
         series, facts = {}, []
         for name, offset in NAMES.items():
             language_model, classifier = bench.study(f"language-model-{name}"), bench.study(f"classifier-{name}")
-            series[f"loss/{name}"] = shifted(bench.values(language_model, STEPS[0], f"{TEST}.loss"), offset)
-            series[f"accuracy/{name}"] = shifted(bench.item_values(classifier, STEPS[0], TEST_NEW, "accuracy"), offset)
+            series[f"loss/{name}"] = control_series.shift_units(
+                bench.values(language_model, TRAINED, f"{TEST}.loss"), -offset
+            )
+            series[f"accuracy/{name}"] = control_series.shift_units(
+                bench.item_values(classifier, TRAINED, TEST_NEW, "accuracy"), -offset
+            )
             if name == "first":
                 series |= _trivial(bench, language_model, classifier)
             facts += bench.facts(language_model, classifier)
         for size, effect in PLANTED.items():
-            series[f"loss/{size}"] = planted(series["loss/second"], effect * LOSS_MARGIN)
-            series[f"accuracy/{size}"] = planted(series["accuracy/second"], effect * ACCURACY_MARGIN)
+            series[f"loss/{size}"] = control_series.plant(series["loss/second"], effect * LOSS_MARGIN)
+            series[f"accuracy/{size}"] = control_series.plant(series["accuracy/second"], effect * ACCURACY_MARGIN)
         return Measurements(series, tuple(facts))
 
 
@@ -155,17 +156,3 @@ def _trivial(bench: Bench, language_model: StudyResults, classifier: StudyResult
         "accuracy/untrained": bench.item_values(classifier, UNTRAINED, TEST_NEW, "accuracy"),
         **{f"accuracy/{name}": split_scores.same_for_every(untrained.values, correct) for name, correct in answers.items()},
     }
-
-
-def shifted(series: Series, offset: int) -> Series:
-    """The series with `offset` subtracted from its units."""
-    items = None if series.items is None else {unit - offset: row for unit, row in series.items.items()}
-    return Series({unit - offset: value for unit, value in series.values.items()}, items)
-
-
-def planted(series: Series, effect: float) -> Series:
-    """The series with an effect added to every value and every item."""
-    items = None
-    if series.items is not None:
-        items = {unit: tuple(value + effect for value in row) for unit, row in series.items.items()}
-    return Series({unit: value + effect for unit, value in series.values.items()}, items)

@@ -1,14 +1,13 @@
 """Claim: a GPT with a byte-pair vocabulary, trained on WikiText-2, writes fluent nonsense."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from glasshouse.claims import margins, split_scores
 from glasshouse.claims.claim import GROUPS, PUBLIC_TEXT, Bench, Claim, Measurements, Quantity, Series, StudyPlan
-from glasshouse.claims.from_scratch import bpe, ngram_scores, passages, verb_agreement
+from glasshouse.claims.from_scratch import bpe, excerpts, ngram_scores, passages, verb_agreement
 from glasshouse.claims.from_scratch.kneser_ney import NGramModel
 from glasshouse.claims.from_scratch.passages import PassageMeasure, Prompts
 from glasshouse.claims.rules import higher, lower, not_higher, not_lower
@@ -17,13 +16,14 @@ from glasshouse.pages.study_content import StudyResults
 from glasshouse.runs.run import Run
 
 GPT, UNTRAINED, TRIGRAM, REAL, MIDWAY = "gpt", "untrained", "trigram", "real", "midway"
-ARMS = {GPT: "1000", UNTRAINED: "1"}  # writer -> arm of the study, its number of steps
+STEPS = {GPT: 1000, UNTRAINED: 1}
 WRITERS = {GPT: "the GPT", UNTRAINED: "an untrained GPT", TRIGRAM: "a trigram model", REAL: "real text"}
 # Fluent text may differ from real text by this share of known words and of repeated 4-grams of words.
 SHARE_MARGIN = 0.05
 # Brackets out of order per passage. A passage has about 150 words.
 BRACKET_MARGIN = 0.05
 PASSAGES, LENGTH, VERBS = 128, 200, 1000
+QUICK_STEPS = {GPT: 6, UNTRAINED: 1}
 QUICK_PASSAGES, QUICK_LENGTH, QUICK_VERBS = 6, 20, 16
 CURVE_POINTS = 100
 Measured = dict[str, list[float]]  # measure -> its value for each passage
@@ -31,14 +31,18 @@ QUICK = (
     "training.precision=fp32",
     "training.threads=1",
     "training.batch=4",
-    "evaluation.every=500",
-    "data.vocabulary=400",
+    "evaluation.every=3",
+    "data.vocabulary=600",
     "data.context=64",
     "model.width=16",
     "model.heads=2",
     "model.layers=1",
     "model.feed_forward=32",
 )
+
+
+def _steps_word(steps: Mapping[str, int]) -> str:
+    return f"training.steps={','.join(map(str, steps.values()))}"
 
 
 class GPTWikiText(Claim):
@@ -71,7 +75,7 @@ class GPTWikiText(Claim):
     studies = (
         StudyPlan(
             "gpt",
-            ("gpt-wikitext", f"training.steps={','.join(ARMS.values())}", "evaluation.every=100"),
+            ("gpt-wikitext", _steps_word(STEPS), "evaluation.every=100"),
             metric="test.bits_per_byte",
             quick=QUICK,
         ),
@@ -80,7 +84,7 @@ class GPTWikiText(Claim):
         **{
             f"bits/{writer}": Quantity(f"bits per byte of test text, {name}", "test.bits_per_byte", "bits per byte", per=per)
             for writer, name, per in (
-                *((writer, WRITERS[writer], "seed") for writer in ARMS),
+                *((writer, WRITERS[writer], "seed") for writer in STEPS),
                 *((name, f"a {name} model", "") for name in ngram_scores.NAMES.values()),
             )
         },
@@ -151,19 +155,21 @@ class GPTWikiText(Claim):
     )
 
     def measure(self, bench: Bench) -> Measurements:
-        study = _with_excerpt(bench).study("gpt")
-        runs = bench.finished_runs(study, ARMS[GPT])
+        steps = QUICK_STEPS if bench.quick else STEPS
+        arms = {writer: str(count) for writer, count in steps.items()}
+        study = excerpts.with_excerpt(bench, "gpt", "wikitext-2", ("gpt-wikitext", _steps_word(steps))).study("gpt")
+        runs = bench.finished_runs(study, arms[GPT])
         test = prepared_data.prepare(runs[0].spec.data, runs[0].tokenizer).splits["test"]
         trigram = ngram_scores.fit(runs[0], ngram_scores.TRIGRAM)
-        series = {f"bits/{writer}": bench.values(study, arm, "test.bits_per_byte") for writer, arm in ARMS.items()}
-        series["word-perplexity"] = bench.values(study, ARMS[GPT], "test.word_perplexity")
+        series = {f"bits/{writer}": bench.values(study, arm, "test.bits_per_byte") for writer, arm in arms.items()}
+        series["word-perplexity"] = bench.values(study, arms[GPT], "test.word_perplexity")
         units = series[f"bits/{GPT}"].values
         for order, name in ngram_scores.NAMES.items():
             model = trigram if order == ngram_scores.TRIGRAM else ngram_scores.fit(runs[0], order)
             bits = ngram_scores.score_split(model, test)["bits_per_byte"]
             series[f"bits/{name}"] = split_scores.same_for_every(units, bits)
-        series |= _verb_series(bench, study, runs[0], trigram)
-        series |= _passage_series(bench, study, runs[0], trigram)
+        series |= _verb_series(bench, study, arms, trigram)
+        series |= _passage_series(bench, study, arms, trigram)
         return Measurements(
             series,
             tuple(bench.facts(study)),
@@ -172,24 +178,16 @@ class GPTWikiText(Claim):
         )
 
 
-def _with_excerpt(bench: Bench) -> Bench:
-    """The bench. In a quick run the study trains on the beginning of the text."""
-    if not bench.quick:
-        return bench
-    plan = bench.plans["gpt"]
-    bench.folder.mkdir(parents=True, exist_ok=True)
-    excerpt = passages.write_excerpt(bench.folder, "wikitext-2")
-    return replace(bench, plans={"gpt": replace(plan, quick=(f"data.files=[{excerpt}]", *plan.quick))})
-
-
-def _verb_series(bench: Bench, study: StudyResults, run: Run, trigram: NGramModel) -> dict[str, Series]:
+def _verb_series(bench: Bench, study: StudyResults, arms: Mapping[str, str], trigram: NGramModel) -> dict[str, Series]:
+    """The share of verbs in the right number for each writer; empty if the text has no such verb."""
+    run = bench.finished_runs(study, arms[GPT])[0]
     test = prepared_data.prepare(run.spec.data, run.tokenizer).splits["test"]
     count = QUICK_VERBS if bench.quick else VERBS
     choices = verb_agreement.find_choices(test, run.tokenizer, run.spec.data.context, count)
     if choices is None:
         return {}
     series = {}
-    for writer, arm in ARMS.items():
+    for writer, arm in arms.items():
         rows = split_scores.cached_rows(
             bench, study, arm, "verbs", lambda run: {"correct": verb_agreement.choose_by_run(run, choices)}
         )
@@ -199,8 +197,9 @@ def _verb_series(bench: Bench, study: StudyResults, run: Run, trigram: NGramMode
     return series
 
 
-def _passage_series(bench: Bench, study: StudyResults, run: Run, trigram: NGramModel) -> dict[str, Series]:
+def _passage_series(bench: Bench, study: StudyResults, arms: Mapping[str, str], trigram: NGramModel) -> dict[str, Series]:
     """The measures of the passages of each writer. A trigram model writes other passages for each seed."""
+    run = bench.finished_runs(study, arms[GPT])[0]
     count, length = (QUICK_PASSAGES, QUICK_LENGTH) if bench.quick else (PASSAGES, LENGTH)
     test = prepared_data.prepare(run.spec.data, run.tokenizer).splits["test"]
     prompts = passages.take_prompts(test, run.tokenizer, count, length)
@@ -211,13 +210,13 @@ def _passage_series(bench: Bench, study: StudyResults, run: Run, trigram: NGramM
         return measure.measure(prompts.texts, [sample.text for sample in samples])
 
     by_writer: dict[str, dict[int, Measured]] = {
-        writer: split_scores.cached_rows(bench, study, arm, "passages", measure_sampled) for writer, arm in ARMS.items()
+        writer: split_scores.cached_rows(bench, study, arm, "passages", measure_sampled) for writer, arm in arms.items()
     }
     # The trigram model is trained once. Its passages are drawn anew for each seed, so that they vary as those of the GPTs.
     by_writer[TRIGRAM] = split_scores.cached_rows(
         bench,
         study,
-        ARMS[GPT],
+        arms[GPT],
         "trigram-passages",
         lambda of: measure.measure(prompts.texts, write_passages(trigram, run, prompts, of.spec.training.seed)),
     )

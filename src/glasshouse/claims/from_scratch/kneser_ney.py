@@ -98,8 +98,8 @@ class NGramModel:
             context = 0
             for token in tokens[len(tokens) - length + 1 :]:
                 context = context * self.vocabulary + token
-            if (token := counts.draw(context, generator)) is not None:
-                return token
+            if (drawn := counts.draw(context, generator)) is not None:
+                return drawn
         return int(generator.integers(self.vocabulary))
 
     def _nats(self, ngrams: Sequence[np.ndarray]) -> np.ndarray:

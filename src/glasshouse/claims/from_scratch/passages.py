@@ -6,14 +6,10 @@ Most measures are shares of words between spaces, or of n-grams of words, per pa
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from glasshouse.data import prepared_data
 from glasshouse.data.shards import Shard
-from glasshouse.records import atomic_files
-from glasshouse.specs.spec import DataSpec
 from glasshouse.tokenizers import Tokenizer
 
 # The length of the n-grams of words that count as repeated in the passage or as copied from the training text.
@@ -102,15 +98,6 @@ def bracket_errors(prompt: Sequence[str], words: Sequence[str]) -> int:
             errors += place >= len(prompt) and (word == "(") == is_open
             is_open = word == "("
     return errors
-
-
-def write_excerpt(folder: Path, source: str, size: int = 120_000) -> str:
-    """Write the beginning of a source's training text to a file, for a quick run, and return its path."""
-    path = folder / "excerpt.txt"
-    if not path.exists():
-        documents = prepared_data.find_source(DataSpec(source=source)).documents("train")
-        atomic_files.write_text(path, next(documents).text[:size])
-    return str(path.absolute())
 
 
 def _share(answers: Sequence[bool]) -> float:

@@ -130,7 +130,8 @@ class SpeakerGap(Claim):
     def measure(self, bench: Bench) -> Measurements:
         texts = training_texts()
         write_data(bench.folder, texts)
-        series, facts = {}, []
+        series: dict[str, Series] = {}
+        facts = []
         for rate in RATES:
             study = bench.study(f"texts-{rate}", folder=str(bench.folder.absolute()))
             losses = {text: _losses_by_speaker(bench, study, text) for text in TEXTS}

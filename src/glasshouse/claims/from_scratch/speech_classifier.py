@@ -149,7 +149,7 @@ class SpeechClassifier(Claim):
 
     def measure(self, bench: Bench) -> Measurements:
         study, choosing = bench.study("whole-file"), bench.study("held-out")
-        series = {}
+        series: dict[str, Series] = {}
         for rate in RATES:
             series |= {f"{rate}/{split}": bench.item_values(study, rate, split, "accuracy") for split in SPLITS}
             series[f"{rate}/held-out"] = bench.values(choosing, rate, "validation.accuracy")

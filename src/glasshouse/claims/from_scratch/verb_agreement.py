@@ -36,7 +36,7 @@ def find_choices(shard: Shard, tokenizer: Tokenizer, context: int, count: int) -
     other_number: dict[int, int] = {}
     for words in PAIRS:
         encoded = [tokenizer.encode(word, specials=False).tolist() for word in words]
-        if all(len(ids) == 1 for ids in encoded):
+        if all(len(ids) == 1 and ids != [tokenizer.unknown] for ids in encoded):
             singular, plural = encoded[0][0], encoded[1][0]
             other_number |= {singular: plural, plural: singular}
     tokens = passages.without_separators(shard)

@@ -16,8 +16,14 @@ ARMS = (*DECIDING, *RANKED)
 # Seeds of the positional encodings that are ranked and do not decide.
 RANKED_SEEDS = 8
 UNIGRAM = 1
+# How large the fixed codes are. A one-hot vector has one entry that is not 0, so codes that are as large as the embeddings
+# have entries eight times as large as codes with the amplitude of the sines (0.0625, which the sines have by themselves).
+SIZES = {"embeddings": "codes as large as the embeddings", "amplitude": "codes with entries as large as the sines"}
+SIZE_WORDS = {"embeddings": (), "amplitude": ("model.position_scale=0.0625",)}
 WITHIN_WIDTH = {
-    setting: f"{TWICE} tokens, which one-hot vectors of width 64 can number, {where}" for setting, where in SETTINGS.items()
+    (size, setting): f"{TWICE} tokens, {what}, {where}"
+    for size, what in SIZES.items()
+    for setting, where in SETTINGS.items()
 }
 BEYOND_WIDTH = f"{LONGEST} tokens, more than one-hot vectors of width 64 can number"
 
@@ -35,33 +41,41 @@ class PositionTable(Claim):
         "the model is wide."
     )
     procedure = (
-        "The course's language model, 64 wide, is trained at 32 tokens with each positional encoding; fixed codes enter as "
-        "large as the token embeddings. At 64 tokens, which one-hot vectors can still number, the loss on the test texts "
-        "must rise less with sinusoidal than with one-hot positions, at the course's learning rate and at the best of six "
-        "for each, chosen on a held-out tenth of the training text. At 128 tokens, where one-hot vectors end, sinusoidal "
-        "positions must be readable and have a lower loss than a model of single words. The other encodings are ranked and "
-        "do not decide."
+        "The course's language model, 64 wide, is trained at 32 tokens with each positional encoding. At 64 tokens, which "
+        "one-hot vectors can still number, the loss on the test texts must rise less with sinusoidal than with one-hot "
+        "positions: with codes as large as the token embeddings and with equally large entries, at the course's learning "
+        "rate and at the best of six for each, chosen on a held-out tenth of the training text. At 128 tokens, where "
+        "one-hot vectors end, sinusoidal positions must be readable and have a lower loss than a model of single words. The "
+        "other encodings are ranked and do not decide."
     )
     would_change = (
-        "A wider model, in which one-hot vectors can number more positions. Codes of another size beside the token "
-        "embeddings. A reader of long texts who cuts them into windows of 64 tokens: the comparison beside the verdict "
-        "shows what one-hot positions lose by that."
+        "A wider model, in which one-hot vectors can number more positions. Smaller codes: a code that is hardly noticed "
+        "hardly disturbs at new positions. A reader of long texts who cuts them into windows of 64 tokens: the comparison "
+        "beside the verdict shows what one-hot positions lose by that."
     )
     needs = ("speeches-text",)
-    studies = tuple(
-        study
-        for setting in SETTINGS
-        for study in (
-            course_models.language_models("fixed-codes", setting, DECIDING),
-            course_models.language_models("other-positions", setting, RANKED, most_seeds=RANKED_SEEDS),
-        )
+    studies = (
+        *(
+            course_models.language_models(size, setting, DECIDING, *SIZE_WORDS[size])
+            for size in SIZES
+            for setting in SETTINGS
+        ),
+        *(
+            course_models.language_models("other-positions", setting, RANKED, most_seeds=RANKED_SEEDS)
+            for setting in SETTINGS
+        ),
     )
     quantities: ClassVar[Mapping[str, Quantity]] = {
         **{
             key: quantity
             for setting, where in SETTINGS.items()
-            for arm in ARMS
-            for key, quantity in length_extrapolation.quantities(f"{setting}/{arm}", f"{arm}, {where}").items()
+            for arm, size in (
+                *((arm, size) for size in SIZES for arm in DECIDING),
+                *((arm, "embeddings") for arm in RANKED),
+            )
+            for key, quantity in length_extrapolation.quantities(
+                f"{setting}/{size}/{arm}", f"{arm}, {SIZES[size]}, {where}" if arm in DECIDING else f"{arm}, {where}"
+            ).items()
         },
         **{f"{arm}/unreadable": length_extrapolation.unreadable_quantity(arm) for arm in ARMS},
         **{
@@ -72,14 +86,14 @@ class PositionTable(Claim):
     parts = (
         *(
             lower(
-                f"{setting}/{SINUSOIDAL}/rise-{TWICE}",
-                than=f"{setting}/{ONE_HOT}/rise-{TWICE}",
+                f"{setting}/{size}/{SINUSOIDAL}/rise-{TWICE}",
+                than=f"{setting}/{size}/{ONE_HOT}/rise-{TWICE}",
                 margin=margins.TOKEN_LOSS,
                 name=f"the loss rises less from {TRAINED} to {TWICE} tokens",
                 items=True,
-                setting=WITHIN_WIDTH[setting],
+                setting=where,
             )
-            for setting in SETTINGS
+            for (size, setting), where in WITHIN_WIDTH.items()
         ),
         zero(f"{SINUSOIDAL}/unreadable", name=f"{SINUSOIDAL} positions can be read at every length", setting=BEYOND_WIDTH),
         higher(
@@ -91,7 +105,7 @@ class PositionTable(Claim):
         ),
         *(
             lower(
-                f"{setting}/{SINUSOIDAL}/{LONGEST}",
+                f"{setting}/embeddings/{SINUSOIDAL}/{LONGEST}",
                 than=f"{setting}/unigram",
                 margin=margins.TOKEN_LOSS,
                 name=f"the loss at {LONGEST} tokens is lower than that of a model of single words, {where}",
@@ -101,14 +115,14 @@ class PositionTable(Claim):
         ),
         *(
             lower(
-                f"{setting}/{SINUSOIDAL}/{LONGEST}",
-                than=f"{setting}/{ONE_HOT}/{TWICE}",
+                f"{setting}/{size}/{SINUSOIDAL}/{LONGEST}",
+                than=f"{setting}/{size}/{ONE_HOT}/{TWICE}",
                 margin=margins.TOKEN_LOSS,
                 name=f"{SINUSOIDAL} at {LONGEST} tokens: lower loss than {ONE_HOT} in windows of {TWICE}",
-                setting=where,
+                setting=f"{SIZES[size]}, {SETTINGS[setting]}",
                 decides=False,
             )
-            for setting, where in SETTINGS.items()
+            for size, setting in WITHIN_WIDTH
         ),
     )
     figures = tuple(
@@ -116,7 +130,10 @@ class PositionTable(Claim):
             f"loss-by-length-{setting}",
             f"input length in tokens (trained at {TRAINED}), {where}",
             f"loss in {NATS}",
-            {arm: {length: f"{setting}/{arm}/{length}" for length in LENGTHS} for arm in ARMS},
+            {
+                **{arm: {length: f"{setting}/embeddings/{arm}/{length}" for length in LENGTHS} for arm in ARMS},
+                f"{ONE_HOT}, small": {length: f"{setting}/amplitude/{ONE_HOT}/{length}" for length in LENGTHS},
+            },
         )
         for setting, where in SETTINGS.items()
     )
@@ -124,13 +141,18 @@ class PositionTable(Claim):
     def measure(self, bench: Bench) -> Measurements:
         series, facts = {}, []
         for setting in course_models.settings(bench):
-            fixed, others = bench.study(f"fixed-codes-{setting}"), bench.study(f"other-positions-{setting}")
-            for arm in ARMS:
-                study = fixed if arm in DECIDING else others
-                series.update(length_extrapolation.measure(bench, study, arm, f"{setting}/{arm}"))
-                series[f"{arm}/unreadable"] = length_extrapolation.count_unreadable(bench, study, arm)
-                facts += length_extrapolation.facts(bench, study, arm)
-            units = series[f"{setting}/{SINUSOIDAL}/{TRAINED}"].values
+            studies = {size: bench.study(f"{size}-{setting}") for size in SIZES}
+            others = bench.study(f"other-positions-{setting}")
+            for size, study, arms in (
+                *((size, study, DECIDING) for size, study in studies.items()),
+                ("embeddings", others, RANKED),
+            ):
+                for arm in arms:
+                    series.update(length_extrapolation.measure(bench, study, arm, f"{setting}/{size}/{arm}"))
+                    series[f"{arm}/unreadable"] = length_extrapolation.count_unreadable(bench, study, arm)
+                    facts += length_extrapolation.facts(bench, study, arm)
+            fixed = studies["embeddings"]
+            units = series[f"{setting}/embeddings/{SINUSOIDAL}/{TRAINED}"].values
             series[f"{setting}/unigram"] = course_models.ngram_loss(bench, fixed, UNIGRAM, units)
-            facts += bench.facts(fixed, others)
+            facts += bench.facts(*studies.values(), others)
         return Measurements(length_extrapolation.without_unused_windows(series, self.parts), tuple(facts))

@@ -44,8 +44,8 @@ class PretrainingControl(Claim):
     procedure = (
         "Encoders are pretrained and fully fine-tuned twice with different seeds under two names, exactly as in the claims "
         f"of this group, and compared per pretraining and expression with a margin of {100 * TOLERANCE:g} points. To the "
-        "second, twice and a quarter of the margin are added. The commonest class, a linear model over word pairs and a head "
-        "on a random frozen encoder are shown beside them."
+        "second, twice and a quarter of the margin are added. The commonest class, a linear model over word pairs and a "
+        "head on a random frozen encoder are shown beside them."
     )
     would_change = "Nothing should: another answer would mean that the trials of this group cannot be trusted."
     needs = FIRST.needs

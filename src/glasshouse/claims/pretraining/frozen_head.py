@@ -97,7 +97,8 @@ class FrozenHead(Claim):
     )
 
     def measure(self, bench: Bench) -> Measurements:
-        series, facts, start = {}, [], ""
+        series: dict[str, Series] = {}
+        facts, start = [], ""
         for experiment in arithmetic.available(bench, COURSE, GENERATED):
             pretraining = experiment.pretrain(bench)
             measured, studies = experiment.fine_tune(bench, pretraining)

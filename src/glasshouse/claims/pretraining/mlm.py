@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from glasshouse.claims.claim import GROUPS, Bench, Claim, Measurements, Quantity, Series
-from glasshouse.claims.pretraining import arithmetic, opponents
+from glasshouse.claims.pretraining import arithmetic, neighbour_tables
 from glasshouse.claims.pretraining.arithmetic import (
     FROZEN,
     FULL,
@@ -29,9 +29,9 @@ from glasshouse.specs.errors import RunError
 WITHOUT_ORDER = "without-positions"
 ENCODERS = {PRETRAINED: "encoder", WITHOUT_ORDER: "encoder without positions", RANDOM: "random encoder"}
 TABLES = {
-    opponents.NO_NEIGHBOUR: "always the commonest token",
-    opponents.LEFT: "the commonest token after the one before",
-    opponents.BOTH: "the commonest token between its two neighbours",
+    neighbour_tables.NO_NEIGHBOUR: "always the commonest token",
+    neighbour_tables.LEFT: "the commonest token after the one before",
+    neighbour_tables.BOTH: "the commonest token between its two neighbours",
 }
 
 
@@ -79,7 +79,7 @@ def masked_parts(experiment: Experiment, where: str = "", decides: bool = True) 
             setting=where,
             decides=decides,
         )
-        for table in (opponents.LEFT, opponents.BOTH)
+        for table in (neighbour_tables.LEFT, neighbour_tables.BOTH)
     )
 
 
@@ -134,7 +134,8 @@ class MLM(Claim):
     )
 
     def measure(self, bench: Bench) -> Measurements:
-        series, facts = {}, []
+        series: dict[str, Series] = {}
+        facts = []
         for experiment in arithmetic.available(bench, COURSE, GENERATED):
             pretraining = experiment.pretrain(bench)
             measured, studies = experiment.fine_tune(bench, pretraining)
@@ -170,8 +171,8 @@ def table_shares(bench: Bench, pretraining: StudyResults, arm: str) -> dict[str,
         run = runs[0]
         splits = prepared_data.prepare(run.spec.data, run.tokenizer, specials=run.task.specials).splits
         training, test = (np.asarray(splits[split].tokens, np.int64).tolist() for split in ("train", "test"))
-        shares = opponents.neighbour_accuracies(training, test, splits["test"].separators)
-        return {table: opponents.with_copying(share) for table, share in shares.items()}
+        shares = neighbour_tables.accuracies(training, test, splits["test"].separators)
+        return {table: neighbour_tables.with_copying(share) for table, share in shares.items()}
 
     shares: dict[str, float] = bench.cached("tables", compute, pretraining)
     return shares

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from glasshouse.claims.claim import GROUPS, Bench, Claim, Measurements
+from glasshouse.claims.claim import GROUPS, Bench, Claim, Measurements, Series
 from glasshouse.claims.pretraining import arithmetic
 from glasshouse.claims.pretraining.arithmetic import (
     LINEAR,
@@ -114,7 +114,8 @@ class PretrainingDomain(Claim):
     parts = tuple(part for where in arithmetic.judged(COURSE, GENERATED) for part in accuracy_parts(*where))
 
     def measure(self, bench: Bench) -> Measurements:
-        series, facts = {}, []
+        series: dict[str, Series] = {}
+        facts = []
         for experiment in arithmetic.available(bench, COURSE, GENERATED):
             tokenizer = bench.folder / f"tokenizer-{experiment.key}.json"
             write_tokenizer(tokenizer, TEXTS[experiment.key], TWEETS_SOURCE)

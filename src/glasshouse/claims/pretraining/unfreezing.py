@@ -95,7 +95,8 @@ class Unfreezing(Claim):
     )
 
     def measure(self, bench: Bench) -> Measurements:
-        series, facts = {}, []
+        series: dict[str, Series] = {}
+        facts = []
         for experiment in arithmetic.available(bench, COURSE, GENERATED):
             pretraining = experiment.pretrain(bench)
             measured, studies = experiment.fine_tune(bench, pretraining)

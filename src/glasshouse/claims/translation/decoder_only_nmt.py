@@ -81,12 +81,12 @@ class DecoderOnlyNMT(Claim):
     procedure = (
         "The course's encoder-decoder of hidden size 64 and a decoder of the same layers and as many parameters are trained "
         f"on the course's small list, with equally many steps ({course_translator.STEPS:,} of 64 words, which are 100 "
-        "epochs). They are compared on test words that are in neither list, by the loss per character of the translation "
-        "and by the share of words exactly right, at the checkpoint with the lowest validation loss; the test words count "
-        "as a sample, like the seeds. Everything is done with the course's learning rate, and with the best of five "
-        f"learning rates for each model, chosen on the validation words. A difference below {MARGIN:g} nats per character, "
-        f"a tenth of the smallest reported encoder-decoder loss, or below {100 * 2 * margins.ACCURACY:g} percentage points "
-        "of the words does not matter."
+        "epochs). They are compared on test words of that list that were not trained on, by the loss per character of the "
+        "translation and by the share of words exactly right, at the checkpoint with the lowest validation loss; the test "
+        "words count as a sample, like the seeds. Everything is done with the course's learning rate, and with the best of "
+        f"five learning rates for each model, chosen on the validation words. A difference below {MARGIN:g} nats per "
+        f"character, a tenth of the smallest reported encoder-decoder loss, or below {100 * 2 * margins.ACCURACY:g} "
+        "percentage points of the words does not matter."
     )
     would_change = (
         "Longer sources, which a decoder alone must carry along; or so many steps that both models have learned the rule."

@@ -39,9 +39,9 @@ class NMTLossPlots(Claim):
         "The course's encoder-decoder is trained with hidden sizes 32 and 64 on the course's small and large list, at the "
         f"course's learning rate and with equally many steps ({course_translator.STEPS:,} of 64 words, which are 100 epochs "
         "of the small list). The figures show four orders: 64 below 32 on each list, and the small list below the large one "
-        "at each hidden size. Each order is judged by the loss on one common set of test words, which no list contains, of "
-        "the checkpoint with the lowest validation loss; the test words count as a sample, like the seeds. A difference "
-        f"below {MARGIN:g} nats per character, a tenth of the smallest reported loss, does not matter."
+        "at each hidden size. Each order is judged by the loss on one common set of test words, which were left out of both "
+        "lists, of the checkpoint with the lowest validation loss; the test words count as a sample, like the seeds. A "
+        f"difference below {MARGIN:g} nats per character, a tenth of the smallest reported loss, does not matter."
     )
     would_change = (
         "Validation words that differ between the lists, as they may have in the course. Or so many steps that every arm "

@@ -1,37 +1,15 @@
-"""Trivial opponents of a pretrained encoder: the commonest class, a linear model over words, tables of neighbouring tokens.
-
-Pure functions of texts and tokens. They know nothing of runs and claims.
-"""
+"""Tables of neighbouring tokens: trivial opponents of an encoder that predicts masked tokens. Know nothing of runs."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 
 from glasshouse.tasks.masked_token import MASK_SHARE, RANDOM_SHARE
 
-Labelled = Sequence[tuple[str, str]]  # (text, class)
-# The tables of neighbouring tokens: without a neighbour, with the token before, with the tokens on both sides.
+# Without a neighbour, with the token before, with the tokens on both sides.
 NO_NEIGHBOUR, LEFT, BOTH = TABLES = ("no neighbour", "left neighbour", "both neighbours")
 
 
-def majority_hits(training: Labelled, scored: Labelled) -> list[float]:
-    """For each scored text 1 if it has the commonest class of the training texts, otherwise 0."""
-    commonest = Counter(label for _, label in training).most_common(1)[0][0]
-    return [float(label == commonest) for _, label in scored]
-
-
-def linear_hits(training: Labelled, scored: Labelled) -> list[float]:
-    """For each scored text 1 if logistic regression over words and pairs of neighbouring words is right, otherwise 0."""
-    from sklearn.feature_extraction.text import CountVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-
-    model = make_pipeline(CountVectorizer(ngram_range=(1, 2)), LogisticRegression(max_iter=10_000))
-    model.fit([text for text, _ in training], [label for _, label in training])
-    predictions = model.predict([text for text, _ in scored])
-    return [float(predicted == label) for predicted, (_, label) in zip(predictions, scored, strict=True)]
-
-
-def neighbour_accuracies(training: Sequence[int], scored: Sequence[int], separators: Collection[int]) -> dict[str, float]:
+def accuracies(training: Sequence[int], scored: Sequence[int], separators: Collection[int]) -> dict[str, float]:
     """Table -> the share of the scored tokens that are the commonest between these neighbours in the training text.
 
     Neighbours that the training text does not contain are looked up in the next smaller table. Separators are neighbours,
