@@ -1,0 +1,94 @@
+"""Estimates: their tests and intervals agree, and too little data show nothing."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glasshouse.metrics import statistics
+from glasshouse.metrics.estimates import Estimate, from_units, from_units_and_items
+from glasshouse.metrics.skewness import sample_skewness
+from tests.refusals import refused
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+values_of_units = st.lists(st.integers(-80, 80).map(lambda eighths: eighths / 8), min_size=2, max_size=20)
+
+
+@given(values_of_units, st.floats(-12, 12))
+def test_an_estimate_over_units_is_the_paired_test(values, threshold):
+    estimate = from_units(values)
+    assert (estimate.units, estimate.items, estimate.degrees) == (len(values), 0, len(values) - 1)
+    if estimate.error:
+        moved = np.array(values) - threshold
+        skew = sample_skewness(values)
+        expected = float(statistics.difference_p(moved.mean(), moved.std(ddof=1), len(values), skew))
+        two_sided = 2 * min(estimate.p_above(threshold), estimate.p_below(threshold))
+        assert two_sided == pytest.approx(expected, rel=1e-6)
+
+
+@given(values_of_units, st.floats(0.01, 0.3))
+def test_the_interval_is_what_neither_test_rejects(values, level):
+    estimate = from_units(values)
+    low, high = estimate.interval(level)
+    assert low <= estimate.mean <= high
+    if estimate.error:
+        assert estimate.p_above(low) == pytest.approx(level / 2, rel=1e-4)
+        assert estimate.p_below(high) == pytest.approx(level / 2, rel=1e-4)
+
+
+@given(values_of_units, st.floats(-12, 12), st.floats(0, 5))
+def test_p_values_are_monotone_and_change_places_if_the_values_are_negated(values, threshold, step):
+    estimate, negated = from_units(values), from_units([-value for value in values])
+    assert estimate.p_above(threshold) <= estimate.p_above(threshold + step)
+    assert estimate.p_below(threshold) >= estimate.p_below(threshold + step)
+    assert negated.p_above(-threshold) == pytest.approx(estimate.p_below(threshold), rel=1e-9)
+
+
+def test_one_unit_shows_nothing():
+    for estimate in (from_units([3.0]), from_units_and_items([[1.0, 5.0]]), from_units_and_items([[1.0], [5.0]])):
+        assert estimate.mean == 3.0
+        assert math.isnan(estimate.error)
+        assert (estimate.p_above(-9.0), estimate.p_below(9.0)) == (1.0, 1.0)
+        assert all(map(math.isnan, estimate.interval()))
+
+
+def test_a_value_that_every_unit_has_is_certain():
+    for estimate in (from_units([0.1] * 3), from_units_and_items(np.full((3, 4), 0.1))):
+        assert (estimate.mean, estimate.error, estimate.interval()) == (0.1, 0.0, (0.1, 0.1))
+        assert (estimate.p_above(0.0), estimate.p_above(0.1), estimate.p_below(0.1), estimate.p_below(0.2)) == (0, 1, 1, 0)
+
+
+def test_items_that_are_a_sample_widen_the_interval():
+    generator = np.random.default_rng(5)
+    table = 0.1 + 0.02 * generator.standard_normal((8, 1)) + 0.4 * generator.standard_normal((1, 60))
+    sampled, fixed = from_units_and_items(table), from_units(table.mean(axis=1).tolist())
+    assert (sampled.units, sampled.items, fixed.items) == (8, 60, 0)
+    assert sampled.mean == pytest.approx(fixed.mean)
+    widths = [high - low for low, high in (sampled.interval(), fixed.interval())]
+    assert widths[0] > 3 * widths[1]
+    assert sampled.p_above() > fixed.p_above()
+
+
+def test_a_long_tail_lengthens_its_side_of_the_interval():
+    low, high = from_units([0.0, 0.1, 0.2, 0.1, 0.0, 2.0]).interval()
+    mean = 0.4
+    assert high - mean > 1.5 * (mean - low)
+
+
+def test_an_estimate_by_hand_needs_only_mean_error_and_degrees():
+    p = float(statistics.difference_p(1.0, 0.5 * 11**0.5, 11, 0.0)) / 2
+    assert Estimate(1.0, 0.5, 10.0, 11).p_above() == pytest.approx(p, rel=1e-9)
+
+
+@pytest.mark.parametrize("values", [[1.0, math.nan], [math.inf, 2.0, -math.inf]])
+def test_values_that_are_not_finite_are_refused(values):
+    count = sum(not math.isfinite(value) for value in values)
+    with refused("not-finite", f"{count} of {len(values)}"):
+        from_units(values)
+    with refused("not-finite"):
+        from_units_and_items([values, values])
+    with refused("all-diverged"):
+        from_units([])

@@ -1,0 +1,55 @@
+"""A request for a study: which study answers it, and under which name a new one is created."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from glasshouse.studies import arms, study_folder
+from glasshouse.studies.study_folder import Design, Question
+from glasshouse.studies.study_request import StudyRequest
+from tests.refusals import refused
+from tests.studies.example_studies import make_design
+
+NORMS = "model.norm=layer,rms"
+
+
+def request_for(design: Design, **changes: object) -> StudyRequest:
+    variants = arms.expand(arms.parse(("demo-lm", NORMS)))
+    request = StudyRequest(design.question, variants, design.seeds, design.tuning, None, "norms", Path("studies"))
+    return replace(request, **changes)  # type: ignore[arg-type]
+
+
+def test_the_same_question_has_the_same_study():
+    design = make_design(NORMS)
+    assert request_for(design).find() == (None, "norms")
+    study = study_folder.create(design, "norms")
+    assert request_for(design).find() == (study, "norms")
+    assert request_for(design, seeds=(0, 1, 2, 3)).find() == (study, "norms"), "seeds are not part of the question"
+
+
+@pytest.mark.parametrize(
+    ("changes", "value"),
+    [
+        ({"question": Question("compare", ("demo-lm", NORMS), items=True)}, "items"),
+        ({"question": Question("compare", ("demo-lm", NORMS), alpha=0.01)}, "alpha"),
+        ({"question": Question("compare", ("demo-lm", NORMS), batch=4, most=8)}, "batch"),
+        ({"variants": arms.expand(arms.parse(("demo-lm", NORMS, "training.steps=7")))}, "training.steps"),
+        ({"replicates": "another"}, "replication"),
+    ],
+)
+def test_another_question_has_another_study(changes, value):
+    design = make_design(NORMS)
+    study_folder.create(design, "norms")
+    assert request_for(design, **changes).find() == (None, "norms-2")
+    with refused("study-exists", "norms", value):
+        request_for(design, name="norms", **changes).find()
+
+
+def test_a_replication_does_not_answer_the_question_of_its_original():
+    study_folder.create(make_design(NORMS, replicates="gone"), "norms")
+    with refused("study-exists", "replication of gone"):
+        request_for(make_design(NORMS), name="norms").find()
+    (Path("studies") / "folder").mkdir()
+    with refused("study-exists", "not a study"):
+        request_for(make_design(NORMS), name="folder").find()
