@@ -172,7 +172,7 @@ def judge_part(
     test = _Test(part, parts, alpha, looks or (seeds or len(differences.units),), seeds or len(differences.units))
     estimate = differences.estimate()
     outcome, p = test.outcome(estimate)
-    low, high = estimate.interval(test.nominal(alpha))
+    low, high = estimate.interval(test.nominal(alpha), test.strength)
     if part.claimed == "lower":
         low, high = -high, -low
     return PartResult(
@@ -267,21 +267,28 @@ class _Test:
             return UNDECIDED, supports
         return (REFUTED, opposes) if opposes <= against else (UNDECIDED, min(supports, opposes))
 
+    @property
+    def strength(self) -> float:
+        """The strength of the adjustment for skewness."""
+        return sequential_tests.strength(self.looks)
+
     def nominal(self, level: float) -> float:
         """The level of one look that gives `level` over all looks."""
         return sequential_tests.nominal_level(level, self.looks, self.seeds)
 
     def _above(self, estimate: Estimate, threshold: float) -> float:
         """The two-sided p-value in the direction: the true mean is above the threshold."""
-        return self._sequential(2 * estimate.p_above(threshold), two_sided=True)
+        return self._sequential(2 * estimate.p_above(threshold, self.strength), two_sided=True)
 
     def _below(self, estimate: Estimate, threshold: float) -> float:
-        return self._sequential(2 * estimate.p_below(threshold), two_sided=True)
+        return self._sequential(2 * estimate.p_below(threshold, self.strength), two_sided=True)
 
     def _small(self, estimate: Estimate) -> float:
         """The p-value of the equivalence test (TOST): the true mean lies between -margin and margin."""
         margin = self.part.margin
-        return self._sequential(max(estimate.p_above(-margin), estimate.p_below(margin)), two_sided=False)
+        return self._sequential(
+            max(estimate.p_above(-margin, self.strength), estimate.p_below(margin, self.strength)), two_sided=False
+        )
 
     def _sequential(self, p: float, two_sided: bool) -> float:
         return float(sequential_tests.sequential_p(min(p, 1.0), self.looks, self.seeds, two_sided))

@@ -58,14 +58,14 @@ class AdditiveAgainstDotProduct(Claim):
             metric="test.loss",
             tune=TUNE,
             margin=margins.CHARACTER_LOSS,
-            quick=QUICK,
+            quick=(*QUICK, "training.batch=4"),
         ),
         StudyPlan(
             "costs",
             (*RECIPE, *COST_OVERRIDES, *GRID),
             quick=(*QUICK, "data.context=32", "training.batch=2"),
             timed_only=True,
-            timing=Timing(again=True),
+            timing=Timing(steps=10, again=True),
         ),
     )
     quantities: ClassVar = {

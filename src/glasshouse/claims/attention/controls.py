@@ -24,7 +24,7 @@ def _plan(name: str, seed_offset: int) -> StudyPlan:
         metric="test.loss",
         margin=MARGIN,
         seed_offset=seed_offset,
-        quick=QUICK,
+        quick=(*QUICK, "training.batch=4"),
         # A window of 1 leaves only the character itself, so attention has nothing to attend to.
         recipes={FULL: recipe, ONE_CHARACTER: (*recipe, "model.attention=local-window", "model.window=1")},
     )

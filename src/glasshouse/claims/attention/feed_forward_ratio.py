@@ -84,7 +84,7 @@ class FeedForwardRatio(Claim):
             match="parameters",
             tune=TUNE,
             margin=margins.CHARACTER_LOSS,
-            quick=QUICK,
+            quick=(*QUICK, "training.batch=4"),
         ),
         StudyPlan(
             "inner-layers",
@@ -92,7 +92,7 @@ class FeedForwardRatio(Claim):
             metric="test.loss",
             tune=TUNE,
             margin=margins.CHARACTER_LOSS,
-            quick=QUICK,
+            quick=(*QUICK, "training.batch=4"),
             recipes={name: narrow_recipe(count) for count, name in NARROW.items()},
         ),
     )
