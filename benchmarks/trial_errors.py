@@ -4,7 +4,9 @@ Every simulated trial is judged by `glasshouse.claims.rules.judge`, the function
 known, so false verdicts can be counted. These statements are false: upheld if a part does not hold; refuted if every part
 holds; too small to matter if the difference reaches the margin. Undecided is never false.
 
-    python benchmarks/trial_errors.py [--quick]
+    python benchmarks/trial_errors.py            # about ten minutes on one core
+    python benchmarks/trial_errors.py --quick    # a tenth of the trials
+    python benchmarks/trial_errors.py --smoke    # does it run?
 """
 
 import argparse
@@ -14,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +39,8 @@ from glasshouse.records import progress_bar
 
 ALPHA = 0.05
 MARGIN = 1.0
-SMOKE = 20
+# A smoke run has this many trials a figure, and this many figures.
+SMOKE, SMOKE_ROWS = 4, 10
 QUANTITY = Quantity("value", "test.value", higher_is_better=True)
 SHAPES = ("normal", "heavy tails", "skewed", "skewed apart")
 LOOKS = {"1 look": (16,), "looks at 8, 16, 32": (8, 16, 32)}
@@ -204,7 +208,7 @@ def main() -> int:
     total = len(list(settings())) * len(SHAPES) * len(LOOKS)
     rows = []
     with progress_bar.bar("simulating trials") as bar:
-        for row in simulate(trials, generator):
+        for row in islice(simulate(trials, generator), SMOKE_ROWS if arguments.smoke else None):
             rows.append(row)
             bar(len(rows) / total)
     print(report(rows))

@@ -40,6 +40,7 @@ def test_rms_norm_does_not_decide():
     assert outcome(finding, "RMS norm as good as layer norm, batch size 4") == REFUTED
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_everything():
     trial = trials.try_claim("batch-norm-in-text", quick=True, device="cpu").trials[-1]
     series = trial.measured.series

@@ -60,6 +60,7 @@ def test_narrow_inner_layers_have_as_many_parameters_as_the_wide_one(count):
     assert narrow_count == pytest.approx(wide_count, rel=0.002)
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_everything():
     trial = trials.try_claim("feed-forward-ratio", quick=True, device="cpu").trials[-1]
     series = trial.measured.series

@@ -45,6 +45,7 @@ def test_changed_texts_and_unknown_tokens_are_counted():
     assert bpe.bytes_per_token(words, ["a few"]) == pytest.approx(2.5)
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_every_quantity():
     trial = trials.try_claim("bpe", quick=True, device="cpu").trials[-1]
     series = trial.measured.series

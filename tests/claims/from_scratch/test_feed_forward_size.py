@@ -31,6 +31,7 @@ def test_the_larger_feed_forward_part_must_be_better_on_every_text_at_both_rates
     assert judge(FeedForwardSize, values).verdict == verdict
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_every_quantity(speeches):
     trial = trials.try_claim("feed-forward-size", quick=True, device="cpu").trials[-1]
     assert set(trial.measured.series) == set(FeedForwardSize.quantities)

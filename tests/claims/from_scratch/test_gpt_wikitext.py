@@ -58,6 +58,7 @@ def test_curves_are_thinned(monkeypatch):
     assert gpt_wikitext.curves(rows) == {"training loss": ((1.0, 8.0), (3.0, 6.0)), "validation loss": ((4.0, 5.5),)}
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_every_quantity(tmp_path, monkeypatch):
     folder = tmp_path / "data" / "wikitext2"
     folder.mkdir(parents=True)

@@ -55,6 +55,7 @@ def test_the_gap_of_each_item_has_the_gap_of_the_seed_as_its_mean():
     assert regularised_classifier.gap_series({0: 0.9}, Series({0: 0.5})).items is None
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_every_quantity(speeches):
     trial = trials.try_claim("regularised-classifier", quick=True, device="cpu").trials[-1]
     assert set(trial.measured.series) == set(RegularisedClassifier.quantities)

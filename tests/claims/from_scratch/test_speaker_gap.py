@@ -77,6 +77,7 @@ def test_training_on_each_speaker_alone_must_leave_less_than_half_of_the_gap(pub
     assert judge(SpeakerGap, values).verdict == verdict
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_every_quantity(speeches, tmp_path):
     lines = some_text(2000).splitlines()
     segments = "".join(f"{number % 3}\t{line}\n" for number, line in enumerate(lines) if line.strip())

@@ -48,6 +48,7 @@ def test_the_opponents_answer_every_segment(speeches):
     assert answers["test"]["linear"][-new:] == answers[TEST_NEW]["linear"]  # the made-up new segments come last
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_every_quantity(speeches):
     trial = trials.try_claim("speech-classifier", quick=True, device="cpu").trials[-1]
     series = trial.measured.series

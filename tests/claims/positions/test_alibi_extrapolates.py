@@ -45,6 +45,7 @@ def test_others_are_judged_beside_it():
     assert outcome(beside, "none: flat up to 128 tokens", REPORTED) == REFUTED
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_every_arm_at_every_length(speeches):
     trial = trials.try_claim("alibi-extrapolates", quick=True, device="cpu").trials[-1]
     series = trial.measured.series

@@ -42,6 +42,7 @@ def test_every_text_and_the_classifier_decide_in_both_settings(values, expected)
     assert verdict(**values) == expected
 
 
+@pytest.mark.slow
 def test_a_quick_run_scores_every_text(speeches):
     trial = trials.try_claim("alibi-quality", quick=True, device="cpu").trials[-1]
     series = trial.measured.series

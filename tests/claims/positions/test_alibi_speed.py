@@ -46,6 +46,7 @@ def test_a_saving_is_paired_by_round_and_a_build_is_one_value():
     assert alibi_speed.medians(learned, builds=2).values == {0: 1.0, 1: 2.0}
 
 
+@pytest.mark.slow
 def test_a_quick_run_times_both_models_and_a_copy_of_the_first(speeches, monkeypatch):
     monkeypatch.setattr(cost_plan, "TIMING_SECONDS", 0.01)
     trial = trials.try_claim("alibi-speed", quick=True, device="cpu").trials[-1]

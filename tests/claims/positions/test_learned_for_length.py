@@ -33,6 +33,7 @@ def test_a_cure_works_beyond_the_trained_length_and_at_it(values, expected):
     assert verdict(**values) == expected
 
 
+@pytest.mark.slow
 def test_learned_positions_cannot_read_more_tokens_than_in_training(speeches):
     trial = trials.try_claim("learned-for-length", quick=True, device="cpu").trials[-1]
     series = trial.measured.series

@@ -38,6 +38,7 @@ def test_learned_positions_may_be_worse_by_less_than_the_margin(values, expected
     assert verdict(**values) == expected
 
 
+@pytest.mark.slow
 def test_a_quick_run_scores_windows_and_new_segments(speeches):
     trial = trials.try_claim("learned-positions", quick=True, device="cpu").trials[-1]
     series = trial.measured.series

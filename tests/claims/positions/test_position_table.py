@@ -57,6 +57,7 @@ def test_the_sines_have_the_amplitude_of_the_small_codes():
     assert f"model.position_scale={scale}" in plans["amplitude-reported"].words
 
 
+@pytest.mark.slow
 def test_a_quick_run_counts_the_lengths_that_each_arm_cannot_read(speeches):
     trial = trials.try_claim("position-table", quick=True, device="cpu").trials[-1]
     series = trial.measured.series

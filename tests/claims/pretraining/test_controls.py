@@ -34,6 +34,7 @@ def test_a_sound_trial_gives_the_known_answers(changes, verdict):
     assert judge(PretrainingControl, values(**changes)).verdict == verdict
 
 
+@pytest.mark.slow
 def test_a_quick_run_pairs_the_two_experiments_and_plants_the_effects(course_files):
     trial = trials.try_claim("pretraining-control", quick=True, device="cpu").trials[-1]
     series = trial.measured.series

@@ -56,6 +56,7 @@ def test_speeds_follow_from_the_seconds_of_each_round():
     assert series["speed/frozen"].values == {0: 20.0, 1: 20.0}
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_every_expression_of_the_courses_test_file(course_files):
     trial = trials.try_claim("frozen-head", quick=True, device="cpu").trials[-1]
     series = trial.measured.series

@@ -58,6 +58,7 @@ def test_the_linear_model_and_the_frozen_encoders_are_judged_beside_the_verdict(
     assert outcome(finding, "a head on the frozen pretrained encoder beats a head on a random one", where) == UPHELD
 
 
+@pytest.mark.slow
 def test_a_quick_run_compares_the_encoders_with_tables_of_its_own_tokens(course_files):
     trial = trials.try_claim("mlm", quick=True, device="cpu").trials[-1]
     series = trial.measured.series

@@ -69,6 +69,7 @@ def test_a_study_without_a_finished_run_is_refused():
         mlm_steps.first_run([], "masked")
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_both_kinds_at_every_learning_rate_and_share():
     trial = trials.try_claim("mlm-steps", quick=True, device="cpu").trials[-1]
     keys = {steps_key(rate, share, kind) for rate in RATES for share in SHARES for kind in (LEFT, MASKED)}

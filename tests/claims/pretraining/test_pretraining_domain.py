@@ -78,6 +78,7 @@ def test_all_encoders_have_one_tokenizer_of_equal_amounts_of_both_texts(tweets, 
     assert all("data.tokenizer_file={tokenizer}" in words for words in pretraining.recipes.values())
 
 
+@pytest.mark.slow
 def test_a_quick_run_fine_tunes_from_both_texts(tweets):
     trial = trials.try_claim("pretraining-domain", quick=True, device="cpu").trials[-1]
     series = trial.measured.series

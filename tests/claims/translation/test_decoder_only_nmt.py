@@ -42,6 +42,7 @@ def test_correct_translations_of_the_sample_sentence_are_counted():
     assert decoder_only_nmt.count_right({5: right, 6: "ethay"}).values == {5: 1.0, 6: 0.0}
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_everything_with_equal_parameters(word_lists):
     trial = trials.try_claim("decoder-only-nmt", quick=True, device="cpu").trials[-1]
     assert set(trial.measured.series) == set(DecoderOnlyNMT.quantities)

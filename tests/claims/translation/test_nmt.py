@@ -58,6 +58,7 @@ def test_every_study_has_the_arms_that_are_measured():
         assert norms == ({"layer"} if plan.name == "own-layer" else {"none"})
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_everything(word_lists):
     trial = trials.try_claim("nmt", quick=True, device="cpu").trials[-1]
     assert set(trial.measured.series) == set(nmt.NMT.quantities)

@@ -38,6 +38,7 @@ def test_the_mean_curve_and_the_share_of_steps_at_which_a_curve_is_lower():
     assert nmt_loss_plots.shares_below({0: []}, high).values == {}
 
 
+@pytest.mark.slow
 def test_a_quick_run_keeps_the_curves(word_lists):
     trial = trials.try_claim("nmt-loss-plots", quick=True, device="cpu").trials[-1]
     assert set(trial.measured.series) == set(NMTLossPlots.quantities)

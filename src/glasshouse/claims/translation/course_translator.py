@@ -2,14 +2,16 @@
 
 RECIPE = "piglatin-encoder-decoder"
 # The course's layer: attention with one head, residual, one linear layer with ReLU, residual; no norm. Without a norm the
-# initial weights decide how large activations are. The default of 0.5 is made for models with norms and learns slowly here.
+# initial weights decide how large activations are, so they are those of the course, PyTorch's defaults: embeddings with a
+# standard deviation of 1, and matrices with 1 / sqrt(3 n) for n inputs.
 LAYER = (
     "model.activation=relu-single-layer",
     "model.norm=none",
     "model.heads=1",
     "model.tied=false",
     "model.dropout=0",
-    "model.initialisation=1.0",
+    "model.initialisation=0.58",
+    "model.embedding_deviation=1",
 )
 # The course multiplies Adam's learning rate by 0.99 after each of 100 epochs. The cosine ends at the same share, 0.99^100.
 OPTIMISER = (

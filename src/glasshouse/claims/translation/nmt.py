@@ -16,7 +16,6 @@ REPORTED = {(32, "small"): "0.799", (32, "large"): "1.156", (64, "small"): "0.47
 STUDIES: dict[str, tuple[str, tuple[int, ...], Mapping[str, str]]] = {
     "reported": ("at the reported learning rate", WIDTHS, COURSE_LISTS),
     "tuned": ("at tuned learning rates", (WIDE,), COURSE_LISTS),
-    "half-scale": ("beside it: initial weights half as large", (WIDE,), COURSE_LISTS),
     "own-layer": ("beside it: the layer of this project", (WIDE,), COURSE_LISTS),
     "stand-in": ("stand-in: generated word lists", (WIDE,), STAND_INS),
 }
@@ -71,7 +70,6 @@ class NMT(Claim):
     studies = (
         _plan("reported", *COURSE),
         _plan("tuned", *COURSE, tune=course_translator.TUNE),
-        _plan("half-scale", *COURSE, "model.initialisation=0.5", most_seeds=course_translator.SEEDS_BESIDE),
         _plan("own-layer", most_seeds=course_translator.SEEDS_BESIDE),
         _plan("stand-in", *COURSE, most_seeds=course_translator.SEEDS_BESIDE),
     )
