@@ -59,7 +59,6 @@ def noise(shape: str, size: tuple[int, ...], generator: np.random.Generator) -> 
 
 def plan_of(parts: tuple[Part, ...], looks: tuple[int, ...]) -> Registration:
     keys = {key for part in parts for key in (part.quantity, part.against) if key}
-    texts = {"statement": "", "procedure": "", "outcomes": ""}
     return Registration(
         "simulated",
         1,
@@ -71,7 +70,9 @@ def plan_of(parts: tuple[Part, ...], looks: tuple[int, ...]) -> Registration:
         quantities=dict.fromkeys(keys, QUANTITY),
         parts=parts,
         studies=(),
-        **texts,
+        statement="",
+        procedure="",
+        outcomes="",
     )
 
 

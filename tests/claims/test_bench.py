@@ -2,14 +2,15 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from glasshouse.claims.bench import Bench, StudyPlan
 from glasshouse.training import cost_plan
 from tests.claims.made_up_claim import MadeUpClaim
 
 
-def bench_of(folder: Path, *plans: StudyPlan, **options: object) -> Bench:
-    return Bench(folder / "bench", {plan.name: plan for plan in plans}, 1000, 3, device="cpu", **options)  # type: ignore[arg-type]
+def bench_of(folder: Path, *plans: StudyPlan, **options: Any) -> Bench:
+    return Bench(folder / "bench", {plan.name: plan for plan in plans}, 1000, 3, device="cpu", **options)
 
 
 def test_studies_have_the_seeds_of_the_trial(made_up, tmp_path):

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,10 +29,10 @@ LOSS = Quantity("loss", "test.loss", "nats per token")
 ACCURACY = Quantity("accuracy", "test.accuracy", "%", 100, higher_is_better=True)
 
 
-def outcome(part: Part, first: object, second: object = None, quantity: Quantity = LOSS, **level: object) -> str:
+def outcome(part: Part, first: Any, second: Any = None, quantity: Quantity = LOSS, **level: Any) -> str:
     """The outcome of a part on two tables of values; the part's quantities are "a" and "b"."""
-    series = {"a": Series(first), "b": Series(second)} if second is not None else {"a": Series(first)}  # type: ignore[arg-type]
-    return rules.judge_part(part, series, {"a": quantity, "b": quantity}, **level).outcome  # type: ignore[arg-type]
+    series = {"a": Series(first), "b": Series(second)} if second is not None else {"a": Series(first)}
+    return rules.judge_part(part, series, {"a": quantity, "b": quantity}, **level).outcome
 
 
 @pytest.mark.parametrize(

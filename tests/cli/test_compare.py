@@ -382,6 +382,7 @@ def test_a_multiverse_of_choices(short_text: Path) -> None:
     assert results(Path("studies/many")) == before
 
 
+@pytest.mark.slow
 def test_a_multiverse_can_be_added_to_a_finished_study(study: Path, short_text: Path) -> None:
     fields = ("model.position=learned,none", "--seeds", "3", "--name", "positions", "--multiverse")
     before = results(study)["arms"]

@@ -13,6 +13,8 @@ def test_an_answer_is_one_plain_sentence():
     assert claim_text.answer(case) == "It depends. Reported rate: upheld; tuned rates: refuted."
     assert claim_text.answer(untried) == "No data; run: glasshouse claim two."
     assert claim_text.answer(replace(untried, missing="")) == "No trial has been made yet."
+    unfinished = replace(case, trials=(replace(case.trials[0], measured=None, finding=None),))
+    assert claim_text.answer(unfinished) == "A trial is registered and not finished yet."
     assert claim_text.verdict_text(case) == "± depends"
     assert claim_text.verdict_text(untried) == "– not tried"
     assert claim_text.verdict_counts([case, untried, control]) == [("depends", 2), ("not tried", 1)]

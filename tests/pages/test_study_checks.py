@@ -56,6 +56,7 @@ def test_the_multiverse_names_the_choices_on_which_a_verdict_depends():
 
 def test_one_cell_is_no_dependence():
     difference = example.study().arms[3].difference
+    assert difference is not None
     cell = MultiverseCell({"split": "validation"}, {"rotary": difference}, main=True)
     table = study_checks.multiverse(dataclasses.replace(example.study(), multiverse=(cell,)))
     assert table is not None

@@ -81,7 +81,7 @@ def test_the_newest_finished_study_of_the_same_recipe_and_metric_counts() -> Non
 
 def test_tuning_runs_are_pairs_if_there_are_enough() -> None:
     values = ["1", "2", "3", "4", "5", "6", "7", "8"]
-    found = {value: float(value) for value in values}
+    found: dict[str, float | None] = {value: float(value) for value in values}
     tuning = Tuning(
         "training.clip", {"layer": values, "rms": values}, (100, 101), {"layer": found, "rms": found}, {"layer": "1"}
     )

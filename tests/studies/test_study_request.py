@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,10 +15,10 @@ from tests.studies.example_studies import make_design
 NORMS = "model.norm=layer,rms"
 
 
-def request_for(design: Design, **changes: object) -> StudyRequest:
+def request_for(design: Design, **changes: Any) -> StudyRequest:
     variants = arms.expand(arms.parse(("demo-lm", NORMS)))
     request = StudyRequest(design.question, variants, design.seeds, design.tuning, None, "norms", Path("studies"))
-    return replace(request, **changes)  # type: ignore[arg-type]
+    return replace(request, **changes)
 
 
 def test_the_same_question_has_the_same_study():

@@ -51,7 +51,9 @@ def answer(case: Case) -> str:
     """The answer in one plain sentence."""
     trial = case.original
     if not trial or not trial.finding:
-        return case.missing[:1].upper() + case.missing[1:] + "." if case.missing else "No trial has been made yet."
+        if case.missing:
+            return f"{_capital(case.missing)}."
+        return "A trial is registered and not finished yet." if case.trials else "No trial has been made yet."
     finding = trial.finding
     deciding = [result for result in finding.parts if result.part.decides]
     if finding.by_setting and (finding.verdict == DEPENDS or len({word for _, word in finding.by_setting}) > 1):
