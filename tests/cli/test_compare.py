@@ -353,6 +353,7 @@ def test_the_question_of_a_replication_cannot_be_changed(study: Path, short_text
     assert [path.name for path in Path("studies").iterdir()] == ["positions"]
 
 
+@pytest.mark.slow
 def test_a_multiverse_of_choices(short_text: Path) -> None:
     tuning = ("--tune", "training.learning_rate=1e-3,1e-2")
     words = (POSITIONS, "--seeds", "2", "--name", "many", "--multiverse", *tuning)

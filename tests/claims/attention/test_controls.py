@@ -35,6 +35,7 @@ def test_a_sound_trial_gives_the_known_answers(changes, verdict):
     assert judge(AttentionControl, values(**changes)).verdict == verdict
 
 
+@pytest.mark.slow
 def test_a_quick_run_pairs_both_trainings_and_plants_the_effects():
     trial = trials.try_claim("attention-control", quick=True, device="cpu").trials[-1]
     series = trial.measured.series

@@ -38,6 +38,7 @@ def test_a_sound_trial_gives_the_known_answers(values, expected):
     assert verdict(**values) == expected
 
 
+@pytest.mark.slow
 def test_a_quick_run_pairs_the_two_names_and_plants_the_effects(speeches):
     trial = trials.try_claim("positions-control", quick=True, device="cpu").trials[-1]
     series = trial.measured.series
