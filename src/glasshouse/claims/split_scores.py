@@ -23,8 +23,6 @@ from glasshouse.training import precision
 ByMetric = dict[str, dict[int, float]]  # metric -> seed -> value
 # Overrides that make any recipe small enough for a quick run. With precision and threads fixed, planning measures nothing.
 QUICK = ("training.precision=fp32", "training.threads=1", "model.layers=1")
-# Further overrides for the State of the Union addresses: a small word vocabulary, which leaves fewer tokens to evaluate.
-QUICK_TEXT = ("data.tokenizer=words", "data.vocabulary=256", "data.context=16", "evaluation.stride=16")
 
 
 def score_arm(bench: Bench, study: StudyResults, arm: str, split: str, **evaluation: Any) -> ByMetric:

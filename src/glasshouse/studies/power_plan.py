@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from glasshouse.metrics import sequential_tests, statistics
+from glasshouse.metrics import seed_plans
 from glasshouse.runs import resolve_spec
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.studies import study_results, tuning
@@ -48,20 +48,7 @@ def sentence(design: Design, deviation: DifferenceDeviation | None) -> str:
 
 def detectable(design: Design, seeds: int, deviation: float) -> float:
     """The smallest true difference found with power 0.8, corrected for the arms and the looks."""
-    return statistics.detectable_difference(deviation, seeds, _level(design, seeds), _strength(design, seeds))
-
-
-def _level(design: Design, seeds: int) -> float:
-    level = design.rule.alpha / (len(design.arms) - 1)
-    return sequential_tests.nominal_level(level, _looks(design, seeds), seeds)
-
-
-def _strength(design: Design, seeds: int) -> float:
-    return sequential_tests.strength(_looks(design, seeds))
-
-
-def _looks(design: Design, seeds: int) -> tuple[int, ...]:
-    return sequential_tests.add_look(design.rule.looks, seeds) if design.rule.looks else (seeds,)
+    return seed_plans.smallest_difference(deviation, seeds, len(design.arms), design.rule.looks, design.rule.alpha)
 
 
 def _larger_study(design: Design, seeds: int, deviation: float | None) -> tuple[int, float]:
@@ -72,11 +59,7 @@ def _larger_study(design: Design, seeds: int, deviation: float | None) -> tuple[
         return more, detectable(design, more, deviation or 1.0)
     if detectable(design, seeds, deviation) <= margin:
         return 0, 0.0
-
-    def power(count: int) -> float:
-        return statistics.difference_power(margin / deviation, count, _level(design, count), _strength(design, count))
-
-    needed = statistics.seeds_needed(power, seeds)
+    needed = seed_plans.seeds_to_find(margin, deviation, len(design.arms), design.rule.looks, design.rule.alpha)
     return (needed, margin) if needed else (0, 0.0)
 
 

@@ -8,7 +8,7 @@ from glasshouse.claims import trials
 from glasshouse.claims.positions.alibi_extrapolates import ARMS, AlibiExtrapolates
 from glasshouse.pages.claim_content import REFUTED, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
-from tests.claims.positions.judging import judge, outcome
+from tests.claims.judging import judge, outcome
 
 REPORTED = "at the reported learning rate"
 

@@ -8,7 +8,7 @@ from glasshouse.claims import trials
 from glasshouse.claims.positions.alibi_quality import ARMS, TEXTS, AlibiQuality
 from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
-from tests.claims.positions.judging import judge
+from tests.claims.judging import judge
 
 
 def verdict(loss=-0.1, tuned_loss=None, obama=None, accuracy=0.0, noise=0.001, without=0.0):

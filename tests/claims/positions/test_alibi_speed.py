@@ -9,7 +9,7 @@ from glasshouse.claims.step_timing import AGAIN
 from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from glasshouse.training import cost_plan
 from tests.claims.example_values import close_values
-from tests.claims.positions.judging import judge
+from tests.claims.judging import judge
 
 
 def verdict(classifier=0.1, language_model=0.1, again=0.0, noise=0.005, processor=-0.5):

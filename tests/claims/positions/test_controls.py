@@ -6,7 +6,7 @@ from glasshouse.claims import trials
 from glasshouse.claims.positions.controls import PositionsControl
 from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
-from tests.claims.positions.judging import judge
+from tests.claims.judging import judge
 
 
 def verdict(again=0.0, large=0.04, small=0.005, unigram=6.5, unreadable=0.0, noise=0.001):

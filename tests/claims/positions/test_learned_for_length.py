@@ -6,7 +6,7 @@ from glasshouse.claims import trials
 from glasshouse.claims.positions.learned_for_length import LearnedForLength
 from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
-from tests.claims.positions.judging import judge
+from tests.claims.judging import judge
 
 
 def verdict(unreadable=0.0, reported=-0.1, tuned=-0.1, noise=0.01):

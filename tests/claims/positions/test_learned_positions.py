@@ -6,7 +6,7 @@ from glasshouse.claims import trials
 from glasshouse.claims.positions.learned_positions import LearnedPositions
 from glasshouse.pages.claim_content import DEPENDS, REFUTED, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
-from tests.claims.positions.judging import judge
+from tests.claims.judging import judge
 
 
 def verdict(loss=0.0, tuned_loss=None, accuracy=0.0, noise=0.001, one_hot=5.0):

@@ -8,7 +8,7 @@ from glasshouse.claims.positions.position_table import BEYOND_WIDTH, WITHIN_WIDT
 from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from glasshouse.studies import arms
 from tests.claims.example_values import close_values
-from tests.claims.positions.judging import judge
+from tests.claims.judging import judge
 
 
 def verdicts(sinusoidal=0.2, one_hot=0.02, small_one_hot=None, noise=0.01, unreadable=(0.0, 1.0), longest=6.0):

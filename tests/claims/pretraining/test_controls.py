@@ -7,7 +7,7 @@ from glasshouse.claims.pretraining import controls
 from glasshouse.claims.pretraining.controls import LARGE, MAJORITY_CLASS, SMALL, A, B, PretrainingControl
 from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UPHELD
 from tests.claims.example_values import close_values
-from tests.claims.pretraining.judging import judge
+from tests.claims.judging import judge
 
 
 def values(again=0.93, planted=LARGE, small=SMALL, majority=0.694):

@@ -8,7 +8,7 @@ from glasshouse.claims.pretraining.arithmetic import FROZEN, FULL, RANDOM_FROZEN
 from glasshouse.claims.pretraining.frozen_head import COURSE, STEP_SHARE, FrozenHead
 from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
-from tests.claims.pretraining.judging import judge, outcome
+from tests.claims.judging import judge, outcome
 
 
 def values(full=0.93, frozen=0.82, random_frozen=0.81, share=0.7, tuned_frozen=None):

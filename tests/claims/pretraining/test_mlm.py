@@ -17,7 +17,7 @@ from glasshouse.claims.pretraining.arithmetic import (
 from glasshouse.claims.pretraining.mlm import COURSE, MLM, WITHOUT_ORDER, masked
 from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UPHELD
 from tests.claims.example_values import close_values
-from tests.claims.pretraining.judging import judge, outcome
+from tests.claims.judging import judge, outcome
 
 
 def values(encoder=0.74, left=0.42, both=0.6, full=0.93, scratch=0.90, frozen=0.86, random_frozen=0.81, linear=0.938):

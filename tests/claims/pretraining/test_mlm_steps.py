@@ -9,7 +9,7 @@ from glasshouse.claims.pretraining import mlm_steps
 from glasshouse.claims.pretraining.mlm_steps import DECIDING_SHARE, LEFT, MASKED, RATES, SHARES, MLMSteps, steps_key
 from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UPHELD
 from tests.claims.example_values import DIVERGED, close_values
-from tests.claims.pretraining.judging import judge
+from tests.claims.judging import judge
 from tests.refusals import refused
 
 

@@ -17,7 +17,7 @@ from glasshouse.claims.pretraining.pretraining_domain import (
 from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UPHELD
 from glasshouse.tokenizers.base import END_OF_TEXT
 from tests.claims.example_values import close_values
-from tests.claims.pretraining.judging import judge, outcome
+from tests.claims.judging import judge, outcome
 
 
 def values(numbers=0.93, tweets=0.90, tuned_tweets=None, frozen=0.866, tweets_frozen=0.773):

@@ -8,7 +8,7 @@ from glasshouse.claims.pretraining.arithmetic import FROZEN, FULL, GRADUAL, RAND
 from glasshouse.claims.pretraining.unfreezing import COURSE, GENERATED, REFUSED, Unfreezing
 from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values, spread_values
-from tests.claims.pretraining.judging import judge
+from tests.claims.judging import judge
 
 
 def values(full=0.93, gradual=0.925, frozen=0.82, random_frozen=0.81, refused=0.0, make=close_values, scale=0.01):
