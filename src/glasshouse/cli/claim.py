@@ -62,7 +62,7 @@ def claim(
         console.print("? This was a quick run, from which nothing follows.", markup=False, style="bold")
     else:
         console.print(f"{claim_text.SYMBOLS[trial.verdict]} {trial.verdict}", markup=False, style="bold")
-    console.print(f"{claim_text.trial_sentence(trial)}", markup=False, soft_wrap=True)
+        console.print(claim_text.trial_sentence(trial), markup=False, soft_wrap=True)
     for what, text in trial.measured.facts if trial.measured else ():
         console.print(f"{what}: {text}", markup=False, soft_wrap=True, style="dim")
     for note in trial.measured.notes if trial.measured else ():
