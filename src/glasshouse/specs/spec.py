@@ -146,7 +146,9 @@ class TrainingSpec:
     threads: int = setting(0, "CPU threads; 0 chooses the number by timing a step", minimum=0)
     compile: bool = setting(False, "compile the model with torch.compile (slow to start)")
     cuda_graph: bool = setting(True, "on CUDA, record the step as a CUDA graph and replay it; not with compile")
-    checkpoint_every: int = setting(0, "steps between checkpoints; 0 means at every evaluation", minimum=0)
+    checkpoint_every: int = setting(
+        0, "steps between checkpoints; 0 means at evaluations, of replicas at most every 10 seconds", minimum=0
+    )
     loggers: tuple[str, ...] = setting((), "where metrics are logged besides metrics.jsonl", family="logger")
 
 

@@ -20,7 +20,7 @@ from glasshouse.models.heads.classifier import ClassifierHead
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, HeadSpec, ModelSpec, Spec
-from glasshouse.tasks import class_weights
+from glasshouse.tasks import class_weights, padding
 from glasshouse.tasks.base import Batch, Forward, QualityCurves, Task
 from glasshouse.tokenizers import Tokenizer
 
@@ -128,9 +128,17 @@ class Classify(Task):
         return shard.documents
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
-        texts = shard.texts(examples)
+        before, after = (padding.repeated(tokens, len(examples)) for tokens in self.prefix_and_suffix)
+        max_length = self.context - sum(map(len, self.prefix_and_suffix))
+        rows = padding.joined(before, padding.texts_of(shard, examples, max_length), after)
+        # A batch of empty texts has one column.
+        tokens_NL = rows.tokens_NL if rows.tokens_NL.size else np.zeros((len(examples), 1), np.int64)
         labels = torch.from_numpy(np.asarray(shard.labels[examples], np.int64))
-        batch = {**padded(texts, self.prefix_and_suffix, self.context), "labels": labels}
+        batch = {
+            "tokens": torch.from_numpy(tokens_NL),
+            "lengths": torch.from_numpy(rows.lengths_N.clip(min=1)),
+            "labels": labels,
+        }
         return batch if self.weights is None else {**batch, "weights": self.weights[labels]}
 
     def predictions_per_batch(self, batches: Batch) -> Tensor:

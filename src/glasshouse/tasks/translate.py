@@ -25,6 +25,7 @@ from glasshouse.models.encoder_decoder import EncoderDecoder
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
+from glasshouse.tasks import padding
 from glasshouse.tasks.base import IGNORED, Batch, Forward, QualityCurves, Task, shares_of_ratio
 from glasshouse.tasks.cross_entropy import cross_entropy_sum, target_losses
 from glasshouse.tokenizers import Tokenizer
@@ -134,27 +135,33 @@ class Translate(Task):
         return [[self.end, *source[: self.max_lengths[0]], self.separator] for source in sources]
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
-        targets, max_length = shard.target.texts(examples), self.max_lengths[1]
+        source_length, target_length = self.max_lengths
+        sources = padding.texts_of(shard, examples, source_length)
+        targets = padding.texts_of(shard.target, examples, target_length)
+        end = padding.repeated([self.end], len(examples))
+        prompts = (end, sources, padding.repeated([self.separator], len(examples))) if self.decoder_only else (end,)
+        inputs = padding.joined(*prompts, targets)
+        shifted_NL = np.full_like(inputs.tokens_NL, IGNORED)
+        shifted_NL[:, :-1] = np.where(inputs.is_token_NL, inputs.tokens_NL, IGNORED)[:, 1:]
         # The end of a truncated target is not a target, so that the model does not learn to stop there.
-        complete = [len(target) <= max_length for target in targets]
-        return self.pad_pairs(shard.texts(examples), [target[:max_length] for target in targets], complete)
-
-    def pad_pairs(self, sources: list[list[int]], targets: list[list[int]], complete: list[bool]) -> Batch:
-        """The batch of some pairs, padded. `complete` says which targets are not truncated."""
-        prompts = self.decoder_prompts(sources)
-        inputs = [[*prompt, *target] for prompt, target in zip(prompts, targets, strict=True)]
-        shifted = [[*row[1:], self.end if ended else IGNORED] for row, ended in zip(inputs, complete, strict=True)]
+        (complete,) = (padding.lengths_of(shard.target, examples) <= target_length).nonzero()
+        shifted_NL[complete, inputs.lengths_N[complete] - 1] = self.end
         if not self.loss_on_all:
-            shifted = [
-                [IGNORED] * (len(prompt) - 1) + row[len(prompt) - 1 :] for prompt, row in zip(prompts, shifted, strict=True)
-            ]
-        batch = {"inputs": _padded(inputs, 0), "targets": _padded(shifted, IGNORED)}
-        return batch if self.decoder_only else {**batch, **self.encoder_inputs(sources)}
+            prompt_lengths_N = inputs.lengths_N - targets.lengths_N
+            shifted_NL[np.arange(shifted_NL.shape[1]) < prompt_lengths_N[:, None] - 1] = IGNORED
+        batch = {"inputs": torch.from_numpy(inputs.tokens_NL), "targets": torch.from_numpy(shifted_NL)}
+        if self.decoder_only:
+            return batch
+        encoder_inputs = padding.joined(sources, end)
+        lengths = torch.from_numpy(encoder_inputs.lengths_N)
+        return {**batch, "source": torch.from_numpy(encoder_inputs.tokens_NL), "lengths": lengths}
 
     def encoder_inputs(self, sources: Sequence[Sequence[int]]) -> Batch:
         """The padded sources and their lengths, as the encoder reads them."""
         rows = [[*source[: self.max_lengths[0]], self.end] for source in sources]
-        return {"source": _padded(rows, 0), "lengths": torch.tensor([len(row) for row in rows])}
+        longest = max(map(len, rows))
+        source = torch.tensor([row + [0] * (longest - len(row)) for row in rows])
+        return {"source": source, "lengths": torch.tensor([len(row) for row in rows])}
 
     def predictions_per_batch(self, batches: Batch) -> Tensor:
         return (batches["targets"] != IGNORED).flatten(1).sum(1).clamp(min=1)
@@ -282,8 +289,3 @@ class Translate(Task):
             model = model.condition_on(inputs["source"].to(device), inputs["lengths"].to(device))
         options = BeamOptions(options.count, options.length_penalty, min(options.max_tokens, self.max_lengths[1]))
         return search(model, prompts, options, (self.end,), self.context, self.tokenizer.vocabulary)
-
-
-def _padded(rows: list[list[int]], filler: int) -> Tensor:
-    longest = max(map(len, rows))
-    return torch.tensor([row + [filler] * (longest - len(row)) for row in rows])

@@ -25,6 +25,9 @@ from glasshouse.training.signals import SignalWatch, catch_signals, reraise_lost
 
 # Steps between reads of the results, by device. Each read waits for an accelerator.
 READ_EVERY = {"cpu": 1, "cuda": 10, "mps": 10}
+# The minimum time between checkpoints of replicas, unless `training.checkpoint_every` is set or a run has improved. Many
+# small models take less time to train than to save.
+MIN_SAVE_SECONDS = 10.0
 
 
 def train(run: RunFolder, device_name: str = "auto") -> bool:
@@ -101,7 +104,7 @@ class _Loop:
         # Results that have not been read from the device yet.
         self.pending: list[tuple[int, StepResult]] = []
         self.failures: list[str] = []
-        self.clock = time.perf_counter()
+        self.clock = self.saved_at = time.perf_counter()
         # Time and number of this process's steps, without evaluations and checkpoints.
         self.step_seconds, self.steps_taken = 0.0, 0
 
@@ -146,21 +149,22 @@ class _Loop:
     def _step(self) -> None:
         """Take one step, then log, evaluate, save or stop as due."""
         settings = self.job.spec.evaluation
-        checkpoint_every = self.job.spec.training.checkpoint_every or settings.every
         self.pending.append((self.step + 1, self.engine.step(self.step)))
         self.step += 1
         last = self.step == self.job.steps
         evaluating = last or self.step % settings.every == 0
         # Read the signal once a step. A later signal is handled after the next step, when a checkpoint is saved for it.
         signal = self.signals.received
-        saving = last or self.step % checkpoint_every == 0 or signal is not None
+        saving = last or self._checkpoint_is_due() or signal is not None
         # Read the results before an evaluation or a checkpoint, so that neither uses the weights of a failed run.
         if evaluating or saving or len(self.pending) >= READ_EVERY[self.engine.device.type]:
             self._read_results()
         improved = evaluating and self._evaluate()
         # All members save or none does, so that their newest common checkpoint is recent.
-        for member in self.active if saving or improved else []:
-            member.save()
+        if saving or improved:
+            for member in self.active:
+                member.save()
+            self.saved_at = time.perf_counter()
         for member in self.active if evaluating and not last else []:
             if member.out_of_patience:
                 member.save()
@@ -172,6 +176,13 @@ class _Loop:
                 f"stopped and saved after step {self.step} of {self.job.steps}",
                 f"glasshouse resume {self.members[0].run.name}",
             )
+
+    def _checkpoint_is_due(self) -> bool:
+        """Whether the settings ask for a checkpoint after this step."""
+        if every := self.job.spec.training.checkpoint_every:
+            return self.step % every == 0
+        recent = len(self.members) > 1 and time.perf_counter() - self.saved_at < MIN_SAVE_SECONDS
+        return self.step % self.job.spec.evaluation.every == 0 and not recent
 
     def _read_results(self) -> None:
         """Read the results of the pending steps from the device and log them."""
