@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from glasshouse.formatting import join_with_and, p_value, rounded
+from glasshouse.formatting import p_value, rounded
 from glasshouse.metrics.verdicts import summarise
 from glasshouse.pages.claim_content import (
     CONTROL,
@@ -61,11 +61,14 @@ def answer(case: Case) -> str:
         return f"{'It depends' if finding.verdict == DEPENDS else 'Not decided'}. {_capital(halves)}."
     if len(deciding) == 1:
         return f"{_ANSWERS[finding.verdict]} {_capital(part_sentence(trial, deciding[0]))}"
-    names = [_with_setting(result) for result in deciding if result.outcome == finding.verdict]
+    names = [f"“{_with_setting(result)}”" for result in deciding if result.outcome == finding.verdict]
     if finding.verdict == UPHELD:
         return f"Yes: all {len(deciding)} comparisons hold."
-    listed = join_with_and(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-    return f"{_ANSWERS[finding.verdict]} Of {len(deciding)} comparisons this holds for: {listed}."
+    listed = "; ".join([*names[:MAX_NAMED], *([f"{len(names) - MAX_NAMED} more"] if len(names) > MAX_NAMED else [])])
+    all_of_them = 'Both' if len(names) == 2 else f'All {len(names)}'
+    share = f"{all_of_them if len(names) == len(deciding) else f'{len(names)} of {len(deciding)}'} comparisons"
+    one, several = _OUTCOMES[finding.verdict]
+    return f"{_ANSWERS[finding.verdict]} {share} {one if len(names) == 1 else several}: {listed}."
 
 
 _ANSWERS = {
@@ -75,6 +78,15 @@ _ANSWERS = {
     UNDECIDED: "Not decided.",
     DEPENDS: "It depends.",
 }
+# What one comparison does, and what several do.
+_OUTCOMES = {
+    REFUTED: ("comes out against the claim", "come out against the claim"),
+    TOO_SMALL: ("shows a difference below its margin", "show a difference below their margin"),
+    UNDECIDED: ("is open", "are open"),
+    DEPENDS: ("depends on the setting", "depend on the setting"),
+}
+# The maximum number of comparisons that an answer names.
+MAX_NAMED = 4
 
 
 def part_sentence(trial: Trial, result: PartResult) -> str:

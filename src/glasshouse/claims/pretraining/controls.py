@@ -49,6 +49,8 @@ class PretrainingControl(Claim):
     )
     would_change = "Nothing should: another answer would mean that the trials of this group cannot be trusted."
     needs = FIRST.needs
+    # The first trial, with 16 pretrainings, could not show that two sets of them are equally accurate on 160 expressions.
+    looks = (32,)
     is_control = True
     studies = (*FIRST.plans, *SECOND.plans)
     quantities: ClassVar = {
