@@ -29,7 +29,7 @@ def test_a_page_tells_what_was_asserted_done_found_and_what_would_change_it():
     for content in (
         r"loss \| of \<a\>",
         "- ✓ *reported rate*: a is \\<lower\\>",
-        "(beside: does not decide)",
+        "<details><summary>Comparisons beside these, which do not decide</summary>",
         "- a \\*note\\*",
         "study `sizes`: `demo-lm model.width=16,32`",
         "`glasshouse claim one --seeds 8 --first-seed 1000`",

@@ -26,12 +26,28 @@ def test_an_effect_is_drawn_in_margins(mean, place):
 def test_an_interval_beyond_the_axis_ends_in_an_arrow_and_nothing_is_drawn_of_nothing():
     rows = [
         ForestRow("far", "refuted", -50.0, -60.0, -40.0, ""),
-        ForestRow("wide", "undecided", 0.0, -60.0, 60.0, "", decides=False),
+        ForestRow("wide", "undecided", 0.0, -60.0, 60.0, "", "tuned"),
         ForestRow("nothing", "undecided", math.nan, math.nan, math.nan, "not measured"),
     ]
     for svg in (forest_plot(rows, "title"), small_forest_plot(rows, "title")):
         ET.fromstring(svg)
         assert svg.count("<polygon") == 3
         assert svg.count("<circle") == 1
-    assert "wide (beside)" in forest_plot(rows, "title")
     ET.fromstring(small_forest_plot([], "none"))
+
+
+def test_a_setting_is_a_heading_and_long_names_are_wrapped():
+    name = "the loss of a model at tuned learning rates is lower than that of a model without any positions"
+    rows = [ForestRow(name, "upheld", 0.0, 0.0, 0.0, "", setting) for setting in ("reported", "reported", "tuned")]
+    lines = [
+        (text.get("class"), text.text, float(text.get("y", 0)))
+        for text in ET.fromstring(forest_plot(rows, "title"))
+        if text.tag.endswith("text")
+    ]
+    assert [line for kind, line, _ in lines if kind == "heading"] == ["reported", "tuned"]
+    names = [line for kind, line, _ in lines if kind is None]
+    assert " ".join(" ".join(names).split()) == " ".join([f"✓ {name}"] * 3)
+    assert max(map(len, names)) < 80
+    tops = [y for kind, line, y in lines if kind in ("heading", None)]
+    assert tops == sorted(tops)
+    assert len(set(tops)) == len(tops)

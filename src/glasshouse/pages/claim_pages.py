@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from glasshouse.pages import claim_text, template
 from glasshouse.pages.claim_content import Case, Trial
-from glasshouse.pages.claim_pictures import pictures
+from glasshouse.pages.claim_pictures import FOREST_PLOTS, pictures
 
 # Group -> (name, statement) of the assertions that have no trial yet.
 Untried = Mapping[str, Sequence[tuple[str, str]]]
@@ -99,10 +99,13 @@ def page(case: Case, svgs: Mapping[str, str]) -> str:
     parts.append(f"**The experiment.** {escape(case.procedure)}")
     if "comparisons" in svgs:
         parts.append(f"**The comparisons.**\n\n![comparisons](pictures/{case.name}-comparisons.svg)")
-    parts += [f"![{name}](pictures/{case.name}-{name}.svg)" for name in svgs if name not in ("comparisons", "small")]
+    parts += [f"![{name}](pictures/{case.name}-{name}.svg)" for name in svgs if name not in FOREST_PLOTS]
     if trial and trial.finding:
         parts.append("**The verdict, comparison by comparison.**")
-        parts.append(_verdict_list(trial))
+        parts.append(_verdict_list(trial, decides=True))
+        picture = f"![beside](pictures/{case.name}-beside.svg)\n\n" if "beside" in svgs else ""
+        if beside := _verdict_list(trial, decides=False):
+            parts.append(_details(claim_text.BESIDE, picture + beside))
     parts.append(f"**What would change it.** {escape(case.would_change)}")
     if trial:
         parts.append(
@@ -116,16 +119,16 @@ def page(case: Case, svgs: Mapping[str, str]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _verdict_list(trial: Trial) -> str:
+def _verdict_list(trial: Trial, decides: bool) -> str:
     assert trial.finding
     lines = []
     for result in trial.finding.parts:
-        setting = f"*{escape(result.part.setting)}*: " if result.part.setting else ""
-        beside = " (beside: does not decide)" if not result.part.decides else ""
-        lines.append(
-            f"- {claim_text.SYMBOLS[result.outcome]} {setting}{escape(claim_text.part_sentence(trial, result))}{beside}"
-        )
-    lines += [f"- **{escape(setting)}: {word}**" for setting, word in trial.finding.by_setting]
+        if result.part.decides == decides:
+            setting = f"*{escape(result.part.setting)}*: " if result.part.setting else ""
+            sentence = escape(claim_text.part_sentence(trial, result))
+            lines.append(f"- {claim_text.SYMBOLS[result.outcome]} {setting}{sentence}")
+    if decides:
+        lines += [f"- **{escape(setting)}: {word}**" for setting, word in trial.finding.by_setting]
     return "\n".join(lines)
 
 

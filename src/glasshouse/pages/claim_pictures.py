@@ -7,20 +7,33 @@ from glasshouse.pages import claim_text, interval_lines
 from glasshouse.pages.claim_content import EXACT, Case, LineFigure, PartResult, Quantity, Trial
 from glasshouse.pages.forest_plot import ForestRow, forest_plot, small_forest_plot
 
+# The names of the pictures of comparisons; a claim's own figures have other names.
+FOREST_PLOTS = ("comparisons", "small", "beside")
+
 
 def pictures(case: Case) -> dict[str, str]:
-    """Name of a picture -> SVG: `comparisons`, `small`, and each figure of the claim. Empty without a trial."""
+    """Name of a picture -> SVG: `comparisons`, `small`, `beside`, and each figure of the claim. Empty without a trial.
+
+    The first two show the comparisons that decide, `beside` the others.
+    """
     trial = case.original
     if not trial or not trial.finding:
         return {}
     drawn = [result for result in trial.finding.parts if result.part.kind != EXACT]
-    rows = [_row(result, trial.registration.quantities[result.part.quantity]) for result in drawn]
-    deciding = [row for row in rows if row.decides]
+    deciding, beside = (
+        [
+            _row(result, trial.registration.quantities[result.part.quantity])
+            for result in drawn
+            if result.part.decides == decides
+        ]
+        for decides in (True, False)
+    )
     svgs = {}
-    if rows:
-        svgs["comparisons"] = forest_plot(rows, f"comparisons of the claim {case.name}")
     if deciding:
+        svgs["comparisons"] = forest_plot(deciding, f"comparisons of the claim {case.name}")
         svgs["small"] = small_forest_plot(deciding, f"deciding comparisons of the claim {case.name}")
+    if beside:
+        svgs["beside"] = forest_plot(beside, f"other comparisons of the claim {case.name}")
     for figure in case.figures:
         if svg := _figure(trial, figure):
             svgs[figure.name.replace(" ", "-")] = svg
@@ -34,9 +47,8 @@ def _row(result: PartResult, quantity: Quantity) -> ForestRow:
     # A comparison without a margin is drawn in units of its interval.
     unit = part.margin or (half_width if half_width > 0 else 1.0)
     low, high = sorted(sign * end / unit for end in (result.low, result.high))
-    setting = f" ({part.setting})" if part.setting else ""
     text = claim_text.difference_text(result, quantity).replace(f"{claim_text.INTERVAL} ", "")
-    return ForestRow(f"{part.name}{setting}", result.outcome, sign * result.mean / unit, low, high, text, part.decides)
+    return ForestRow(part.name, result.outcome, sign * result.mean / unit, low, high, text, part.setting)
 
 
 def _figure(trial: Trial, figure: LineFigure) -> str:

@@ -31,6 +31,7 @@ from glasshouse.pages.claim_content import (
 # A symbol for each verdict, so that no reader depends on colour; in the order of the summary.
 SYMBOLS = {UPHELD: "✓", REFUTED: "✗", TOO_SMALL: "≈", DEPENDS: "±", UNDECIDED: "?", NOT_TRIED: "–", "unfinished": "…"}
 INTERVAL = "95 % interval"
+BESIDE = "Comparisons beside these, which do not decide"
 
 
 def verdict_text(case: Case) -> str:
@@ -65,7 +66,7 @@ def answer(case: Case) -> str:
     if finding.verdict == UPHELD:
         return f"Yes: all {len(deciding)} comparisons hold."
     listed = "; ".join([*names[:MAX_NAMED], *([f"{len(names) - MAX_NAMED} more"] if len(names) > MAX_NAMED else [])])
-    all_of_them = 'Both' if len(names) == 2 else f'All {len(names)}'
+    all_of_them = "Both" if len(names) == 2 else f"All {len(names)}"
     share = f"{all_of_them if len(names) == len(deciding) else f'{len(names)} of {len(deciding)}'} comparisons"
     one, several = _OUTCOMES[finding.verdict]
     return f"{_ANSWERS[finding.verdict]} {share} {one if len(names) == 1 else several}: {listed}."

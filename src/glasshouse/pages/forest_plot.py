@@ -5,6 +5,7 @@ zero is one margin wide on each side: an effect inside it is too small to matter
 """
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -12,14 +13,18 @@ from html import escape
 from glasshouse.pages.claim_content import REFUTED, TOO_SMALL, UNDECIDED, UPHELD
 
 # Width of the whole drawing, and of the axis inside it.
-WIDTH, AXIS, ROW = 520, 300, 42
+WIDTH, AXIS = 520, 300
+# Heights of a line of text, and of an interval with the space below it.
+LINE, INTERVAL = 15, 27
 SMALL_WIDTH, SMALL_ROW = 130, 9
 # The axis reaches at least and at most this many margins to each side; longer intervals end in an arrow.
 LEAST, MOST = 2.5, 8.0
-LONGEST_NAME = 82
+# Characters of a line of text that surely fit.
+LINE_LENGTH, HEADING_LENGTH = 78, 74
 SYMBOLS = {UPHELD: "✓", REFUTED: "✗", TOO_SMALL: "≈", UNDECIDED: "?"}
 STYLE = (
-    "<style>text{font:12px system-ui,sans-serif;fill:#24302a}.soft{fill:#5f6d66;font-size:11px}.band{fill:#93a199;"
+    "<style>text{font:12px system-ui,sans-serif;fill:#24302a}.heading{font-weight:600}"
+    ".soft{fill:#5f6d66;font-size:11px}.band{fill:#93a199;"
     "fill-opacity:.22}.zero{stroke:#5f6d66;stroke-width:1}.upheld{stroke:#1b7f5a;fill:#1b7f5a}.refuted{stroke:#a8432f;"
     "fill:#a8432f}.too{stroke:#b06f12;fill:#b06f12}.undecided{stroke:#6b7a72;fill:#6b7a72}.line{stroke-width:2;fill:none}"
     "@media(prefers-color-scheme:dark){text{fill:#e3ebe6}.soft{fill:#a5b3ab}.zero{stroke:#a5b3ab}.upheld{stroke:#5cc79b;"
@@ -38,22 +43,28 @@ class ForestRow:
     low: float
     high: float
     text: str  # the effect in its own unit
-    decides: bool = True
+    setting: str = ""
 
 
 def forest_plot(rows: Sequence[ForestRow], title: str) -> str:
     """The plot with the names and the effects of all rows."""
-    limit = _limit(rows)
-    height = ROW * len(rows) + 34
+    limit, top, setting = _limit(rows), 0, ""
     body = []
-    for index, row in enumerate(rows):
-        top = index * ROW
-        name = row.name if len(row.name) <= LONGEST_NAME else row.name[: LONGEST_NAME - 1] + "…"
-        beside = "" if row.decides else " (beside)"
-        body.append(f'<text x="2" y="{top + 14}">{SYMBOLS.get(row.outcome, "?")} {escape(name)}{beside}</text>')
-        body.append(_band(limit, top + 20, 16, AXIS))
-        body.append(_interval(row, limit, top + 28, AXIS, 4.0))
-        body.append(f'<text class="soft" x="{AXIS + 10}" y="{top + 32}">{escape(row.text)}</text>')
+    for row in rows:
+        if row.setting != setting:
+            setting = row.setting
+            top += LINE // 2 if top else 0
+            for line in textwrap.wrap(setting, HEADING_LENGTH):
+                top += LINE
+                body.append(f'<text class="heading" x="2" y="{top}">{escape(line)}</text>')
+        for line in textwrap.wrap(f"{SYMBOLS.get(row.outcome, '?')} {row.name}", LINE_LENGTH, subsequent_indent="\u2003"):
+            top += LINE
+            body.append(f'<text x="2" y="{top}">{escape(line)}</text>')
+        body.append(_band(limit, top + 6, 16, AXIS))
+        body.append(_interval(row, limit, top + 14, AXIS, 4.0))
+        body.append(f'<text class="soft" x="{AXIS + 10}" y="{top + 18}">{escape(row.text)}</text>')
+        top += INTERVAL
+    height = top + 34
     axis = height - 18
     for value, label in ((-limit, f"−{limit:g}"), (-1, "−1"), (0, "0"), (1, "1"), (limit, f"{limit:g}")):
         anchor = "start" if value == -limit else "end" if value == limit else "middle"
