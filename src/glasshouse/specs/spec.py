@@ -141,7 +141,7 @@ class TrainingSpec:
         1, "number of runs, with seeds seed, seed + 1, ..., trained together as one program", minimum=1, maximum=4096
     )
     precision: str = setting(
-        "auto", "number format; auto times both and reports its choice", choices=("auto", "fp32", "bf16")
+        "auto", "number format; auto times all and reports its choice", choices=("auto", "fp32", "tf32", "bf16")
     )
     threads: int = setting(0, "CPU threads; 0 chooses the number by timing a step", minimum=0)
     compile: bool = setting(False, "compile the model with torch.compile (slow to start)")

@@ -18,6 +18,7 @@ from glasshouse.studies import matching, study_items, study_metric
 from glasshouse.studies.arms import ONE_TASK, Variant
 from glasshouse.studies.study_folder import Design, PlannedArm, Question, Tuning
 from glasshouse.training import cost_plan, devices, replica_count, warm_start
+from glasshouse.training import replicas as training_replicas
 from glasshouse.training.job import Job
 
 
@@ -45,7 +46,7 @@ def make_design(
     if tuning or with_multiverse:
         _check_tuning_metric(metric, variants, jobs, "--tune" if tuning else "--multiverse")
     with progress_bar.bar("planning", outer=True) as show, progress_bar.quiet():
-        first_plan = cost_plan.make(jobs[0])
+        first_plan = cost_plan.make(jobs[0], _replicas_to_time(jobs[0], seeds, replicas))
         jobs = [_with_first_settings(job, first_plan) for job in jobs]
         matched = matching.match(question.match, names, jobs, varied, show)
         plans = []
@@ -158,6 +159,14 @@ def _choose_replicas(
         counts.append(count if size > 1 else 1)
         reasons.append(reason)
     return counts, [f"replicas: {reason}" for reason in dict.fromkeys(reasons) if reason][:1]
+
+
+def _replicas_to_time(job: Job, seeds: Sequence[int], requested: str) -> int:
+    """How many runs would train together on a GPU; 1 on other devices, where the precision hardly depends on it."""
+    if requested == "off" or job.device.type != "cuda" or training_replicas.obstacle(job.spec):
+        return 1
+    count = len(seeds) if requested == "auto" else min(int(requested), len(seeds))
+    return min(count, replica_count.max_replicas(job, replica_count.predicted_memory(job)))
 
 
 def with_seed(spec: Spec, seed: int) -> Spec:

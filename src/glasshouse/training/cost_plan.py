@@ -51,15 +51,16 @@ class Plan:
         return asdict(self)
 
 
-def make(job: Job) -> Plan:
-    """The plan of a job, from timings on its device."""
+def make(job: Job, replica_count: int = 1) -> Plan:
+    """The plan of a job, from timings on its device.
+
+    If `replica_count` is above 1, so many runs will train together, and the precision is the one that is best for them.
+    """
     notes = list(job.notes)
     _refuse_too_large(job)
     number_format, threads = job.spec.training.precision, job.spec.training.threads
     if number_format == "auto":
-        number_format, reason = precision.choose(
-            job.device, lambda name: step_seconds(timing_job(job).engine(name), job.device)
-        )
+        number_format, reason = precision.choose(job.device, lambda name: _step_seconds_in(name, job, replica_count))
         notes.append(f"precision {reason}")
     if job.device.type == "cpu" and not threads:
         threads, measured, reason = _choose_threads(lambda: step_seconds(timing_job(job).engine(number_format), job.device))
@@ -175,6 +176,22 @@ def training_memory(job: Job, number_format: str, plain_attention: bool = False)
         # The backward pass of the loss holds the logits' gradient in addition to the saved logits.
         "loss gradient": logits,
     }
+
+
+def _step_seconds_in(number_format: str, job: Job, replica_count: int) -> float:
+    """The time of a step in a number format: of the job alone, or of replicas of it."""
+    job = timing_job(job)
+    if replica_count > 1:
+        training = [
+            replace(job.spec.training, precision=number_format, seed=job.spec.training.seed + number)
+            for number in range(replica_count)
+        ]
+        try:
+            together = replicas.Replicas([replace(job, spec=replace(job.spec, training=one)) for one in training])
+            return step_seconds(together, job.device)
+        except (RuntimeError, NotImplementedError):
+            pass  # These runs cannot be replicas, or do not fit into memory. They will train one after another.
+    return step_seconds(job.engine(number_format), job.device)
 
 
 def timing_job(job: Job) -> Job:

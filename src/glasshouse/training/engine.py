@@ -133,11 +133,12 @@ class Engine:
         training = self.spec.training
         self.optimiser.zero_grad(set_to_none=True)
         total = torch.zeros((), device=self.device)
-        for micro_batch in _micro_batches(batch, training.gradient_accumulation):
-            with precision.context(training.precision, self.device):
-                loss = self.loss_sum(self.model, micro_batch) / count
-            loss.backward()
-            total += loss.detach()
+        with precision.float32_products(training.precision, self.device):
+            for micro_batch in _micro_batches(batch, training.gradient_accumulation):
+                with precision.context(training.precision, self.device):
+                    loss = self.loss_sum(self.model, micro_batch) / count
+                loss.backward()
+                total += loss.detach()
         return total
 
     def failures(self) -> list[int]:
