@@ -100,3 +100,21 @@ def test_a_replica_that_diverges_fails_and_the_others_continue(text):
     loop.train(alone[0], "cpu")
     assert runs[2].facts()["outcome"]["test"]["loss"] == pytest.approx(alone[0].facts()["outcome"]["test"]["loss"], abs=1e-4)
     assert loop.train_group(runs, "cpu") == [], "a failed run is not tried again"
+
+
+@pytest.mark.parametrize(("seconds", "steps"), [(0.0, [10, 20, 30]), (1e9, [30])])
+def test_replicas_are_not_saved_more_often_than_the_clock_allows(text, monkeypatch, seconds, steps):
+    """A single run is saved at every evaluation."""
+    saved: dict[str, list[int]] = {}
+    save = checkpoint.save
+
+    def record(checkpoints, saved_checkpoint):
+        saved.setdefault(checkpoints.parent.name, []).append(saved_checkpoint.step)
+        return save(checkpoints, saved_checkpoint)
+
+    monkeypatch.setattr(checkpoint, "save", record)
+    monkeypatch.setattr(loop, "MIN_SAVE_SECONDS", seconds)
+    loop.train_group(new_runs(text, "data.validation=0", seeds=(0, 1)), "cpu", together=True)
+    assert saved == {"r-0": steps, "r-1": steps}
+    loop.train(new_runs(text, "data.validation=0", seeds=(2,))[0], "cpu")
+    assert saved["r-2"] == [10, 20, 30]

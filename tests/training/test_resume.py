@@ -120,10 +120,11 @@ def test_runs_of_different_shapes_cannot_be_replicas(text):
         loop.train_group(runs, "cpu", together=True)
 
 
-def test_a_replica_can_continue_alone(text, monkeypatch):
-    whole = new_runs(text, stem="whole", seeds=(0, 1))
+@pytest.mark.parametrize("freeze", ["none", "gradual"])
+def test_a_replica_can_continue_alone(text, monkeypatch, freeze):
+    whole = new_runs(text, f"training.freeze={freeze}", stem="whole", seeds=(0, 1))
     loop.train_group(whole, "cpu", together=True)
-    stopped = new_runs(text, stem="stopped", seeds=(0, 1))
+    stopped = new_runs(text, f"training.freeze={freeze}", stem="stopped", seeds=(0, 1))
     stop_at(monkeypatch, 17)
     with refused("interrupted", "18", "30"):
         loop.train_group(stopped, "cpu", together=True)
@@ -134,11 +135,11 @@ def test_a_replica_can_continue_alone(text, monkeypatch):
         assert torch.allclose(tensor, newest_checkpoint(stopped[1]).groups["model"][name], atol=1e-4)
 
 
-@pytest.mark.parametrize("ema", ["0", "0.9"])
-def test_a_group_that_is_stopped_ends_as_if_it_had_not_been(text, monkeypatch, ema):
-    whole = new_runs(text, f"training.ema={ema}", "model.dropout=0.1", stem="whole")
+@pytest.mark.parametrize("change", ["training.ema=0", "training.ema=0.9", "training.freeze=gradual"])
+def test_a_group_that_is_stopped_ends_as_if_it_had_not_been(text, monkeypatch, change):
+    whole = new_runs(text, change, "model.dropout=0.1", stem="whole")
     loop.train_group(whole, "cpu", together=True)
-    stopped = new_runs(text, f"training.ema={ema}", "model.dropout=0.1", stem="stopped")
+    stopped = new_runs(text, change, "model.dropout=0.1", stem="stopped")
     stop_at(monkeypatch, 14)
     with pytest.raises(Interrupted):
         loop.train_group(stopped, "cpu", together=True)

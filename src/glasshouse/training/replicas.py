@@ -51,8 +51,6 @@ def _without_free_fields(spec: Spec) -> Spec:
 def obstacle(spec: Spec) -> str | None:
     """The reason why runs of this spec cannot be replicas, or None if they can."""
     training = spec.training
-    if training.freeze == "gradual":
-        return "training.freeze='gradual' changes the trained parameters between steps"
     if training.gradient_accumulation > 1:
         return f"training.gradient_accumulation={training.gradient_accumulation} splits batches into micro-batches"
     if training.compile:
@@ -92,15 +90,15 @@ class Replicas:
         examples, lengths = self.task.example_count(self.train_shard), self.task.example_lengths(self.train_shard)
         self.order = BatchOrder(self.seeds, self.spec.training.batch, examples, lengths)
         models = [job.model().train() for job in jobs]
-        UnfreezingSchedule(models[0], self.spec.training, self.steps)
         self.weights = _stacked([dict(model.named_parameters()) for model in models], self.device)
         self.buffers = _stacked([dict(model.named_buffers()) for model in models], self.device)
         # An ordinary model that receives the tensors of one replica at a time, for evaluations and checkpoints.
         self.scratch = models[0].to(self.device)
-        trained = {name for name, parameter in self.scratch.named_parameters() if parameter.requires_grad}
-        self.trained = {name: tensor for name, tensor in self.weights.items() if name in trained}
-        self.frozen = {name: tensor for name, tensor in self.weights.items() if name not in trained}
-        self.optimiser = StackedAdamW(self.scratch, self.trained, self.specs, self.steps)
+        # Its parameters say which parameters of all replicas are trained at a step. The last step trains the most.
+        self.unfreezing = UnfreezingSchedule(self.scratch, self.spec.training, self.steps)
+        self.unfreezing.apply(self.steps)
+        self.optimiser = StackedAdamW(self.scratch, self._trained_and_frozen()[0], self.specs, self.steps)
+        self.unfreezing.apply(0)
         # The exponential moving average of the weights, which is evaluated and used in place of the weights.
         self.average = {name: tensor.clone() for name, tensor in self.stacked_tensors()} if self.spec.training.ema else None
         # For each replica, the first step whose loss or gradient was not finite, or -1. The replica takes no later step.
@@ -133,6 +131,14 @@ class Replicas:
 
         return vmap(grad_and_value(loss), randomness="different")
 
+    def _trained_and_frozen(self) -> tuple[Tensors, Tensors]:
+        """The stacked parameters that are trained at the present step, and those that are not."""
+        trained = {name for name, parameter in self.scratch.named_parameters() if parameter.requires_grad}
+        return (
+            {name: tensor for name, tensor in self.weights.items() if name in trained},
+            {name: tensor for name, tensor in self.weights.items() if name not in trained},
+        )
+
     def batch(self, step: int) -> tuple[Batch, Tensor]:
         """(the batches of all replicas, the number of predictions in each), on the CPU; the first axis is the replica."""
         size = self.spec.training.batch
@@ -143,13 +149,14 @@ class Replicas:
 
     def step(self, step: int) -> StepResult:
         """Take one optimiser step of every replica that has not failed."""
+        self.unfreezing.apply(step)
         batch, counts_R = self.batch(step)
         numbers = torch.cat([torch.tensor([step, ema_update_rate(self.spec.training.ema, step)]), counts_R])
         if self.graphed_step.enabled:
             batch = cuda_graphs.pad_to_multiple(batch, self.task.largest_batch(1))
         # Dropout masks differ from those of a run that trains alone. Everything else is the same.
         torch.manual_seed(batches.step_seed(self.spec.training.seed, step))
-        losses_R, norms_R = self.graphed_step(batch, numbers)
+        losses_R, norms_R = self.graphed_step(batch, numbers, self.unfreezing.lowest_trained)
         return StepResult(losses_R, norms_R, self.optimiser.rates(step))
 
     @torch.no_grad()
@@ -160,7 +167,7 @@ class Replicas:
         """
         step, ema_rate, counts_R = numbers[0], numbers[1], numbers[2:]
         with precision.context(self.spec.training.precision, self.device):
-            gradients, losses_R = self._gradients(self.trained, self.frozen, self.buffers, batch, counts_R)
+            gradients, losses_R = self._gradients(*self._trained_and_frozen(), self.buffers, batch, counts_R)
         flat_gradients = (gradient.reshape(len(gradient), -1) for gradient in gradients.values())
         norms_R = torch.stack([gradient.norm(dim=1) for gradient in flat_gradients]).norm(dim=0)
         record_first_nonfinite(self.first_nonfinite_R, step, losses_R, norms_R)

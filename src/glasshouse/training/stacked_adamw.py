@@ -48,7 +48,8 @@ class StackedAdamW:
             self.groups.setdefault((tensor.dim() > 2, lr_factor), []).append(name)
         self.first_moments = {name: torch.zeros_like(tensor) for name, tensor in weights.items()}
         self.second_moments = {name: torch.zeros_like(tensor) for name, tensor in weights.items()}
-        self.steps_taken = torch.zeros((), device=device)
+        # Parameters that are unfrozen later have taken fewer steps.
+        self.steps_taken = {name: torch.zeros((), device=device) for name in weights}
         self.streams = [torch.cuda.Stream(device) for _ in range(min(STREAMS, len(specs)))] if device.type == "cuda" else []
 
     @contextmanager
@@ -66,21 +67,26 @@ class StackedAdamW:
 
     @torch.no_grad()
     def step(self, gradients: Tensors, step: Tensor, factor_R: Tensor, inactive_R: Tensor) -> None:
-        """Update the weights with the gradients times `factor_R`. The weights of inactive replicas do not change at all."""
-        self.steps_taken += 1
+        """Update the weights that have gradients, with the gradients times `factor_R`.
+
+        The weights of inactive replicas do not change at all.
+        """
+        torch._foreach_add_([self.steps_taken[name] for name in gradients], 1.0)
         # Indexing with a tensor would wait for the device; `index_select` does not.
         rate_R = self.rates_SR.index_select(0, step.view(1))[0]
         scales, inactive = (1 / factor_R).unbind(), inactive_R.float().unbind()
         calls = []
-        for (decays, lr_factor), names in self.groups.items():
+        for (decays, lr_factor), group in self.groups.items():
+            if not (names := [name for name in group if name in gradients]):
+                continue
             contiguous = {name: gradients[name].contiguous() for name in names}
             stacks = self.weights, contiguous, self.first_moments, self.second_moments
             slices = [[tensors[name].unbind() for name in names] for tensors in stacks]
-            calls.append((decays, (rate_R * lr_factor).unbind(), slices))
+            calls.append((decays, (rate_R * lr_factor).unbind(), slices, [self.steps_taken[name] for name in names]))
         with self._stream_contexts() as contexts:
             for replica, decay in enumerate(self.decays):
                 with contexts[replica % len(contexts)]:
-                    for decays, rates, slices in calls:
+                    for decays, rates, slices, steps_taken in calls:
                         weights, replica_gradients, first_moments, second_moments = (
                             [stacked[replica] for stacked in stack] for stack in slices
                         )
@@ -90,7 +96,7 @@ class StackedAdamW:
                             first_moments,
                             second_moments,
                             max_exp_avg_sqs=[],
-                            state_steps=[self.steps_taken] * len(weights),
+                            state_steps=steps_taken,
                             lr=rates[replica],
                             beta1=self.betas[0],
                             beta2=self.betas[1],
@@ -110,11 +116,15 @@ class StackedAdamW:
         """One replica's optimiser state as `PARAMETER/KEY` -> tensor, in the format of `optimisers.state`."""
         tensors = {f"{name}/exp_avg": tensor[replica] for name, tensor in self.first_moments.items()}
         tensors |= {f"{name}/exp_avg_sq": tensor[replica] for name, tensor in self.second_moments.items()}
-        return tensors | {f"{name}/step": self.steps_taken.clone() for name in self.weights}
+        return tensors | {f"{name}/step": steps.clone() for name, steps in self.steps_taken.items()}
 
     def restore(self, replica: int, tensors: Tensors) -> None:
-        """Restore what `state` returned. All replicas are at the same step."""
-        for name in self.weights:
-            self.first_moments[name][replica] = tensors[f"{name}/exp_avg"].to(self.steps_taken.device)
-            self.second_moments[name][replica] = tensors[f"{name}/exp_avg_sq"].to(self.steps_taken.device)
-            self.steps_taken.copy_(tensors[f"{name}/step"])
+        """Restore what `state` returned. All replicas are at the same step.
+
+        A run that trained alone has no state of the parameters that were still frozen.
+        """
+        for name, steps in self.steps_taken.items():
+            if f"{name}/step" in tensors:
+                self.first_moments[name][replica] = tensors[f"{name}/exp_avg"].to(steps.device)
+                self.second_moments[name][replica] = tensors[f"{name}/exp_avg_sq"].to(steps.device)
+                steps.copy_(tensors[f"{name}/step"])
