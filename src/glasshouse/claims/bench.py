@@ -20,7 +20,7 @@ from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import Run
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import RunError
-from glasshouse.studies import study_results, study_runner
+from glasshouse.studies import study_planning, study_results, study_runner
 from glasshouse.studies.study import Study
 from glasshouse.studies.study_folder import Question, StudyFolder
 
@@ -119,13 +119,14 @@ class Bench:
         return all(data_set_list.find_data_set(source).present for source in sources)
 
     def facts(self, *studies: StudyResults) -> list[tuple[str, str]]:
-        """What a reader of the trial should know of its studies: sizes, steps, tuned values and notes of each arm."""
+        """What a reader of the trial should know of its studies: sizes, steps, tuned values, notes and number formats."""
         facts = []
         for study in studies:
             for arm in study.arms:
                 text = f"{arm.parameters:,} parameters, {arm.steps:,} steps"
                 facts.append((f"{study.name}, {arm.name}", "; ".join([text, *arm.notes])))
             facts += [(study.name, leak) for leak in study.leaks]
+            facts += [(study.name, note) for note in study.notes if note.startswith(study_planning.DEVICE_NOTE)]
         return facts
 
     def starts(self, study: StudyResults | str, arm: str) -> str:

@@ -21,6 +21,9 @@ from glasshouse.training import cost_plan, devices, replica_count, warm_start
 from glasshouse.training import replicas as training_replicas
 from glasshouse.training.job import Job
 
+# The note on device and precision begins with this word.
+DEVICE_NOTE = "device"
+
 
 def make_design(
     question: Question,
@@ -188,7 +191,7 @@ def _notes(question: Question, metric: str, jobs: Sequence[Job], other_notes: Se
     training = jobs[0].spec.training
     threads = f", CPU threads: {training.threads}" if jobs[0].device.type == "cpu" else ""
     if len({(job.spec.training.precision, job.spec.training.threads) for job in jobs}) == 1:
-        yield f"device {jobs[0].device.type}, precision {training.precision}{threads}, the same for every arm"
+        yield f"{DEVICE_NOTE} {jobs[0].device.type}, precision {training.precision}{threads}, the same for every arm"
     if len({_batch_settings(job.spec) for job in jobs}) > 1:
         yield "the arms read different batches, so runs with the same seed have little in common except the seed"
     else:
