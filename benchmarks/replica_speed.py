@@ -81,7 +81,7 @@ def measured(what: str, name: str, jobs: list[Job], steps: int = 0) -> tuple[str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--replicas", default="8,32,128,512", help="how many, in turn")
-    parser.add_argument("--precision", default="fp32,bf16")
+    parser.add_argument("--precision", default="fp32,tf32,bf16")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--fill", action="store_true", help="take steps with as many replicas as are said to fit")
     parser.add_argument("--smoke", action="store_true", help="two replicas of a tiny model: does the benchmark run?")

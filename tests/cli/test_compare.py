@@ -246,9 +246,9 @@ def test_what_is_measured_is_measured_once(short_text: Path, monkeypatch: pytest
     made = []
     make = cost_plan.make
 
-    def counted_make(job):
-        made.append(job)
-        return make(job)
+    def counted_make(*arguments):
+        made.append(arguments)
+        return make(*arguments)
 
     monkeypatch.setattr(cost_plan, "make", counted_make)
     words = [word for word in TINY if not word.startswith(("training.precision", "training.threads"))]

@@ -11,7 +11,7 @@ UNTRIED = {GROUPS[0]: [("causal", "No <later> token matters.")]}
 
 def test_the_index_lists_every_claim_with_its_answer_and_those_without_a_trial():
     text = claim_pages.index(example_cases(), GROUPS, UNTRIED)
-    assert "Of 2 claims with a trial: 1 depends, 1 not tried." in text
+    assert "Of 2 claims: 1 depends, 1 not tried." in text
     assert "1 was tried once more on seeds that were never used, and 1 of them had the same verdict." in text
     assert "| [It is \\<so\\>.](one.md) | **± depends** ✓ ✗ ✓<br>It depends." in text
     assert "![](pictures/one-small.svg)" in text

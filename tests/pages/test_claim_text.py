@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from glasshouse.pages import claim_text
-from glasshouse.pages.claim_content import REFUTED, UPHELD
-from tests.pages.example_claims import example_case, example_cases
+from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD, Trial
+from tests.pages.example_claims import example_case, example_cases, example_trial
 
 
 def test_an_answer_is_one_plain_sentence():
@@ -48,3 +48,33 @@ def test_badges_rows_and_bookkeeping():
     assert "replication of trial 1" in claim_text.trial_sentence(case.trials[1])
     assert claim_text.machine_text(trial) == "2023-11-14 22:13 UTC, an abacus, Python 3.11, torch 2"
     assert claim_text.date(-1) == claim_text.date(1e20) == ""
+
+
+def test_a_page_describes_the_plan_that_was_tried_and_names_a_changed_one():
+    case = example_case()
+    plan = replace(case.trials[0].registration, number=3, digest="another", procedure="Three models are trained.")
+    changed = replace(case, procedure=plan.procedure, trials=(*case.trials, Trial(plan, None, None)))
+    assert claim_text.statement_and_procedure(changed)[1] == "Two models are trained."
+    assert claim_text.badges(changed)[-1] == "a changed plan is registered as trial 3 and not finished"
+    assert "changed plan" not in " ".join(claim_text.badges(case))
+    new = replace(changed, trials=())
+    assert claim_text.statement_and_procedure(new)[1] == "Three models are trained."
+
+
+def test_what_depends_is_replicated_only_if_every_setting_has_the_same_verdict():
+    case = example_case()
+    assert case.verdict == DEPENDS
+    assert case.replicated
+    original, replication = case.trials
+    other = replace(replication.finding, by_setting=(("reported rate", UPHELD), ("tuned rates", TOO_SMALL)))
+    assert case.original.finding.by_setting != other.by_setting
+    assert replace(case, trials=(original, replace(replication, finding=other))).replicated is False
+
+
+def test_an_open_comparison_says_whether_a_direction_is_shown():
+    trial = example_trial()
+    worse = next(result for result in trial.finding.parts if result.part.name == "near 0.9")
+    for low, high, phrase in ((0.1, 0.7, "higher, but whether by more than the margin is open"), (-0.1, 0.7, "not decided")):
+        result = replace(worse, outcome=UNDECIDED, low=low, high=high, p=0.5)
+        sentence = claim_text.part_sentence(trial, result)
+        assert sentence.endswith(f": {phrase}.")

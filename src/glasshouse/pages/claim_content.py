@@ -213,8 +213,20 @@ class Case:
 
     @property
     def replicated(self) -> bool | None:
-        """Whether the replication had the same verdict; None without one."""
-        return self.replication.verdict == self.verdict if self.replication else None
+        """Whether the replication had the same verdict, under every setting if it depends on that; None without one."""
+        original, replication = self.original, self.replication
+        if not original or not replication or not original.finding or not replication.finding:
+            return None
+        by_setting = (original.finding.by_setting, replication.finding.by_setting)
+        return replication.verdict == original.verdict and (original.verdict != DEPENDS or by_setting[0] == by_setting[1])
+
+    @property
+    def changed_plan(self) -> Trial | None:
+        """The newest registered plan if it differs from that of the deciding trial and is not complete yet."""
+        newest = next((trial for trial in reversed(self.trials) if not trial.registration.quick), None)
+        if not newest or not self.original or newest.registration.digest == self.original.registration.digest:
+            return None
+        return newest
 
     @property
     def command(self) -> str:

@@ -19,9 +19,16 @@ ABOUT = (
 )
 LEGEND = (
     "✓ upheld: every comparison that the claim implies is shown. ✗ refuted: one is shown to be the other way round. "
-    "≈ too small to matter: a difference is shown to be smaller than its margin. ± depends: decided one way under one "
+    "≈ too small to matter: a difference is shown to be smaller than its margin. A margin is no hurdle: a difference that "
+    "is shown, and not shown to be smaller than its margin, counts. ± depends: decided one way under one "
     "setting and another way under another. ? undecided: neither is shown. In the pictures, the grey band is one margin "
     "wide on each side of no difference; to the right means in favour of the claim."
+)
+
+SEEDS = (
+    "The first trial of every claim uses the seeds from 1000 on, the second those from 2000 on, and so forth. Claims that "
+    "train the same model therefore share runs, and their verdicts are not independent evidence. On a GPU the order of "
+    "additions varies: a repeated command gives each seed a slightly different value, and the same distribution."
 )
 
 
@@ -42,8 +49,9 @@ def index(cases: Sequence[Case], groups: Sequence[str], untried: Untried) -> str
     parts = [
         "# Claims on trial",
         ABOUT,
-        f"Of {len(claims)} claims with a trial: {tally}. {replication_summary(claims)}",
+        f"Of {len(claims)} claims: {tally}. {replication_summary(claims)}",
         LEGEND,
+        SEEDS,
     ]
     parts.append(
         "Made by `glasshouse claims report --output docs/claims` and checked by `glasshouse claims check docs/claims`, "
@@ -89,14 +97,15 @@ def page(case: Case, svgs: Mapping[str, str]) -> str:
     """The page of one claim."""
     trial = case.original
     badges = " · ".join(claim_text.badges(case))
-    parts = [f"# {escape(case.name)}", f"> {escape(case.statement)}"]
+    statement, procedure = claim_text.statement_and_procedure(case)
+    parts = [f"# {escape(case.name)}", f"> {escape(statement)}"]
     parts.append(f"**{claim_text.verdict_text(case)}.** {escape(claim_text.answer(case))}")
     parts.append(f"*{escape(badges)}*")
     parts.append(
-        f"**What was asserted.** {escape(case.statement)} Source: {escape(case.source)}. Reported: {escape(case.reported)}."
+        f"**What was asserted.** {escape(statement)} Source: {escape(case.source)}. Reported: {escape(case.reported)}."
     )
     parts.append(f"**Why one might think so.** {escape(case.why)}")
-    parts.append(f"**The experiment.** {escape(case.procedure)}")
+    parts.append(f"**The experiment.** {escape(procedure)}")
     if "comparisons" in svgs:
         parts.append(f"**The comparisons.**\n\n![comparisons](pictures/{case.name}-comparisons.svg)")
     parts += [f"![{name}](pictures/{case.name}-{name}.svg)" for name in svgs if name not in FOREST_PLOTS]

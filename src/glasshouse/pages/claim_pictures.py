@@ -64,9 +64,11 @@ def _figure(trial: Trial, figure: LineFigure) -> str:
     for name, keys in figure.lines.items():
         points = {}
         for setting, key in keys.items():
-            series = trial.measured.series.get(key)
+            # A figure may have lines that a trial of an earlier plan did not measure.
+            if (series := trial.measured.series.get(key)) is None:
+                continue
             scale = trial.registration.quantities[key].scale
-            finite = [value * scale for value in series.values.values() if math.isfinite(value)] if series else []
+            finite = [value * scale for value in series.values.values() if math.isfinite(value)]
             if finite:
                 summary = summarise(finite)
                 points[float(setting)] = (summary.mean, summary.low, summary.high)

@@ -128,7 +128,11 @@ def _phrase(result: PartResult) -> str:
     opposite = {"higher": "lower", "lower": "higher"}[part.claimed]
     p = f" (p = {p_value(result.p)})".replace("= <", "<") if not math.isnan(result.p) else ""
     if word == UNDECIDED:
-        return f"not decided{p}"
+        # The p-values of several tests were too large, so none of them is shown.
+        if part.kind in (EQUIVALENCE, NON_INFERIORITY, CONTROL) and result.low * result.high > 0:
+            direction = "higher" if result.low > 0 else "lower"
+            return f"{direction}, but whether by more than the margin is open"
+        return "not decided"
     if word == TOO_SMALL:
         return f"shown to be smaller than the margin{p}"
     if part.kind in (EQUIVALENCE, CONTROL):
@@ -185,7 +189,16 @@ def badges(case: Case) -> list[str]:
     settings = [setting for setting, _ in trial.finding.by_setting]
     replicated = {None: "not replicated yet", True: "replicated", False: "not replicated"}[case.replicated]
     seeds = f"{trial.measured.seeds} seeds"
-    return [case.data, seeds, f"{looks} {'look' if looks == 1 else 'planned looks'}", *settings, replicated]
+    badges = [case.data, seeds, f"{looks} {'look' if looks == 1 else 'planned looks'}", *settings, replicated]
+    if newer := case.changed_plan:
+        badges.append(f"a changed plan is registered as trial {newer.registration.number} and not finished")
+    return badges
+
+
+def statement_and_procedure(case: Case) -> tuple[str, str]:
+    """What was asserted, and the experiment: those of the deciding trial, which the claim may have changed since."""
+    plan = case.original.registration if case.original else None
+    return (plan.statement, plan.procedure) if plan and plan.procedure else (case.statement, case.procedure)
 
 
 def trial_sentence(trial: Trial) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from glasshouse.pages import claim_pages, claim_text, template
 from glasshouse.pages.claim_content import Case
-from glasshouse.pages.claim_pages import ABOUT, LEGEND, Untried
+from glasshouse.pages.claim_pages import ABOUT, LEGEND, SEEDS, Untried
 from glasshouse.pages.claim_pictures import pictures
 
 STYLES = ("page.css", "study.css", "claims.css")
@@ -18,7 +18,7 @@ def render(cases: Sequence[Case], groups: Sequence[str], untried: Untried) -> st
         "claims.html",
         STYLES,
         about=ABOUT,
-        legend=LEGEND,
+        legend=f"{LEGEND} {SEEDS}",
         groups=groups,
         untried=untried,
         cases=cases,

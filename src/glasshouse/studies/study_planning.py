@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from glasshouse.data.prepared_data import PreparedData
 from glasshouse.metrics.verdicts import VerdictRule
 from glasshouse.records import progress_bar
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import GlasshouseError, SpecError
-from glasshouse.specs.spec import Spec
+from glasshouse.specs.spec import DataSpec, Spec
 from glasshouse.studies import matching, study_items, study_metric
 from glasshouse.studies.arms import ONE_TASK, Variant
 from glasshouse.studies.study_folder import Design, PlannedArm, Question, Tuning
@@ -42,7 +43,7 @@ def make_design(
         raise SpecError("one-task", f"{ONE_TASK} ({', '.join(f'{name} has {task}' for task, name in tasks.items())})")
     names = [variant.name for variant in variants]
     varied = list(dict.fromkeys(field for variant in variants for field in variant.changes))
-    jobs = [_job(variant, seeds, device) for variant in variants]
+    jobs = list(_jobs(variants, seeds, device))
     metric = _choose_metric(question, variants, jobs)
     if question.items:
         study_items.check(metric, names, jobs)
@@ -107,13 +108,18 @@ def _arm_named_in_errors(arm: str) -> Iterator[None]:
         raise type(error)(error.code, f"arm {arm!r}: {error}") from None
 
 
-def _job(variant: Variant, seeds: Sequence[int], device: str) -> Job:
-    """The job of an arm's first seed. A seed whose run to start from is missing is refused before anything is trained."""
-    start = variant.spec.training.start_from
-    with _arm_named_in_errors(variant.name):
-        for seed in seeds if warm_start.SEED in start else ():
-            warm_start.find(start, seed)
-        return Job.prepare(with_seed(variant.spec, seeds[0]), devices.pick(device))
+def _jobs(variants: Sequence[Variant], seeds: Sequence[int], device: str) -> Iterator[Job]:
+    """The job of each arm's first seed. A seed whose run to start from is missing is refused before anything is trained."""
+    prepared: dict[DataSpec, PreparedData] = {}
+    for variant in variants:
+        spec, start = variant.spec, variant.spec.training.start_from
+        with _arm_named_in_errors(variant.name):
+            for seed in seeds if warm_start.SEED in start else ():
+                warm_start.find(start, seed)
+            job = Job.prepare(with_seed(spec, seeds[0]), devices.pick(device), prepared=prepared.get(spec.data))
+        # Arms of one study have one task, so equal data specs give equal data.
+        prepared[spec.data] = job.prepared
+        yield job
 
 
 def _choose_metric(question: Question, variants: Sequence[Variant], jobs: Sequence[Job]) -> str:

@@ -40,10 +40,18 @@ class Job:
     transfer: WeightTransfer | None = None
 
     @classmethod
-    def prepare(cls, spec: Spec, device: torch.device, tokenizer: Tokenizer | None = None, new_run: bool = True) -> "Job":
+    def prepare(
+        cls,
+        spec: Spec,
+        device: torch.device,
+        tokenizer: Tokenizer | None = None,
+        new_run: bool = True,
+        prepared: PreparedData | None = None,
+    ) -> "Job":
         """Check that model and task fit together, then prepare the data, with a progress bar.
 
-        With `new_run` False the run resumes from a checkpoint, so `training.start_from` is not read.
+        With `new_run` False the run resumes from a checkpoint, so `training.start_from` is not read. `prepared` are the data
+        of another job of the same data spec and task.
         """
         if not spec.data.source and not spec.data.files:
             raise SpecError(
@@ -58,9 +66,10 @@ class Job:
                 f"training.gradient_accumulation={spec.training.gradient_accumulation} with model.norm={spec.model.norm!r}"
             )
             require(catalogue.find("norm", spec.model.norm), "batch", what)
-        with progress_bar.bar("preparing text") as bar:
-            show = lambda what, share: bar(share, what)  # noqa: E731
-            prepared = prepared_data.prepare(spec.data, tokenizer, show, task.columns, task.specials)
+        if prepared is None:
+            with progress_bar.bar("preparing text") as bar:
+                show = lambda what, share: bar(share, what)  # noqa: E731
+                prepared = prepared_data.prepare(spec.data, tokenizer, show, task.columns, task.specials)
         spec = replace(spec, model=task.complete_model(spec.model, prepared))
         training = spec.training
         examples = task.example_count(prepared.splits["train"])

@@ -40,11 +40,11 @@ class AdditiveAgainstDotProduct(Claim):
     )
     procedure = (
         "Small language models over characters are trained with both kinds of attention at head widths 8, 16, 32, 64 and "
-        "128 and are otherwise the same. Each arm has the best of five learning rates and of two initial scales (0.5 and "
-        "1), both chosen on the validation text. Additive attention must have the lower test loss at head widths 8 and 16. "
-        "Dot-product attention must take less time for a training step and less memory at every head width, and the "
-        "additional time of additive attention must grow from the smallest to the largest. Steps are timed in rounds over "
-        "all arms on input of 256 tokens, and one arm is timed twice under two names."
+        "128 and are otherwise the same. Each arm has the best of five learning rates and of three initial scales (0.5, 1 "
+        "and 2), both chosen on the validation text. Additive attention must have the lower test loss at head widths 8 "
+        "and 16. Dot-product attention must take less time for a training step and less memory at every head width, and "
+        "the additional time of additive attention must grow from the smallest to the largest. Steps are timed in rounds "
+        "over all arms on input of 256 tokens, and one arm is timed twice under two names."
     )
     would_change = (
         "A longer training or a task that needs a sharper choice between neighbours. A fused kernel for additive attention "

@@ -66,8 +66,8 @@ class FeedForwardRatio(Claim):
         "the ratios 1, 2, 4, 8 and 16, in models of equal parameters, both 1 and 16 have a higher test loss than the mean "
         "of 2, 4 and 8. For the second half, feed-forward parts with two and with three narrow inner layers, each followed "
         "by an activation and together with as many weights, must both have a higher test loss than one inner layer of four "
-        "times the width. Every arm has the best of five learning rates and of two initial scales (0.5 and 1), both chosen "
-        "on the validation text."
+        "times the width. Every arm has the best of five learning rates and of three initial scales (0.5, 1 and 2), both "
+        "chosen on the validation text."
     )
     would_change = (
         "A larger model or a longer training, in which the best ratio may lie elsewhere; or narrow layers with residual "

@@ -1,7 +1,7 @@
 """The choice between initial scales of the weights, on the validation text. Knows no claim.
 
 The standard deviation of the initial weights is the scale divided by the square root of the number of inputs. A part that is
-added to a model may need another scale than the rest, so a fair comparison gives each arm its better one.
+added to a model may need another scale than the rest, so a fair comparison gives each arm its best one.
 """
 
 import math
@@ -12,7 +12,7 @@ from glasshouse.claims.bench import Bench
 from glasshouse.pages.claim_content import Series
 from glasshouse.pages.study_content import StudyResults
 
-SCALES = ("0.5", "1.0")
+SCALES = ("0.5", "1.0", "2.0")
 # The word of `glasshouse compare` that makes an arm of each scale.
 WORD = f"model.initialisation={','.join(SCALES)}"
 
@@ -23,7 +23,7 @@ def choose_scale(validation_losses: Mapping[str, Series]) -> str:
 
 
 def test_losses(bench: Bench, study: StudyResults, arms: Mapping[str, str]) -> tuple[dict[str, Series], str]:
-    """(scale -> test loss of its arm, the scale that is better on the validation text). `arms`: scale -> name of its arm."""
+    """(scale -> test loss of its arm, the scale that is best on the validation text). `arms`: scale -> name of its arm."""
     validation = {scale: bench.values(study, arm, "validation.loss") for scale, arm in arms.items()}
     return {scale: bench.values(study, arm, "test.loss") for scale, arm in arms.items()}, choose_scale(validation)
 
