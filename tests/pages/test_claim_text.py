@@ -66,8 +66,10 @@ def test_what_depends_is_replicated_only_if_every_setting_has_the_same_verdict()
     assert case.verdict == DEPENDS
     assert case.replicated
     original, replication = case.trials
+    assert original.finding
+    assert replication.finding
     other = replace(replication.finding, by_setting=(("reported rate", UPHELD), ("tuned rates", TOO_SMALL)))
-    assert case.original.finding.by_setting != other.by_setting
+    assert original.finding.by_setting != other.by_setting
     assert replace(case, trials=(original, replace(replication, finding=other))).replicated is False
 
 

@@ -20,7 +20,7 @@ from glasshouse.records.status import Status
 from glasshouse.specs.errors import Interrupted, RunError
 from glasshouse.specs.spec import Spec
 from glasshouse.training import loop
-from glasshouse.training.replicas import can_be_replicas
+from glasshouse.training.replicas import can_be_replicas, has_dropout
 from glasshouse.training.signals import catch_signals
 
 ENDED = (Status.DONE, Status.FAILED)
@@ -38,7 +38,7 @@ class QueuedRun:
     recipe: str
     facts: dict[str, Any]
     replicas: int = 1
-    arm: str = ""  # only runs of the same arm train together
+    arm: str = ""  # with dropout, only runs of the same arm train together
 
     @property
     def steps(self) -> int:
@@ -78,11 +78,15 @@ def run_all(
 
 
 def _groups(queue: Sequence[QueuedRun]) -> list[list[QueuedRun]]:
-    """The groups of runs that train together, in the order of each group's first run."""
+    """The groups of runs that train together, in the order of each group's first run.
+
+    The dropout masks of a run depend on its place in its group. If each arm has groups of its own, runs of one seed have
+    the same masks in all arms, which makes arms easier to compare. So arms share groups only without dropout.
+    """
     groups: list[list[QueuedRun]] = []
     open_groups: dict[str, list[list[QueuedRun]]] = {}  # arm -> groups that have room for more runs
     for queued in queue:
-        candidates = open_groups.setdefault(queued.arm, [])
+        candidates = open_groups.setdefault(queued.arm if has_dropout(queued.spec.model) else "", [])
         group = next(
             (group for group in candidates if queued.replicas > 1 and can_be_replicas(group[0].spec, queued.spec)), None
         )

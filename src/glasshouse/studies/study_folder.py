@@ -87,7 +87,7 @@ class PlannedArm:
     asked: str  # the requested spec as TOML
     spec: Spec
     facts: dict[str, Any]
-    replicas: int = 1  # number of seeds that train together
+    replicas: int = 1  # the maximum number of runs that train together
     notes: tuple[str, ...] = ()
     step_flops: int = 0  # FLOPs of one training step; 0 if an earlier release, which did not count them, wrote the study
 

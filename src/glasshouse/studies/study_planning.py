@@ -22,6 +22,8 @@ from glasshouse.training import cost_plan, devices, replica_count, warm_start
 from glasshouse.training import replicas as training_replicas
 from glasshouse.training.job import Job
 
+# The maximum number of runs that train together: that of `training.replicas`.
+MAX_REPLICAS = 4096
 # The note on device and precision begins with this word.
 DEVICE_NOTE = "device"
 
@@ -156,7 +158,7 @@ def _with_first_settings(job: Job, first: cost_plan.Plan) -> Job:
 def _choose_replicas(
     jobs: Sequence[Job], seeds: Sequence[int], requested: str, show: Callable[[float, str], None]
 ) -> tuple[list[int], list[str]]:
-    """The number of seeds of each arm that train together, and the reason."""
+    """The maximum number of runs that train with a run of each arm, and the reason."""
     if requested == "off":
         return [1] * len(jobs), []
     counts, reasons = [], []
@@ -165,7 +167,8 @@ def _choose_replicas(
         job_of_each_seed = [replace(job, spec=with_seed(job.spec, seed)) for seed in seeds]
         count = len(job_of_each_seed) if requested == "auto" else int(requested)
         size, reason = replica_count.choose(job_of_each_seed[:count], None if requested == "auto" else True)
-        counts.append(count if size > 1 else 1)
+        # Only the memory limits how many runs train together, unless a number was requested.
+        counts.append(1 if size == 1 else MAX_REPLICAS if requested == "auto" else count)
         reasons.append(reason)
     return counts, [f"replicas: {reason}" for reason in dict.fromkeys(reasons) if reason][:1]
 

@@ -21,7 +21,7 @@ from glasshouse.data.batches import BatchOrder
 from glasshouse.data.shards import Shard
 from glasshouse.parts.attention.base import Attention
 from glasshouse.records.checkpoint import Checkpoint, Tensors, name_of
-from glasshouse.specs.spec import Spec
+from glasshouse.specs.spec import ModelSpec, Spec
 from glasshouse.tasks import linear_cross_entropy
 from glasshouse.tasks.base import Batch, Task
 from glasshouse.training import cuda_graphs, precision
@@ -46,6 +46,12 @@ def _without_free_fields(spec: Spec) -> Spec:
         defaults = {name: getattr(getattr(default_spec, section), name) for name in names}
         spec = replace(spec, **{section: replace(getattr(spec, section), **defaults)})
     return spec
+
+
+def has_dropout(model: ModelSpec) -> bool:
+    """Whether a part of the model drops activations in training."""
+    settings = {"dropout": model.dropout, **model.own, **model.head.own}
+    return any("dropout" in name and value for name, value in settings.items())
 
 
 def obstacle(spec: Spec) -> str | None:
