@@ -8,42 +8,35 @@ from glasshouse.studies import arms, run_queue
 from glasshouse.studies.run_queue import QueuedRun
 
 
-def test_runs_that_differ_only_in_seed_and_learning_rate_train_together() -> None:
-    queue = [
+def queue_of(*words: str, seeds: int, replicas: int) -> list[QueuedRun]:
+    """The runs of a study, seed by seed."""
+    return [
         QueuedRun(
-            RunFolder(Path(f"{v.folder}-{seed}")),
+            RunFolder(Path(f"{variant.folder}-{seed}")),
             "",
-            replace(v.spec, training=replace(v.spec.training, seed=seed)),
+            replace(variant.spec, training=replace(variant.spec.training, seed=seed)),
             "",
             {},
-            3,
+            replicas,
+            variant.name,
         )
-        for seed in range(4)
-        for v in arms.expand(arms.parse(("demo-lm", "model.norm=layer,rms", "training.learning_rate=0.1,0.2")))
+        for seed in range(seeds)
+        for variant in arms.expand(arms.parse(words))
     ]
-    queue = [replace(queued, arm=queued.spec.model.norm) for queued in queue]
-    groups = run_queue._groups(queue)
+
+
+def test_runs_that_differ_only_in_seed_and_learning_rate_train_together() -> None:
+    words = ("demo-lm", "model.norm=layer,rms", "training.learning_rate=0.1,0.2")
+    groups = run_queue._groups(queue_of(*words, seeds=4, replicas=3))
     assert sorted(map(len, groups)) == [2, 2, 3, 3, 3, 3]
     assert all(len({queued.spec.model.norm for queued in group}) == 1 for group in groups)
-    assert [len(group) for group in run_queue._groups([replace(queued, replicas=99) for queued in queue])] == [8, 8]
-    alone = [replace(queued, replicas=1) for queued in queue]
+    assert [len(group) for group in run_queue._groups(queue_of(*words, seeds=4, replicas=99))] == [8, 8]
+    alone = queue_of(*words, seeds=4, replicas=1)
     assert run_queue._groups(alone) == [[queued] for queued in alone], "one after another, in the order of the queue"
 
 
 def test_arms_with_dropout_have_groups_of_their_own() -> None:
     """So that runs of one seed have the same dropout masks in all arms."""
     for dropout, sizes in (("0", [6]), ("0.1", [3, 3])):
-        queue = [
-            QueuedRun(
-                RunFolder(Path(f"{v.folder}-{seed}")),
-                "",
-                replace(v.spec, training=replace(v.spec.training, seed=seed)),
-                "",
-                {},
-                99,
-                v.name,
-            )
-            for seed in range(3)
-            for v in arms.expand(arms.parse(("demo-lm", f"model.dropout={dropout}", "training.learning_rate=0.1,0.2")))
-        ]
-        assert [len(group) for group in run_queue._groups(queue)] == sizes
+        words = ("demo-lm", f"model.dropout={dropout}", "training.learning_rate=0.1,0.2")
+        assert [len(group) for group in run_queue._groups(queue_of(*words, seeds=3, replicas=99))] == sizes
