@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[2]
 PEERS = {"tokenizer_speed": ["rustbpe", "tiktoken"], "certificates": ["transformers"], "training_speed": ["transformers"]}
 # These start no other process and change nothing outside their own module: they run here, without importing torch again.
 IN_PROCESS = ("attention_cost", "replica_speed", "training_speed")
+# These take ten seconds or more.
+SLOW = ("certificates", "fault_injection", "verdict_errors")
 BENCHMARKS = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
 
 
@@ -23,7 +25,9 @@ def test_there_are_benchmarks() -> None:
     assert "training_speed" in BENCHMARKS
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in BENCHMARKS]
+)
 def test_smoke(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for peer in PEERS.get(name, ()):
         needs.package(peer)
