@@ -106,6 +106,7 @@ def test_models_of_every_task_can_be_recorded(choice):
         ("model.dropout=0.2",),
         ("training.gradient_accumulation=2",),
         ("training.ema=0.9", "training.layer_decay=0.5"),
+        ("training.precision=tf32",),
         ("training.precision=bf16",),
         ("training.clip=0",),
     ],
@@ -116,7 +117,16 @@ def test_steps_with_every_training_option_can_be_recorded(changes, text):
 
 
 @needs_cuda
-@pytest.mark.parametrize("changes", [(), ("model.dropout=0.2", "training.ema=0.9"), ("training.precision=bf16",)])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        (),
+        ("model.dropout=0.2", "training.ema=0.9"),
+        ("training.precision=tf32",),
+        ("training.precision=bf16",),
+        ("training.freeze=gradual", "training.steps=14"),
+    ],
+)
 def test_replicas_can_be_recorded(changes, text):
     jobs = character_jobs(text, *changes)
     engines = {
