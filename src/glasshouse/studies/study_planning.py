@@ -12,9 +12,9 @@ from dataclasses import replace
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.metrics.verdicts import VerdictRule
 from glasshouse.records import progress_bar
-from glasshouse.specs import spec_files
+from glasshouse.specs import spec_fields, spec_files
 from glasshouse.specs.errors import GlasshouseError, SpecError
-from glasshouse.specs.spec import DataSpec, Spec
+from glasshouse.specs.spec import DataSpec, Spec, TrainingSpec
 from glasshouse.studies import matching, study_items, study_metric
 from glasshouse.studies.arms import ONE_TASK, Variant
 from glasshouse.studies.study_folder import Design, PlannedArm, Question, Tuning
@@ -22,8 +22,8 @@ from glasshouse.training import cost_plan, devices, replica_count, warm_start
 from glasshouse.training import replicas as training_replicas
 from glasshouse.training.job import Job
 
-# The maximum number of runs that train together: that of `training.replicas`.
-MAX_REPLICAS = 4096
+# The maximum number of runs that train together.
+MAX_REPLICAS = int(spec_fields.fields(TrainingSpec)["replicas"].rule.maximum or 1)
 # The note on device and precision begins with this word.
 DEVICE_NOTE = "device"
 

@@ -15,7 +15,8 @@ import torch
 from glasshouse.formatting import join_with_and
 from glasshouse.training.matmul_speed import matmul_flop_rate
 
-FORMATS = ("fp32", "tf32", "bf16")
+# The most precise first.
+BY_PRECISION = ("fp32", "tf32", "bf16")
 # A less precise format is chosen only if it is faster by this factor than every more precise one.
 MIN_SPEEDUP = 1.15
 # The compute capability from which NVIDIA GPUs have TF32 (Ampere).
@@ -60,6 +61,7 @@ def is_unsupported(error: RuntimeError) -> bool:
 
 
 def has_tf32(device: torch.device) -> bool:
+    """Whether the device has faster matrix products of this format."""
     return device.type == "cuda" and torch.cuda.get_device_capability(device) >= TF32_CAPABILITY
 
 
@@ -70,7 +72,7 @@ def choose(device: torch.device, time_step: Callable[[str], float]) -> tuple[str
         ratio = f"{fp32_rate / bf16_rate:.1f} times as fast as in bf16" if bf16_rate else "possible, but not in bf16"
         return "fp32", f"fp32: small matrix products are {ratio}"
     seconds: dict[str, float] = {}
-    for name in FORMATS:
+    for name in BY_PRECISION:
         if name == "tf32" and not has_tf32(device):
             continue
         try:

@@ -2,20 +2,12 @@
 
 from typing import ClassVar
 
-from glasshouse.claims import margins, split_scores
-from glasshouse.claims.claim import GROUPS, Bench, Claim, Measurements, Quantity, Series, StudyPlan
+from glasshouse.claims import margins, speech_texts
+from glasshouse.claims.claim import GROUPS, Bench, Claim, Measurements, Quantity, StudyPlan
 from glasshouse.claims.from_scratch import speech_lm
-from glasshouse.claims.from_scratch.speech_lm import (
-    COURSE_SETTING,
-    FEED_FORWARD,
-    NARROW,
-    REPORTED,
-    SIZES,
-    TEXTS,
-    TRAIN,
-    WIDE,
-)
+from glasshouse.claims.from_scratch.speech_lm import COURSE_SETTING, FEED_FORWARD, NARROW, REPORTED, SIZES, WIDE
 from glasshouse.claims.rules import lower
+from glasshouse.claims.speech_texts import TEXTS, TRAIN
 
 # The learning rate of the course, and the best of several for each size. Tuning needs held-out text: a tenth. The last
 # checkpoint counts in both settings, so nothing is chosen during training.
@@ -88,10 +80,7 @@ class FeedForwardSize(Claim):
         for setting in SETTINGS:
             study = bench.study(f"sizes-{setting}")
             for size in SIZES:
-                training_loss = split_scores.score_arm(bench, study, size, TRAIN)["loss"]
-                series[f"{setting}/{TRAIN}/{size}"] = Series(training_loss)
-                for text in TEXTS:
-                    if text != TRAIN:
-                        series[f"{setting}/{text}/{size}"] = bench.item_values(study, size, text, "loss")
+                losses = speech_texts.losses(bench, study, size)
+                series.update({f"{setting}/{text}/{size}": values for text, values in losses.items()})
             facts += bench.facts(study)
         return Measurements(series, tuple(facts))

@@ -7,10 +7,9 @@ from glasshouse.claims import split_scores
 from glasshouse.claims.claim import GROUPS, Bench, Claim, Measurements, Quantity, Series, StudyPlan
 from glasshouse.claims.from_scratch import ngram_scores
 from glasshouse.claims.rules import lower, not_higher
+from glasshouse.claims.speech_texts import TEXTS, TRAIN
 from glasshouse.pages.study_content import StudyResults
 
-TRAIN = "train"
-TEXTS = {TRAIN: "the training text", "test-obama": "Obama", "test-h-bush": "H. Bush", "test-w-bush": "W. Bush"}
 WIDE, NARROW = SIZES = ("256", "100")
 # Feed-forward size -> text -> reported final perplexity.
 REPORTED = {

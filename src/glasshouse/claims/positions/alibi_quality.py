@@ -3,16 +3,15 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from glasshouse.claims import margins, split_scores
-from glasshouse.claims.claim import GROUPS, Bench, Claim, Measurements, Quantity, Series
+from glasshouse.claims import margins, speech_texts
+from glasshouse.claims.claim import GROUPS, Bench, Claim, Measurements, Quantity
 from glasshouse.claims.positions import course_models
 from glasshouse.claims.positions.course_models import ACCURACY_MARGIN, SETTINGS
 from glasshouse.claims.rules import lower, not_lower
+from glasshouse.claims.speech_texts import TEXTS, TRAIN
 
 LEARNED, ALIBI, NONE = ARMS = ("learned", "alibi", "none")
 OTHERS = {LEARNED: "learned positions", NONE: "no positions"}
-TRAIN = "train"
-TEXTS = {TRAIN: "the training text", "test-obama": "Obama", "test-h-bush": "H. Bush", "test-w-bush": "W. Bush"}
 
 
 class AlibiQuality(Claim):
@@ -101,11 +100,8 @@ class AlibiQuality(Claim):
         for setting in course_models.settings(bench):
             language_model, classifier = bench.study(f"language-model-{setting}"), bench.study(f"classifier-{setting}")
             for arm in ARMS:
-                training_loss = split_scores.score_arm(bench, language_model, arm, TRAIN)["loss"]
-                series[f"{setting}/{TRAIN}/{arm}"] = Series(training_loss)
-                for text in TEXTS:
-                    if text != TRAIN:
-                        series[f"{setting}/{text}/{arm}"] = bench.item_values(language_model, arm, text, "loss")
+                losses = speech_texts.losses(bench, language_model, arm)
+                series.update({f"{setting}/{text}/{arm}": values for text, values in losses.items()})
                 series.update(course_models.accuracies(bench, classifier, setting, arm))
             facts += bench.facts(language_model, classifier)
         return Measurements(series, tuple(facts))
