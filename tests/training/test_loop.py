@@ -8,6 +8,7 @@ import torch
 
 import glasshouse
 from glasshouse.records import checkpoint, metric_log, run_folder
+from glasshouse.specs.errors import RunError
 from glasshouse.training import loop
 from glasshouse.training.engine import Engine
 from tests.training.small_runs import demo_spec, logged_metrics, new_runs, newest_checkpoint, saved_weights, train_demo
@@ -40,6 +41,24 @@ def test_a_run_without_validation_and_test_text_is_trained(text):
     assert run.metrics[-1]["step"] == 12
     assert run.sample("The", tokens=3)
     assert run_folder.find(run.name).report_file.exists()
+
+
+def test_too_little_memory_is_explained_and_the_run_continues_later(text, monkeypatch):
+    run = run_folder.create(demo_spec(text), "large", "r")
+    step = Engine.step
+
+    def step_until_memory_is_full(self, index):
+        if index == 5 and self.spec.training.learning_rate:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 TiB.")
+        return step(self, index)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Engine, "step", step_until_memory_is_full)
+        with pytest.raises(RunError, match=r"Tried to allocate 2 TiB.*training\.batch") as error:
+            loop.train(run, "cpu")
+    assert error.value.code == "out-of-memory"
+    assert loop.train(run, "cpu")
+    assert run.facts()["status"] == "done"
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

@@ -34,7 +34,7 @@ def test_the_chosen_number_of_replicas_fits_into_the_memory(text, precision, mon
     spec = character_spec(text, f"training.precision={precision}", "training.batch=512", "model.width=64")
     [job] = jobs_by_seed(spec, 1, "cuda")
     available = 20 * replica_count.predicted_memory(job)
-    monkeypatch.setattr(cost_plan, "device_memory", lambda device: available)
+    monkeypatch.setattr(cost_plan, "free_memory", lambda device: available)
     count, reason = replica_count.choose(jobs_by_seed(spec, 40, "cuda"), True)
     assert 1 <= count <= 16
     assert not reason

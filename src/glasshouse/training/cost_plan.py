@@ -109,6 +109,15 @@ def device_memory(device: torch.device) -> int:
     return torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else machine.memory()
 
 
+def free_memory(device: torch.device) -> int:
+    """The memory of a GPU that no other process uses, in bytes; the total memory of a machine without a GPU."""
+    if device.type != "cuda":
+        return device_memory(device)
+    # What torch holds in reserve is free for this process too.
+    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return torch.cuda.mem_get_info(device)[0] + unused
+
+
 def _choose_threads(time_step: Callable[[], float]) -> tuple[int, float, str]:
     """(threads, seconds per step, reason): all of torch's threads, or one if a busy machine makes several slower."""
     available = torch.get_num_threads()

@@ -5,9 +5,11 @@ The loop trains one run, or several together as replicas. Each run is a member o
 
 import statistics
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+
+import torch
 
 from glasshouse.records import machine, metric_log
 from glasshouse.records.progress_bar import say
@@ -68,11 +70,27 @@ def _train(runs: Sequence[RunFolder], device_name: str, together: bool | None) -
                 say(f"{runs[0].name} is finished: it has taken all of its {opened.jobs[0].steps} steps")
                 return False, []
             for group in groups:
-                with devices.threads(group.jobs[0].spec.training.threads):
+                with devices.threads(group.jobs[0].spec.training.threads), _explain_out_of_memory(group):
                     with reraise_lost_interrupt():
                         loop = _Loop(group)
                     failures += loop.run()
     return bool(unfinished), failures
+
+
+@contextmanager
+def _explain_out_of_memory(group: RunGroup) -> Iterator[None]:
+    """Say what used the memory of the device, and what the user can change. The last checkpoint is kept."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        training = group.jobs[0].spec.training
+        together = f", {len(group.jobs)} runs together" if len(group.jobs) > 1 else ""
+        raise RunError(
+            "out-of-memory",
+            f"the device ran out of memory (training.batch={training.batch}{together}): {str(error).splitlines()[0]} "
+            "End other programs on it and continue this one, or choose a smaller training.batch, a larger "
+            "training.gradient_accumulation or a smaller model",
+        ) from None
 
 
 class _Loop:

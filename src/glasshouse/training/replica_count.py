@@ -11,7 +11,7 @@ from glasshouse.training.replicas import Replicas
 
 # The number of replicas that are timed. More replicas are faster on a GPU and about as fast on a CPU.
 TIMED_REPLICAS = 8
-# The share of a device's memory that replicas may use, by prediction.
+# The share of a device's free memory that replicas may use, by prediction.
 MEMORY_SHARE = 0.8
 CANNOT_BE_REPLICAS = "these runs cannot be replicas: {}; train them one after another (replicas off)"
 
@@ -71,5 +71,5 @@ def predicted_memory(job: Job) -> int:
 
 
 def max_replicas(job: Job, replica_memory: int) -> int:
-    """The number of replicas that fit into the device's memory; at least one."""
-    return max(int(cost_plan.device_memory(job.device) * MEMORY_SHARE / replica_memory), 1)
+    """The number of replicas that fit into the device's free memory; at least one."""
+    return max(int(cost_plan.free_memory(job.device) * MEMORY_SHARE / replica_memory), 1)
