@@ -150,9 +150,7 @@ def _facts(trial: Trial) -> str:
 
 
 def _bookkeeping(case: Case) -> str:
-    lines = [
-        f"- {escape(claim_text.trial_sentence(trial))}; {escape(claim_text.machine_text(trial))}" for trial in case.trials
-    ]
+    lines = [f"- {escape(claim_text.trial_sentence(trial))}" for trial in case.trials]
     lines += [f"- before registration was required: {escape(text)}" for text in case.earlier]
     if trial := case.original:
         lines.append(f"- digest of the plan: `{trial.registration.digest}`")

@@ -202,25 +202,25 @@ def statement_and_procedure(case: Case) -> tuple[str, str]:
 
 
 def trial_sentence(trial: Trial) -> str:
-    """A trial in one line: number, date, digest, seeds and verdict."""
+    """A trial in one line: number, date, digest, seeds, verdict, and the machine of a finished trial."""
     plan = trial.registration
     replication = f", replication of trial {plan.replicates}" if plan.replicates else ""
     seeds = (
         f"seeds {plan.first_seed} to {plan.first_seed + (trial.measured.seeds if trial.measured else plan.looks[-1]) - 1}"
     )
     registered = f"registered {date(plan.registered)} ({plan.digest[:12]})"
-    return f"trial {plan.number}, {registered}, {seeds}{replication}: {trial.verdict}"
+    return f"trial {plan.number}, {registered}, {seeds}{replication}: {trial.verdict}{_machine_text(trial)}"
 
 
-def machine_text(trial: Trial) -> str:
-    """The time, device and versions of a trial in one line."""
+def _machine_text(trial: Trial) -> str:
+    """The time, device and versions of a finished trial."""
     if not trial.measured:
         return ""
     machine = trial.measured.machine
     device = machine.get("accelerator") or machine.get("processor", "")
     parts = [date(trial.measured.when), device, f"Python {machine['python']}" if "python" in machine else ""]
     parts.append(f"torch {machine['torch']}" if "torch" in machine else "")
-    return ", ".join(part for part in parts if part)
+    return "; " + ", ".join(part for part in parts if part)
 
 
 def date(seconds: float) -> str:
