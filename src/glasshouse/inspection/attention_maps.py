@@ -11,6 +11,7 @@ from torch import Tensor
 
 from glasshouse.generation.beam_search import BeamOptions
 from glasshouse.inspection.capture import capture, probes
+from glasshouse.inspection.text_input import token_texts
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.pages.report_content import AttentionMap
 from glasshouse.parts.capabilities import Unsupported
@@ -78,12 +79,12 @@ def translation_map(run: Run, source: str | Sequence[int], attention: str = "") 
     with capture(run.model, PROBES[attention or "cross"]) as activations:
         tensors = (inputs["source"], torch.tensor([decoder_tokens]), inputs["lengths"])
         run.model(*(tensor.to(run.device) for tensor in tensors))
-    source_texts = _token_texts(run, inputs["source"][0].tolist())
+    source_texts = token_texts(run, inputs["source"][0].tolist())
     if attention == "encoder":
         return AttentionMap(source_texts, _stack(activations))
     if attention == "decoder":
-        return AttentionMap(_token_texts(run, decoder_tokens), _stack(activations))
-    return AttentionMap(_token_texts(run, generated), _stack(activations), source_texts)
+        return AttentionMap(token_texts(run, decoder_tokens), _stack(activations))
+    return AttentionMap(token_texts(run, generated), _stack(activations), source_texts)
 
 
 def unsupported_reason(run: Run) -> str:
@@ -107,13 +108,9 @@ def _self_attention(run: Run, ids: list[int]) -> AttentionMap:
         forward, names = run.model.encode_text, [name for name in names if name.startswith("text.")]
     with torch.inference_mode(), capture(run.model, *names) as activations:
         forward(torch.tensor([ids], device=run.device))
-    return AttentionMap(_token_texts(run, ids), _stack(activations))
+    return AttentionMap(token_texts(run, ids), _stack(activations))
 
 
 def _stack(activations: dict[str, Tensor]) -> np.ndarray:
     """The weights of all layers for the first sequence of the batch."""
     return torch.stack([layer[0].float().cpu() for layer in activations.values()]).numpy()
-
-
-def _token_texts(run: Run, ids: Sequence[int]) -> tuple[str, ...]:
-    return tuple(run.tokenizer.token_bytes(token).decode("utf-8", "replace") for token in ids)

@@ -1,7 +1,7 @@
-"""Capture: read any activation of a model by its name, without changing the model."""
+"""Read or replace any activation of a model by its name, without changing the model."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,6 +29,36 @@ def capture(model: nn.Module, *names: str) -> Iterator[dict[str, Tensor]]:
         handles.append(model.get_submodule(name).register_forward_hook(record))
     try:
         yield activations
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@contextmanager
+def edit(model: nn.Module, edits: Mapping[str, Callable[[Tensor], Tensor]]) -> Iterator[None]:
+    """Replace activations during the forward passes of the block: `edits` maps a name to a function of the activation.
+
+    Names are those of `capture`. The function returns a tensor of the same shape.
+    """
+    handles = []
+    for pattern, function in edits.items():
+        for name in _matching_probes(model, (pattern,)):
+
+            def replace(
+                _: nn.Module, __: Any, output: Any, function: Callable[[Tensor], Tensor] = function, name: str = name
+            ) -> Tensor:
+                edited = function(output)
+                if edited.shape != output.shape:
+                    raise GlasshouseError(
+                        "shapes-differ",
+                        f"the edit of {name!r} returned the shape {tuple(edited.shape)}, but the activation has "
+                        f"{tuple(output.shape)}; return a tensor of the same shape",
+                    )
+                return edited
+
+            handles.append(model.get_submodule(name).register_forward_hook(replace))
+    try:
+        yield
     finally:
         for handle in handles:
             handle.remove()

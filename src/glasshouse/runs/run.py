@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
@@ -98,7 +98,9 @@ class Run:
         if saved is None:
             raise RunError("no-checkpoint", f"{self.name} has no checkpoint yet; {self._remedy()}")
         where = f"the checkpoint of step {saved.step}"
-        return warm_start.load_model(self.folder, self.spec, saved.weights, where).to(self.device).eval()
+        # The weights of a model that is loaded in inference mode could never have gradients.
+        with torch.inference_mode(False):
+            return warm_start.load_model(self.folder, self.spec, saved.weights, where).to(self.device).eval()
 
     def sample(self, prompt: str | Sequence[str] = "", count: int = 1, **how: Any) -> list[Completion]:
         """Continue one or more prompts, each `count` times. `how` holds the options of `stream`."""
@@ -175,6 +177,19 @@ class Run:
             )
         with self._precision():
             return self.task.item_values(self.model, splits[split], self.spec.evaluation, progress)
+
+    @contextmanager
+    def held_out_examples(self, data: str | PathLike[str] | None = None) -> Iterator[shards.Shard]:
+        """The test split of the run's data, the validation split if the test split is empty, or the file `data`."""
+        if data is not None:
+            with tempfile.TemporaryDirectory() as temporary:
+                yield self._shard_of(Path(data), Path(temporary))
+            return
+        splits = self._splits()
+        filled = [splits[name] for name in ("test", "validation") if splits[name].tokens_count > 1]
+        if not filled:
+            raise DataError("nothing-held-out", f"{self.name} has no held-out data; name a file with --data FILE")
+        yield filled[0]
 
     def _splits(self) -> dict[str, shards.Shard]:
         """The splits of the run's own data."""

@@ -1,0 +1,188 @@
+"""Activation patching: put activations of a clean text into the forward pass of a corrupt one, and see what returns.
+
+The outcome is the logit of the clean text's prediction minus that of the corrupt text's; if both texts have the same
+prediction, it is the logit of that. A patch restores 0 if the outcome stays that of the corrupt text, and 1 if it becomes
+that of the clean one (Meng et al. 2022).
+
+Axes: N copies, T time, H heads, D width, E head width.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from glasshouse.inspection.capture import capture, edit
+from glasshouse.inspection.text_input import Prediction, TextInput, attentions
+from glasshouse.runs.run import Run
+from glasshouse.specs.errors import GlasshouseError
+
+# Positions patched in one forward pass, which bounds the memory.
+BATCH = 64
+# A smaller difference between the outcomes of the two texts is rounding.
+SMALLEST_DIFFERENCE = 1e-4
+
+
+@dataclass(frozen=True)
+class PatchMap:
+    """The restored share for each layer and place: a token of the text, or a head."""
+
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    restored: np.ndarray  # (rows, columns)
+
+
+@dataclass(frozen=True)
+class Patching:
+    """The outcomes of both texts and the map of each kind of activation."""
+
+    tokens: tuple[tuple[str, ...], tuple[str, ...]]  # of the clean and of the corrupt text
+    clean: Prediction
+    corrupt: Prediction
+    clean_outcome: float
+    corrupt_outcome: float
+    maps: tuple[PatchMap, ...]
+
+
+def patch(
+    run: Run,
+    clean: str,
+    corrupt: str,
+    position: int | None = None,
+    target: str | None = None,
+    against: str | None = None,
+    progress: Callable[[float], None] = lambda share: None,
+) -> Patching:
+    """Patch every layer of the residual stream, attention and feed-forward part at every token, and every head.
+
+    `position` is the prediction to look at, counted from 1; by default the last, or for a translator the first that differs.
+    `target` and `against` name the two outputs of the outcome; by default the predictions of the two texts.
+    """
+    texts = TextInput(run, clean), TextInput(run, corrupt)
+    _check_lengths(*texts)
+    if texts[0].source:
+        # Both decoders read the clean translation, so that only the sources differ.
+        texts[1].ids = list(texts[0].ids)
+        if position is None:
+            position = _first_difference(*texts)
+    predictions = [text.prediction(position, name) for text, name in zip(texts, (target, against), strict=True)]
+    row, (answer, other) = predictions[0].row, (prediction.output for prediction in predictions)
+
+    def outcome(logits_NRV: Tensor) -> Tensor:
+        logits_NV = logits_NRV[:, row].float()
+        return logits_NV[:, answer] - (logits_NV[:, other] if other != answer else 0.0)
+
+    with torch.inference_mode():
+        high, low = (float(outcome(text.forward())[0]) for text in texts)
+        if abs(high - low) < SMALLEST_DIFFERENCE:
+            raise GlasshouseError(
+                "same-outcome",
+                f"both texts give {predictions[0].name!r} the same logit ({high:.4g}), so that there is nothing to restore; "
+                "choose texts that differ more, or another prediction (--position, --target)",
+            )
+        kinds = _kinds(texts[0])
+        heads = attentions(run.model, lambda name: _on_the_way(texts[0], name))
+        names = [name for _, _, rows in kinds for _, name in rows] + [f"{name}.mixed" for name in heads]
+        with capture(run.model, *dict.fromkeys(names)) as saved:
+            texts[0].forward()
+
+        def restored(outcomes: Tensor) -> np.ndarray:
+            return ((outcomes - low) / (high - low)).cpu().numpy()
+
+        maps, done, total = [], 0, sum(len(rows) for _, _, rows in kinds) + len(heads)
+        for title, tokens, rows in kinds:
+            values = []
+            for _, name in rows:
+                values.append(restored(_patch_positions(texts[1], name, saved[name], outcome)))
+                done += 1
+                progress(done / total)
+            maps.append(PatchMap(title, tuple(row for row, _ in rows), tokens, np.array(values)))
+        values = []
+        for name in heads:
+            values.append(restored(_patch_heads(texts[1], f"{name}.mixed", saved[f"{name}.mixed"], outcome)))
+            done += 1
+            progress(done / total)
+        if heads:
+            most = max(map(len, values))
+            table = np.array([np.pad(row, (0, most - len(row)), constant_values=np.nan) for row in values])
+            columns = tuple(f"head {head + 1}" for head in range(most))
+            maps.append(PatchMap("heads, at all tokens", tuple(map(_layer_title, heads)), columns, table))
+    return Patching((texts[0].tokens, texts[1].tokens), predictions[0], predictions[1], high, low, tuple(maps))
+
+
+def _check_lengths(clean: TextInput, corrupt: TextInput) -> None:
+    lengths = [len(text.source or text.ids) for text in (clean, corrupt)]
+    if lengths[0] != lengths[1]:
+        raise GlasshouseError(
+            "lengths-differ",
+            f"the clean text has {lengths[0]} tokens and the corrupt text {lengths[1]}, but patching needs equally many; "
+            "replace words by others of as many tokens",
+        )
+
+
+@torch.inference_mode()
+def _first_difference(clean: TextInput, corrupt: TextInput) -> int:
+    different = (clean.forward()[0].argmax(-1) != corrupt.forward()[0].argmax(-1)).nonzero()
+    return int(different[0]) + 1 if len(different) else len(clean.rows)
+
+
+def _kinds(text: TextInput) -> list[tuple[str, tuple[str, ...], list[tuple[str, str]]]]:
+    """(title, tokens, (title of a layer, probe)) of each kind of activation with a vector per token."""
+    if not text.stacks:
+        return [("state after a layer", text.tokens, text.stream_probes())]
+    kinds = []
+    for stack in text.stacks:
+        of = f" of the {stack.prefix.rstrip('.')}" if len(text.stacks) > 1 else ""
+        layers = [(f"layer {index + 1}", f"{stack.prefix}blocks.{index}") for index in range(stack.blocks)]
+        stream = [("embedding", f"{stack.prefix}embedded")] + [(title, f"{name}.output") for title, name in layers]
+        kinds.append((f"residual stream{of} after a layer", stack.tokens, stream))
+        for part in ("attention", "cross_attention", "feed_forward"):
+            if not stack.blocks or not hasattr(text.model.get_submodule(layers[0][1]), part):
+                continue
+            rows = [(title, f"{name}.{part}") for title, name in layers]
+            kinds.append((f"output of the {part.replace('_', '-')}{of}", stack.tokens, rows))
+    return kinds
+
+
+def _on_the_way(text: TextInput, name: str) -> bool:
+    return not text.stacks or any(name.startswith(f"{stack.prefix}blocks.") for stack in text.stacks)
+
+
+def _layer_title(name: str) -> str:
+    """ "decoder.blocks.1.cross_attention.attention" -> "decoder layer 2, cross"."""
+    parts = name.split(".")
+    side = parts[0] + " " if parts[0] in ("encoder", "decoder") else ""
+    number = next((int(part) + 1 for part in parts if part.isdigit()), 1)
+    return f"{side}layer {number}" + (", cross" if "cross_attention" in parts else "")
+
+
+def _patch_positions(text: TextInput, name: str, clean_1TD: Tensor, outcome: Callable[[Tensor], Tensor]) -> Tensor:
+    """The outcome with the clean activation at each token in turn."""
+    outcomes = []
+    for begin in range(0, clean_1TD.shape[1], BATCH):
+        places = torch.arange(begin, min(begin + BATCH, clean_1TD.shape[1]), device=clean_1TD.device)
+
+        def insert(output_NTD: Tensor, places: Tensor = places) -> Tensor:
+            edited = output_NTD.clone()
+            edited[torch.arange(len(places)), places] = clean_1TD[0, places]
+            return edited
+
+        with edit(text.model, {name: insert}):
+            outcomes.append(outcome(text.forward(len(places))))
+    return torch.cat(outcomes)
+
+
+def _patch_heads(text: TextInput, name: str, clean_1HTE: Tensor, outcome: Callable[[Tensor], Tensor]) -> Tensor:
+    """The outcome with the clean output of each head in turn, at all tokens."""
+    heads = torch.arange(clean_1HTE.shape[1], device=clean_1HTE.device)
+
+    def insert(output_NHTE: Tensor) -> Tensor:
+        edited = output_NHTE.clone()
+        edited[heads, heads] = clean_1HTE[0, heads]
+        return edited
+
+    with edit(text.model, {name: insert}):
+        return outcome(text.forward(len(heads)))

@@ -1,0 +1,209 @@
+"""Direct attribution of a logit to the heads and layers that wrote into the residual stream (Elhage et al. 2021).
+
+The residual stream is a sum, and so is the logit, once the scale of every norm on the way, and every gate in the head of the
+model, is held at its value for this text. The parts add up to the logit exactly.
+
+Axes: B batch, H heads, T time, D width, E head width.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from glasshouse.inspection.capture import capture, edit
+from glasshouse.inspection.text_input import Prediction, TextInput
+from glasshouse.models.heads.contrastive import ContrastiveHead
+from glasshouse.models.heads.masked_token import MaskedTokenHead
+from glasshouse.models.recurrent import Recurrent
+from glasshouse.parts.normalisation import BatchNorm, LayerNorm, RMSNorm
+from glasshouse.specs.errors import GlasshouseError
+
+
+@dataclass(frozen=True)
+class Component:
+    """One part of the logit: what wrote it, in which layer (0 outside of layers) and head (0 outside of heads)."""
+
+    title: str
+    value: float
+    layer: int = 0
+    head: int = 0
+
+
+@dataclass(frozen=True)
+class DirectAttribution:
+    """The parts of a logit, in the order of the forward pass. They sum to the logit."""
+
+    prediction: Prediction
+    components: tuple[Component, ...]
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """A module that writes into the residual stream, and the attention whose heads it joins, if any."""
+
+    title: str
+    probe: str
+    layer: int = 0
+    attention: str = ""
+
+
+def direct_attribution(text: TextInput, prediction: Prediction) -> DirectAttribution:
+    """The contribution of the embeddings, of every head and feed-forward part, of biases, and of the head of the model."""
+    writers = _writers(text)
+    leaves: dict[str, Tensor] = {}
+
+    def leaf(name: str) -> Callable[[Tensor], Tensor]:
+        def detach(output: Tensor) -> Tensor:
+            leaves[name] = output.detach().requires_grad_()
+            return leaves[name]
+
+        return detach
+
+    mixed = [f"{writer.attention}.mixed" for writer in writers if writer.attention]
+    with ExitStack() as stack:
+        stack.enter_context(torch.enable_grad())
+        captured = stack.enter_context(capture(text.model, *mixed))
+        stack.enter_context(edit(text.model, {writer.probe: leaf(writer.probe) for writer in writers}))
+        biases = stack.enter_context(_norms_with_constant_scale(text))
+        features = stack.enter_context(_linear_head(text))
+        logit = text.forward()[0, prediction.row, prediction.output].float()
+        wanted = [*leaves.values(), *biases.values(), features[0]]
+        gradients = torch.autograd.grad(logit, wanted, allow_unused=True)
+    by_tensor = {
+        id(tensor): torch.zeros_like(tensor) if gradient is None else gradient
+        for tensor, gradient in zip(wanted, gradients, strict=True)
+    }
+    components: list[Component] = []
+    for writer in writers:
+        gradient = by_tensor[id(leaves[writer.probe])]
+        components += _of_writer(text.model, writer, leaves[writer.probe].detach(), gradient, captured)
+    norm_bias = sum(float((bias.detach() * by_tensor[id(bias)]).sum()) for bias in biases.values())
+    of_features = float((features[0].detach() * by_tensor[id(features[0])]).sum())
+    components.append(Component("biases of norms", norm_bias))
+    components.append(Component("biases of the head", float(logit.detach()) - of_features))
+    return DirectAttribution(prediction, tuple(components))
+
+
+def _of_writer(
+    model: nn.Module, writer: _Writer, output_BTD: Tensor, gradient_BTD: Tensor, captured: dict[str, Tensor]
+) -> list[Component]:
+    if not writer.attention:
+        return [Component(writer.title, float((output_BTD * gradient_BTD).sum()), writer.layer)]
+    attention: Any = model.get_submodule(writer.attention)
+    mixed_BHTE = captured[f"{writer.attention}.mixed"].detach()
+    weight_DHE = attention.output.weight.detach().unflatten(1, (attention.heads, -1))
+    values_H = torch.einsum("btd,dhe,bhte->h", gradient_BTD, weight_DHE, mixed_BHTE)
+    heads = [
+        Component(f"{writer.title}, head {head + 1}", float(value), writer.layer, head + 1)
+        for head, value in enumerate(values_H)
+    ]
+    if attention.output.bias is None:
+        return heads
+    bias = float((gradient_BTD * attention.output.bias.detach()).sum())
+    return [*heads, Component(f"{writer.title}, bias", bias, writer.layer)]
+
+
+def _writers(text: TextInput) -> list[_Writer]:
+    """What writes into the residual stream that the head reads."""
+    if isinstance(text.model, Recurrent):
+        attention = "attention" if hasattr(text.model.attention, "mixed") else ""
+        return [_Writer("recurrent layers", "states"), _Writer("attention", "attention", 0, attention)]
+    stack = text.stacks[-1]
+    writers = [_Writer("embedding", f"{stack.prefix}embedded")]
+    for index in range(stack.blocks):
+        block = f"{stack.prefix}blocks.{index}"
+        parts: Any = text.model.get_submodule(block)
+        layer = index + 1
+        attention = f"{block}.attention" if hasattr(parts.attention, "mixed") else ""
+        writers.append(_Writer(f"layer {layer}, attention", f"{block}.attention", layer, attention))
+        if hasattr(parts, "cross_attention"):
+            name = f"{block}.cross_attention"
+            writers.append(_Writer(f"layer {layer}, cross-attention", name, layer, f"{name}.attention"))
+        writers.append(_Writer(f"layer {layer}, feed-forward", f"{block}.feed_forward", layer))
+    return writers
+
+
+@contextmanager
+def _linear_head(text: TextInput) -> Iterator[list[Tensor]]:
+    """The head of the model becomes linear: its gates and scales are constants. Yields the features that it reads."""
+    features: list[Tensor] = []
+
+    def linear(head: nn.Module, arguments: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        features.append(arguments[0])
+        if isinstance(head, ContrastiveHead):
+            texts, images = head.text(arguments[0]), F.normalize(head.image(arguments[1]), dim=-1)
+            return head.scale.exp() * texts / texts.detach().norm(dim=-1, keepdim=True) @ images.T
+        if isinstance(head, MaskedTokenHead):
+            hidden = head.transform(arguments[0])
+            gate = torch.special.ndtr(hidden.detach())  # gelu(x) = x times the normal distribution function at x
+            scaled, bias = _linear(head.norm, hidden * gate)
+            weight = arguments[1] if head.weight is None else head.weight
+            return F.linear(scaled if bias is None else scaled + bias, weight, head.bias)
+        return output  # a linear head, or one with ReLU, whose gates are constants in any backward pass
+
+    handle = text.model.head.register_forward_hook(linear)  # type: ignore[union-attr]
+    try:
+        yield features
+    finally:
+        handle.remove()
+
+
+@contextmanager
+def _norms_with_constant_scale(text: TextInput) -> Iterator[dict[str, Tensor]]:
+    """Norms of the residual stream become linear: the scale of each token is a constant. Yields their biases by name."""
+    biases: dict[str, Tensor] = {}
+    handles = []
+    for name in _norms(text):
+        norm = text.model.get_submodule(name)
+
+        def linear(norm: nn.Module, arguments: tuple[Tensor, ...], _: Tensor, name: str = name) -> Tensor:
+            scaled, bias = _linear(norm, arguments[0])
+            if bias is None:
+                return scaled
+            biases[name] = bias.detach().expand_as(scaled).clone().requires_grad_()
+            return scaled + biases[name]
+
+        handles.append(norm.register_forward_hook(linear))
+    try:
+        yield biases
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _norms(text: TextInput) -> list[str]:
+    if not text.stacks:
+        return []
+    prefix = text.stacks[-1].prefix
+    on_the_way = ("attention_connection.norm", "cross_connection.norm", "feed_forward_connection.norm")
+    return [
+        name
+        for name, _ in text.model.named_modules()
+        if name == f"{prefix}final_norm" or (name.startswith(f"{prefix}blocks.") and name.endswith(on_the_way))
+    ]
+
+
+def _linear(norm: nn.Module, x_BTD: Tensor) -> tuple[Tensor, Tensor | None]:
+    """(the norm of x with a constant scale, its bias)."""
+    if isinstance(norm, LayerNorm):
+        centred = x_BTD - x_BTD.mean(-1, keepdim=True)
+        scale = (centred.detach().square().mean(-1, keepdim=True) + norm.eps).rsqrt()
+        return centred * scale * norm.weight.detach(), norm.bias
+    if isinstance(norm, RMSNorm):
+        scale = (x_BTD.detach().square().mean(-1, keepdim=True) + (norm.eps or 0.0)).rsqrt()
+        return x_BTD * scale * norm.weight.detach(), None
+    if isinstance(norm, BatchNorm):
+        inner: Any = norm.inner
+        gain = inner.weight.detach() * (inner.running_var + inner.eps).rsqrt()
+        return x_BTD * gain, inner.bias - inner.running_mean * gain
+    if isinstance(norm, nn.Identity):
+        return x_BTD, None
+    raise GlasshouseError(
+        "unknown-norm",
+        f"direct attribution does not know the norm {type(norm).__name__}; use another method, such as integrated-gradients",
+    )

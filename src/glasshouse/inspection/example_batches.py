@@ -1,0 +1,51 @@
+"""Batches of a run's held-out examples for statistics over many texts, and the sequences that each stack of the model reads.
+
+Axes: B batch, T time.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from glasshouse.data.shards import Shard
+from glasshouse.runs.run import Run
+from glasshouse.tasks.base import IGNORED, Batch
+from glasshouse.tasks.translate import Translate
+
+BATCH = 16
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Token ids (B, T) and the number of real tokens (B) in each row."""
+
+    ids_BT: Tensor
+    lengths_B: Tensor
+
+
+def example_batches(run: Run, shard: Shard, examples: int) -> Iterator[Batch]:
+    """Batches of up to `examples` examples, spread evenly over a split. They do not depend on chance."""
+    count = run.task.example_count(shard)
+    chosen = np.unique(np.linspace(0, count - 1, min(examples, count)).astype(np.int64))
+    for begin in range(0, len(chosen), BATCH):
+        rows = chosen[begin : begin + BATCH]
+        batch = run.task.batch(shard, 0, np.zeros(len(rows), np.int64), rows)
+        yield {name: tensor.to(run.device) for name, tensor in batch.items()}
+
+
+def sequences(run: Run, batch: Batch) -> dict[str, Sequences]:
+    """What the encoder of an encoder-decoder reads ("encoder"), and what the stack that predicts reads ("")."""
+    if "tokens" in batch:
+        return {"": Sequences(batch["tokens"], batch["lengths"])}
+    inputs = batch["inputs"]
+    if not isinstance(run.task, Translate):  # windows of a long text have no padding
+        return {"": Sequences(inputs, torch.full((len(inputs),), inputs.shape[1], device=inputs.device))}
+    # A row ends with its last target.
+    places_T = torch.arange(1, inputs.shape[1] + 1, device=inputs.device)
+    predicting = Sequences(inputs, torch.where(batch["targets"] != IGNORED, places_T, 0).amax(1))
+    if "source" not in batch:
+        return {"": predicting}
+    return {"encoder": Sequences(batch["source"], batch["lengths"]), "": predicting}

@@ -1,0 +1,239 @@
+"""One text as the input of a run's model, and what the model predicts from it: the same interface for every kind of model.
+
+Axes: N copies of the text, T time, R predictions, V outputs (tokens of the vocabulary, classes or pictures), D width.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+
+from glasshouse.generation import text_stream
+from glasshouse.generation.beam_search import BeamOptions
+from glasshouse.inspection import image_retrieval
+from glasshouse.models.dual_encoder import DualEncoder
+from glasshouse.models.encoder_decoder import EncoderDecoder
+from glasshouse.models.heads.pooling import pool
+from glasshouse.models.recurrent import Recurrent
+from glasshouse.models.stack import TransformerStack
+from glasshouse.runs.run import Run
+from glasshouse.specs.errors import GlasshouseError
+from glasshouse.tasks.classify import Classify
+from glasshouse.tasks.match import normalise_pictures
+from glasshouse.tasks.translate import Translate
+
+# A dual encoder compares a text with this number of held-out pictures.
+PICTURES = 64
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A stack of blocks that reads a sequence: the prefix of its probes ("encoder.") and the tokens that it reads."""
+
+    prefix: str
+    tokens: tuple[str, ...]
+    blocks: int
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One output of the model at one position: the next token after a token, a masked token, a class or a picture."""
+
+    row: int
+    output: int
+    name: str
+    probability: float
+    logit: float
+
+
+class TextInput:
+    """A text as a run's model reads it. An encoder-decoder reads a source, and its own translation as the target."""
+
+    def __init__(self, run: Run, text: str) -> None:
+        self.run, self.model = run, run.model
+        if isinstance(run.task, Translate):
+            self.source, self.ids = self._translation(run.task, text)
+        else:
+            self.source, self.ids = [], self._ids(text)
+        self._check_length()
+        # The tokens of all sequences that the model embeds, in the order in which it embeds them.
+        self.tokens = token_texts(run, [*self.source, *self.ids])
+
+    def _ids(self, text: str) -> list[int]:
+        tokenizer = self.run.tokenizer
+        if not text:
+            raise GlasshouseError("empty-text", "the text is empty, and there is nothing to look at; pass a text")
+        if self.predicts == "next":
+            return text_stream.encode_prompt(tokenizer, text)
+        before, after = tokenizer.prefix_and_suffix
+        return [*before, *(int(token) for token in tokenizer.encode(text)), *after]
+
+    def _translation(self, task: Translate, text: str) -> tuple[list[int], list[int]]:
+        """(source, input of the decoder) with the translation that the evaluation of the run would give."""
+        source = [int(token) for token in self.run.tokenizer.encode(text, specials=False)]
+        if not source:
+            raise GlasshouseError("empty-text", "the text is empty, and there is nothing to look at; pass a text")
+        if len(source) > task.max_lengths[0]:
+            raise self._too_long(len(source), task.max_lengths[0])
+        settings = self.run.spec.evaluation
+        options = BeamOptions(settings.beams, settings.length_penalty, task.max_lengths[1])
+        hypotheses = task.search(self.model, [source], options)[0]
+        target = list(hypotheses[0].tokens) if hypotheses else []
+        if task.decoder_only:
+            return [], task.decoder_prompts([source])[0] + target
+        return task.encoder_inputs([source])["source"][0].tolist(), [task.end, *target]
+
+    def _check_length(self) -> None:
+        limit = self.run.spec.data.context
+        if len(self.ids) > limit:
+            raise self._too_long(len(self.ids), limit)
+
+    def _too_long(self, tokens: int, limit: int) -> GlasshouseError:
+        return GlasshouseError(
+            "text-too-long",
+            f"the text has {tokens} tokens, but {self.run.name} reads at most {limit} (data.context); shorten the text",
+        )
+
+    @cached_property
+    def predicts(self) -> str:
+        """What the head predicts: "next" token, "own" token (a masked one), or one output for the "whole" text."""
+        kind = str(self.model.head.predicts)  # type: ignore[union-attr]
+        return "whole" if kind == "pairs" else kind
+
+    @cached_property
+    def stacks(self) -> tuple[Stack, ...]:
+        """The stacks of blocks, in the order of the forward pass; a recurrent model has none."""
+        target = token_texts(self.run, self.ids)
+        if isinstance(self.model, EncoderDecoder):
+            source = token_texts(self.run, self.source)
+            return (
+                Stack("encoder.", source, len(self.model.encoder.blocks)),
+                Stack("decoder.", target, len(self.model.decoder.blocks)),
+            )
+        if isinstance(self.model, DualEncoder):
+            return (Stack("text.", target, len(self.model.text.blocks)),)
+        return (Stack("", target, len(self.model.blocks)),) if isinstance(self.model, TransformerStack) else ()
+
+    @property
+    def embedding(self) -> str:
+        """The name of the module that embeds the tokens."""
+        return "text.embedding" if isinstance(self.model, DualEncoder) else "embedding"
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The token at which each prediction is made; one empty text if there is one prediction for the whole text."""
+        return ("",) if self.predicts == "whole" else token_texts(self.run, self.ids)
+
+    @cached_property
+    def _pictures(self) -> tuple[Tensor, list[str]]:
+        """(features of the held-out pictures that the text is compared with, their names)."""
+        assert isinstance(self.model, DualEncoder)
+        held = image_retrieval.held_out(self.run)
+        # A tensor that is made in inference mode cannot take part in a later backward pass.
+        with torch.inference_mode(False), torch.no_grad():
+            features = self.model.encode_pictures(normalise_pictures(held.pictures[:PICTURES]).to(self.run.device))
+        return features, [f"picture {index}: {caption}" for index, caption in enumerate(held.captions[:PICTURES])]
+
+    def forward(self, copies: int = 1) -> Tensor:
+        """The logits (N, R, V) of equal copies of the text. Probes can give each copy other activations."""
+        ids = torch.tensor([self.ids], device=self.run.device).expand(copies, -1)
+        if isinstance(self.model, EncoderDecoder):
+            source = torch.tensor([self.source], device=self.run.device).expand(copies, -1)
+            return self._known(self.model(source, ids))
+        if isinstance(self.model, DualEncoder):
+            return self.model.logits(self.model.head(self.model.encode_text(ids), self._pictures[0]))[:, None]
+        output = self.model(ids)
+        return output[:, None] if self.predicts == "whole" else self._known(output)
+
+    def _known(self, logits_NTV: Tensor) -> Tensor:
+        """Without the outputs that stand for no token: a vocabulary may be padded to a round size."""
+        return logits_NTV[..., : self.run.tokenizer.vocabulary]
+
+    def project(self, stream_NTD: Tensor) -> Tensor:
+        """The logits (N, R, V) that the head gives for a state of the residual stream, after the final norm."""
+        model = self.model
+        if isinstance(model, EncoderDecoder):
+            return self._known(model.head(model.decoder.final_norm(stream_NTD), model.embedding.weight))
+        if isinstance(model, DualEncoder):
+            features = pool(model.text.final_norm(stream_NTD), model.pooling)
+            return model.head(features, self._pictures[0])[:, None]
+        if isinstance(model, TransformerStack):
+            stream_NTD = model.final_norm(stream_NTD)
+        output = model.head(stream_NTD, model.embedding.weight)  # type: ignore[operator, union-attr]
+        return output[:, None] if self.predicts == "whole" else self._known(output)
+
+    def stream_probes(self) -> list[tuple[str, str]]:
+        """(title, probe) of each state of the residual stream that leads to the prediction, from the embeddings on."""
+        if isinstance(self.model, Recurrent):
+            layers = [(f"layer {index + 1}", f"layers.{index}") for index in range(len(self.model.layers))]
+            return [("embedding", "embedded"), *layers]
+        stack = self.stacks[-1]
+        layers = [(f"layer {index + 1}", f"{stack.prefix}blocks.{index}.output") for index in range(stack.blocks)]
+        return [("embedding", f"{stack.prefix}embedded"), *layers]
+
+    def output_name(self, output: int) -> str:
+        """The text of a token, the name of a class, or the number and caption of a picture."""
+        if isinstance(self.model, DualEncoder):
+            return self._pictures[1][output]
+        if isinstance(self.run.task, Classify):
+            return self.run.task.labels[output]
+        return token_texts(self.run, [output])[0]
+
+    def prediction(self, position: int | None = None, target: str | None = None) -> Prediction:
+        """The prediction at a position, counted from 1; by default the last, or that of the first masked token.
+
+        `target` names the output to look at, by default the one with the largest logit.
+        """
+        with torch.inference_mode():
+            logits_RV = self.forward()[0].float()
+        row = self._row(position, len(logits_RV))
+        output = int(logits_RV[row].argmax()) if target is None else self._output(target)
+        probability = float(logits_RV[row].softmax(-1)[output])
+        return Prediction(row, output, self.output_name(output), probability, float(logits_RV[row, output]))
+
+    def _row(self, position: int | None, rows: int) -> int:
+        if position is not None:
+            if not 1 <= position <= rows:
+                raise GlasshouseError(
+                    "unknown-position",
+                    f"position {position} is not one of the {rows} predictions of this text; choose 1 to {rows}",
+                )
+            return position - 1
+        if self.predicts == "own" and self.run.tokenizer.mask in self.ids:
+            return self.ids.index(self.run.tokenizer.mask)
+        return rows - 1
+
+    def _output(self, target: str) -> int:
+        if isinstance(self.model, DualEncoder):
+            names = self._pictures[1]
+            if not (target.isdigit() and int(target) < len(names)):
+                raise GlasshouseError(
+                    "unknown-picture", f"there is no picture {target!r}; choose a number from 0 to {len(names) - 1}"
+                )
+            return int(target)
+        if isinstance(self.run.task, Classify):
+            if target not in self.run.task.labels:
+                known = ", ".join(self.run.task.labels)
+                raise GlasshouseError("unknown-label", f"{self.run.name} has no class {target!r}; its classes are: {known}")
+            return self.run.task.labels.index(target)
+        tokens = [int(token) for token in self.run.tokenizer.encode(target)]
+        if len(tokens) != 1:
+            pieces = " ".join(map(repr, token_texts(self.run, tokens)))
+            raise GlasshouseError(
+                "not-one-token",
+                f"target {target!r} must be one token, but it is {len(tokens)}: {pieces}; choose one of them (most words of "
+                "byte-pair tokenizers begin with a space)",
+            )
+        return tokens[0]
+
+
+def token_texts(run: Run, ids: Sequence[int]) -> tuple[str, ...]:
+    """The text of each token."""
+    return tuple(run.tokenizer.token_bytes(token).decode("utf-8", "replace") for token in ids)
+
+
+def attentions(model: nn.Module, find: Callable[[str], bool] = lambda name: True) -> list[str]:
+    """The names of the attentions of a model that have heads, in the order of the forward pass."""
+    return [name for name, module in model.named_modules() if hasattr(module, "mixed") and find(name)]
