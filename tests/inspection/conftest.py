@@ -12,7 +12,7 @@ from glasshouse.data.sources.scenes import english, entailment_rules, translatio
 from glasshouse.data.sources.scenes.wordings import wordings
 from glasshouse.runs.run import Run
 
-from . import labelled_rows, letter_translation
+from . import inspected_runs, labelled_rows, letter_translation
 
 SCENE_SETTINGS = {
     "model": {"width": 16, "layers": 1, "heads": 2, "feed_forward": 32},
@@ -91,3 +91,15 @@ def classifier(labelled_file: Path) -> Run:
     return glasshouse.train(
         "classifier", name="tiny", device="cpu", data={"files": [str(labelled_file)]}, **CLASSIFIER_SETTINGS
     )
+
+
+@pytest.fixture(
+    scope="package",
+    params=[pytest.param(kind, marks=[pytest.mark.slow] * (kind in inspected_runs.SLOW)) for kind in inspected_runs.KINDS],
+)
+def inspected(request: pytest.FixtureRequest, shared_runs: Path) -> Run:
+    """A small run of each kind of model, which no test changes; its name is its kind."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(shared_runs)
+        patch.setenv("GLASSHOUSE_RUNS", str(shared_runs))
+        return inspected_runs.train_kind(request.param, shared_runs)

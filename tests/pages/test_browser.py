@@ -219,3 +219,23 @@ def test_a_study(browser, tmp_path: Path, width: int) -> None:
         assert button.inner_text() == "copied"
     assert problems == []
     context.close()
+
+
+def test_layers_are_scrubbed_and_weights_are_seen_as_lines(page) -> None:
+    weights = example_report.attention().weights
+    page.locator(".head").nth(2).click()
+    page.locator("#layer-scrub").fill("2")
+    assert page.locator("#chosen-head").inner_text() == "Layer 2, head 3"
+    page.get_by_role("button", name="lines", exact=True).click()
+    assert page.locator("#matrix-view").is_hidden()
+    visible = int((np.round(weights[1, 2], 3) >= 0.02).sum())
+    assert page.locator("svg.lines line").count() == visible
+    page.locator("svg.lines text.query").nth(3).hover()
+    assert page.locator("svg.lines line").count() == int((np.round(weights[1, 2, 3], 3) >= 0.02).sum())
+    assert "attends to" in page.locator("#looks-at").inner_text()
+    page.mouse.move(0, 0)
+    page.locator("#layer-scrub").fill("1")
+    assert page.locator("svg.lines line").count() == int((np.round(weights[0, 2], 3) >= 0.02).sum())
+    page.locator("svg.lines text.query").nth(0).focus()
+    page.keyboard.press("ArrowDown")
+    assert page.locator("svg.lines line").count() == int((np.round(weights[0, 2, 1], 3) >= 0.02).sum())

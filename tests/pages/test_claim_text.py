@@ -46,7 +46,7 @@ def test_badges_rows_and_bookkeeping():
     assert rows[2][2].startswith("90.0")
     assert "seeds 1000 to 1007: depends" in claim_text.trial_sentence(trial)
     assert "replication of trial 1" in claim_text.trial_sentence(case.trials[1])
-    assert claim_text.machine_text(trial) == "2023-11-14 22:13 UTC, an abacus, Python 3.11, torch 2"
+    assert claim_text.trial_sentence(trial).endswith("; 2023-11-14 22:13 UTC, an abacus, Python 3.11, torch 2")
     assert claim_text.date(-1) == claim_text.date(1e20) == ""
 
 

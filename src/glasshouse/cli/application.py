@@ -3,6 +3,7 @@
 import typer
 
 from glasshouse.cli import (
+    attribute,
     augment,
     certify,
     claim,
@@ -16,8 +17,12 @@ from glasshouse.cli import (
     export,
     features,
     few_shot,
+    heads,
     import_,
+    lens,
+    look,
     parts,
+    patch,
     prompt,
     recipes,
     replay,
@@ -47,9 +52,21 @@ def application() -> typer.Typer:
     )
     training = (demo, recipes, parts, train, resume)
     using_runs = (runs, evaluate, sample, classify, translate, prompt, report)
+    looking_inside = (look, lens, attribute, patch, heads)
     comparing = (compare, sweep, studies, claim)
     experiments = (features, few_shot, augment)
-    for command in (*training, *using_runs, *comparing, *experiments, import_, export, certify, replay, doctor):
+    for command in (
+        *training,
+        *using_runs,
+        *looking_inside,
+        *comparing,
+        *experiments,
+        import_,
+        export,
+        certify,
+        replay,
+        doctor,
+    ):
         name = command.__name__.rsplit(".", 1)[1]
         # `import` is a keyword of Python, so its module and function end in an underscore.
         app.command(name.rstrip("_").replace("_", "-"), epilog=command.EXAMPLES)(getattr(command, name))

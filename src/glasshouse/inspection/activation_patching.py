@@ -33,6 +33,7 @@ class PatchMap:
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     restored: np.ndarray  # (rows, columns)
+    of_heads: bool = False  # whether the columns are heads instead of tokens
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,10 @@ def patch(
     """
     texts = TextInput(run, clean), TextInput(run, corrupt)
     _check_lengths(*texts)
-    if texts[0].source:
+    start = texts[0].prompt_length
+    if texts[0].source or start:
         # Both decoders read the clean translation, so that only the sources differ.
-        texts[1].ids = list(texts[0].ids)
+        texts[1].ids = texts[1].ids[:start] + texts[0].ids[start:]
         if position is None:
             position = _first_difference(*texts)
     predictions = [text.prediction(position, name) for text, name in zip(texts, (target, against), strict=True)]
@@ -108,13 +110,13 @@ def patch(
         if heads:
             most = max(map(len, values))
             table = np.array([np.pad(row, (0, most - len(row)), constant_values=np.nan) for row in values])
-            columns = tuple(f"head {head + 1}" for head in range(most))
-            maps.append(PatchMap("heads, at all tokens", tuple(map(_layer_title, heads)), columns, table))
+            columns = tuple(str(head + 1) for head in range(most))
+            maps.append(PatchMap("heads, at all tokens", tuple(map(_layer_title, heads)), columns, table, of_heads=True))
     return Patching((texts[0].tokens, texts[1].tokens), predictions[0], predictions[1], high, low, tuple(maps))
 
 
 def _check_lengths(clean: TextInput, corrupt: TextInput) -> None:
-    lengths = [len(text.source or text.ids) for text in (clean, corrupt)]
+    lengths = [len(text.source) or text.prompt_length or len(text.ids) for text in (clean, corrupt)]
     if lengths[0] != lengths[1]:
         raise GlasshouseError(
             "lengths-differ",
@@ -125,8 +127,10 @@ def _check_lengths(clean: TextInput, corrupt: TextInput) -> None:
 
 @torch.inference_mode()
 def _first_difference(clean: TextInput, corrupt: TextInput) -> int:
-    different = (clean.forward()[0].argmax(-1) != corrupt.forward()[0].argmax(-1)).nonzero()
-    return int(different[0]) + 1 if len(different) else len(clean.rows)
+    """The first prediction of the translation that differs, counted from 1; the last one if none differs."""
+    first = max(clean.prompt_length - 1, 0)
+    different = (clean.forward()[0, first:].argmax(-1) != corrupt.forward()[0, first:].argmax(-1)).nonzero()
+    return first + int(different[0]) + 1 if len(different) else len(clean.rows)
 
 
 def _kinds(text: TextInput) -> list[tuple[str, tuple[str, ...], list[tuple[str, str]]]]:

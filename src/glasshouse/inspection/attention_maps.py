@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from glasshouse.generation.beam_search import BeamOptions
-from glasshouse.inspection.capture import capture, probes
-from glasshouse.inspection.text_input import token_texts
+from glasshouse.inspection.capture import capture, matching_probes, probes
+from glasshouse.inspection.text_input import TextInput, check_length, token_texts
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.pages.report_content import AttentionMap
 from glasshouse.parts.capabilities import Unsupported
@@ -28,25 +28,27 @@ PROBES = {
 }
 
 
-def attention_map(run: Run, text: str | Sequence[int], attention: str = "") -> AttentionMap:
-    """Weights (layers, heads, queries, keys) over the tokens of a text, truncated to the model's context.
+def attention_map(run: Run, text: str | Sequence[int], attention: str = "", layer: int | None = None) -> AttentionMap:
+    """Weights (layers, heads, queries, keys) over the tokens of a text; with `layer`, counted from 1, of that layer alone.
 
-    The text can be passed as token ids. For a translator this is `translation_map`, which explains `attention`.
+    The text can be passed as token ids, which are truncated to the model's context. For a translator this is
+    `translation_map`, which explains `attention`.
     """
     if isinstance(run.task, Translate):
-        return translation_map(run, text, attention)
+        return translation_map(run, text, attention, layer)
     if attention:
         raise GlasshouseError(
             "bad-option",
             f"attention={attention!r} needs a run that translates, but the task of {run.name} is {run.spec.task!r}; "
             "leave it out",
         )
-    ids = [int(token) for token in (run.tokenizer.encode(text) if isinstance(text, str) else text)]
-    return _self_attention(run, ids[: run.spec.data.context])
+    _check_weights(run)
+    ids = TextInput(run, text).ids if isinstance(text, str) else [int(token) for token in text]
+    return _self_attention(run, ids[: run.spec.data.context], layer)
 
 
 @torch.inference_mode()
-def translation_map(run: Run, source: str | Sequence[int], attention: str = "") -> AttentionMap:
+def translation_map(run: Run, source: str | Sequence[int], attention: str = "", layer: int | None = None) -> AttentionMap:
     """Translate a source and return the attention weights.
 
     For an encoder-decoder, `attention` is "cross" (the default: from each generated token to the source tokens), "encoder"
@@ -64,19 +66,24 @@ def translation_map(run: Run, source: str | Sequence[int], attention: str = "") 
         raise GlasshouseError(
             "bad-option", f"{run.name} has no attention={attention!r}; choose {' or '.join(map(repr, choices))}"
         )
+    _check_weights(run)
     encoded = run.tokenizer.encode(source, specials=False) if isinstance(source, str) else source
-    ids = [int(token) for token in encoded][: task.max_lengths[0]]
-    _check(run, ids)
+    ids = [int(token) for token in encoded]
+    if isinstance(source, str):
+        check_length(run, len(ids), task.max_lengths[0])
+    ids = ids[: task.max_lengths[0]]
+    _check_not_empty(ids)
     settings = run.spec.evaluation
     options = BeamOptions(settings.beams, settings.length_penalty, task.max_lengths[1])
     hypotheses = task.search(run.model, [ids], options)[0]
     target = list(hypotheses[0].tokens) if hypotheses else []
     if task.decoder_only:
-        return _self_attention(run, task.decoder_prompts([ids])[0] + target)
+        return _self_attention(run, task.decoder_prompts([ids])[0] + target, layer)
     generated = [*target, task.end] if not hypotheses or hypotheses[0].ended else target
     # The input of the decoder is shifted by one: it generates a token from the tokens before it.
     decoder_tokens, inputs = [task.end, *generated[:-1]], task.encoder_inputs([ids])
-    with capture(run.model, PROBES[attention or "cross"]) as activations:
+    names = matching_probes(run.model, PROBES[attention or "cross"])
+    with capture(run.model, *_chosen(run, names, layer)) as activations:
         tensors = (inputs["source"], torch.tensor([decoder_tokens]), inputs["lengths"])
         run.model(*(tensor.to(run.device) for tensor in tensors))
     source_texts = token_texts(run, inputs["source"][0].tolist())
@@ -93,20 +100,34 @@ def unsupported_reason(run: Run) -> str:
     return unsupported.get("rows") or unsupported.get("tokens", "")
 
 
-def _check(run: Run, ids: list[int]) -> None:
+def _check_weights(run: Run) -> None:
+    if reason := unsupported_reason(run):
+        raise GlasshouseError(
+            "no-attention-weights",
+            f"{run.name} has no attention map: {reason}; glasshouse lens, attribute and patch show what it does instead",
+        )
+
+
+def _check_not_empty(ids: list[int]) -> None:
     if not ids:
         raise GlasshouseError("empty-text", "an attention map needs at least one token, but the text is empty; pass a text")
-    if reason := unsupported_reason(run):
-        raise GlasshouseError("no-attention-weights", f"{run.name} has no attention map: {reason}")
 
 
-def _self_attention(run: Run, ids: list[int]) -> AttentionMap:
-    _check(run, ids)
+def _chosen(run: Run, names: list[str], layer: int | None) -> list[str]:
+    if layer is None:
+        return names
+    if not 1 <= layer <= len(names):
+        raise GlasshouseError("unknown-layer", f"{run.name} has no layer {layer}; choose 1 to {len(names)}")
+    return [names[layer - 1]]
+
+
+def _self_attention(run: Run, ids: list[int], layer: int | None) -> AttentionMap:
+    _check_not_empty(ids)
     names = [name for name in probes(run.model) if name.split(".")[-2:] == ["attention", "weights"]]
     forward: Callable[[Tensor], Tensor] = run.model
     if isinstance(run.model, DualEncoder):
         forward, names = run.model.encode_text, [name for name in names if name.startswith("text.")]
-    with torch.inference_mode(), capture(run.model, *names) as activations:
+    with torch.inference_mode(), capture(run.model, *_chosen(run, names, layer)) as activations:
         forward(torch.tensor([ids], device=run.device))
     return AttentionMap(token_texts(run, ids), _stack(activations))
 

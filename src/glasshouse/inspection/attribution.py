@@ -14,7 +14,7 @@ from glasshouse.inspection.capture import edit
 from glasshouse.inspection.text_input import Prediction, TextInput, token_texts
 
 # Integrated gradients take more points until their sum is this close to the difference of the logits, as a share of it.
-TOLERANCE = 0.01
+TOLERANCE = 0.001
 FIRST_POINTS, MOST_POINTS = 32, 1024
 # Points per forward pass, which bounds the memory.
 BATCH = 16

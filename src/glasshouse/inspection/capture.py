@@ -21,7 +21,7 @@ def capture(model: nn.Module, *names: str) -> Iterator[dict[str, Tensor]]:
     """
     activations: dict[str, Tensor] = {}
     handles = []
-    for name in _matching_probes(model, names):
+    for name in matching_probes(model, *names):
 
         def record(_: nn.Module, __: Any, output: Any, name: str = name) -> None:
             activations[name] = output
@@ -42,7 +42,7 @@ def edit(model: nn.Module, edits: Mapping[str, Callable[[Tensor], Tensor]]) -> I
     """
     handles = []
     for pattern, function in edits.items():
-        for name in _matching_probes(model, (pattern,)):
+        for name in matching_probes(model, pattern):
 
             def replace(
                 _: nn.Module, __: Any, output: Any, function: Callable[[Tensor], Tensor] = function, name: str = name
@@ -69,7 +69,8 @@ def probes(model: nn.Module) -> list[str]:
     return [name for name, module in model.named_modules() if name and type(module).forward is not nn.Module.forward]
 
 
-def _matching_probes(model: nn.Module, patterns: tuple[str, ...]) -> list[str]:
+def matching_probes(model: nn.Module, *patterns: str) -> list[str]:
+    """The names that match any of the patterns of `capture`; an error if one matches none."""
     available = probes(model)
     selected: list[str] = []
     for pattern in patterns:

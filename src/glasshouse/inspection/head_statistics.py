@@ -43,6 +43,13 @@ class HeadStatistics:
     rank: float  # singular values with 90 % of the energy of a map
 
     @property
+    def short_title(self) -> str:
+        """ "decoder.blocks.1.cross_attention.attention" and head 3 -> "cross 2.3"."""
+        side = self.attention.split(".")[0]
+        named = "cross " if "cross_attention" in self.attention else f"{side} " if side in ("encoder", "decoder") else ""
+        return f"{named}{self.layer}.{self.head}"
+
+    @property
     def kind(self) -> str:
         """The known kind of head that it is most like; "content" if it looks at different places in different texts."""
         shares = {

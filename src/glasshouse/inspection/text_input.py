@@ -53,13 +53,13 @@ class TextInput:
 
     def __init__(self, run: Run, text: str) -> None:
         self.run, self.model = run, run.model
+        # The tokens before a decoder-only translation; 0 for every other model.
+        self.prompt_length = 0
         if isinstance(run.task, Translate):
             self.source, self.ids = self._translation(run.task, text)
         else:
             self.source, self.ids = [], self._ids(text)
-        self._check_length()
-        # The tokens of all sequences that the model embeds, in the order in which it embeds them.
-        self.tokens = token_texts(run, [*self.source, *self.ids])
+        check_length(run, len(self.ids), run.spec.data.context)
 
     def _ids(self, text: str) -> list[int]:
         tokenizer = self.run.tokenizer
@@ -75,26 +75,21 @@ class TextInput:
         source = [int(token) for token in self.run.tokenizer.encode(text, specials=False)]
         if not source:
             raise GlasshouseError("empty-text", "the text is empty, and there is nothing to look at; pass a text")
-        if len(source) > task.max_lengths[0]:
-            raise self._too_long(len(source), task.max_lengths[0])
+        check_length(self.run, len(source), task.max_lengths[0])
         settings = self.run.spec.evaluation
         options = BeamOptions(settings.beams, settings.length_penalty, task.max_lengths[1])
         hypotheses = task.search(self.model, [source], options)[0]
         target = list(hypotheses[0].tokens) if hypotheses else []
         if task.decoder_only:
-            return [], task.decoder_prompts([source])[0] + target
+            prompt = task.decoder_prompts([source])[0]
+            self.prompt_length = len(prompt)
+            return [], prompt + target
         return task.encoder_inputs([source])["source"][0].tolist(), [task.end, *target]
 
-    def _check_length(self) -> None:
-        limit = self.run.spec.data.context
-        if len(self.ids) > limit:
-            raise self._too_long(len(self.ids), limit)
-
-    def _too_long(self, tokens: int, limit: int) -> GlasshouseError:
-        return GlasshouseError(
-            "text-too-long",
-            f"the text has {tokens} tokens, but {self.run.name} reads at most {limit} (data.context); shorten the text",
-        )
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The tokens of all sequences that the model embeds, in the order in which it embeds them."""
+        return token_texts(self.run, [*self.source, *self.ids])
 
     @cached_property
     def predicts(self) -> str:
@@ -102,7 +97,7 @@ class TextInput:
         kind = str(self.model.head.predicts)  # type: ignore[union-attr]
         return "whole" if kind == "pairs" else kind
 
-    @cached_property
+    @property
     def stacks(self) -> tuple[Stack, ...]:
         """The stacks of blocks, in the order of the forward pass; a recurrent model has none."""
         target = token_texts(self.run, self.ids)
@@ -227,6 +222,16 @@ class TextInput:
                 "byte-pair tokenizers begin with a space)",
             )
         return tokens[0]
+
+
+def check_length(run: Run, tokens: int, limit: int) -> None:
+    """Refuse a text that is longer than the run's model was trained to read."""
+    if tokens > limit:
+        raise GlasshouseError(
+            "text-too-long",
+            f"the text has {tokens} tokens, but {run.name} reads at most {limit} "
+            f"(data.context={run.spec.data.context}); shorten the text",
+        )
 
 
 def token_texts(run: Run, ids: Sequence[int]) -> tuple[str, ...]:

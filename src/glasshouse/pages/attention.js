@@ -1,4 +1,5 @@
-// The attention section: choose a head by its thumbnail, read a weight in the large map, highlight the keys of a token.
+// The attention section: choose a head by its thumbnail or scrub through the layers, read a weight in the large map, see the
+// weights as lines, highlight the keys of a token.
 (() => {
   const data = document.getElementById("attention-data");
   if (!data) return;
@@ -17,6 +18,8 @@
   const hint = source
     ? "Point at a token of the translation above, or at a cell of the map."
     : "Point at a token above, or at a cell of the map.";
+  const scrub = document.getElementById("layer-scrub");
+  const matrix = document.getElementById("matrix-view"), lines = document.getElementById("lines-view");
   let chosen = 0, query = 0, key = 0;
 
   const highlight = page.drawing("g", { class: "marks", display: "none" }, map);
@@ -44,7 +47,54 @@
     document.getElementById("chosen-head").textContent = thumbnail.dataset.name;
     document.getElementById("chosen-pattern").textContent = thumbnail.dataset.pattern;
     map.setAttribute("aria-label", `Attention weights of ${thumbnail.dataset.name}; rows are queries, columns are keys`);
+    if (scrub) scrub.value = String(Math.floor(index / heads) + 1);
     clear();
+    if (!lines.hidden) drawLines(null);
+  }
+
+  // Queries on the left, keys on the right; the opacity of a line is its weight. With many tokens only the lines of the query
+  // that is pointed at are drawn.
+  const rowHeight = 22, columnGap = 190, smallestShown = 0.02, mostQueries = 48;
+  const rowMiddle = (index) => (index + 0.5) * rowHeight + 4;
+  const labelWidth = (names) => 8 * Math.max(...names.map((name) => name.length)) + 12;
+  const linesLeft = labelWidth(queryNames);
+  let lineGroup = null, lineLabels = [];
+
+  function prepareLines() {
+    const width = linesLeft + columnGap + labelWidth(keyNames), height = rowHeight * Math.max(queries, keys) + 8;
+    const attributes = { class: "lines", viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Attention weights of one head as lines from queries to keys" };
+    const drawing = page.drawing("svg", attributes, lines);
+    drawing.style.width = width + "px";
+    lineGroup = page.drawing("g", {}, drawing);
+    lineLabels = queryNames.map((name, index) => {
+      const label = page.drawing("text", { class: "query", x: linesLeft - 6, y: rowMiddle(index) + 4, "text-anchor": "end", role: "button" }, drawing);
+      label.textContent = name;
+      const show = () => { drawLines(index); showKeys(index); };
+      const hide = () => { drawLines(null); clear(); };
+      label.addEventListener("pointerenter", show);
+      label.addEventListener("pointerleave", hide);
+      label.addEventListener("focus", show);
+      label.addEventListener("blur", hide);
+      return label;
+    });
+    keyNames.forEach((name, index) => {
+      page.drawing("text", { class: "key", x: linesLeft + columnGap + 6, y: rowMiddle(index) + 4 }, drawing).textContent = name;
+    });
+    page.moveByArrowKeys(lineLabels, 1);
+  }
+
+  function drawLines(from) {
+    if (!lineGroup) prepareLines();
+    lineGroup.replaceChildren();
+    lineLabels.forEach((label, index) => label.classList.toggle("named", index === from));
+    const rows = from !== null ? [from] : queries <= mostQueries ? [...Array(queries).keys()] : [];
+    for (const row of rows) {
+      for (let to = 0; to < keys; to++) {
+        const share = weight(row, to);
+        if (share < smallestShown) continue;
+        page.drawing("line", { class: "weight", x1: linesLeft, y1: rowMiddle(row), x2: linesLeft + columnGap, y2: rowMiddle(to), "stroke-opacity": share.toFixed(3), "stroke-width": (0.6 + 2.4 * share).toFixed(2) }, lineGroup);
+      }
+    }
   }
 
   function showKeys(from) {
@@ -117,6 +167,15 @@
     word.addEventListener("blur", clear);
   });
   thumbnails.forEach((thumbnail, index) => thumbnail.addEventListener("click", () => choose(index)));
+  if (scrub) scrub.addEventListener("input", () => choose((Number(scrub.value) - 1) * heads + (chosen % heads)));
+  const views = [...document.querySelectorAll("[data-choose-view]")];
+  views.forEach((button) => button.addEventListener("click", () => {
+    const asLines = button.dataset.chooseView === "lines";
+    views.forEach((other) => other.setAttribute("aria-pressed", String(other === button)));
+    matrix.hidden = asLines;
+    lines.hidden = !asLines;
+    if (asLines) drawLines(null);
+  }));
   page.moveByArrowKeys(queryWords, 8);
   page.moveByArrowKeys(thumbnails, heads);
   clear();

@@ -34,12 +34,18 @@ class HeadImage:
     pattern: str
 
 
-def heads(attention: AttentionMap) -> list[HeadImage]:
-    """Every head, ordered by layer, then by head; both are numbered from one."""
+def heads(attention: AttentionMap, first_layer: int = 1, first_head: int = 1) -> list[HeadImage]:
+    """Every head, ordered by layer, then by head."""
     weights_LHQK = clean_weights(attention.weights)
     describe = self_attention_pattern if attention.sources is None else cross_attention_pattern
     return [
-        HeadImage(layer + 1, head + 1, image_url(weights_QK, LIGHT), image_url(weights_QK, DARK), describe(weights_QK))
+        HeadImage(
+            layer + first_layer,
+            head + first_head,
+            image_url(weights_QK, LIGHT),
+            image_url(weights_QK, DARK),
+            describe(weights_QK),
+        )
         for layer, weights_HQK in enumerate(weights_LHQK)
         for head, weights_QK in enumerate(weights_HQK)
     ]

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUFFIXES = (".svg", ".png")
+# A grid of attention maps with more tokens has no labels: they could not be read.
+MOST_GRID_TOKENS = 48
 INK, SOFT, HAIRLINE = "#18221d", "#55645c", "#e0e7e2"
 
 
@@ -61,34 +63,39 @@ def use_log_scale(panel: Axes) -> None:
     panel.yaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
 
 
-def attention(map: AttentionMap, path: str | Path) -> None:
-    """Draw every head in a grid of layers by heads; a single head gets its tokens on both axes."""
+def attention(map: AttentionMap, path: str | Path, first_layer: int = 1, first_head: int = 1) -> None:
+    """Draw every head in a grid of layers by heads, with the tokens on both axes unless there are too many.
+
+    `first_layer` and `first_head` are the numbers of the first row and column.
+    """
     weights_LHQK = attention_heatmap.clean_weights(map.weights)
     layers, heads, queries, keys = weights_LHQK.shape
     single = layers * heads == 1
-    width, height = (max(4.0, length * 0.17 + 1.2) if single else 1.7 for length in (keys, queries))
-    figure = new_figure(width * heads + 0.4, height * layers + 0.4, path)
+    labelled = single or max(queries, keys) <= MOST_GRID_TOKENS
+    # Inches per token: a little more than the height of a label.
+    width, height = (max(1.7 if not single else 4.0, length * (0.17 if single else 0.13)) for length in (keys, queries))
+    margin = 1.2 if labelled else 0.4
+    figure = new_figure(width * heads + margin, height * layers + margin, path)
     panels = figure.subplots(layers, heads, squeeze=False)
-    colours = _colour_map()
+    # matplotlib reads a dollar sign as the start of a formula.
+    key_labels, query_labels = (
+        [attention_heatmap.label(token).replace("$", r"\$") for token in side] for side in (map.keys, map.tokens)
+    )
+    font = {"fontsize": 7 if single else 5.5, "color": SOFT, "family": "monospace"}
     for layer in range(layers):
         for head in range(heads):
             panel = panels[layer, head]
             # The square root makes small weights visible, as in `attention_heatmap.shade`.
-            panel.imshow(np.sqrt(weights_LHQK[layer, head]), cmap=colours, vmin=0, vmax=1, interpolation="nearest")
+            panel.imshow(np.sqrt(weights_LHQK[layer, head]), cmap=colour_map(), vmin=0, vmax=1, interpolation="nearest")
             panel.set_xticks([])
             panel.set_yticks([])
             panel.spines[:].set_color(HAIRLINE)
-            if not single:
-                panel.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=8, color=SOFT)
-    if single:
-        # matplotlib reads a dollar sign as the start of a formula.
-        key_labels, query_labels = (
-            [attention_heatmap.label(token).replace("$", r"\$") for token in side] for side in (map.keys, map.tokens)
-        )
-        panels[0, 0].set_xticks(range(keys), key_labels, rotation=90, fontsize=7, color=SOFT, family="monospace")
-        panels[0, 0].set_yticks(range(queries), query_labels, fontsize=7, color=SOFT, family="monospace")
-        panels[0, 0].xaxis.tick_top()
-        panels[0, 0].tick_params(length=0)
+            panel.tick_params(length=0)
+            if labelled and layer == layers - 1:
+                panel.set_xticks(range(keys), key_labels, rotation=90, **font)
+            if labelled and head == 0:
+                panel.set_yticks(range(queries), query_labels, **font)
+            panel.set_title(f"layer {layer + first_layer}, head {head + first_head}", fontsize=8, color=SOFT)
     save(figure, path)
 
 
@@ -169,7 +176,8 @@ def save(figure: Figure, path: str | Path) -> None:
         figure.savefig(path, dpi=160, metadata={"Date": None} if is_svg else None)
 
 
-def _colour_map():  # type: ignore[no-untyped-def]
+def colour_map():  # type: ignore[no-untyped-def]
+    """The colours of attention weights for matplotlib."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("glasshouse", attention_heatmap.LIGHT)

@@ -5,7 +5,7 @@ the page, and its content security policy forbids every network request.
 """
 
 from glasshouse import formatting
-from glasshouse.pages import attention_heatmap, charts, confusion_table, template, token_shading
+from glasshouse.pages import attention_page, charts, confusion_table, template, token_shading
 from glasshouse.pages.report_content import (
     AttentionMap,
     Confusion,
@@ -48,7 +48,7 @@ def render(report: Report) -> str:
         shade_names=token_shading.SHADE_NAMES,
         confusion=confusion_table.table(report.confusion) if report.confusion else None,
         format_probability=formatting.probability,
-        attention=_attention(report.attention),
+        attention=attention_page.section(report.attention) if report.attention else None,
         total_parameters=sum(parameters for _, parameters in report.parameters),
         parameter_bars=charts.bar_chart(report.parameters),
     )
@@ -69,22 +69,3 @@ def _panel(title: str, curves: tuple[Curve, ...], small: bool = False) -> dict[s
         "log": log,
         "can_log": charts.has_log_scale(curves),
     }
-
-
-def _attention(attention: AttentionMap | None) -> dict[str, object] | None:
-    if attention is None:
-        return None
-    return {
-        "columns": attention.weights.shape[1],
-        "heads": attention_heatmap.heads(attention),
-        "large_map": attention_heatmap.large_map(attention),
-        "tokens": _visible_tokens(attention.tokens),
-        "sources": _visible_tokens(attention.sources) if attention.sources else None,
-        "aspect_ratio": f"{len(attention.keys)} / {len(attention.tokens)}",
-        "data": attention_heatmap.pack(attention),
-    }
-
-
-def _visible_tokens(tokens: tuple[str, ...]) -> list[tuple[str, bool]]:
-    """Each token with visible whitespace, and whether it contains a line break."""
-    return [(formatting.visible(token), "\n" in token) for token in tokens]

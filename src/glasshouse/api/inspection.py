@@ -1,0 +1,162 @@
+"""Public functions that look inside a run: attention maps, head statistics, the logit lens, attributions, patching."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+
+from glasshouse.inspection import activation_patching, attribution, direct_attribution, logit_lens
+from glasshouse.inspection import head_importance as importance
+from glasshouse.inspection import head_statistics as statistics
+from glasshouse.inspection.activation_patching import Patching
+from glasshouse.inspection.attention_maps import attention_map
+from glasshouse.inspection.attribution import Attribution
+from glasshouse.inspection.direct_attribution import DirectAttribution
+from glasshouse.inspection.head_importance import HeadImportance
+from glasshouse.inspection.head_statistics import HeadStatistics
+from glasshouse.inspection.logit_lens import Lens
+from glasshouse.inspection.text_input import TextInput
+from glasshouse.pages import attention_page, figures, inspection_figures
+from glasshouse.pages.inspection_figures import HeatMap
+from glasshouse.pages.report_content import AttentionMap
+from glasshouse.records import progress_bar
+from glasshouse.runs.run import Run
+from glasshouse.specs.errors import GlasshouseError
+
+ATTRIBUTIONS = (*attribution.METHODS, "direct")
+
+
+def look(
+    run: str | PathLike[str],
+    text: str,
+    layer: int | None = None,
+    head: int | None = None,
+    attention: str = "",
+    output: str | PathLike[str] | None = None,
+    device: str = "auto",
+) -> tuple[AttentionMap, Path]:
+    """Write the attention maps of a text: a page (.html) or a figure (.svg, .png); by default attention.html in the run.
+
+    Layers and heads count from 1. `attention` is for encoder-decoders: cross (the default), encoder or decoder.
+    """
+    opened = Run(run, device)
+    path = Path(output) if output else opened.folder.path / "attention.html"
+    attention_page.check_path(path)
+    maps = attention_map(opened, text, attention, layer)
+    if head is not None:
+        heads = maps.weights.shape[1]
+        if not 1 <= head <= heads:
+            raise GlasshouseError("unknown-head", f"{opened.name} has no head {head}; choose 1 to {heads}")
+        maps = replace(maps, weights=maps.weights[:, head - 1 : head])
+    attention_page.write(maps, path, opened.name, layer or 1, head or 1)
+    return maps, path
+
+
+def head_statistics(
+    run: str | PathLike[str], data: str | PathLike[str] | None = None, examples: int = 64, device: str = "auto"
+) -> list[HeadStatistics]:
+    """Where every head looks, how far and how sharply, over held-out examples of the run's data or over a file."""
+    with progress_bar.bar("reading") as bar:
+        return statistics.head_statistics(Run(run, device), None if data is None else str(data), examples, bar)
+
+
+def lens(run: str | PathLike[str], text: str, output: str | PathLike[str] | None = None, device: str = "auto") -> Lens:
+    """What the head of the model would predict after each layer; `output` is a file for a figure, .svg or .png."""
+    if output:
+        figures.check_path(Path(output))
+    result = logit_lens.lens(TextInput(Run(run, device), text))
+    if output:
+        names, probabilities = (
+            [[getattr(cell, field) for cell in row] for row in result.cells] for field in ("name", "probability")
+        )
+        inspection_figures.lens(result.rows, result.stages, names, probabilities, Path(output))
+    return result
+
+
+def attribute(
+    run: str | PathLike[str],
+    text: str,
+    method: str = "integrated-gradients",
+    position: int | None = None,
+    target: str | None = None,
+    output: str | PathLike[str] | None = None,
+    device: str = "auto",
+) -> Attribution | DirectAttribution:
+    """What a prediction drew on: a score per token, or with method="direct" the part of each head and layer in its logit.
+
+    `position` is the token at which the prediction is made, counted from 1, by default the last; `target` is the token,
+    class or picture to explain, by default the predicted one.
+    """
+    if method not in ATTRIBUTIONS:
+        raise GlasshouseError("bad-option", f"method={method!r} is not one of: {', '.join(ATTRIBUTIONS)}")
+    if output:
+        figures.check_path(Path(output))
+    opened = TextInput(Run(run, device), text)
+    prediction = opened.prediction(position, target)
+    title = f"{prediction.name!r} (probability {prediction.probability:.3f}, logit {prediction.logit:.3f})"
+    if method == "direct":
+        parts = direct_attribution.direct_attribution(opened, prediction)
+        if output:
+            names = [component.title for component in parts.components]
+            values = [component.value for component in parts.components]
+            inspection_figures.bars(names, values, Path(output), f"The parts of the logit of {title}", "part of the logit")
+        return parts
+    with progress_bar.bar("integrating"):
+        scores = attribution.METHODS[method](opened, prediction)
+    if output:
+        names = [inspection_figures.attention_heatmap.label(token) for token in scores.tokens]
+        heading = f"What the prediction {title} drew on: {scores.method}"
+        inspection_figures.bars(names, scores.scores, Path(output), heading, "score of the token", monospace=True)
+    return scores
+
+
+def patch(
+    run: str | PathLike[str],
+    clean: str,
+    corrupt: str,
+    position: int | None = None,
+    target: str | None = None,
+    against: str | None = None,
+    output: str | PathLike[str] | None = None,
+    device: str = "auto",
+) -> Patching:
+    """Which activations carry the difference between two texts of equally many tokens: each is put from the clean text into
+    the corrupt one, and the share of the outcome that returns is measured."""
+    if output:
+        figures.check_path(Path(output))
+    with progress_bar.bar("patching") as bar:
+        result = activation_patching.patch(Run(run, device), clean, corrupt, position, target, against, bar)
+    if output:
+        maps = [HeatMap(one.title, one.rows, one.columns, one.restored) for one in result.maps]
+        title = f"What returns of {result.clean.name!r} if activations of the clean text are put into the corrupt one"
+        inspection_figures.heat_maps(maps, Path(output), title, "restored share")
+    return result
+
+
+def heads(
+    run: str | PathLike[str],
+    methods: Sequence[str] = importance.METHODS,
+    data: str | PathLike[str] | None = None,
+    examples: int = 128,
+    replacement: str = "zero",
+    output: str | PathLike[str] | None = None,
+    device: str = "auto",
+) -> HeadImportance:
+    """How important every head is, by ablation, gradient and attention, and how well the estimates predict the damage."""
+    if output:
+        figures.check_path(Path(output))
+    with progress_bar.bar("measuring heads") as bar:
+        file = None if data is None else str(data)
+        result = importance.head_importance(Run(run, device), methods, file, examples, replacement, bar)
+    if output:
+        method = next(iter(result.scores))
+        order = list(reversed(result.order(method)))
+        titles = {"ablation": "rise of the loss without the head", "gradient": "mean size of the derivative of the loss"}
+        inspection_figures.bars(
+            [result.heads[index].title for index in order],
+            [result.scores[method][index] for index in order],
+            Path(output),
+            f"Importance of heads by {method}",
+            titles.get(method, "mean of the largest weight"),
+        )
+    return result

@@ -1,0 +1,133 @@
+"""Figures of what a model does with a text, as image files: scores of tokens, parts of a logit, the logit lens, heat maps.
+
+Pure functions of data; they know nothing of models.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from glasshouse.pages import attention_heatmap, charts, figures
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# The two ends of a diverging scale: against and for.
+AGAINST, NEUTRAL, FOR = "#b0563a", "#f7f7f5", charts.LIGHT_COLOURS["accent"]
+# More columns than this are not labelled.
+MOST_LABELS = 64
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """A titled table of numbers: `values` (rows, columns); NaN is an empty cell."""
+
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: np.ndarray
+
+
+def bars(
+    names: Sequence[str], values: Sequence[float], path: str | Path, title: str, x_label: str, monospace: bool = False
+) -> None:
+    """Horizontal bars, one per name, in the given order; values below zero point to the left in another colour."""
+    figure = figures.new_figure(7.2, max(1.6, 0.235 * len(names) + 1.1), path)
+    panel = figure.add_subplot()
+    colours = [FOR if value >= 0 else AGAINST for value in values]
+    panel.barh(range(len(names)), values, color=colours, height=0.72)
+    panel.axvline(0, color=figures.SOFT, linewidth=0.8)
+    labels = [plain(name) for name in names]
+    panel.set_yticks(range(len(names)), labels, fontsize=8, color=figures.INK, family="monospace" if monospace else None)
+    panel.invert_yaxis()
+    panel.set_ylim(len(names) - 0.4, -0.6)
+    panel.set_xlabel(x_label, color=figures.SOFT, fontsize=9)
+    panel.set_title("\n".join(textwrap.wrap(plain(title), 90)), fontsize=9.5, color=figures.INK, loc="left")
+    panel.grid(axis="x", color=figures.HAIRLINE, linewidth=0.8)
+    panel.set_axisbelow(True)
+    panel.spines[["top", "right", "left", "bottom"]].set_visible(False)
+    panel.tick_params(length=0, colors=figures.SOFT)
+    panel.tick_params(axis="y", labelcolor=figures.INK)
+    figures.save(figure, path)
+
+
+def heat_maps(maps: Sequence[HeatMap], path: str | Path, title: str, unit: str) -> None:
+    """Heat maps below each other on one diverging scale around zero, which ends at the largest absolute value up to 1.5."""
+    widest = max(len(heat_map.columns) for heat_map in maps)
+    rows = sum(len(heat_map.rows) for heat_map in maps)
+    width = min(24.0, max(6.4, 0.26 * widest + 2.4))
+    figure = figures.new_figure(width, 0.24 * rows + 1.15 * len(maps) + 0.8, path)
+    heights = [len(heat_map.rows) + 2.5 for heat_map in maps]
+    panels = figure.subplots(len(maps), 1, squeeze=False, height_ratios=heights)[:, 0]
+    finite = [np.abs(heat_map.values[np.isfinite(heat_map.values)]) for heat_map in maps]
+    limit = min(1.5, max([float(values.max()) for values in finite if len(values)] + [1e-6]))
+    for panel, heat_map in zip(panels, maps, strict=True):
+        image = panel.imshow(heat_map.values, cmap=_diverging(), vmin=-limit, vmax=limit, aspect="auto")
+        panel.set_title(plain(heat_map.title), fontsize=9, color=figures.INK, loc="left")
+        panel.set_yticks(range(len(heat_map.rows)), [plain(row) for row in heat_map.rows], fontsize=8, color=figures.SOFT)
+        _label_columns(panel, heat_map.columns)
+    bar = figure.colorbar(image, ax=list(panels), shrink=0.5, aspect=30)
+    bar.set_label(unit, fontsize=8, color=figures.SOFT)
+    bar.ax.tick_params(labelsize=8, colors=figures.SOFT)
+    bar.outline.set_visible(False)
+    figure.suptitle("\n".join(textwrap.wrap(plain(title), 100)), fontsize=9.5, color=figures.INK)
+    figures.save(figure, path)
+
+
+def lens(
+    rows: Sequence[str],
+    stages: Sequence[str],
+    names: Sequence[Sequence[str]],
+    probabilities: Sequence[Sequence[float]],
+    path: str | Path,
+) -> None:
+    """The likeliest output of each stage (rows, the last stage at the top) at each position (columns)."""
+    shape = len(stages), len(rows)
+    figure = figures.new_figure(min(40.0, 0.82 * shape[1] + 1.6), 0.36 * shape[0] + 1.5, path)
+    panel = figure.add_subplot()
+    shades = np.sqrt(np.array(probabilities, dtype=float))[::-1]
+    panel.imshow(shades, cmap=figures.colour_map(), vmin=0, vmax=1, aspect="auto")
+    for row in range(shape[0]):
+        for column in range(shape[1]):
+            stage = shape[0] - 1 - row
+            text = plain(attention_heatmap.label(names[stage][column])[:11])
+            colour = "white" if shades[row, column] > 0.62 else figures.INK
+            panel.text(column, row, text, ha="center", va="center", fontsize=7, color=colour, family="monospace")
+    panel.set_yticks(range(shape[0]), list(reversed(stages)), fontsize=8, color=figures.SOFT)
+    whole = len(rows) == 1 and not rows[0]
+    labels = ["the whole text"] if whole else [plain(attention_heatmap.label(token)) for token in rows]
+    panel.set_xticks(range(shape[1]), labels, fontsize=7.5, color=figures.SOFT, rotation=45, ha="right", family="monospace")
+    panel.set_xlabel("" if whole else "prediction at this token", color=figures.SOFT, fontsize=8.5)
+    panel.set_title("the likeliest output by layer; darker is likelier", fontsize=9.5, color=figures.INK, loc="left")
+    panel.tick_params(length=0)
+    panel.spines[:].set_visible(False)
+    figures.save(figure, path)
+
+
+def plain(text: str) -> str:
+    """Text that matplotlib draws as it is: it reads a dollar sign as the start of a formula."""
+    return text.replace("$", r"\$")
+
+
+def _label_columns(panel: Axes, columns: Sequence[str]) -> None:
+    panel.tick_params(length=0)
+    panel.spines[:].set_visible(False)
+    if len(columns) > MOST_LABELS:
+        panel.set_xticks([])
+        return
+    labels = [plain(attention_heatmap.label(column)) for column in columns]
+    panel.set_xticks(
+        range(len(columns)), labels, fontsize=7, color=figures.SOFT, rotation=60, ha="right", family="monospace"
+    )
+
+
+def _diverging():  # type: ignore[no-untyped-def]
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("against-for", [AGAINST, NEUTRAL, FOR]).with_extremes(bad="white")

@@ -1,0 +1,84 @@
+"""`glasshouse look`, `lens`, `attribute`, `patch` and `heads`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .program import call, refused, some_text, train, worked
+
+TEXT = "ba be bi"
+
+
+def test_look_writes_a_page_and_figures(run: Path, tmp_path: Path) -> None:
+    out = worked(call("look", "tiny", "--text", TEXT, "--device", "cpu")).out
+    assert "2 layers, 2 heads" in out
+    page = (run / "attention.html").read_text()
+    assert page.count('class="head"') == 4
+    figure = tmp_path / "map.svg"
+    worked(call("look", "tiny", "--text", TEXT, "--layer", "2", "--head", "1", "--output", str(figure)))
+    assert "layer 2, head 1" in figure.read_text()
+    maps = json.loads(worked(call("look", "tiny", "--text", TEXT, "--layer", "1", "--json")).out)
+    assert len(maps["weights"]) == 1
+    assert sum(maps["weights"][0][0][-1]) == pytest.approx(1, abs=1e-5)
+
+
+def test_look_over_data_describes_every_head(run: Path, text: Path) -> None:
+    out = worked(call("look", "tiny", "--over", "data", "--examples", "4", "--device", "cpu")).out
+    for words in ("1.1", "2.2", "kind", "entropy"):
+        assert words in out
+    rows = json.loads(worked(call("look", "tiny", "--over", str(text), "--examples", "4", "--json")).out)
+    assert [(row["layer"], row["head"]) for row in rows] == [(1, 1), (1, 2), (2, 1), (2, 2)]
+    assert {"kind", "distance", "entropy", "positional", "induction"} <= set(rows[0])
+
+
+def test_bad_requests_are_refused(run: Path, tmp_path: Path) -> None:
+    refused(call("look", "tiny"), "bad-option", "--text")
+    refused(call("look", "tiny", "--text", TEXT, "--layer", "9"), "unknown-layer", "1 to 2")
+    refused(call("look", "tiny", "--text", TEXT, "--head", "0"), "unknown-head", "1 to 2")
+    refused(call("look", "tiny", "--text", TEXT, "--output", str(tmp_path / "map.pdf")), "wrong-suffix", ".html")
+    refused(call("look", "tiny", "--text", some_text()), "text-too-long", "data.context=16")
+    refused(call("look", "tiny", "--text", TEXT, "--attention", "cross"), "bad-option", "cross")
+    refused(call("look", "tiny", "--over", "nowhere.txt"), "unreadable-file", "nowhere.txt")
+    refused(call("lens", "tiny", "--text", ""), "empty-text")
+    refused(call("attribute", "tiny", "--text", TEXT, "--method", "magic"), "bad-option", "magic")
+    refused(call("attribute", "tiny", "--text", TEXT, "--position", "40"), "unknown-position", "40")
+    refused(call("patch", "tiny", "--clean", TEXT, "--corrupt", TEXT), "same-outcome")
+    refused(call("patch", "tiny", "--clean", TEXT, "--corrupt", TEXT + TEXT), "lengths-differ")
+    refused(call("heads", "tiny", "--method", "magic"), "bad-option", "magic")
+
+
+def test_an_attention_without_weights_says_what_to_do_instead(runs: Path, text: Path) -> None:
+    changes = ("model.attention=performer", "model.position=learned", "training.steps=2", "evaluation.every=2")
+    worked(train(f"data.files={text}", *changes))
+    refused(call("look", "tiny", "--text", TEXT), "no-attention-weights", "lens")
+    refused(call("look", "tiny", "--over", "data"), "no-attention-weights", "performer")
+    worked(call("lens", "tiny", "--text", TEXT))
+
+
+def test_lens_and_attribute_show_a_prediction(run: Path, tmp_path: Path) -> None:
+    figure = tmp_path / "lens.svg"
+    out = worked(call("lens", "tiny", "--text", TEXT, "--output", str(figure), "--device", "cpu")).out
+    for words in ("embedding", "layer 1", "layer 2"):
+        assert words in out
+    assert figure.exists()
+    cells = json.loads(worked(call("lens", "tiny", "--text", TEXT, "--json")).out)["cells"]
+    assert cells[-1][-1]["rank"] == 1
+    out = worked(call("attribute", "tiny", "--text", TEXT, "--device", "cpu")).out
+    assert "<|endoftext|>" in out
+    direct = json.loads(worked(call("attribute", "tiny", "--text", TEXT, "--method", "direct", "--json")).out)
+    assert sum(part["value"] for part in direct["components"]) == pytest.approx(direct["prediction"]["logit"], abs=1e-4)
+
+
+def test_patch_and_heads_measure_every_layer_and_head(run: Path, tmp_path: Path) -> None:
+    figure = tmp_path / "patch.png"
+    words = ("--clean", "ba be bi", "--corrupt", "bo be bi")
+    out = worked(call("patch", "tiny", *words, "--output", str(figure), "--device", "cpu")).out
+    assert "residual stream" in out
+    assert figure.exists()
+    maps = json.loads(worked(call("patch", "tiny", *words, "--json")).out)["maps"]
+    assert maps[-1]["rows"] == ["layer 1", "layer 2"]
+    out = worked(call("heads", "tiny", "--examples", "4", "--device", "cpu")).out
+    assert out.count("layer") == 4
+    scores = json.loads(worked(call("heads", "tiny", "--examples", "4", "--method", "gradient", "--json")).out)["scores"]
+    assert list(scores) == ["gradient"]

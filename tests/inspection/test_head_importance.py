@@ -1,0 +1,84 @@
+"""Importance of heads: ablation is exact, and the estimates are what they say."""
+
+import numpy as np
+import pytest
+import torch
+
+import glasshouse
+from glasshouse.inspection import head_importance as importance
+from glasshouse.inspection.capture import edit
+from glasshouse.inspection.example_batches import example_batches
+from tests.refusals import refused
+
+
+def test_every_kind_has_importances(inspected, tmp_path):
+    methods = ("ablation", "gradient") if inspected.name == "performer" else importance.METHODS
+    result = glasshouse.heads(inspected.folder.path, examples=8, output=tmp_path / "heads.svg", device="cpu")
+    assert set(result.scores) == set(methods)
+    assert all(np.isfinite(values).all() and len(values) == len(result.heads) for values in result.scores.values())
+    assert (tmp_path / "heads.svg").exists()
+    assert all(-1 <= one.low <= one.value <= one.high <= 1 for one in result.correlations())
+
+
+@pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
+def test_ablation_is_the_rise_of_the_loss_without_the_head(inspected):
+    result = importance.head_importance(inspected, ("ablation",), examples=4)
+    head = result.heads.index(importance.Head("blocks.1.attention", 2, 1))
+    attention = inspected.model.blocks[1].attention
+    weight = attention.output.weight.detach().clone()
+    with inspected.held_out_examples() as shard:
+        batches = list(example_batches(inspected, shard, 4))
+    try:
+        # Without the head: its columns of the output matrix are zero.
+        attention.output.weight.data[:, :8] = 0
+        with torch.inference_mode():
+            losses = [float(inspected.task.loss_sum(inspected.model, batch)) for batch in batches]
+    finally:
+        attention.output.weight.data.copy_(weight)
+    count = sum(inspected.task.prediction_count(batch) for batch in batches)
+    assert result.scores["ablation"][head] == pytest.approx(sum(losses) / count - result.loss, abs=1e-6)
+
+
+@pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
+def test_the_gradient_of_a_gate_is_the_slope_of_the_loss(inspected):
+    """For one example, by a small change of the head's output."""
+    result = importance.head_importance(inspected, ("gradient",), examples=1)
+    with inspected.held_out_examples() as shard:
+        [batch] = example_batches(inspected, shard, 1)
+
+    def scaled(factor):
+        def scale(mixed):
+            changed = mixed.clone()
+            changed[:, 0] *= factor
+            return changed
+
+        with torch.inference_mode(), edit(inspected.model, {"blocks.0.attention.mixed": scale}):
+            return float(inspected.task.loss_sum(inspected.model, batch))
+
+    slope = (scaled(1.05) - scaled(0.95)) / 0.1 / inspected.task.prediction_count(batch)
+    assert result.scores["gradient"][0] == pytest.approx(abs(slope), rel=0.05, abs=2e-6)
+
+
+@pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
+@pytest.mark.parametrize("replacement", importance.REPLACEMENTS)
+def test_replacements_of_a_head_differ(inspected, replacement):
+    result = importance.head_importance(inspected, ("ablation",), examples=8, replacement=replacement)
+    others = [
+        importance.head_importance(inspected, ("ablation",), examples=8, replacement=other).scores["ablation"]
+        for other in importance.REPLACEMENTS
+        if other != replacement
+    ]
+    assert all(result.scores["ablation"] != other for other in others)
+
+
+def test_unknown_methods_and_models_without_heads_are_refused(inspected):
+    with refused("bad-option", "'magic'"):
+        importance.head_importance(inspected, ("magic",))
+    with refused("bad-option", "'nothing'"):
+        importance.head_importance(inspected, ("ablation",), replacement="nothing")
+
+
+def test_equal_orders_have_a_rank_correlation_of_one():
+    one = importance.rank_correlation("gradient", [1.0, 2.0, 4.0, 8.0, 16.0, 3.0], [0.1, 0.2, 0.5, 0.7, 0.9, 0.3])
+    assert one.value == pytest.approx(1)
+    assert 0.9 < one.low <= one.high <= 1
