@@ -82,3 +82,16 @@ def test_patch_and_heads_measure_every_layer_and_head(run: Path, tmp_path: Path)
     assert out.count("layer") == 4
     scores = json.loads(worked(call("heads", "tiny", "--examples", "4", "--method", "gradient", "--json")).out)["scores"]
     assert list(scores) == ["gradient"]
+
+
+def test_prune_writes_a_smaller_run(run: Path) -> None:
+    out = worked(call("prune", "tiny", "--heads", "0.5", "--name", "smaller", "--examples", "4", "--device", "cpu")).out
+    assert "removed 2 of 4 heads" in out
+    facts = json.loads(
+        worked(call("prune", "tiny", "--weights", "0.5", "--name", "sparse", "--device", "cpu", "--json")).out
+    )
+    assert facts["zeros"] > 0
+    worked(call("sample", "smaller", "--tokens", "2", "--device", "cpu"))
+    worked(call("look", "smaller", "--text", TEXT, "--device", "cpu"))
+    refused(call("prune", "tiny", "--name", "other"), "bad-option")
+    refused(call("prune", "tiny", "--heads", "2", "--name", "other"), "bad-option", "2")

@@ -12,12 +12,12 @@ SENTENCE = "the cat sat on the mat and the dog ran after the cat while it was la
 SIZES = {"width": 16, "layers": 2, "heads": 2, "feed_forward": 32}
 TRAINING = {"steps": 6, "epochs": 0.0, "batch": 8, "threads": 1, "precision": "fp32", "learning_rate": 1e-2}
 # Name -> changes of a character-level language model.
-LANGUAGE_MODELS = {
+LANGUAGE_MODELS: dict[str, dict[str, Any]] = {
     "rms-rotary": {"norm": "rms", "position": "rotary", "activation": "swiglu"},
     "post-norm-alibi": {"norm": "layer", "position": "alibi", "connection": "post-norm", "bias": True},
     "batch-norm": {"norm": "batch", "position": "learned", "bias": True},
     "no-norm": {"norm": "none", "position": "sinusoidal"},
-    "grouped-query": {"attention": "grouped-query", "position": "rotary"},
+    "grouped-query": {"heads": 4, "attention": "grouped-query", "position": "rotary"},
     "additive": {"attention": "additive", "position": "relative"},
     "performer": {"attention": "performer", "position": "learned"},
     "recurrent": {"kind": "recurrent", "position": "none", "cell": "gru"},

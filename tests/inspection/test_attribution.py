@@ -28,7 +28,8 @@ def test_the_parts_of_a_logit_sum_to_it(inspected):
     result = direct_attribution(text, text.prediction())
     assert sum(part.value for part in result.components) == pytest.approx(result.prediction.logit, abs=1e-4)
     heads = {(part.layer, part.head) for part in result.components if part.head}
-    assert len(heads) == 2 * max(len(text.stacks[-1:]) and text.stacks[-1].blocks, 1)
+    blocks = text.stacks[-1].blocks if text.stacks else 1
+    assert len(heads) == inspected.spec.model.heads * blocks
 
 
 @pytest.mark.parametrize("inspected", ["no-norm"], indirect=True)

@@ -9,7 +9,7 @@ from glasshouse.certificates.checks import Check
 from glasshouse.interop import formats, imported_model
 from glasshouse.records import progress_bar, run_folder
 from glasshouse.runs.run import Run
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import CannotExport, GlasshouseError
 
 
 def import_model(source: str | PathLike[str], name: str, tokenizer: str | PathLike[str] | None = None) -> Run:
@@ -32,6 +32,12 @@ def export(run: str | PathLike[str], to: str, output: str | PathLike[str]) -> Pa
             "unknown-word", f"to={to!r} is not a known format; choose one of: {', '.join(formats.EXPORTS)}"
         )
     opened, path = Run(run, device="cpu"), Path(output)
+    if opened.spec.model.pruned_heads:
+        raise CannotExport(
+            "unequal-heads",
+            f"{opened.name} has lost {len(opened.spec.model.pruned_heads)} heads, and the formats of other programs have as "
+            "many heads in every layer; export the run that it was pruned from",
+        )
     if os.path.lexists(path):
         raise GlasshouseError("output-exists", f"output {path} already exists; choose another path or delete it")
     if not path.absolute().parent.is_dir():

@@ -1,11 +1,12 @@
-"""Public functions that look inside a run: attention maps, head statistics, the logit lens, attributions, patching."""
+"""Public functions that look inside a run: attention maps, head statistics, logit lens, attributions, patching, pruning."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
-from glasshouse.inspection import activation_patching, attribution, direct_attribution, logit_lens
+from glasshouse.api import training
+from glasshouse.inspection import activation_patching, attribution, direct_attribution, logit_lens, pruning
 from glasshouse.inspection import head_importance as importance
 from glasshouse.inspection import head_statistics as statistics
 from glasshouse.inspection.activation_patching import Patching
@@ -15,11 +16,12 @@ from glasshouse.inspection.direct_attribution import DirectAttribution
 from glasshouse.inspection.head_importance import HeadImportance
 from glasshouse.inspection.head_statistics import HeadStatistics
 from glasshouse.inspection.logit_lens import Lens
+from glasshouse.inspection.pruning import Pruned
 from glasshouse.inspection.text_input import TextInput
 from glasshouse.pages import attention_page, figures, inspection_figures
 from glasshouse.pages.inspection_figures import HeatMap
 from glasshouse.pages.report_content import AttentionMap
-from glasshouse.records import progress_bar
+from glasshouse.records import progress_bar, run_folder
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 
@@ -160,3 +162,43 @@ def heads(
             titles.get(method, "mean of the largest weight"),
         )
     return result
+
+
+def prune(
+    run: str | PathLike[str],
+    name: str,
+    heads: float | None = None,
+    weights: float | None = None,
+    by: str = "gradient",
+    then_train: int = 0,
+    data: str | PathLike[str] | None = None,
+    examples: int = 128,
+    device: str = "auto",
+) -> tuple[Pruned, Run]:
+    """Write a smaller run: without a share of the heads, or with a share of the weights set to zero.
+
+    With `then_train`, the pruned run is stored as `name`-untrained, and `name` is trained from it for this number of steps.
+    Returns what was removed, and the final run.
+    """
+    if (heads is None) == (weights is None):
+        raise GlasshouseError("bad-option", "prune needs a share of heads or a share of weights; give one of the two")
+    if then_train < 0:
+        raise GlasshouseError("bad-option", f"then_train={then_train} is below 0; choose a number of steps")
+    if then_train and weights is not None:
+        raise GlasshouseError(
+            "bad-option", "training would fill the weights that were set to zero; prune heads, or leave out then_train"
+        )
+    pruned_name = f"{name}-untrained" if then_train else name
+    for wanted in {name, pruned_name}:
+        run_folder.check_free(wanted)
+    opened = Run(run, device)
+    with progress_bar.bar("pruning") as bar:
+        if heads is not None:
+            file = None if data is None else str(data)
+            result = pruning.prune_heads(opened, heads, by, pruned_name, file, examples, bar)
+        else:
+            result = pruning.prune_weights(opened, weights or 0.0, pruned_name)
+    if not then_train:
+        return result, Run(result.run, device)
+    changes = (f"training.steps={then_train}", "training.epochs=0", f"training.start_from={result.run.path}")
+    return result, training.train(str(result.run.spec_file), *changes, name=name, device=device)

@@ -24,6 +24,7 @@ from glasshouse.cli import (
     parts,
     patch,
     prompt,
+    prune,
     recipes,
     replay,
     report,
@@ -52,7 +53,7 @@ def application() -> typer.Typer:
     )
     training = (demo, recipes, parts, train, resume)
     using_runs = (runs, evaluate, sample, classify, translate, prompt, report)
-    looking_inside = (look, lens, attribute, patch, heads)
+    looking_inside = (look, lens, attribute, patch, heads, prune)
     comparing = (compare, sweep, studies, claim)
     experiments = (features, few_shot, augment)
     for command in (

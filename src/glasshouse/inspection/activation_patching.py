@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from glasshouse.inspection.capture import capture, edit
-from glasshouse.inspection.text_input import Prediction, TextInput, attentions
+from glasshouse.inspection.text_input import Prediction, TextInput
+from glasshouse.models.head_pruning import attentions
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 
@@ -86,7 +87,7 @@ def patch(
                 "choose texts that differ more, or another prediction (--position, --target)",
             )
         kinds = _kinds(texts[0])
-        heads = attentions(run.model, lambda name: _on_the_way(texts[0], name))
+        heads = [name for name in attentions(run.model) if _on_the_way(texts[0], name)]
         names = [name for _, _, rows in kinds for _, name in rows] + [f"{name}.mixed" for name in heads]
         with capture(run.model, *dict.fromkeys(names)) as saved:
             texts[0].forward()

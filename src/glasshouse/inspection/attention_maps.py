@@ -88,10 +88,10 @@ def translation_map(run: Run, source: str | Sequence[int], attention: str = "", 
         run.model(*(tensor.to(run.device) for tensor in tensors))
     source_texts = token_texts(run, inputs["source"][0].tolist())
     if attention == "encoder":
-        return AttentionMap(source_texts, _stack(activations))
+        return AttentionMap(source_texts, _stack(run, activations))
     if attention == "decoder":
-        return AttentionMap(token_texts(run, decoder_tokens), _stack(activations))
-    return AttentionMap(token_texts(run, generated), _stack(activations), source_texts)
+        return AttentionMap(token_texts(run, decoder_tokens), _stack(run, activations))
+    return AttentionMap(token_texts(run, generated), _stack(run, activations), source_texts)
 
 
 def unsupported_reason(run: Run) -> str:
@@ -129,9 +129,18 @@ def _self_attention(run: Run, ids: list[int], layer: int | None) -> AttentionMap
         forward, names = run.model.encode_text, [name for name in names if name.startswith("text.")]
     with torch.inference_mode(), capture(run.model, *_chosen(run, names, layer)) as activations:
         forward(torch.tensor([ids], device=run.device))
-    return AttentionMap(token_texts(run, ids), _stack(activations))
+    return AttentionMap(token_texts(run, ids), _stack(run, activations))
 
 
-def _stack(activations: dict[str, Tensor]) -> np.ndarray:
-    """The weights of all layers for the first sequence of the batch."""
-    return torch.stack([layer[0].float().cpu() for layer in activations.values()]).numpy()
+def _stack(run: Run, activations: dict[str, Tensor]) -> np.ndarray:
+    """The weights (layers, heads, queries, keys) for the first sequence of the batch; a head that was pruned has NaN."""
+    layers = []
+    for name, weights_BHQK in activations.items():
+        attention = name.removesuffix(".weights")
+        weights_HQK = weights_BHQK[0].float().cpu().numpy()
+        pruned = [head for head in run.spec.model.pruned_heads if head.rpartition(".")[0] == attention]
+        removed = {int(head.rpartition(".")[2]) - 1 for head in pruned}
+        whole = np.full((len(weights_HQK) + len(removed), *weights_HQK.shape[1:]), np.nan, np.float32)
+        whole[[head for head in range(len(whole)) if head not in removed]] = weights_HQK
+        layers.append(whole)
+    return np.stack(layers)

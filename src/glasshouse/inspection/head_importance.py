@@ -14,7 +14,7 @@ from torch import Tensor
 
 from glasshouse.inspection.capture import capture, edit
 from glasshouse.inspection.example_batches import example_batches
-from glasshouse.inspection.text_input import attentions
+from glasshouse.models.head_pruning import attentions
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tasks.base import Batch

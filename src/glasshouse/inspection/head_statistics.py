@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from glasshouse.inspection.capture import capture
 from glasshouse.inspection.example_batches import Sequences, example_batches, sequences
-from glasshouse.inspection.text_input import attentions
+from glasshouse.models.head_pruning import attentions
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 

@@ -3,12 +3,12 @@
 Axes: N copies of the text, T time, R predictions, V outputs (tokens of the vocabulary, classes or pictures), D width.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from glasshouse.generation import text_stream
 from glasshouse.generation.beam_search import BeamOptions
@@ -237,8 +237,3 @@ def check_length(run: Run, tokens: int, limit: int) -> None:
 def token_texts(run: Run, ids: Sequence[int]) -> tuple[str, ...]:
     """The text of each token."""
     return tuple(run.tokenizer.token_bytes(token).decode("utf-8", "replace") for token in ids)
-
-
-def attentions(model: nn.Module, find: Callable[[str], bool] = lambda name: True) -> list[str]:
-    """The names of the attentions of a model that have heads, in the order of the forward pass."""
-    return [name for name, module in model.named_modules() if hasattr(module, "mixed") and find(name)]

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from glasshouse.models import head_pruning
 from glasshouse.models.part_factory import PartFactory
 from glasshouse.parts.patch_embedding import Patches
 from glasshouse.parts.positions.base import Position
@@ -43,13 +44,15 @@ def one_block(spec: ModelSpec) -> ModelSpec:
     """The spec with at most one block in each stack."""
     layer_counts = getattr(catalogue.find("model", spec.kind, "model.kind"), "layer_counts", ())
     own = {name: min(value, 1) if name in layer_counts else value for name, value in spec.own.items()}
-    return replace(spec, layers=min(spec.layers, 1), own=own)
+    return replace(spec, layers=min(spec.layers, 1), own=own, pruned_heads=())
 
 
 def assemble(spec: ModelSpec, vocabulary: int, context: int) -> nn.Module:
     """Build the model's modules with torch's default weights; on the meta device this allocates nothing."""
     kind = catalogue.find("model", spec.kind, "model.kind")
-    return kind.assemble(PartFactory.from_spec(spec, context), spec, vocabulary)
+    model = kind.assemble(PartFactory.from_spec(spec, context), spec, vocabulary)
+    head_pruning.remove_heads(model, spec.pruned_heads)
+    return model
 
 
 def initialise(model: nn.Module, seed: int = 0, scale: float = 0.5) -> None:

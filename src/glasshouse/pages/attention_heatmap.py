@@ -37,7 +37,11 @@ class HeadImage:
 def heads(attention: AttentionMap, first_layer: int = 1, first_head: int = 1) -> list[HeadImage]:
     """Every head, ordered by layer, then by head."""
     weights_LHQK = clean_weights(attention.weights)
-    describe = self_attention_pattern if attention.sources is None else cross_attention_pattern
+    pattern = self_attention_pattern if attention.sources is None else cross_attention_pattern
+
+    def describe(weights_QK: np.ndarray) -> str:
+        return pattern(weights_QK) if weights_QK.any() else "pruned"
+
     return [
         HeadImage(
             layer + first_layer,

@@ -63,6 +63,7 @@ class ModelSpec:
     tied: bool = setting(True, "use the token embedding as the output matrix too")
     bias: bool = setting(False, "biases in linear layers and layer norm")
     dropout: float = setting(0.0, "share of activations dropped in training", minimum=0, maximum=0.95)
+    pruned_heads: tuple[str, ...] = setting((), "attention heads that were removed: blocks.0.attention.2", rare=True)
     initialisation: float = setting(0.5, "initial weights have standard deviation this / sqrt(inputs)", minimum=0)
     own: Mapping[str, Any] = field(default_factory=OwnSettings)
     head: HeadSpec = field(default_factory=HeadSpec)

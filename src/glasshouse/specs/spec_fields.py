@@ -19,7 +19,8 @@ class FieldRule:
     """What a field means and which values it allows.
 
     `family` names a catalogue; the value must be one of its names. `instead_of` names a field of the same section; setting
-    this field resets that one. `task_specific` marks a field that only some tasks read; they list it in `Task.reads`.
+    this field resets that one. `task_specific` marks a field that only some tasks read; they list it in `Task.reads`. A
+    `rare` field is written to a spec file only if it is set, so that the digests of all other specs stay as they are.
     """
 
     about: str
@@ -29,6 +30,7 @@ class FieldRule:
     family: str | None = None
     instead_of: str | None = None
     task_specific: bool = False
+    rare: bool = False
 
 
 class SpecField(NamedTuple):

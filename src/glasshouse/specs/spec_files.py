@@ -119,8 +119,10 @@ def to_toml(spec: Spec) -> str:
     lines = [f"format = {migrations.FORMAT}", f"task = {_toml(spec.task)}"]
     for table in SECTIONS:
         lines += ["", f"[{table}]"]
-        values = {name: declared.value_of(spec, f"{table}.{name}") for name in declared.fields_of(spec, table)}
-        lines += [f"{name} = {_toml(value)}" for name, value in values.items()]
+        for name, field in declared.fields_of(spec, table).items():
+            value = declared.value_of(spec, f"{table}.{name}")
+            if not field.rule.rare or value != field.default:
+                lines.append(f"{name} = {_toml(value)}")
     return "\n".join(lines) + "\n"
 
 

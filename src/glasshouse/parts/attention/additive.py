@@ -3,6 +3,8 @@
 Axes: B batch, H heads, Q queries, K keys, E head width.
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
@@ -37,6 +39,10 @@ class AdditiveAttention(Attention):
     @classmethod
     def build(cls, sizes: Sizes, settings: NoSettings, position: Position) -> "AdditiveAttention":
         return cls(sizes.width, sizes.heads, position, sizes.bias, sizes.dropout, head_width=sizes.head_width)
+
+    def keep_heads(self, kept: Sequence[int], name: str = "the attention") -> None:
+        super().keep_heads(kept, name)
+        self.scorer = nn.Parameter(self.scorer.detach()[list(kept)])
 
     def mix(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor

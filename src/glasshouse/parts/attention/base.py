@@ -4,6 +4,7 @@ Axes: B batch, T time, D width, H heads, G key-value heads, Q queries, K keys, E
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -156,6 +157,28 @@ class Attention(nn.Module, ABC):
         weights = self.weights(scaled_dot_product.weights(self.scores(scores_BHQK), allowed))
         return F.dropout(weights, self.dropout, self.training) @ values_BHKE
 
+    def keep_heads(self, kept: Sequence[int], name: str = "the attention") -> None:
+        """Remove all other heads, counted from 0. Heads that share keys and values stay or go together."""
+        size = self.heads // self.key_value_heads
+        groups = [group for group in range(self.key_value_heads) if group * size in kept]
+        if list(kept) != [group * size + head for group in groups for head in range(size)]:
+            raise SpecError(
+                "heads-share-keys",
+                f"{size} heads of {name} share keys and values; remove all heads of a group, such as "
+                f"{', '.join(str(head + 1) for head in range(size))}",
+            )
+        # Rows of the projection: the queries of each head, then the keys, then the values of each group.
+        rows, start = [], 0
+        for heads, chosen in ((self.heads, kept), *[(self.key_value_heads, groups)] * 2):
+            rows += [start + head * self.head_width + index for head in chosen for index in range(self.head_width)]
+            start += heads * self.head_width
+        columns = [head * self.head_width + index for head in kept for index in range(self.head_width)]
+        self.projection = _selected(self.projection, rows, 0)
+        self.output = _selected(self.output, columns, 1)
+        self.heads, self.key_value_heads = len(kept), len(groups)
+        self._projection_sizes = [self.heads * self.head_width] + 2 * [self.key_value_heads * self.head_width]
+        self.position.keep_heads(kept)
+
     def _split_heads(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (-1, self.head_width)).transpose(1, 2)
 
@@ -172,3 +195,14 @@ class Attention(nn.Module, ABC):
     def mix_flops(self, queries: int, keys: int, causal: bool) -> int:
         """FLOPs of `mix`. The default counts scores and values over all queries and keys, masked or not."""
         return 4 * queries * keys * self.heads * self.head_width
+
+
+def _selected(linear: nn.Linear, indices: Sequence[int], axis: int) -> nn.Linear:
+    """A linear layer with some of the outputs (axis 0) or inputs (axis 1) of another."""
+    index = torch.tensor(indices, device=linear.weight.device)
+    weight = linear.weight.detach().index_select(axis, index)
+    smaller = nn.Linear(weight.shape[1], weight.shape[0], bias=linear.bias is not None, device=weight.device)
+    smaller.weight = nn.Parameter(weight)
+    if linear.bias is not None:
+        smaller.bias = nn.Parameter(linear.bias.detach().index_select(0, index) if axis == 0 else linear.bias.detach())
+    return smaller

@@ -4,6 +4,7 @@ Axes: H heads, Q queries, K keys.
 """
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -38,6 +39,9 @@ class Alibi(Position):
                 "built-for-other-sizes",
                 f"Alibi was built for {len(self.slopes)} heads, but the attention has {heads}; use Alibi(heads={heads})",
             )
+
+    def keep_heads(self, kept: Sequence[int]) -> None:
+        self.slopes = self.slopes[list(kept)]
 
     def bias(self, queries: Tensor, keys: Tensor) -> Tensor | None:
         distance = (keys[..., None, :] - queries[..., :, None]).abs()

@@ -3,6 +3,7 @@
 Axes: B batch, T time, D width, H heads, Q queries, K keys, E head width. Positions are integers of shape (T) or (B, ..., T).
 """
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 from torch import Tensor, nn
@@ -26,6 +27,10 @@ class Position(nn.Module):
 
     def check(self, heads: int, head_width: int) -> None:
         """Raise SpecError if this part was built for an attention of other sizes."""
+        return
+
+    def keep_heads(self, kept: Sequence[int]) -> None:
+        """Remove what belongs to other heads of the attention, counted from 0. Most encodings are the same for all heads."""
         return
 
     def initialise(self, deviation: float) -> None:

@@ -4,6 +4,8 @@ Self-Attention with Relative Position Representations, 2018).
 Axes: H heads, Q queries, K keys.
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
@@ -38,6 +40,9 @@ class RelativeBias(Position):
                 f"RelativeBias was built for {self.table.shape[1]} heads, but the attention has {heads}; "
                 f"build it with heads={heads}",
             )
+
+    def keep_heads(self, kept: Sequence[int]) -> None:
+        self.table = nn.Parameter(self.table.detach()[:, list(kept)])
 
     def bias(self, queries: Tensor, keys: Tensor) -> Tensor | None:
         lowest = 0 if self.causal else -self.furthest

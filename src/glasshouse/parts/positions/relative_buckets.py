@@ -5,6 +5,7 @@ Axes: H heads, Q queries, K keys.
 """
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -41,6 +42,9 @@ class BucketedBias(Position):
                 f"BucketedBias was built for {self.table.shape[1]} heads, but the attention has {heads}; "
                 f"build it with heads={heads}",
             )
+
+    def keep_heads(self, kept: Sequence[int]) -> None:
+        self.table = nn.Parameter(self.table.detach()[:, list(kept)])
 
     def bias(self, queries: Tensor, keys: Tensor) -> Tensor | None:
         return self.table[self.bucket(queries[..., :, None] - keys[..., None, :])].movedim(-1, -3)

@@ -1,0 +1,50 @@
+"""Remove attention heads from a model: their weights are gone, not masked.
+
+A head is named by its attention and its number, counted from 1: `blocks.0.attention.2`.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from torch import nn
+
+from glasshouse.specs.errors import SpecError
+
+
+def head_name(attention: str, head: int) -> str:
+    """The name of a head in `model.pruned_heads`; heads count from 1."""
+    return f"{attention}.{head}"
+
+
+def attentions(model: nn.Module) -> list[str]:
+    """The names of the attentions of a model that have heads, in the order of the forward pass."""
+    return [name for name, module in model.named_modules() if hasattr(module, "mixed")]
+
+
+def remove_heads(model: nn.Module, heads: Iterable[str]) -> None:
+    """Remove these heads from a model that has all of them."""
+    by_attention: dict[str, set[int]] = {}
+    known = attentions(model)
+    for head in heads:
+        name, _, number = head.rpartition(".")
+        if name not in known or not number.isdigit() or not 1 <= int(number) <= _attention(model, name).heads:
+            raise SpecError(
+                "unknown-head",
+                f"model.pruned_heads has {head!r}, but the model has no such head; a head is named as {known[0]}.1"
+                if known
+                else f"model.pruned_heads has {head!r}, but the model has no attention heads; leave it out",
+            )
+        by_attention.setdefault(name, set()).add(int(number) - 1)
+    for name, removed in by_attention.items():
+        attention = _attention(model, name)
+        kept = [head for head in range(attention.heads) if head not in removed]
+        if not kept:
+            raise SpecError(
+                "no-heads-left",
+                f"model.pruned_heads has all {attention.heads} heads of {name}; an attention must keep one head",
+            )
+        attention.keep_heads(kept, name)
+
+
+def _attention(model: nn.Module, name: str) -> Any:
+    return model.get_submodule(name)
