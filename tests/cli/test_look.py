@@ -95,3 +95,14 @@ def test_prune_writes_a_smaller_run(run: Path) -> None:
     worked(call("look", "smaller", "--text", TEXT, "--device", "cpu"))
     refused(call("prune", "tiny", "--name", "other"), "bad-option")
     refused(call("prune", "tiny", "--heads", "2", "--name", "other"), "bad-option", "2")
+
+
+def test_gradients_are_shown_by_layer_depth_and_time(run: Path, tmp_path: Path) -> None:
+    figure = tmp_path / "gradients.svg"
+    out = worked(call("gradients", "tiny", "--examples", "2", "--output", str(figure), "--device", "cpu")).out
+    for words in ("at initialisation", "step 8", "layer 2", "1 tokens earlier"):
+        assert words in out
+    assert figure.exists()
+    states = json.loads(worked(call("gradients", "tiny", "--examples", "2", "--json")).out)
+    assert len(states) >= 2
+    refused(call("gradients", "tiny", "--output", "x.gif"), "wrong-suffix", ".gif")

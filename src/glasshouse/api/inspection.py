@@ -7,12 +7,14 @@ from pathlib import Path
 
 from glasshouse.api import training
 from glasshouse.inspection import activation_patching, attribution, direct_attribution, logit_lens, pruning
+from glasshouse.inspection import gradients as run_gradients
 from glasshouse.inspection import head_importance as importance
 from glasshouse.inspection import head_statistics as statistics
 from glasshouse.inspection.activation_patching import Patching
 from glasshouse.inspection.attention_maps import attention_map
 from glasshouse.inspection.attribution import Attribution
 from glasshouse.inspection.direct_attribution import DirectAttribution
+from glasshouse.inspection.gradients import Gradients
 from glasshouse.inspection.head_importance import HeadImportance
 from glasshouse.inspection.head_statistics import HeadStatistics
 from glasshouse.inspection.logit_lens import Lens
@@ -202,3 +204,25 @@ def prune(
         return result, Run(result.run, device)
     changes = (f"training.steps={then_train}", "training.epochs=0", f"training.start_from={result.run.path}")
     return result, training.train(str(result.run.spec_file), *changes, name=name, device=device)
+
+
+def gradients(
+    run: str | PathLike[str],
+    data: str | PathLike[str] | None = None,
+    examples: int = 16,
+    output: str | PathLike[str] | None = None,
+    device: str = "auto",
+) -> list[Gradients]:
+    """The gradients of a run at initialisation and at its checkpoints: norms by layer, Jacobians through depth and time."""
+    if output:
+        figures.check_path(Path(output))
+    with progress_bar.bar("differentiating") as bar:
+        results = run_gradients.gradients(Run(run, device), None if data is None else str(data), examples, bar)
+    if output:
+        inspection_figures.gradients(
+            {one.state: {layer.layer: layer.norm for layer in one.layers} for one in results},
+            {one.state: [(spread.place, spread.largest, spread.median) for spread in one.depth] for one in results},
+            {one.state: [(spread.place, spread.largest, spread.median) for spread in one.time] for one in results},
+            Path(output),
+        )
+    return results

@@ -17,6 +17,7 @@ from glasshouse.cli import (
     export,
     features,
     few_shot,
+    gradients,
     heads,
     import_,
     lens,
@@ -53,7 +54,7 @@ def application() -> typer.Typer:
     )
     training = (demo, recipes, parts, train, resume)
     using_runs = (runs, evaluate, sample, classify, translate, prompt, report)
-    looking_inside = (look, lens, attribute, patch, heads, prune)
+    looking_inside = (look, lens, attribute, patch, heads, prune, gradients)
     comparing = (compare, sweep, studies, claim)
     experiments = (features, few_shot, augment)
     for command in (

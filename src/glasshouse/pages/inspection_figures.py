@@ -110,6 +110,41 @@ def lens(
     figures.save(figure, path)
 
 
+def gradients(
+    norms: dict[str, dict[str, float]],
+    depth: dict[str, Sequence[tuple[int, float, float]]],
+    time: dict[str, Sequence[tuple[int, float, float]]],
+    path: str | Path,
+) -> None:
+    """Three panels with a line for each state of the weights: gradient norms by layer, and the factors of a Jacobian, as
+    (place, largest, median singular value), through depth and through time."""
+    figure = figures.new_figure(11.5, 3.9, path)
+    panels = figure.subplots(1, 3)
+    colours = list(charts.LIGHT_COLOURS.values())
+    for index, (state, values) in enumerate(norms.items()):
+        panels[0].plot(range(len(values)), list(values.values()), color=colours[index % 5], marker="o", label=state)
+        panels[0].set_xticks(range(len(values)), list(values), rotation=40, ha="right", fontsize=7.5)
+    for panel, spreads in zip(panels[1:], (depth, time), strict=True):
+        for index, rows in enumerate(spreads.values()):
+            places = [place for place, _, _ in rows]
+            for column, dash in ((1, "-"), (2, (0, (3, 2)))):
+                factors = [row[column] for row in rows]
+                panel.plot(places, factors, color=colours[index % 5], linestyle=dash, linewidth=1.4)
+        panel.axhline(1, color=figures.HAIRLINE, linewidth=1)
+    titles = ("gradient of the loss by a layer's weights", "through depth", "through time")
+    labels = ("", "layer", "tokens between the two states")
+    for panel, title, label in zip(panels, titles, labels, strict=True):
+        if panel.lines:
+            panel.set_yscale("log")
+        panel.set_title(title, fontsize=9.5, color=figures.INK, loc="left")
+        panel.set_xlabel(label, color=figures.SOFT, fontsize=8.5)
+        figures.style_panel(panel)
+        panel.tick_params(labelsize=8)
+    panels[0].legend(frameon=False, labelcolor=figures.INK, fontsize=8)
+    panels[1].set_ylabel("singular value: largest (solid), median (dashed)", color=figures.SOFT, fontsize=8)
+    figures.save(figure, path)
+
+
 def plain(text: str) -> str:
     """Text that matplotlib draws as it is: it reads a dollar sign as the start of a formula."""
     return text.replace("$", r"\$")

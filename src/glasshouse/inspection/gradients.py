@@ -1,0 +1,174 @@
+"""Gradients of a run, at initialisation and at its checkpoints: their size in each layer, and their way through depth and time.
+
+The Jacobian of one token's state by an earlier state shows how a small change grows or shrinks on its way: its singular
+values are the factors. Values far below 1 vanish, values far above 1 explode.
+
+Axes: T time, D width.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from glasshouse import models
+from glasshouse.inspection.capture import capture, edit
+from glasshouse.inspection.example_batches import example_batches
+from glasshouse.models.dual_encoder import DualEncoder
+from glasshouse.models.encoder_decoder import EncoderDecoder
+from glasshouse.models.recurrent import Recurrent
+from glasshouse.models.stack import TransformerStack
+from glasshouse.records import checkpoint
+from glasshouse.runs.run import Run
+from glasshouse.tasks.base import Batch
+from glasshouse.training import warm_start
+
+INITIAL = "at initialisation"
+# Tokens of the text whose Jacobians are computed.
+TOKENS = 32
+
+
+@dataclass(frozen=True)
+class LayerGradient:
+    """A layer: the norm of the loss's gradient by its parameters, and that norm over the norm of the parameters."""
+
+    layer: str
+    norm: float
+    relative: float
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The largest, the median and the smallest singular value of a Jacobian."""
+
+    place: int  # the layer, or the number of tokens between the two states
+    largest: float
+    median: float
+    smallest: float
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """The gradients of one state of the weights."""
+
+    state: str  # "at initialisation" or "step 500"
+    layers: tuple[LayerGradient, ...]
+    depth: tuple[Spread, ...]  # the last token's state after each layer by its embedding
+    time: tuple[Spread, ...]  # the last token's final state by the embedding of an earlier token
+
+
+def gradients(
+    run: Run, data: str | None = None, examples: int = 16, progress: Callable[[float], None] = lambda share: None
+) -> list[Gradients]:
+    """The gradients of a run with its initial weights and with those of each checkpoint that it has kept."""
+    with run.held_out_examples(data) as shard:
+        batches = list(example_batches(run, shard, examples))
+    steps = checkpoint.steps(run.folder.checkpoints)
+    results = []
+    for index, step in enumerate([None, *steps]):
+        model, state = _model(run, step)
+        results.append(_measure(run, model.to(run.device), state, batches))
+        progress((index + 1) / (len(steps) + 1))
+    return results
+
+
+def _model(run: Run, step: int | None) -> tuple[nn.Module, str]:
+    if step is None:
+        model = models.build(run.spec.model, run.vocabulary, run.spec.data.context, run.spec.training.seed)
+        return model.eval(), INITIAL
+    saved = checkpoint.load(run.folder.checkpoints, step)
+    loaded = warm_start.load_model(run.folder, run.spec, saved.weights, f"the checkpoint of step {step}")
+    return loaded.eval(), f"step {step:,}" if step else "imported weights"
+
+
+def _measure(run: Run, model: nn.Module, state: str, batches: list[Batch]) -> Gradients:
+    with torch.enable_grad():
+        model.zero_grad()
+        for batch in batches:
+            run.task.loss_sum(model, batch).backward()
+    count = sum(run.task.prediction_count(batch) for batch in batches)
+    depth, time = _jacobians(model, batches[0])
+    return Gradients(state, _by_layer(model, count), depth, time)
+
+
+def _by_layer(model: nn.Module, count: int) -> tuple[LayerGradient, ...]:
+    squares: dict[str, list[float]] = {}
+    for name, parameter in model.named_parameters():
+        if parameter.grad is None:
+            continue
+        sums = squares.setdefault(layer_of(name), [0.0, 0.0])
+        sums[0] += float((parameter.grad / count).square().sum())
+        sums[1] += float(parameter.detach().square().sum())
+    return tuple(
+        LayerGradient(layer, gradient**0.5, (gradient / weights) ** 0.5 if weights else 0.0)
+        for layer, (gradient, weights) in squares.items()
+    )
+
+
+def layer_of(name: str) -> str:
+    """The layer of a parameter: "decoder.blocks.1.attention.output.weight" -> "decoder layer 2"."""
+    parts = name.split(".")
+    for index, part in enumerate(parts):
+        if part.isdigit() and parts[index - 1] in ("blocks", "layers"):
+            return " ".join([*parts[: index - 1], f"layer {int(part) + 1}"])
+    return parts[0]
+
+
+def _jacobians(model: nn.Module, batch: Batch) -> tuple[tuple[Spread, ...], tuple[Spread, ...]]:
+    """(singular values by layer, by distance in time) of the stack that predicts, for the first text of the batch."""
+    states = _states(model, batch)
+    embedded, layers = states[0], states[1:]
+    last = embedded.shape[1] - 1
+    depth = []
+    rows: Tensor | None = None
+    for index, state in enumerate(layers):
+        rows = _rows(state[0, last], embedded)
+        depth.append(_spread(index + 1, rows[:, 0, last]))
+    if rows is None:
+        return (), ()  # a bag of words has no layers
+    time = [_spread(last - token, rows[:, 0, token]) for token in range(last, -1, -1)]
+    return tuple(depth), tuple(time)
+
+
+def _rows(outputs_D: Tensor, embedded_1TD: Tensor) -> Tensor:
+    """The Jacobian (D, 1, T, D) of one vector by all embeddings."""
+    directions = torch.eye(len(outputs_D), device=outputs_D.device, dtype=outputs_D.dtype)
+    return torch.stack(
+        [torch.autograd.grad(outputs_D, embedded_1TD, direction, retain_graph=True)[0] for direction in directions]
+    )
+
+
+def _states(model: nn.Module, batch: Batch) -> list[Tensor]:
+    """The embeddings of one text and the states after each layer, in one graph; layers that follow each other differ."""
+    prefix = "decoder." if isinstance(model, EncoderDecoder) else "text." if isinstance(model, DualEncoder) else ""
+    stack = model.get_submodule(prefix.rstrip(".")) if prefix else model
+    if isinstance(model, Recurrent):
+        names = [f"layers.{index}" for index in range(len(model.layers))]
+    else:
+        assert isinstance(stack, TransformerStack)
+        names = [f"{prefix}blocks.{index}.output" for index in range(len(stack.blocks))]
+    leaves: list[Tensor] = []
+
+    def leaf(output: Tensor) -> Tensor:
+        leaves.append(output.detach().requires_grad_())
+        return leaves[-1]
+
+    with torch.enable_grad(), edit(model, {f"{prefix}embedded": leaf}), capture(model, *names) as activations:
+        tokens = batch.get("tokens", batch.get("inputs"))
+        assert tokens is not None
+        length = int(batch["lengths"][0]) if "tokens" in batch else tokens.shape[1]
+        ids = tokens[:1, : min(length, TOKENS)]
+        if isinstance(model, EncoderDecoder):
+            model(batch["source"][:1], ids, batch["lengths"][:1])
+        elif isinstance(model, DualEncoder):
+            model.encode_text(ids)
+        else:
+            model(ids)
+    return [leaves[0], *(activations[name] for name in names)]
+
+
+def _spread(place: int, jacobian_DD: Tensor) -> Spread:
+    values = np.linalg.svd(jacobian_DD.double().cpu().numpy(), compute_uv=False)
+    return Spread(place, float(values.max()), float(np.median(values)), float(values.min()))
