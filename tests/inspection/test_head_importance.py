@@ -23,7 +23,7 @@ def test_every_kind_has_importances(inspected, tmp_path):
 @pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
 def test_ablation_is_the_rise_of_the_loss_without_the_head(inspected):
     result = importance.head_importance(inspected, ("ablation",), examples=4)
-    head = result.heads.index(importance.Head("blocks.1.attention", 2, 1))
+    head = result.heads.index(importance.AttentionHead("blocks.1.attention", 2, 1))
     attention = inspected.model.blocks[1].attention
     weight = attention.output.weight.detach().clone()
     with inspected.held_out_examples() as shard:

@@ -139,19 +139,24 @@ def patch(
 
 def heads(
     run: str | PathLike[str],
-    methods: Sequence[str] = importance.METHODS,
+    methods: Sequence[str] | None = None,
     data: str | PathLike[str] | None = None,
     examples: int = 128,
     replacement: str = "zero",
     output: str | PathLike[str] | None = None,
     device: str = "auto",
 ) -> HeadImportance:
-    """How important every head is, by ablation, gradient and attention, and how well the estimates predict the damage."""
+    """How important every head is, by ablation, gradient and attention, and how well the estimates predict the damage.
+
+    `methods` chooses some of the three; by default all are used.
+    """
     if output:
         figures.check_path(Path(output))
     with progress_bar.bar("measuring heads") as bar:
         file = None if data is None else str(data)
-        result = importance.head_importance(Run(run, device), methods, file, examples, replacement, bar)
+        result = importance.head_importance(
+            Run(run, device), methods or importance.METHODS, file, examples, replacement, bar
+        )
     if output:
         method = next(iter(result.scores))
         order = list(reversed(result.order(method)))

@@ -42,7 +42,6 @@ def attribute(
     import glasshouse
     from glasshouse.cli.tables import console, show
     from glasshouse.formatting import visible
-    from glasshouse.inspection.direct_attribution import DirectAttribution
 
     result = glasshouse.attribute(run, text, method, position, target, output, device)
     if as_json:
@@ -53,21 +52,11 @@ def attribute(
         f"prediction: {visible(prediction.name)} (probability {prediction.probability:.4f}, logit {prediction.logit:.4f})",
         markup=False,
     )
-    if isinstance(result, DirectAttribution):
-        pairs = [(component.title, component.value) for component in result.components]
-        total = f"sum {sum(value for _, value in pairs):.4f}: the logit"
-    else:
-        pairs = [(visible(token), score) for token, score in zip(result.tokens, result.scores, strict=True)]
-        total = f"sum {sum(result.scores):.4f}"
-        if result.baseline is not None:
-            total += (
-                f": the logit minus {result.baseline:.4f}, that of a text of {result.baseline_token} tokens "
-                f"({result.points} points, gap {result.gap:.1e})"
-            )
+    pairs = result.rows()
     largest = max(max(abs(value) for _, value in pairs), 1e-12)
     bars = [("█" if value >= 0 else "░") * round(BAR * abs(value) / largest) for _, value in pairs]
     rows = [(name, f"{value:+.4f}", bar) for (name, value), bar in zip(pairs, bars, strict=True)]
-    show(("part" if isinstance(result, DirectAttribution) else "token", "score", ""), rows, right=(1,))
-    console.print(total, markup=False)
+    show(("part" if method == "direct" else "token", "score", ""), rows, right=(1,))
+    console.print(result.summary(), markup=False)
     if output:
         console.print(str(output), markup=False, soft_wrap=True)

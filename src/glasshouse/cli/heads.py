@@ -36,10 +36,8 @@ def heads(
     import glasshouse
     from glasshouse.cli.tables import console, show
     from glasshouse.formatting import duration
-    from glasshouse.inspection.head_importance import METHODS
 
-    methods = METHODS if method == "all" else (method,)
-    result = glasshouse.heads(run, methods, data, examples, replacement, output, device)
+    result = glasshouse.heads(run, None if method == "all" else (method,), data, examples, replacement, output, device)
     correlations = result.correlations()
     if as_json:
         print(json.dumps({**asdict(result), "correlations": [asdict(one) for one in correlations]}))

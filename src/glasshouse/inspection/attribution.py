@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from glasshouse.formatting import visible
 from glasshouse.inspection.capture import edit
 from glasshouse.inspection.text_input import Prediction, TextInput, token_texts
 
@@ -31,6 +32,18 @@ class Attribution:
     baseline: float | None = None  # the logit of the baseline text
     baseline_token: str = ""
     points: int = 0
+
+    def rows(self) -> list[tuple[str, float]]:
+        """(token, score), in the order of the text."""
+        return list(zip(map(visible, self.tokens), self.scores, strict=True))
+
+    def summary(self) -> str:
+        """What the scores sum to."""
+        total = f"sum {sum(self.scores):.4f}"
+        if self.baseline is None:
+            return total
+        baseline = f"the logit minus {self.baseline:.4f}, that of a text of {self.baseline_token} tokens"
+        return f"{total}: {baseline} ({self.points} points, gap {self.gap:.1e})"
 
     @property
     def gap(self) -> float:

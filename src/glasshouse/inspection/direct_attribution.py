@@ -41,6 +41,14 @@ class DirectAttribution:
     prediction: Prediction
     components: tuple[Component, ...]
 
+    def rows(self) -> list[tuple[str, float]]:
+        """(title, part of the logit), in the order of the forward pass."""
+        return [(component.title, component.value) for component in self.components]
+
+    def summary(self) -> str:
+        """What the parts sum to."""
+        return f"sum {sum(component.value for component in self.components):.4f}: the logit"
+
 
 @dataclass(frozen=True)
 class _Writer:

@@ -1,4 +1,4 @@
-"""Gradients of a run, at initialisation and at its checkpoints: their size in each layer, and their way through depth and time.
+"""Gradients of a run, at initialisation and at its checkpoints: their size by layer, and their way through depth and time.
 
 The Jacobian of one token's state by an earlier state shows how a small change grows or shrinks on its way: its singular
 values are the factors. Values far below 1 vanish, values far above 1 explode.

@@ -24,7 +24,7 @@ REPLACEMENTS = ("zero", "mean", "resampled")
 
 
 @dataclass(frozen=True)
-class Head:
+class AttentionHead:
     """One head: the name of its attention in the model, its layer and its number, both counted from 1."""
 
     attention: str
@@ -57,7 +57,7 @@ class HeadImportance:
     head's gate (Michel et al. 2019); "attention" is the mean of the largest weight of a query.
     """
 
-    heads: tuple[Head, ...]
+    heads: tuple[AttentionHead, ...]
     scores: dict[str, tuple[float, ...]]
     seconds: dict[str, float]
     loss: float
@@ -84,13 +84,13 @@ def rank_correlation(method: str, estimate: Sequence[float], damage: Sequence[fl
     return RankCorrelation(method, value, float(low), float(high))
 
 
-def find_heads(run: Run) -> list[Head]:
+def find_heads(run: Run) -> list[AttentionHead]:
     """Every head of a run's model, in the order of the forward pass."""
     heads = []
     for name in attentions(run.model):
         layer = next((int(part) + 1 for part in name.split(".") if part.isdigit()), 1)
         count = int(run.model.get_submodule(name).heads)  # type: ignore[arg-type]
-        heads += [Head(name, layer, head + 1) for head in range(count)]
+        heads += [AttentionHead(name, layer, head + 1) for head in range(count)]
     if not heads:
         raise GlasshouseError(
             "no-heads", f"{run.name} has model.attention={run.spec.model.attention!r}, which has no heads; use another run"
@@ -139,7 +139,7 @@ def _loss(run: Run, batches: Sequence[Batch]) -> float:
 
 
 def _by_ablation(
-    run: Run, heads: Sequence[Head], batches: Sequence[Batch], replacement: str, progress: Callable[[float], None]
+    run: Run, heads: Sequence[AttentionHead], batches: Sequence[Batch], replacement: str, progress: Callable[[float], None]
 ) -> list[float]:
     before = _loss(run, batches)
     means = _mean_outputs(run, heads, batches) if replacement == "mean" else {}
@@ -168,7 +168,7 @@ def _without(head: int, replacement: str, mean_HE: Tensor | None) -> Callable[[T
 
 
 @torch.inference_mode()
-def _mean_outputs(run: Run, heads: Sequence[Head], batches: Sequence[Batch]) -> dict[str, Tensor]:
+def _mean_outputs(run: Run, heads: Sequence[AttentionHead], batches: Sequence[Batch]) -> dict[str, Tensor]:
     """The mean output (H, E) of the heads of each attention."""
     names = list(dict.fromkeys(head.attention for head in heads))
     means: dict[str, list[Tensor]] = {name: [] for name in names}
@@ -181,7 +181,7 @@ def _mean_outputs(run: Run, heads: Sequence[Head], batches: Sequence[Batch]) -> 
 
 
 def _by_gradient(
-    run: Run, heads: Sequence[Head], batches: Sequence[Batch], replacement: str, progress: Callable[[float], None]
+    run: Run, heads: Sequence[AttentionHead], batches: Sequence[Batch], replacement: str, progress: Callable[[float], None]
 ) -> list[float]:
     names = list(dict.fromkeys(head.attention for head in heads))
     totals: dict[str, Tensor] = {}
@@ -207,7 +207,7 @@ def _by_gradient(
 
 @torch.inference_mode()
 def _by_attention(
-    run: Run, heads: Sequence[Head], batches: Sequence[Batch], replacement: str, progress: Callable[[float], None]
+    run: Run, heads: Sequence[AttentionHead], batches: Sequence[Batch], replacement: str, progress: Callable[[float], None]
 ) -> list[float] | None:
     """None if an attention of the model never forms weights."""
     names = list(dict.fromkeys(head.attention for head in heads))

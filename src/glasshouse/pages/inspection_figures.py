@@ -119,6 +119,8 @@ def gradients(
     """Three panels with a line for each state of the weights: gradient norms by layer, and the factors of a Jacobian, as
     (place, largest, median singular value), through depth and through time."""
     figure = figures.new_figure(11.5, 3.9, path)
+    from matplotlib.ticker import MaxNLocator
+
     panels = figure.subplots(1, 3)
     colours = list(charts.LIGHT_COLOURS.values())
     for index, (state, values) in enumerate(norms.items()):
@@ -131,6 +133,7 @@ def gradients(
                 factors = [row[column] for row in rows]
                 panel.plot(places, factors, color=colours[index % 5], linestyle=dash, linewidth=1.4)
         panel.axhline(1, color=figures.HAIRLINE, linewidth=1)
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
     titles = ("gradient of the loss by a layer's weights", "through depth", "through time")
     labels = ("", "layer", "tokens between the two states")
     for panel, title, label in zip(panels, titles, labels, strict=True):
