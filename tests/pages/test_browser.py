@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glasshouse.pages import report_page, study_page
+from glasshouse.pages import explorer_page, report_page, study_page
 from glasshouse.pages.report_page import AttentionMap
 from tests import needs
 
-from . import example_report, example_study
+from . import example_exploration, example_report, example_study
 
 FLAGS = [
     "--no-sandbox",
@@ -239,3 +239,53 @@ def test_layers_are_scrubbed_and_weights_are_seen_as_lines(page) -> None:
     page.locator("svg.lines text.query").nth(0).focus()
     page.keyboard.press("ArrowDown")
     assert page.locator("svg.lines line").count() == int((np.round(weights[0, 2, 1], 3) >= 0.02).sum())
+
+
+@pytest.fixture(scope="module")
+def explorer_address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URL of an explorer page of three tokens, two layers and two heads."""
+    path: Path = tmp_path_factory.mktemp("explorer") / "explorer.html"
+    path.write_text(explorer_page.render(example_exploration.exploration()), encoding="utf-8")
+    return path.as_uri()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_explorer_follows_a_token_with_the_keyboard_alone(
+    browser, explorer_address: str, width: int, scheme: str
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 800}, offline=True, color_scheme=scheme)
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(explorer_address)
+    assert page.locator(".step").count() == 4
+    assert page.locator(".explorer-token[aria-selected=true]").inner_text().startswith("mat")
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowLeft")
+    assert page.locator(".explorer-token[aria-selected=true]").inner_text().startswith("the")
+    assert "0.500" in page.locator(".step").nth(2).inner_text()
+    page.locator(".step details summary").first.click()
+    assert len(page.locator(".step details p").first.inner_text().split()) == 9
+    page.locator(".explorer-token[aria-selected=true]").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#layer-name").inner_text() == "2"
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#head-name").inner_text() == "2"
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("n")
+    assert page.evaluate("document.activeElement.className") == "step"
+    first = page.locator(".step").last.locator(".figure").first.inner_text()
+    page.locator("#temperature").fill("2")
+    second = page.locator(".step").last.locator(".figure").first.inner_text()
+    assert float(second) < float(first)
+    page.locator("#sample").press("Enter")
+    assert page.locator(".sampled").inner_text() in ("sat", "ran")
+    overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert overflow <= 0
+    assert problems == []
+    context.close()

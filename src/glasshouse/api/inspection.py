@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 
 from glasshouse.api import training
-from glasshouse.inspection import activation_patching, attribution, direct_attribution, logit_lens, pruning
+from glasshouse.inspection import activation_patching, attribution, direct_attribution, exploration, logit_lens, pruning
 from glasshouse.inspection import gradients as run_gradients
 from glasshouse.inspection import head_importance as importance
 from glasshouse.inspection import head_statistics as statistics
@@ -20,10 +20,10 @@ from glasshouse.inspection.head_statistics import HeadStatistics
 from glasshouse.inspection.logit_lens import Lens
 from glasshouse.inspection.pruning import Pruned
 from glasshouse.inspection.text_input import TextInput
-from glasshouse.pages import attention_page, figures, inspection_figures
+from glasshouse.pages import attention_page, explorer_page, figures, inspection_figures
 from glasshouse.pages.inspection_figures import HeatMap
 from glasshouse.pages.report_content import AttentionMap
-from glasshouse.records import progress_bar, run_folder
+from glasshouse.records import atomic_files, progress_bar, run_folder
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 
@@ -54,6 +54,18 @@ def look(
         maps = replace(maps, weights=maps.weights[:, head - 1 : head])
     attention_page.write(maps, path, opened.name, layer or 1, head or 1)
     return maps, path
+
+
+def explore(run: str | PathLike[str], text: str, output: str | PathLike[str] | None = None, device: str = "auto") -> Path:
+    """Write the explorer of a text: a page that follows each token through every step of the model, with its numbers.
+
+    By default it is explorer.html in the run.
+    """
+    opened = Run(run, device)
+    path = Path(output) if output else opened.folder.path / "explorer.html"
+    atomic_files.check_output(path, (".html",))
+    atomic_files.write_text(path, explorer_page.render(exploration.explore(opened, text)))
+    return path
 
 
 def head_statistics(

@@ -13,6 +13,7 @@ from glasshouse.cli.arguments import Device, Run
 EXAMPLES = (
     'Examples: glasshouse look demo-lm --text "The state of the union is strong" · '
     'glasshouse look demo-lm --text "The state of the union" --layer 1 --head 2 --output map.svg · '
+    'glasshouse look demo-lm --text "The state of the union" --explore · '
     "glasshouse look demo-lm --over data · glasshouse look demo-lm --over speeches.txt --examples 200"
 )
 
@@ -23,6 +24,9 @@ def look(
     layer: Annotated[int | None, typer.Option(help="Only this layer, counted from 1.")] = None,
     head: Annotated[int | None, typer.Option(help="Only this head, counted from 1.")] = None,
     attention: Annotated[str, typer.Option(help="Of an encoder-decoder: cross (the default), encoder or decoder.")] = "",
+    explore: Annotated[
+        bool, typer.Option("--explore", help="Write a page that follows each token through every step of the model.")
+    ] = False,
     over: Annotated[
         str | None,
         typer.Option(metavar="data|FILE", help="Statistics of every head over the run's held-out data, or over a file."),
@@ -39,6 +43,8 @@ def look(
 ) -> None:
     """Draw the attention weights of every layer and head, exactly as the model computes them.
 
+    With --explore, write explorer.html instead: one token's way from text to prediction, with every number.
+
     With --over, print statistics of every head instead: mean distance, entropy, the shares of attention to the token itself,
     the previous, the first and special tokens, and the kind of head that it is most like.
     """
@@ -48,6 +54,9 @@ def look(
 
     if (text is None) == (over is None):
         raise GlasshouseError("bad-option", "look needs either --text TEXT or --over data; give one of the two")
+    if text is not None and explore:
+        console.print(str(glasshouse.explore(run, text, output, device)), markup=False, soft_wrap=True)
+        return
     if text is not None:
         maps, path = glasshouse.look(run, text, layer, head, attention, output, device)
         if as_json:

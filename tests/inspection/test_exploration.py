@@ -1,0 +1,52 @@
+"""The explorer's numbers are those of the model, and each step follows from the ones before it."""
+
+import numpy as np
+import pytest
+
+import glasshouse
+from glasshouse.inspection import exploration
+from glasshouse.inspection.exploration import explore
+from glasshouse.inspection.text_input import TextInput
+from tests.refusals import refused
+
+from .inspected_runs import TEXTS
+
+
+def test_every_kind_of_stack_is_followed_to_its_prediction(inspected):
+    text = TEXTS[inspected.name][0]
+    if inspected.name == "recurrent":
+        with refused("no-blocks", "recurrent"):
+            explore(inspected, text)
+        return
+    content = explore(inspected, text)
+    prediction = TextInput(inspected, text).prediction()
+    logits = content.after[-1].array[prediction.row]
+    assert content.outputs[int(logits.argmax())] == prediction.name
+    assert len(content.layers) == TextInput(inspected, text).stacks[-1].blocks
+    for step in (*content.before, *content.layers[0], *content.after):
+        assert np.isfinite(step.array).all()
+        assert step.title
+        assert step.formula
+        assert step.about
+    assert "Residual stream" in content.layers[0][-1].title
+
+
+@pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
+def test_the_steps_of_attention_follow_from_each_other(inspected):
+    steps = {step.title: step.array for step in explore(inspected, TEXTS[inspected.name][0]).layers[0]}
+    queries, keys, values = (steps[name] for name in ("Query", "Keys", "Values"))
+    scores = queries @ keys.transpose(0, 2, 1) / queries.shape[-1] ** 0.5
+    np.testing.assert_allclose(steps["Scores"], scores, atol=1e-5)
+    allowed = np.tril(np.exp(scores))
+    weights = allowed / allowed.sum(-1, keepdims=True)
+    np.testing.assert_allclose(steps["Attention weights"], weights, atol=1e-5)
+    np.testing.assert_allclose(steps["Mixed values"], weights @ values, atol=1e-5)
+
+
+@pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
+def test_long_texts_and_other_suffixes_are_refused(inspected, tmp_path, monkeypatch):
+    with refused("wrong-suffix", ".png"):
+        glasshouse.explore(inspected.folder.path, "the", tmp_path / "page.png", device="cpu")
+    monkeypatch.setattr(exploration, "MOST_TOKENS", 2)
+    with refused("text-too-long", "3"):
+        explore(inspected, "the")
