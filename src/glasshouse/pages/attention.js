@@ -52,7 +52,8 @@
     if (!lines.hidden) drawLines(null);
   }
 
-  // Queries on the left, keys on the right; the opacity of a line is its weight. With many tokens only the lines of the query
+  // Queries on the left, keys on the right; the opacity of a line is the square root of its weight. With many tokens only the
+  // lines of the query
   // that is pointed at are drawn.
   const rowHeight = 22, columnGap = 190, smallestShown = 0.02, mostQueries = 48;
   const rowMiddle = (index) => (index + 0.5) * rowHeight + 4;
@@ -92,7 +93,7 @@
       for (let to = 0; to < keys; to++) {
         const share = weight(row, to);
         if (share < smallestShown) continue;
-        page.drawing("line", { class: "weight", x1: linesLeft, y1: rowMiddle(row), x2: linesLeft + columnGap, y2: rowMiddle(to), "stroke-opacity": share.toFixed(3), "stroke-width": (0.6 + 2.4 * share).toFixed(2) }, lineGroup);
+        page.drawing("line", { class: "weight", x1: linesLeft, y1: rowMiddle(row), x2: linesLeft + columnGap, y2: rowMiddle(to), "stroke-opacity": Math.sqrt(share).toFixed(3), "stroke-width": (0.6 + 2.4 * share).toFixed(2) }, lineGroup);
       }
     }
   }
