@@ -1,11 +1,14 @@
-"""Attention maps of a translator: cross-attention, self-attention, and the map of a decoder-only translator."""
+"""Attention maps: cross-attention and self-attention of translators, and those that transformers computes."""
 
 import numpy as np
+import pytest
 import torch
 
+import glasshouse
 from glasshouse.inspection import run_report
 from glasshouse.inspection.attention_maps import attention_map, translation_map
 from glasshouse.inspection.capture import capture
+from tests import needs
 from tests.refusals import refused
 
 from .letter_translation import END, train_translator
@@ -70,3 +73,30 @@ def test_a_decoder_only_translator_has_a_square_map_of_source_and_target():
     report = run_report.collect(run)
     assert report.attention is not None
     assert report.attention.sources is None
+
+
+@pytest.mark.slow
+def test_transformers_computes_the_same_maps_and_states(tmp_path):
+    """A model in the shape of GPT-2, exported and opened by transformers, with its plain attention."""
+    transformers = needs.package("transformers")
+    (tmp_path / "text.txt").write_text("the cat sat on the mat and the dog ran after the cat. " * 80)
+    run = glasshouse.train(
+        "gpt-2",
+        name="shape",
+        device="cpu",
+        data={"files": [str(tmp_path / "text.txt")], "source": "", "vocabulary": 270, "context": 32},
+        model={"width": 32, "layers": 3, "heads": 4, "feed_forward": 64, "dropout": 0.0},
+        training={"steps": 4, "epochs": 0.0, "batch": 4, "threads": 1, "precision": "fp32", "learning_rate": 1e-2},
+        evaluation={"every": 4},
+    )
+    glasshouse.export(run.folder.path, "huggingface", tmp_path / "exported")
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "exported", attn_implementation="eager").eval()
+    text = "the cat sat on the dog"
+    ids = torch.tensor([run.tokenizer.encode(text).tolist()])
+    with torch.inference_mode(), capture(run.model, "blocks.*.output") as ours:
+        run.model(ids)
+        outputs = theirs(ids, output_attentions=True, output_hidden_states=True)
+    weights = np.stack([layer[0].numpy() for layer in outputs.attentions])
+    np.testing.assert_allclose(attention_map(run, text).weights, weights, atol=1e-5)
+    for mine, state in zip(list(ours.values())[:-1], outputs.hidden_states[1:-1], strict=True):
+        torch.testing.assert_close(mine, state, atol=1e-4, rtol=1e-4)

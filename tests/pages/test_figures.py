@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import numpy as np
+from PIL import Image
+
 from glasshouse.pages import figures
 from glasshouse.pages.report_content import AttentionMap, Curve
 from tests.refusals import refused
@@ -37,3 +40,14 @@ def test_a_logarithmic_scale_has_plain_numbers(tmp_path: Path) -> None:
     text = (tmp_path / "perplexity.svg").read_text()
     assert "10,000" in text
     assert ">100<" in text
+
+
+def test_a_map_of_many_tokens_has_no_labels_and_a_bounded_size(tmp_path):
+    many = tuple(f"word{index}" for index in range(600))
+    weights = np.full((1, 2, 600, 600), 1 / 600)
+    figures.attention(AttentionMap(many, weights), tmp_path / "grid.png")
+    figures.attention(AttentionMap(many, weights[:, :1]), tmp_path / "one.png")
+    assert max(Image.open(tmp_path / "grid.png").size) < 1500
+    assert max(Image.open(tmp_path / "one.png").size) < 1500
+    figures.attention(AttentionMap(many, weights), tmp_path / "grid.svg")
+    assert "word5" not in (tmp_path / "grid.svg").read_text()

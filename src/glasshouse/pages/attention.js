@@ -53,8 +53,7 @@
   }
 
   // Queries on the left, keys on the right; the opacity of a line is the square root of its weight. With many tokens only the
-  // lines of the query
-  // that is pointed at are drawn.
+  // lines of the query that is pointed at are drawn.
   const rowHeight = 22, columnGap = 190, smallestShown = 0.02, mostQueries = 48;
   const rowMiddle = (index) => (index + 0.5) * rowHeight + 4;
   const labelWidth = (names) => 8 * Math.max(...names.map((name) => name.length)) + 12;

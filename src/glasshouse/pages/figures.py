@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUFFIXES = (".svg", ".png")
-# A grid of attention maps with more tokens has no labels: they could not be read.
-MOST_GRID_TOKENS = 48
+# An attention map, or a grid of maps, with more tokens has no labels: they could not be read.
+MOST_LABELS, MOST_GRID_LABELS = 128, 48
 INK, SOFT, HAIRLINE = "#18221d", "#55645c", "#e0e7e2"
 
 
@@ -71,9 +71,10 @@ def attention(map: AttentionMap, path: str | Path, first_layer: int = 1, first_h
     weights_LHQK = attention_heatmap.clean_weights(map.weights)
     layers, heads, queries, keys = weights_LHQK.shape
     single = layers * heads == 1
-    labelled = single or max(queries, keys) <= MOST_GRID_TOKENS
-    # Inches per token: a little more than the height of a label.
-    width, height = (max(1.7 if not single else 4.0, length * (0.17 if single else 0.13)) for length in (keys, queries))
+    labelled = max(queries, keys) <= (MOST_LABELS if single else MOST_GRID_LABELS)
+    # Inches of a map, and per token: a little more than the height of a label.
+    smallest, unlabelled, per_token = (4.0, 7.0, 0.17) if single else (1.7, 1.7, 0.13)
+    width, height = (max(smallest, length * per_token) if labelled else unlabelled for length in (keys, queries))
     margin = 1.2 if labelled else 0.4
     figure = new_figure(width * heads + margin, height * layers + margin, path)
     panels = figure.subplots(layers, heads, squeeze=False)
