@@ -100,7 +100,7 @@ def _attention_map(run: Run, task: Translate, texts: Iterable[str], most_tokens:
         source = max(text.split(), key=len, default="") if run.spec.evaluation.word_by_word else text
         tokens = run.tokenizer.encode(source, specials=False)
         if 0 < len(tokens) < (most_tokens // 2 if task.decoder_only else most_tokens):
-            whole = attention_map(run, source)
+            whole = attention_map(run, tokens.tolist())
             # In a causal map the first rows attend to no later column, so both axes can be truncated.
             keys = whole.weights.shape[3] if whole.sources else most_tokens
             weights = whole.weights[:, :, :most_tokens, :keys]
