@@ -7,21 +7,13 @@ _ATTENTION, _POSITIONS, _RECURRENT, _FROM_SCRATCH, _TRANSLATION, _PRETRAINING, _
 # Group -> name -> statement.
 ASSERTIONS: dict[str, dict[str, str]] = {
     _ATTENTION: {
-        "attention-rows": "Every row of attention weights sums to 1, under any mask.",
-        "multi-head": "One fused computation of all heads equals a loop over heads.",
         "score-variance": "Dividing scores by the square root of the head width removes its effect on their variance; "
         "without it the softmax saturates.",
         "causal": "With the causal mask no prediction depends on a later token.",
-        "mask-by-zero-key": "To hide a position it is enough to set its key to zero.",
-        "padding-only": "Sequences of unequal length need padding and nothing more.",
-        "output-shape": "The output of a decoder has two axes, sequence and batch.",
         "quadratic-cost": "The time of self-attention grows with the square of the sequence length.",
         "low-rank-svd": "If the attention matrix has rank k and its singular value decomposition is known, attention costs "
         "O(n k d).",
-        "linear-projection": "Without softmax, attention of rank k is a product with two projections of length k.",
         "efficient-attention": "Linformer, Performer and a local window cost less on long input.",
-        "conv-by-attention": "Relative attention can be a convolution.",
-        "maxpool-by-attention": "Relative attention can be max pooling.",
         "order-blind": "Without positions a Transformer encoder is permutation-equivariant.",
         "encoder-as-lm": "An encoder with a causal mask suffices for language modelling.",
         "residual-norm": "Residual connections and layer norm are needed for depth; pre-norm and post-norm differ.",
@@ -29,8 +21,6 @@ ASSERTIONS: dict[str, dict[str, str]] = {
     },
     _POSITIONS: {},
     _RECURRENT: {
-        "relu-chain": "The gradient of a chain of ReLU layers is bounded by the product of their weights.",
-        "sigmoid-rnn-jacobian": "The Jacobian of a sigmoid recurrent network with small weights vanishes exponentially.",
         "bptt": "Backpropagation through time, derived by hand, equals automatic differentiation.",
         "long-range": "The advantage of attention over a recurrent network grows with the input length.",
         "bidirectional-gain": "If the target depends on the past only, a unidirectional recurrent network suffices.",
