@@ -1,4 +1,4 @@
-"""Claim: the gradient of a chain of ReLU layers is at most the product of its weights and vanishes only if they are small."""
+"""Claim: the gradient of a chain of ReLU layers is at most the product of its weights and vanishes if they are small."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -51,7 +51,7 @@ class ReLUChain(RandomCheck):
         LineFigure(
             "dead",
             "layers",
-            "share of chains with weights above 1 whose gradient is 0",
+            "share of gradients that are 0, weights above 1",
             {"chains": {depth: f"share/{depth}" for depth in DEPTHS}},
         ),
     )

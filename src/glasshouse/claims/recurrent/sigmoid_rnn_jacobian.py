@@ -48,7 +48,7 @@ class SigmoidRNNJacobian(RandomCheck):
         LineFigure(
             "decay",
             "steps",
-            "largest singular value of the Jacobian",
+            "largest singular value",
             {
                 "measured": {n: f"measured/{n}" for n in STEPS},
                 "bound": {n: f"bound/{n}" for n in STEPS},
