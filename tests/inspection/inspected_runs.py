@@ -23,7 +23,7 @@ LANGUAGE_MODELS: dict[str, dict[str, Any]] = {
     "recurrent": {"kind": "recurrent", "position": "none", "cell": "gru"},
 }
 # The kinds that only the slow tests train.
-SLOW = ("batch-norm", "grouped-query", "additive", "decoder-translator", "dual-encoder")
+SLOW = ("batch-norm", "no-norm", "performer", "grouped-query", "additive", "decoder-translator", "dual-encoder")
 KINDS = (*LANGUAGE_MODELS, "masked", "classifier", "encoder-decoder", "decoder-translator", "dual-encoder")
 # A text of each kind of run, and another of as many tokens.
 TEXTS = dict.fromkeys(KINDS, ("the cat sat", "the dog ran")) | {
