@@ -186,7 +186,10 @@ def test_a_recorded_run_that_was_interrupted_ends_as_if_it_had_not_been(text):
         assert row == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("choice", TASK_CHOICES, ids=lambda choice: choice[0])
+@pytest.mark.parametrize(
+    "choice",
+    [pytest.param(choice, marks=[pytest.mark.slow] * (choice[0] == "scene-clip"), id=choice[0]) for choice in TASK_CHOICES],
+)
 def test_padding_to_few_shapes_changes_no_loss(choice):
     recipe, *changes = choice
     job = graphed_and_plain_jobs(recipe, *changes, *SMALL_MODEL, device="cpu")[True]
