@@ -30,10 +30,14 @@ def test_look_over_data_describes_every_head(run: Path, text: Path) -> None:
     rows = json.loads(worked(call("look", "tiny", "--over", str(text), "--examples", "4", "--json")).out)
     assert [(row["layer"], row["head"]) for row in rows] == [(1, 1), (1, 2), (2, 1), (2, 2)]
     assert {"kind", "distance", "entropy", "positional", "induction"} <= set(rows[0])
+    out = worked(call("look", "tiny", "--text", TEXT, "--over", "data", "--device", "cpu")).out
+    assert "2 layers, 2 heads" in out
+    assert "kind" in out
 
 
 def test_bad_requests_are_refused(run: Path, tmp_path: Path) -> None:
     refused(call("look", "tiny"), "bad-option", "--text")
+    refused(call("look", "tiny", "--over", "data", "--explore"), "bad-option", "--explore")
     refused(call("look", "tiny", "--text", TEXT, "--layer", "9"), "unknown-layer", "1 to 2")
     refused(call("look", "tiny", "--text", TEXT, "--head", "0"), "unknown-head", "1 to 2")
     refused(call("look", "tiny", "--text", TEXT, "--output", str(tmp_path / "map.pdf")), "wrong-suffix", ".html")

@@ -69,9 +69,12 @@ def explore(run: str | PathLike[str], text: str, output: str | PathLike[str] | N
 
 
 def head_statistics(
-    run: str | PathLike[str], data: str | PathLike[str] | None = None, examples: int = 64, device: str = "auto"
+    run: str | PathLike[str], data: str | PathLike[str] | None = None, examples: int = 0, device: str = "auto"
 ) -> list[HeadStatistics]:
-    """Where every head looks, how far and how sharply, over held-out examples of the run's data or over a file."""
+    """Where every head looks, how far and how sharply, over the held-out data of the run or over a file.
+
+    `examples` of them are read, or all if it is 0.
+    """
     with progress_bar.bar("reading") as bar:
         return statistics.head_statistics(Run(run, device), None if data is None else str(data), examples, bar)
 

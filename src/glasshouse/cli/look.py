@@ -31,7 +31,7 @@ def look(
         str | None,
         typer.Option(metavar="data|FILE", help="Statistics of every head over the run's held-out data, or over a file."),
     ] = None,
-    examples: Annotated[int, typer.Option(min=1, help="With --over: the number of examples to read.")] = 64,
+    examples: Annotated[int, typer.Option(min=0, help="With --over: the number of examples to read; 0 means all.")] = 0,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -52,20 +52,24 @@ def look(
     from glasshouse.cli.tables import console, show
     from glasshouse.specs.errors import GlasshouseError
 
-    if (text is None) == (over is None):
-        raise GlasshouseError("bad-option", "look needs either --text TEXT or --over data; give one of the two")
+    if text is None and over is None:
+        raise GlasshouseError("bad-option", "look needs --text TEXT or --over data; give one of the two, or both")
+    if explore and text is None:
+        raise GlasshouseError("bad-option", "--explore follows one text; give it with --text TEXT")
     if text is not None and explore:
         console.print(str(glasshouse.explore(run, text, output, device)), markup=False, soft_wrap=True)
         return
     if text is not None:
         maps, path = glasshouse.look(run, text, layer, head, attention, output, device)
-        if as_json:
+        if as_json and over is None:
             print(json.dumps({"tokens": maps.tokens, "sources": maps.sources, "weights": maps.weights.tolist()}))
             return
-        layers, heads, queries, keys = maps.weights.shape
-        sizes = f"{layers} layer{'s' * (layers > 1)}, {heads} head{'s' * (heads > 1)}"
-        console.print(f"{sizes}, {queries} by {keys} tokens", markup=False)
-        console.print(str(path), markup=False, soft_wrap=True)
+        if not as_json:
+            layers, heads, queries, keys = maps.weights.shape
+            sizes = f"{layers} layer{'s' * (layers > 1)}, {heads} head{'s' * (heads > 1)}"
+            console.print(f"{sizes}, {queries} by {keys} tokens", markup=False)
+            console.print(str(path), markup=False, soft_wrap=True)
+    if over is None:
         return
     rows = glasshouse.head_statistics(run, None if over == "data" else over, examples, device)
     if as_json:

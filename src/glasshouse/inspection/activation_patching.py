@@ -16,7 +16,7 @@ from torch import Tensor
 
 from glasshouse.inspection.capture import capture, edit
 from glasshouse.inspection.text_input import Prediction, TextInput
-from glasshouse.models.head_pruning import attentions
+from glasshouse.models.head_pruning import attentions, layer_number, stack_title
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 
@@ -112,7 +112,15 @@ def patch(
             most = max(map(len, values))
             table = np.array([np.pad(row, (0, most - len(row)), constant_values=np.nan) for row in values])
             columns = tuple(str(head + 1) for head in range(most))
-            maps.append(PatchMap("heads, at all tokens", tuple(map(_layer_title, heads)), columns, table, of_heads=True))
+            maps.append(
+                PatchMap(
+                    "heads, at all tokens",
+                    tuple(f"{stack_title(name)} layer {layer_number(name)}".lstrip() for name in heads),
+                    columns,
+                    table,
+                    of_heads=True,
+                )
+            )
     return Patching((texts[0].tokens, texts[1].tokens), predictions[0], predictions[1], high, low, tuple(maps))
 
 
@@ -154,14 +162,6 @@ def _kinds(text: TextInput) -> list[tuple[str, tuple[str, ...], list[tuple[str, 
 
 def _on_the_way(text: TextInput, name: str) -> bool:
     return not text.stacks or any(name.startswith(f"{stack.prefix}blocks.") for stack in text.stacks)
-
-
-def _layer_title(name: str) -> str:
-    """ "decoder.blocks.1.cross_attention.attention" -> "decoder layer 2, cross"."""
-    parts = name.split(".")
-    side = parts[0] + " " if parts[0] in ("encoder", "decoder") else ""
-    number = next((int(part) + 1 for part in parts if part.isdigit()), 1)
-    return f"{side}layer {number}" + (", cross" if "cross_attention" in parts else "")
 
 
 def _patch_positions(text: TextInput, name: str, clean_1TD: Tensor, outcome: Callable[[Tensor], Tensor]) -> Tensor:

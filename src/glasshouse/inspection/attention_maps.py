@@ -9,9 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glasshouse.generation.beam_search import BeamOptions
 from glasshouse.inspection.capture import capture, matching_probes, probes
-from glasshouse.inspection.text_input import TextInput, check_length, token_texts
+from glasshouse.inspection.text_input import TextInput, token_texts
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.pages.report_content import AttentionMap
 from glasshouse.parts.capabilities import Unsupported
@@ -67,31 +66,20 @@ def translation_map(run: Run, source: str | Sequence[int], attention: str = "", 
             "bad-option", f"{run.name} has no attention={attention!r}; choose {' or '.join(map(repr, choices))}"
         )
     _check_weights(run)
-    encoded = run.tokenizer.encode(source, specials=False) if isinstance(source, str) else source
-    ids = [int(token) for token in encoded]
-    if isinstance(source, str):
-        check_length(run, len(ids), task.max_lengths[0])
-    ids = ids[: task.max_lengths[0]]
-    _check_not_empty(ids)
-    settings = run.spec.evaluation
-    options = BeamOptions(settings.beams, settings.length_penalty, task.max_lengths[1])
-    hypotheses = task.search(run.model, [ids], options)[0]
-    target = list(hypotheses[0].tokens) if hypotheses else []
+    text = TextInput(run, source)
     if task.decoder_only:
-        return _self_attention(run, task.decoder_prompts([ids])[0] + target, layer)
-    generated = [*target, task.end] if not hypotheses or hypotheses[0].ended else target
+        return _self_attention(run, text.ids, layer)
     # The input of the decoder is shifted by one: it generates a token from the tokens before it.
-    decoder_tokens, inputs = [task.end, *generated[:-1]], task.encoder_inputs([ids])
+    decoder_tokens = [task.end, *text.generated[:-1]]
     names = matching_probes(run.model, PROBES[attention or "cross"])
     with capture(run.model, *_chosen(run, names, layer)) as activations:
-        tensors = (inputs["source"], torch.tensor([decoder_tokens]), inputs["lengths"])
-        run.model(*(tensor.to(run.device) for tensor in tensors))
-    source_texts = token_texts(run, inputs["source"][0].tolist())
+        run.model(*(torch.tensor([ids], device=run.device) for ids in (text.source, decoder_tokens)))
+    source_texts = token_texts(run, text.source)
     if attention == "encoder":
         return AttentionMap(source_texts, _stack(run, activations))
     if attention == "decoder":
         return AttentionMap(token_texts(run, decoder_tokens), _stack(run, activations))
-    return AttentionMap(token_texts(run, generated), _stack(run, activations), source_texts)
+    return AttentionMap(token_texts(run, text.generated), _stack(run, activations), source_texts)
 
 
 def unsupported_reason(run: Run) -> str:

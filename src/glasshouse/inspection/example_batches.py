@@ -27,9 +27,9 @@ class Sequences:
 
 
 def example_batches(run: Run, shard: Shard, examples: int) -> Iterator[Batch]:
-    """Batches of up to `examples` examples, spread evenly over a split. They do not depend on chance."""
+    """Batches of up to `examples` examples, spread evenly over a split; 0 means all. They do not depend on chance."""
     count = run.task.example_count(shard)
-    chosen = np.unique(np.linspace(0, count - 1, min(examples, count)).astype(np.int64))
+    chosen = np.unique(np.linspace(0, count - 1, min(examples or count, count)).astype(np.int64))
     for begin in range(0, len(chosen), BATCH):
         rows = chosen[begin : begin + BATCH]
         batch = run.task.batch(shard, 0, np.zeros(len(rows), np.int64), rows)

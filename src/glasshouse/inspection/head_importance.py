@@ -14,7 +14,7 @@ from torch import Tensor
 
 from glasshouse.inspection.capture import capture, edit
 from glasshouse.inspection.example_batches import example_batches
-from glasshouse.models.head_pruning import attentions
+from glasshouse.models.head_pruning import attentions, layer_number, stack_title
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tasks.base import Batch
@@ -33,10 +33,7 @@ class AttentionHead:
 
     @property
     def title(self) -> str:
-        side = self.attention.split(".")[0]
-        where = f"{side} " if side in ("encoder", "decoder", "text", "image") else ""
-        cross = ", cross" if "cross_attention" in self.attention else ""
-        return f"{where}layer {self.layer}{cross}, head {self.head}"
+        return f"{stack_title(self.attention)} layer {self.layer}, head {self.head}".lstrip()
 
 
 @dataclass(frozen=True)
@@ -88,9 +85,8 @@ def find_heads(run: Run) -> list[AttentionHead]:
     """Every head of a run's model, in the order of the forward pass."""
     heads = []
     for name in attentions(run.model):
-        layer = next((int(part) + 1 for part in name.split(".") if part.isdigit()), 1)
         count = int(run.model.get_submodule(name).heads)  # type: ignore[arg-type]
-        heads += [AttentionHead(name, layer, head + 1) for head in range(count)]
+        heads += [AttentionHead(name, layer_number(name), head + 1) for head in range(count)]
     if not heads:
         raise GlasshouseError(
             "no-heads", f"{run.name} has model.attention={run.spec.model.attention!r}, which has no heads; use another run"

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from glasshouse.inspection.capture import capture
 from glasshouse.inspection.example_batches import Sequences, example_batches, sequences
-from glasshouse.models.head_pruning import attentions
+from glasshouse.models.head_pruning import attentions, layer_number, stack_title
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 
@@ -44,10 +44,8 @@ class HeadStatistics:
 
     @property
     def short_title(self) -> str:
-        """ "decoder.blocks.1.cross_attention.attention" and head 3 -> "cross 2.3"."""
-        side = self.attention.split(".")[0]
-        named = "cross " if "cross_attention" in self.attention else f"{side} " if side in ("encoder", "decoder") else ""
-        return f"{named}{self.layer}.{self.head}"
+        """ "decoder.blocks.1.cross_attention.attention" and head 3 -> "decoder cross 2.3"."""
+        return f"{stack_title(self.attention)} {self.layer}.{self.head}".lstrip()
 
     @property
     def kind(self) -> str:
@@ -82,10 +80,10 @@ class _Sums:
 def head_statistics(
     run: Run,
     data: str | None = None,
-    examples: int = 64,
+    examples: int = 0,
     progress: Callable[[float], None] = lambda share: None,
 ) -> list[HeadStatistics]:
-    """The statistics of every head over held-out examples of the run's data, or over a file."""
+    """The statistics of every head over the held-out data of the run, or over a file; `examples` of them, or all if 0."""
     names = [name for name in attentions(run.model) if hasattr(run.model.get_submodule(name), "weights")]
     if not names:
         raise GlasshouseError(
@@ -151,11 +149,10 @@ def _rows(name: str, sums: _Sums, induction_H: Tensor | None) -> list[HeadStatis
     heads = len(mean["distance"])
     positional_H = _positional(sums) if sums.maps and sums.texts > 1 else torch.full((heads,), torch.nan)
     induction_H = torch.full((heads,), torch.nan) if induction_H is None else induction_H
-    layer = next((int(part) + 1 for part in name.split(".") if part.isdigit()), 1)
     return [
         HeadStatistics(
             name,
-            layer,
+            layer_number(name),
             head + 1,
             positional=float(positional_H[head]),
             induction=float(induction_H[head]),

@@ -51,14 +51,17 @@ class Prediction:
 class TextInput:
     """A text as a run's model reads it. An encoder-decoder reads a source, and its own translation as the target."""
 
-    def __init__(self, run: Run, text: str) -> None:
+    def __init__(self, run: Run, text: str | Sequence[int]) -> None:
+        """The text can be passed as the token ids of a source, which are truncated to what a translator reads."""
         self.run, self.model = run, run.model
         # The tokens before a decoder-only translation; 0 for every other model.
         self.prompt_length = 0
+        # The tokens of a translation, with its end if it has one.
+        self.generated: list[int] = []
         if isinstance(run.task, Translate):
             self.source, self.ids = self._translation(run.task, text)
         else:
-            self.source, self.ids = [], self._ids(text)
+            self.source, self.ids = [], self._ids(text) if isinstance(text, str) else [int(token) for token in text]
         check_length(run, len(self.ids), run.spec.data.context)
 
     def _ids(self, text: str) -> list[int]:
@@ -70,16 +73,20 @@ class TextInput:
         before, after = tokenizer.prefix_and_suffix
         return [*before, *(int(token) for token in tokenizer.encode(text)), *after]
 
-    def _translation(self, task: Translate, text: str) -> tuple[list[int], list[int]]:
+    def _translation(self, task: Translate, text: str | Sequence[int]) -> tuple[list[int], list[int]]:
         """(source, input of the decoder) with the translation that the evaluation of the run would give."""
-        source = [int(token) for token in self.run.tokenizer.encode(text, specials=False)]
+        encoded = self.run.tokenizer.encode(text, specials=False) if isinstance(text, str) else text
+        source = [int(token) for token in encoded]
         if not source:
             raise GlasshouseError("empty-text", "the text is empty, and there is nothing to look at; pass a text")
-        check_length(self.run, len(source), task.max_lengths[0])
+        if isinstance(text, str):
+            check_length(self.run, len(source), task.max_lengths[0])
+        source = source[: task.max_lengths[0]]
         settings = self.run.spec.evaluation
         options = BeamOptions(settings.beams, settings.length_penalty, task.max_lengths[1])
         hypotheses = task.search(self.model, [source], options)[0]
         target = list(hypotheses[0].tokens) if hypotheses else []
+        self.generated = [*target, task.end] if not hypotheses or hypotheses[0].ended else target
         if task.decoder_only:
             prompt = task.decoder_prompts([source])[0]
             self.prompt_length = len(prompt)

@@ -1,4 +1,4 @@
-"""Remove attention heads from a model: their weights are gone, not masked.
+"""The attention heads of a model by name, and how they are removed: their weights are gone, not masked.
 
 A head is named by its attention and its number, counted from 1: `blocks.0.attention.2`.
 """
@@ -14,6 +14,18 @@ from glasshouse.specs.errors import SpecError
 def head_name(attention: str, head: int) -> str:
     """The name of a head in `model.pruned_heads`; heads count from 1."""
     return f"{attention}.{head}"
+
+
+def layer_number(attention: str) -> int:
+    """The layer of an attention, counted from 1: "decoder.blocks.1.cross_attention.attention" -> 2."""
+    return next((int(part) + 1 for part in attention.split(".") if part.isdigit()), 1)
+
+
+def stack_title(attention: str) -> str:
+    """Which of several attentions of a layer it is: "encoder", "decoder cross" or "text"; empty if there is only one."""
+    side = attention.split(".")[0]
+    words = [side] if side in ("encoder", "decoder", "text", "image") else []
+    return " ".join([*words, *["cross"] * ("cross_attention" in attention)])
 
 
 def attentions(model: nn.Module) -> list[str]:
