@@ -12,14 +12,19 @@ import argparse
 import math
 import statistics
 import time
+from unittest import mock
 
 import torch
 from torch import nn
 
 from glasshouse import parts
 from glasshouse.parts import Mask
+from glasshouse.parts.attention import distance_bias_kernel
+from glasshouse.parts.attention.distance_bias_kernel import LEAST_LENGTH
 
 WIDTH, HEADS, WINDOW, RANK, FEATURES = 256, 4, 128, 64, 64
+# The bias as a matrix of n by n for each head, instead of inside the kernel (on CUDA, from 1,024 tokens).
+MATRIX = "matrix"
 
 
 def attentions(length: int) -> dict[str, nn.Module]:
@@ -27,7 +32,10 @@ def attentions(length: int) -> dict[str, nn.Module]:
     return {
         "nn.MultiheadAttention": nn.MultiheadAttention(WIDTH, HEADS, batch_first=True),
         "dot-product": parts.MultiHeadAttention(WIDTH, HEADS),
-        "dot-product, ALiBi": parts.MultiHeadAttention(WIDTH, HEADS, position=parts.Alibi(HEADS)),
+        "ALiBi": parts.MultiHeadAttention(WIDTH, HEADS, position=parts.Alibi(HEADS)),
+        f"ALiBi, {MATRIX}": parts.MultiHeadAttention(WIDTH, HEADS, position=parts.Alibi(HEADS)),
+        "relative": parts.MultiHeadAttention(WIDTH, HEADS, position=parts.RelativeBias(length, HEADS)),
+        f"relative, {MATRIX}": parts.MultiHeadAttention(WIDTH, HEADS, position=parts.RelativeBias(length, HEADS)),
         "grouped-query": parts.GroupedQueryAttention(WIDTH, HEADS, key_value_heads=1),
         "additive": parts.AdditiveAttention(WIDTH, HEADS),
         "local-window": parts.LocalAttention(WIDTH, HEADS, WINDOW),
@@ -87,7 +95,8 @@ def main() -> None:
                 continue
             attention = attentions(length)[name].to(options.device)
             least = 0.0 if options.smoke else 0.3
-            seconds, peak = seconds_and_bytes(attention, length, options.device, parts.Everything(), least)
+            with mock.patch.object(distance_bias_kernel, "LEAST_LENGTH", math.inf if MATRIX in name else LEAST_LENGTH):
+                seconds, peak = seconds_and_bytes(attention, length, options.device, parts.Everything(), least)
             times.append(seconds)
             if name == "dot-product":
                 reference[length] = seconds

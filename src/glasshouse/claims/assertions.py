@@ -10,10 +10,8 @@ ASSERTIONS: dict[str, dict[str, str]] = {
         "score-variance": "Dividing scores by the square root of the head width removes its effect on their variance; "
         "without it the softmax saturates.",
         "causal": "With the causal mask no prediction depends on a later token.",
-        "quadratic-cost": "The time of self-attention grows with the square of the sequence length.",
         "low-rank-svd": "If the attention matrix has rank k and its singular value decomposition is known, attention costs "
         "O(n k d).",
-        "efficient-attention": "Linformer, Performer and a local window cost less on long input.",
         "order-blind": "Without positions a Transformer encoder is permutation-equivariant.",
         "encoder-as-lm": "An encoder with a causal mask suffices for language modelling.",
         "residual-norm": "Residual connections and layer norm are needed for depth; pre-norm and post-norm differ.",

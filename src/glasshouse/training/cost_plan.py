@@ -17,6 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from glasshouse import models
 from glasshouse.formatting import size
 from glasshouse.models import parameter_counts
+from glasshouse.parts.attention import distance_bias_kernel
 from glasshouse.records import machine
 from glasshouse.specs.errors import SpecError
 from glasshouse.tasks import linear_cross_entropy
@@ -152,7 +153,7 @@ def training_memory(job: Job, number_format: str, plain_attention: bool = False)
     spec = replace(job.spec, training=replace(job.spec.training, precision=number_format))
     rows = spec.training.batch // spec.training.gradient_accumulation
     saved: dict[int, int] = {}
-    with FakeTensorMode(allow_non_fake_inputs=True):
+    with FakeTensorMode(allow_non_fake_inputs=True), distance_bias_kernel.planned_for(job.device):
         model = models.assemble(spec.model, job.prepared.tokenizer.vocabulary, spec.data.context)
         lora.attach(model, spec.training)
         if plain_attention:

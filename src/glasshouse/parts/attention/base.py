@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from glasshouse.parts.attention import scaled_dot_product
+from glasshouse.parts.attention import distance_bias_kernel, scaled_dot_product
 from glasshouse.parts.cache import LayerCache, slot_positions
 from glasshouse.parts.capabilities import Unsupported, require
 from glasshouse.parts.masks import Everything, Mask
@@ -141,8 +141,14 @@ class Attention(nn.Module, ABC):
     ) -> Tensor:
         """softmax(Q K^T / sqrt(E) + bias) V, by a fused kernel unless the weights are needed."""
         dropout = self.dropout if self.training else 0.0
-        bias = self.position.bias(query_positions, key_positions)
         aligned = query_positions is key_positions and query_positions.dim() == 1
+        biased = self.position.mechanism == "bias"
+        if biased and aligned and not self.needs_weights and distance_bias_kernel.usable(queries, mask, dropout):
+            distances = torch.arange(1 - queries.shape[2], queries.shape[2], device=queries.device)
+            bias_H1D = self.position.distance_bias(distances[None])
+            assert bias_H1D is not None
+            return distance_bias_kernel.attend(queries, keys, values, bias_H1D[:, 0], mask)
+        bias = self.position.bias(query_positions, key_positions)
         if mask.lower_triangular and aligned and bias is None and not self.needs_weights:
             return scaled_dot_product.fused(queries, keys, values, None, None, causal=True, dropout=dropout)
         allowed = scaled_dot_product.allowed_over_heads(mask, query_positions, key_positions)

@@ -43,9 +43,8 @@ class Alibi(Position):
     def keep_heads(self, kept: Sequence[int]) -> None:
         self.slopes = self.slopes[list(kept)]
 
-    def bias(self, queries: Tensor, keys: Tensor) -> Tensor | None:
-        distance = (keys[..., None, :] - queries[..., :, None]).abs()
-        return -self.slopes[:, None, None] * distance[..., None, :, :]
+    def distance_bias(self, distance: Tensor) -> Tensor:
+        return -self.slopes[:, None, None] * distance.abs()[..., None, :, :]
 
 
 def slopes(heads: int) -> list[float]:

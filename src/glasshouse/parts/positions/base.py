@@ -13,7 +13,7 @@ from glasshouse.parts.sizes import Sizes
 
 
 class Position(nn.Module):
-    """A positional encoding. A subclass overrides one of `embed`, `rotate` and `bias`; here they change nothing."""
+    """A positional encoding. A subclass overrides one of `embed`, `rotate` and `distance_bias`; here they change nothing."""
 
     # How it works: it is added to the embeddings once, or in each attention it rotates queries and keys or biases the
     # scores. The attention needs the capability of the same name.
@@ -45,9 +45,13 @@ class Position(nn.Module):
         """Rotate queries or keys by their positions."""
         return x_BHTE
 
+    def distance_bias(self, distance: Tensor) -> Tensor | None:
+        """The bias (..., H, Q, K) of the scores for distances (..., Q, K), query position minus key position, or None."""
+        return None
+
     def bias(self, queries: Tensor, keys: Tensor) -> Tensor | None:
         """The bias (..., H, Q, K) of the scores for these query and key positions, or None."""
-        return None
+        return self.distance_bias(queries[..., :, None] - keys[..., None, :]) if self.mechanism == "bias" else None
 
     def max_length(self) -> int | None:
         """The longest sequence that this part can encode, or None if there is no limit."""

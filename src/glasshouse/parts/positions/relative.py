@@ -44,7 +44,6 @@ class RelativeBias(Position):
     def keep_heads(self, kept: Sequence[int]) -> None:
         self.table = nn.Parameter(self.table.detach()[:, list(kept)])
 
-    def bias(self, queries: Tensor, keys: Tensor) -> Tensor | None:
+    def distance_bias(self, distance: Tensor) -> Tensor:
         lowest = 0 if self.causal else -self.furthest
-        distance = (queries[..., :, None] - keys[..., None, :]).clamp(lowest, self.furthest)
-        return self.table[distance - lowest].movedim(-1, -3)
+        return self.table[distance.clamp(lowest, self.furthest) - lowest].movedim(-1, -3)

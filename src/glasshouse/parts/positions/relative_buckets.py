@@ -46,8 +46,8 @@ class BucketedBias(Position):
     def keep_heads(self, kept: Sequence[int]) -> None:
         self.table = nn.Parameter(self.table.detach()[:, list(kept)])
 
-    def bias(self, queries: Tensor, keys: Tensor) -> Tensor | None:
-        return self.table[self.bucket(queries[..., :, None] - keys[..., None, :])].movedim(-1, -3)
+    def distance_bias(self, distance: Tensor) -> Tensor:
+        return self.table[self.bucket(distance)].movedim(-1, -3)
 
     def bucket(self, distance: Tensor) -> Tensor:
         """The bucket of each distance i - j. Negative distances use the second half of the buckets, or 0 if causal."""

@@ -1,0 +1,123 @@
+"""Attention with a bias that depends on the distance, by one CUDA kernel that adds the bias itself (torch's FlexAttention).
+
+`scaled_dot_product.fused` needs the bias as a matrix of n by n for each head. This kernel reads it from a table with one
+entry for each distance and head, so its memory is linear in n. FlexAttention is compiled by torch when it is first used,
+which takes seconds; it has no dropout, and on a CPU no backward pass. Otherwise the other kernels are used.
+
+Axes: B batch, H heads, G key-value heads, T time (queries and keys), E head width, D distances from -(T - 1) to T - 1.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache, lru_cache
+from importlib.util import find_spec
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.nn.attention.flex_attention import BlockMask, flex_attention
+
+from glasshouse.parts.attention import scaled_dot_product
+from glasshouse.parts.masks import Everything, Mask, Padding
+
+# For shorter sequences the matrix of biases is small, and compiling takes longer than it saves.
+LEAST_LENGTH = 1024
+# The kernels multiply matrices whose width is a power of two, at least 16.
+HEAD_WIDTHS = (16, 32, 64, 128, 256)
+BLOCK = 128
+
+_planned_for_cuda = False
+
+
+@contextmanager
+def planned_for(device: torch.device) -> Iterator[None]:
+    """Within it, fake tensors on a CPU stand for tensors on this device, so that the memory of its kernels is counted."""
+    global _planned_for_cuda
+    before, _planned_for_cuda = _planned_for_cuda, device.type == "cuda"
+    try:
+        yield
+    finally:
+        _planned_for_cuda = before
+
+
+def usable(queries_BHTE: Tensor, mask: Mask, dropout: float) -> bool:
+    """Whether the kernel can compute this attention and is worth compiling."""
+    length, head_width = queries_BHTE.shape[-2:]
+    on_cuda = _planned_for_cuda if isinstance(queries_BHTE, FakeTensor) else queries_BHTE.is_cuda
+    known_mask = mask.lower_triangular or isinstance(mask, Everything | Padding)
+    within_transform = torch._C._functorch.peek_interpreter_stack() is not None  # vmap, jacrev and the like
+    worth_it = length >= LEAST_LENGTH and head_width in HEAD_WIDTHS and not dropout
+    return on_cuda and worth_it and known_mask and not within_transform and find_spec("triton") is not None
+
+
+def attend(queries_BHTE: Tensor, keys_BGTE: Tensor, values_BGTE: Tensor, bias_HD: Tensor, mask: Mask) -> Tensor:
+    """softmax(Q K^T / sqrt(E) + bias[i - j]) V, where `bias_HD[:, d + T - 1]` belongs to the distance i - j = d."""
+    if isinstance(queries_BHTE, FakeTensor):
+        # Only the memory counts here: the kernel without a bias stores as much.
+        return scaled_dot_product.fused(queries_BHTE, keys_BGTE, values_BGTE, None, None, mask.lower_triangular, 0.0)
+    zero_distance = queries_BHTE.shape[-2] - 1
+
+    def add_bias(score: Tensor, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        return score + bias_HD[head, query - key + zero_distance]
+
+    attention = _compiled() if queries_BHTE.is_cuda else flex_attention
+    blocks = block_mask(mask, queries_BHTE.shape[-2], queries_BHTE.device)
+    return attention(
+        queries_BHTE,
+        keys_BGTE,
+        values_BGTE,
+        score_mod=add_bias,
+        block_mask=blocks,
+        enable_gqa=keys_BGTE.shape[1] != queries_BHTE.shape[1],
+    )
+
+
+@cache
+def _compiled():  # type: ignore[no-untyped-def]
+    return torch.compile(flex_attention)
+
+
+def block_mask(mask: Mask, length: int, device: torch.device) -> BlockMask | None:
+    """The mask as FlexAttention reads it: the blocks of keys that each block of queries needs, and a rule within them."""
+    if mask.lower_triangular:
+        return _causal_blocks(length, device)
+    return _padding_blocks(mask.lengths.to(device), length) if isinstance(mask, Padding) else None
+
+
+@lru_cache(maxsize=8)
+def _causal_blocks(length: int, device: torch.device) -> BlockMask:
+    count = -(-length // BLOCK)
+    rows = torch.arange(count, device=device, dtype=torch.int32)
+    # Each block of queries needs a part of its own block of keys, and all of the earlier ones.
+    diagonal = torch.zeros(count, count, device=device, dtype=torch.int32)
+    diagonal[:, 0] = rows
+    return BlockMask.from_kv_blocks(
+        torch.ones_like(rows)[None, None],
+        diagonal[None, None],
+        rows[None, None],
+        rows.repeat(count, 1)[None, None],
+        BLOCK_SIZE=BLOCK,
+        mask_mod=_is_not_later,
+        seq_lengths=(length, length),
+    )
+
+
+def _is_not_later(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    return key <= query
+
+
+def _padding_blocks(lengths_B: Tensor, length: int) -> BlockMask:
+    count = -(-length // BLOCK)
+    columns = torch.arange(count, device=lengths_B.device, dtype=torch.int32)
+    needed = ((lengths_B + BLOCK - 1) // BLOCK).to(torch.int32)
+
+    def is_text(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        return key < lengths_B[batch]
+
+    return BlockMask.from_kv_blocks(
+        needed[:, None, None].repeat(1, 1, count),
+        columns.repeat(len(lengths_B), 1, count, 1),
+        BLOCK_SIZE=BLOCK,
+        mask_mod=is_text,
+        seq_lengths=(length, length),
+    )
