@@ -14,7 +14,18 @@ if TYPE_CHECKING:
     from glasshouse.api.data import data_set, data_sets, get_data, load_tokenizer, train_tokenizer
     from glasshouse.api.exchange import certify, export, import_model
     from glasshouse.api.experiments import augment, features, few_shot
-    from glasshouse.api.inspection import attribute, explore, gradients, head_statistics, heads, lens, look, patch, prune
+    from glasshouse.api.inspection import (
+        attribute,
+        explore,
+        gradients,
+        head_statistics,
+        heads,
+        lens,
+        look,
+        patch,
+        prune,
+        pruning_curves,
+    )
     from glasshouse.api.listings import recipe_fields, recipes, runs_folder, runs_overview
     from glasshouse.api.machine import doctor
     from glasshouse.api.parts import capabilities, part_families, parts_of
@@ -57,7 +68,18 @@ _EXPORTS = {
     "api.data": ("data_set", "data_sets", "get_data", "load_tokenizer", "train_tokenizer"),
     "api.exchange": ("certify", "export", "import_model"),
     "api.experiments": ("augment", "features", "few_shot"),
-    "api.inspection": ("attribute", "explore", "gradients", "head_statistics", "heads", "lens", "look", "patch", "prune"),
+    "api.inspection": (
+        "attribute",
+        "explore",
+        "gradients",
+        "head_statistics",
+        "heads",
+        "lens",
+        "look",
+        "patch",
+        "prune",
+        "pruning_curves",
+    ),
     "api.listings": ("recipe_fields", "recipes", "runs_folder", "runs_overview"),
     "api.machine": ("doctor",),
     "api.parts": ("capabilities", "part_families", "parts_of"),
@@ -149,6 +171,7 @@ __all__ = [
     "plan",
     "prompt",
     "prune",
+    "pruning_curves",
     "recipe_fields",
     "recipes",
     "replay",

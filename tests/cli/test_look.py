@@ -27,6 +27,9 @@ def test_look_over_data_describes_every_head(run: Path, text: Path) -> None:
     out = worked(call("look", "tiny", "--over", "data", "--examples", "4", "--device", "cpu")).out
     for words in ("1.1", "2.2", "kind", "entropy"):
         assert words in out
+    out = worked(call("look", "tiny", "--over", "data", "--examples", "4", "--output", "energy.svg", "--device", "cpu")).out
+    assert "energy.svg" in out
+    assert "share of the energy" in Path("energy.svg").read_text()
     rows = json.loads(worked(call("look", "tiny", "--over", str(text), "--examples", "4", "--json")).out)
     assert [(row["layer"], row["head"]) for row in rows] == [(1, 1), (1, 2), (2, 1), (2, 2)]
     assert {"kind", "distance", "entropy", "positional", "induction"} <= set(rows[0])
@@ -50,6 +53,8 @@ def test_bad_requests_are_refused(run: Path, tmp_path: Path) -> None:
     refused(call("patch", "tiny", "--clean", TEXT, "--corrupt", TEXT), "same-outcome")
     refused(call("patch", "tiny", "--clean", TEXT, "--corrupt", TEXT + TEXT), "lengths-differ")
     refused(call("heads", "tiny", "--method", "magic"), "bad-option", "magic")
+    refused(call("heads", "tiny", "--curve", "--method", "magic"), "bad-option", "magic")
+    refused(call("heads", "tiny", "--then-train", "2"), "bad-option", "--curve")
 
 
 def test_an_attention_without_weights_says_what_to_do_instead(runs: Path, text: Path) -> None:
@@ -86,6 +91,16 @@ def test_patch_and_heads_measure_every_layer_and_head(run: Path, tmp_path: Path)
     assert out.count("layer") == 4
     scores = json.loads(worked(call("heads", "tiny", "--examples", "4", "--method", "gradient", "--json")).out)["scores"]
     assert list(scores) == ["gradient"]
+
+
+def test_heads_are_removed_along_a_curve(run: Path) -> None:
+    asked = ("heads", "tiny", "--curve", "--then-train", "2", "--examples", "4", "--output", "curve.svg", "--device", "cpu")
+    out = worked(call(*asked)).out
+    assert "by random" in out
+    assert "removable within 1 % of the loss" in out
+    assert Path("curve.svg").exists()
+    curves = json.loads(worked(call("heads", "tiny", "--curve", "--examples", "4", "--json", "--device", "cpu")).out)
+    assert curves[0]["points"][0]["removed"] == 0
 
 
 def test_prune_writes_a_smaller_run(run: Path) -> None:

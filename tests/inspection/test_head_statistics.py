@@ -34,6 +34,9 @@ def test_every_head_of_every_kind_has_finite_statistics(inspected):
         assert row.distance >= 0
         assert row.rank >= 1
         assert row.kind
+        assert list(row.energy) == sorted(row.energy)
+        assert row.energy[-1] == pytest.approx(1, abs=1e-5)
+        assert list(row.singular_values) == sorted(row.singular_values, reverse=True)
 
 
 @pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
@@ -54,4 +57,6 @@ def test_a_map_of_rank_one_has_one_singular_value(inspected):
     with edit(inspected.model, {"blocks.1.attention.weights": lambda weights: torch.full_like(weights, 1 / 24)}):
         last = statistics.head_statistics(inspected, examples=8)[-1]
     assert last.rank == 1
+    assert last.energy == pytest.approx([1.0] * 24, abs=1e-5)
+    assert last.singular_values == pytest.approx([1.0] + [0.0] * 23, abs=1e-5)
     assert last.entropy == pytest.approx(math.log(24), abs=1e-4)

@@ -6,7 +6,15 @@ from os import PathLike
 from pathlib import Path
 
 from glasshouse.api import training
-from glasshouse.inspection import activation_patching, attribution, direct_attribution, exploration, logit_lens, pruning
+from glasshouse.inspection import (
+    activation_patching,
+    attribution,
+    direct_attribution,
+    exploration,
+    logit_lens,
+    pruning,
+    pruning_curve,
+)
 from glasshouse.inspection import gradients as run_gradients
 from glasshouse.inspection import head_importance as importance
 from glasshouse.inspection import head_statistics as statistics
@@ -19,8 +27,9 @@ from glasshouse.inspection.head_importance import HeadImportance
 from glasshouse.inspection.head_statistics import HeadStatistics
 from glasshouse.inspection.logit_lens import Lens
 from glasshouse.inspection.pruning import Pruned
+from glasshouse.inspection.pruning_curve import PruningCurve
 from glasshouse.inspection.text_input import TextInput
-from glasshouse.pages import attention_page, explorer_page, figures, inspection_figures
+from glasshouse.pages import attention_page, explorer_page, figures, inspection_figures, line_figure
 from glasshouse.pages.inspection_figures import HeatMap
 from glasshouse.pages.report_content import AttentionMap
 from glasshouse.records import atomic_files, progress_bar, run_folder
@@ -69,14 +78,27 @@ def explore(run: str | PathLike[str], text: str, output: str | PathLike[str] | N
 
 
 def head_statistics(
-    run: str | PathLike[str], data: str | PathLike[str] | None = None, examples: int = 0, device: str = "auto"
+    run: str | PathLike[str],
+    data: str | PathLike[str] | None = None,
+    examples: int = 0,
+    output: str | PathLike[str] | None = None,
+    device: str = "auto",
 ) -> list[HeadStatistics]:
     """Where every head looks, how far and how sharply, over the held-out data of the run or over a file.
 
-    `examples` of them are read, or all if it is 0.
+    `examples` of them are read, or all if it is 0. `output` is a file for a figure, .svg or .png: the share of the energy of
+    each map in its first singular values.
     """
+    if output:
+        figures.check_path(Path(output))
     with progress_bar.bar("reading") as bar:
-        return statistics.head_statistics(Run(run, device), None if data is None else str(data), examples, bar)
+        rows = statistics.head_statistics(Run(run, device), None if data is None else str(data), examples, bar)
+    if output:
+        curves: dict[str, dict[str, tuple[float, ...]]] = {}
+        for row in rows:
+            curves.setdefault(row.layer_title, {})[f"head {row.head}"] = row.energy
+        inspection_figures.energies(curves, Path(output))
+    return rows
 
 
 def lens(run: str | PathLike[str], text: str, output: str | PathLike[str] | None = None, device: str = "auto") -> Lens:
@@ -184,6 +206,38 @@ def heads(
             titles.get(method, "mean of the largest weight"),
         )
     return result
+
+
+def pruning_curves(
+    run: str | PathLike[str],
+    methods: Sequence[str] | None = None,
+    data: str | PathLike[str] | None = None,
+    examples: int = 128,
+    then_train: int = 0,
+    output: str | PathLike[str] | None = None,
+    device: str = "auto",
+) -> list[PruningCurve]:
+    """The loss against the share of heads removed, in the order of each method and in a random order.
+
+    With `then_train`, also the loss after further training for this number of steps. `output` is a file for a figure.
+    """
+    if output:
+        figures.check_path(Path(output))
+    if then_train < 0:
+        raise GlasshouseError("bad-option", f"then_train={then_train} is below 0; choose a number of steps")
+    orders = (*methods, pruning_curve.RANDOM) if methods else pruning_curve.ORDERS
+    with progress_bar.bar("removing heads") as bar:
+        file = None if data is None else str(data)
+        curves = pruning_curve.pruning_curves(Run(run, device), orders, file, examples, then_train, bar)
+    if output:
+        lines = {f"by {one.order}": {point.share: (point.loss,) * 3 for point in one.points} for one in curves}
+        if then_train:
+            lines |= {
+                f"by {one.order}, trained further": {point.share: (point.trained_loss,) * 3 for point in one.points}
+                for one in curves
+            }
+        line_figure.draw(lines, Path(output), "share of the heads removed", "loss")
+    return curves
 
 
 def prune(

@@ -10,8 +10,6 @@ ASSERTIONS: dict[str, dict[str, str]] = {
         "score-variance": "Dividing scores by the square root of the head width removes its effect on their variance; "
         "without it the softmax saturates.",
         "causal": "With the causal mask no prediction depends on a later token.",
-        "low-rank-svd": "If the attention matrix has rank k and its singular value decomposition is known, attention costs "
-        "O(n k d).",
         "order-blind": "Without positions a Transformer encoder is permutation-equivariant.",
         "encoder-as-lm": "An encoder with a causal mask suffices for language modelling.",
         "residual-norm": "Residual connections and layer norm are needed for depth; pre-norm and post-norm differ.",
@@ -26,7 +24,6 @@ ASSERTIONS: dict[str, dict[str, str]] = {
     },
     _FROM_SCRATCH: {
         "cpu-gpu": "Training is 11.6 times faster on the course's GPU than on its CPU.",
-        "attention-locality": "The first layer looks near the diagonal, the last one at a few tokens.",
     },
     _TRANSLATION: {
         "decoder-only-limits": "Decoder-only translators are limited on long sources.",
@@ -37,7 +34,6 @@ ASSERTIONS: dict[str, dict[str, str]] = {
         "features": "Frozen features suffice for logistic regression and a support vector machine.",
         "augmentation": "Paraphrases of a masked model help if labels are few.",
         "few-shot": "Examples in the context teach a language model a task.",
-        "head-pruning": "Heads can be ranked by importance, and many can be removed.",
     },
     _SCALING: {
         "model-size": "The loss of the decoder-only translator has an optimum near width 96.",

@@ -1,9 +1,10 @@
 """`glasshouse heads`: how important each attention head is."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,7 +12,8 @@ from glasshouse.cli.arguments import Device, Run
 
 EXAMPLES = (
     "Examples: glasshouse heads demo-lm · glasshouse heads demo-lm --method gradient --examples 500 · "
-    "glasshouse heads stories --data tales.txt --replacement mean --output heads.svg"
+    "glasshouse heads stories --data tales.txt --replacement mean --output heads.svg · "
+    "glasshouse heads demo-lm --curve --then-train 200 --output curve.svg"
 )
 
 
@@ -25,6 +27,10 @@ def heads(
     replacement: Annotated[
         str, typer.Option(help="What an ablated head gives instead of its output: zero, mean or resampled.")
     ] = "zero",
+    curve: Annotated[
+        bool, typer.Option("--curve", help="Remove more and more heads, and measure the loss on other examples.")
+    ] = False,
+    then_train: Annotated[int, typer.Option(min=0, help="With --curve: further training steps after each removal.")] = 0,
     output: Annotated[Path | None, typer.Option(help="A file for a figure, .svg or .png.")] = None,
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
@@ -32,12 +38,22 @@ def heads(
     """Measure the importance of every head: by ablation, which is exact, and by estimates from gradients and from weights.
 
     The rank correlation says how well an estimate predicts the damage of ablation.
+
+    With --curve, heads are removed, the least important first, and the loss is measured: how many heads can be spared?
     """
     import glasshouse
     from glasshouse.cli.tables import console, show
     from glasshouse.formatting import duration
+    from glasshouse.specs.errors import GlasshouseError
 
-    result = glasshouse.heads(run, None if method == "all" else (method,), data, examples, replacement, output, device)
+    methods = None if method == "all" else (method,)
+    if then_train and not curve:
+        raise GlasshouseError("bad-option", "--then-train belongs to --curve; add --curve, or use glasshouse prune")
+    if curve:
+        curves = glasshouse.pruning_curves(run, methods, data, examples, then_train, output, device)
+        _show_curves(curves, as_json, output)
+        return
+    result = glasshouse.heads(run, methods, data, examples, replacement, output, device)
     correlations = result.correlations()
     if as_json:
         print(json.dumps({**asdict(result), "correlations": [asdict(one) for one in correlations]}))
@@ -57,5 +73,30 @@ def heads(
             f"(95 % interval {one.low:.2f} to {one.high:.2f})",
             markup=False,
         )
+    if output:
+        console.print(str(output), markup=False, soft_wrap=True)
+
+
+def _show_curves(curves: Sequence[Any], as_json: bool, output: Path | None) -> None:
+    from glasshouse.cli.tables import console, show
+
+    trained = curves[0].points[0].trained_loss == curves[0].points[0].trained_loss
+    if as_json:
+        print(json.dumps([{**asdict(one), "removable": one.removable()} for one in curves]))
+        return
+    points = {one.order: {point.removed: point for point in one.points} for one in curves}
+    removed = sorted({count for row in points.values() for count in row})
+
+    def cell(order: str, count: int) -> str:
+        point = points[order].get(count)
+        if point is None:
+            return ""
+        return f"{point.loss:.4f}" + (f" -> {point.trained_loss:.4f}" if trained else "")
+
+    rows = [(f"{count} of {curves[0].heads}", *(cell(order, count) for order in points)) for count in removed]
+    show(("heads removed", *(f"by {order}" for order in points)), rows, right=range(1, 1 + len(points)))
+    for one in curves:
+        text = f"removable within 1 % of the loss, by {one.order}: {one.removable():.0%} of the heads"
+        console.print(text + (f"; trained further {one.removable(trained=True):.0%}" if trained else ""), markup=False)
     if output:
         console.print(str(output), markup=False, soft_wrap=True)

@@ -14,7 +14,7 @@ EXAMPLES = (
     'Examples: glasshouse look demo-lm --text "The state of the union is strong" · '
     'glasshouse look demo-lm --text "The state of the union" --layer 1 --head 2 --output map.svg · '
     'glasshouse look demo-lm --text "The state of the union" --explore · '
-    "glasshouse look demo-lm --over data · glasshouse look demo-lm --over speeches.txt --examples 200"
+    "glasshouse look demo-lm --over data --output energy.svg · glasshouse look demo-lm --over speeches.txt --examples 200"
 )
 
 
@@ -46,7 +46,8 @@ def look(
     With --explore, write explorer.html instead: one token's way from text to prediction, with every number.
 
     With --over, print statistics of every head instead: mean distance, entropy, the shares of attention to the token itself,
-    the previous, the first and special tokens, and the kind of head that it is most like.
+    the previous, the first and special tokens, and the kind of head that it is most like. With --output, draw the energy in
+    the first singular values of the maps.
     """
     import glasshouse
     from glasshouse.cli.tables import console, show
@@ -71,7 +72,8 @@ def look(
             console.print(str(path), markup=False, soft_wrap=True)
     if over is None:
         return
-    rows = glasshouse.head_statistics(run, None if over == "data" else over, examples, device)
+    spectra = output if text is None else None
+    rows = glasshouse.head_statistics(run, None if over == "data" else over, examples, spectra, device)
     if as_json:
         print(json.dumps([{**asdict(row), "kind": row.kind} for row in rows]))
         return
@@ -100,3 +102,5 @@ def look(
         "rank, singular values with 90 % of the energy. --json gives more.",
         markup=False,
     )
+    if spectra:
+        console.print(str(spectra), markup=False, soft_wrap=True)

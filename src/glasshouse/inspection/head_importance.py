@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from scipy import stats
-from torch import Tensor
+from torch import Tensor, nn
 
 from glasshouse.inspection.capture import capture, edit
 from glasshouse.inspection.example_batches import example_batches
@@ -110,9 +110,20 @@ def head_importance(
     ):
         if value not in known:
             raise GlasshouseError("bad-option", f"{option}={value!r} is not one of: {', '.join(known)}")
-    heads = find_heads(run)
     with run.held_out_examples(data) as shard:
         batches = list(example_batches(run, shard, examples))
+    return importance_on(run, batches, methods, replacement, progress)
+
+
+def importance_on(
+    run: Run,
+    batches: Sequence[Batch],
+    methods: Sequence[str] = METHODS,
+    replacement: str = "zero",
+    progress: Callable[[float], None] = lambda share: None,
+) -> HeadImportance:
+    """The importance of every head on these batches. A method that the model does not support is left out."""
+    heads = find_heads(run)
     scores, seconds = {}, {}
     measures = {"ablation": _by_ablation, "gradient": _by_gradient, "attention": _by_attention}
     for method in methods:
@@ -124,25 +135,25 @@ def head_importance(
             seconds[method] = time.perf_counter() - start
     progress(1.0)
     count = sum(len(next(iter(batch.values()))) for batch in batches)
-    return HeadImportance(tuple(heads), scores, seconds, _loss(run, batches), count, replacement)
+    return HeadImportance(tuple(heads), scores, seconds, batch_loss(run, run.model, batches), count, replacement)
 
 
 @torch.inference_mode()
-def _loss(run: Run, batches: Sequence[Batch]) -> float:
-    """The loss per prediction, as in training but without dropout."""
-    total = sum(float(run.task.loss_sum(run.model, batch)) for batch in batches)
+def batch_loss(run: Run, model: nn.Module, batches: Sequence[Batch]) -> float:
+    """The loss per prediction of a model for the task of a run, as in training but without dropout."""
+    total = sum(float(run.task.loss_sum(model, batch)) for batch in batches)
     return total / sum(run.task.prediction_count(batch) for batch in batches)
 
 
 def _by_ablation(
     run: Run, heads: Sequence[AttentionHead], batches: Sequence[Batch], replacement: str, progress: Callable[[float], None]
 ) -> list[float]:
-    before = _loss(run, batches)
+    before = batch_loss(run, run.model, batches)
     means = _mean_outputs(run, heads, batches) if replacement == "mean" else {}
     damages = []
     for index, head in enumerate(heads):
         with edit(run.model, {f"{head.attention}.mixed": _without(head.head - 1, replacement, means.get(head.attention))}):
-            damages.append(_loss(run, batches) - before)
+            damages.append(batch_loss(run, run.model, batches) - before)
         progress((index + 1) / len(heads))
     return damages
 

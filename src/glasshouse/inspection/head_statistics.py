@@ -1,12 +1,13 @@
 """Statistics of every attention head over many texts: where it looks, how far, how sharply, and which known kind it is like.
 
-Axes: B batch, H heads, Q queries, K keys.
+Axes: B batch, H heads, Q queries, K keys, R singular values.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from glasshouse.inspection.capture import capture
@@ -41,6 +42,12 @@ class HeadStatistics:
     positional: float  # share of the variance that the places explain; NaN if texts have unequal lengths
     induction: float  # from a repeated token to the one that followed it before; NaN if the model predicts no next token
     rank: float  # singular values with 90 % of the energy of a map
+    singular_values: tuple[float, ...]  # of a map, from the largest
+    energy: tuple[float, ...]  # share of the energy (the sum of squares) in the first 1, 2, 3, ... singular values
+
+    @property
+    def layer_title(self) -> str:
+        return f"{stack_title(self.attention)} layer {self.layer}".lstrip()
 
     @property
     def short_title(self) -> str:
@@ -71,9 +78,15 @@ class _Sums:
     texts: float = 0.0
     sums: dict[str, Tensor] = field(default_factory=dict)
     maps: list[Tensor] = field(default_factory=list)  # sum of the weights and of their squares, for texts of equal length
+    spectra: dict[str, Tensor] = field(default_factory=dict)  # with a second axis: singular values, zeros beyond the last
 
     def add(self, name: str, value_H: Tensor) -> None:
         self.sums[name] = self.sums.get(name, 0.0) + value_H.double()
+
+    def add_spectrum(self, name: str, value_HR: Tensor) -> None:
+        before = self.spectra.get(name, value_HR.new_zeros(len(value_HR), 0).double())
+        size = max(before.shape[1], value_HR.shape[1])
+        self.spectra[name] = sum(F.pad(table, (0, size - table.shape[1])) for table in (before, value_HR.double()))  # type: ignore[assignment]
 
 
 @torch.inference_mode()
@@ -133,9 +146,12 @@ def _add(sums: _Sums, weights_BHQK: Tensor, queries: Sequences, keys: Sequences,
         sums.add(title, mean_weights((places_Q[:, None] - places_K == offset)[None]))
     sums.add("first", mean_weights((places_K == 0).expand(1, query_count, key_count)))
     sums.add("separators", mean_weights(torch.isin(keys.ids_BT, specials)[:, None].expand(-1, query_count, -1)))
-    energies = torch.linalg.svdvals(weights_BHQK).square()
+    singular_values = torch.linalg.svdvals(weights_BHQK)
+    energies = singular_values.square()
     shares = energies.cumsum(-1) / energies.sum(-1, keepdim=True).clamp(min=1e-12)
     sums.add("rank", ((shares < ENERGY_SHARE).sum(-1) + 1.0).sum(0))
+    sums.add_spectrum("singular_values", singular_values.sum(0))
+    sums.add_spectrum("energy", shares.diff(dim=-1, prepend=torch.zeros_like(shares[..., :1])).sum(0))
     if bool((queries.lengths_B == query_count).all()) and query_count == key_count:
         moments = [weights_BHQK.sum(0).double(), weights_BHQK.double().square().sum(0)]
         if not sums.maps:
@@ -146,6 +162,7 @@ def _add(sums: _Sums, weights_BHQK: Tensor, queries: Sequences, keys: Sequences,
 
 def _rows(name: str, sums: _Sums, induction_H: Tensor | None) -> list[HeadStatistics]:
     mean = {title: total / (sums.texts if title == "rank" else sums.queries) for title, total in sums.sums.items()}
+    spectra = {title: total / sums.texts for title, total in sums.spectra.items()}
     heads = len(mean["distance"])
     positional_H = _positional(sums) if sums.maps and sums.texts > 1 else torch.full((heads,), torch.nan)
     induction_H = torch.full((heads,), torch.nan) if induction_H is None else induction_H
@@ -156,6 +173,8 @@ def _rows(name: str, sums: _Sums, induction_H: Tensor | None) -> list[HeadStatis
             head + 1,
             positional=float(positional_H[head]),
             induction=float(induction_H[head]),
+            singular_values=tuple(spectra["singular_values"][head].tolist()),
+            energy=tuple(spectra["energy"][head].cumsum(0).tolist()),
             **{title: float(total[head]) for title, total in mean.items()},
         )
         for head in range(heads)

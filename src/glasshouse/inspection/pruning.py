@@ -7,15 +7,15 @@ import copy
 import shutil
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from glasshouse.inspection.head_importance import HeadImportance, head_importance
-from glasshouse.models import head_pruning
+from glasshouse.models import head_pruning, parameter_counts
 from glasshouse.records import checkpoint, run_folder
 from glasshouse.records.checkpoint import Checkpoint
 from glasshouse.records.run_folder import RunFolder
@@ -71,9 +71,8 @@ def prune_heads(
             f"a share of {share:g} of the {len(importance.heads)} heads of {run.name} leaves nothing to remove: every "
             "attention keeps a head, and heads that share keys and values stay together; choose a larger share",
         )
-    model = copy.deepcopy(run.model)
-    head_pruning.remove_heads(model, removed)
-    pruned_heads = (*run.spec.model.pruned_heads, *_original(run, removed))
+    model = without_heads(run.model, removed)
+    pruned_heads = (*run.spec.model.pruned_heads, *original_names(run, removed))
     spec = replace(run.spec, model=replace(run.spec.model, pruned_heads=pruned_heads))
     origin = f"{run.name} without {len(removed)} of {len(importance.heads)} heads"
     return _pruned(run, model, spec, name, origin, removed, len(importance.heads), 0)
@@ -85,17 +84,33 @@ def prune_weights(run: Run, share: float, name: str) -> Pruned:
     The matrices keep their shapes, so the model is neither smaller nor faster: it shows what single weights are worth.
     """
     _check_share(share)
-    model = copy.deepcopy(run.model)
-    matrices = [module.weight for module in model.modules() if isinstance(module, nn.Linear)]
-    sizes = torch.cat([matrix.detach().abs().flatten() for matrix in matrices])
-    count = int(share * len(sizes))
-    with torch.no_grad():
-        if count:
-            threshold = sizes.kthvalue(count).values
+    count = int(share * sum(matrix.numel() for matrix in _matrices(run.model)))
+    model = without_smallest_weights(run.model, count)
+    zeros = sum(int((matrix == 0).sum()) for matrix in _matrices(model))
+    return _pruned(run, model, run.spec, name, f"{run.name} with {zeros:,} weights of zero", (), 0, zeros)
+
+
+def without_heads(model: nn.Module, removed: Sequence[str]) -> nn.Module:
+    """A copy of a model without these heads."""
+    smaller = copy.deepcopy(model)
+    head_pruning.remove_heads(smaller, removed)
+    return smaller
+
+
+def without_smallest_weights(model: nn.Module, count: int) -> nn.Module:
+    """A copy of a model in which so many entries of its linear layers are zero, the smallest ones."""
+    sparse = copy.deepcopy(model)
+    matrices = _matrices(sparse)
+    if count:
+        threshold = torch.cat([matrix.detach().abs().flatten() for matrix in matrices]).kthvalue(count).values
+        with torch.no_grad():
             for matrix in matrices:
                 matrix.masked_fill_(matrix.abs() <= threshold, 0.0)
-    zeros = sum(int((matrix == 0).sum()) for matrix in matrices)
-    return _pruned(run, model, run.spec, name, f"{run.name} with {zeros:,} weights of zero", (), 0, zeros)
+    return sparse
+
+
+def _matrices(model: nn.Module) -> list[Tensor]:
+    return [module.weight for module in model.modules() if isinstance(module, nn.Linear)]
 
 
 def least_important(model: nn.Module, importance: HeadImportance, by: str, share: float) -> tuple[str, ...]:
@@ -118,7 +133,7 @@ def least_important(model: nn.Module, importance: HeadImportance, by: str, share
     return tuple(head_pruning.head_name(head.attention, head.head) for head in heads)
 
 
-def _original(run: Run, removed: tuple[str, ...]) -> list[str]:
+def original_names(run: Run, removed: Sequence[str]) -> list[str]:
     """The heads by their numbers in the model that nothing was removed from."""
     before: dict[str, set[int]] = {}
     for name in run.spec.model.pruned_heads:
@@ -150,8 +165,8 @@ def _pruned(
         shutil.copyfile(run.folder.tokenizer_file, folder.tokenizer_file)
     shared = {key: value for key, value in run.facts.items() if key in SHARED_FACTS}
     folder.record(status=Status.IMPORTED, origin=origin, **shared)
-    counts = [sum(parameter.numel() for parameter in one.parameters()) for one in (run.model, model)]
-    return Pruned(folder, removed, heads, (counts[0], counts[1]), zeros, _forward_seconds(run, model))
+    counts = (parameter_counts.parameters(run.model), parameter_counts.parameters(model))
+    return Pruned(folder, removed, heads, counts, zeros, _forward_seconds(run, model))
 
 
 @torch.inference_mode()

@@ -6,7 +6,7 @@ Pure functions of data; they know nothing of models.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -169,3 +169,28 @@ def _diverging():  # type: ignore[no-untyped-def]
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("against-for", [AGAINST, NEUTRAL, FOR]).with_extremes(bad="white")
+
+
+def energies(layers: Mapping[str, Mapping[str, Sequence[float]]], path: str | Path) -> None:
+    """The share of the energy of attention maps in their first k singular values: a panel for each layer, a line a head."""
+    columns = min(len(layers), 4)
+    rows = -(-len(layers) // columns)
+    figure = figures.new_figure(2.2 * columns + 1.4, 2.1 * rows + 0.7, path)
+    colours = list(charts.LIGHT_COLOURS.values())
+    for index, (title, heads) in enumerate(layers.items()):
+        panel = figure.add_subplot(rows, columns, index + 1)
+        for number, (name, shares) in enumerate(heads.items()):
+            panel.plot(range(1, len(shares) + 1), shares, label=name, color=colours[number % len(colours)], linewidth=1.3)
+        panel.axhline(0.9, color=figures.SOFT, linewidth=0.8, linestyle=":")
+        panel.set_xscale("log", base=2)
+        panel.xaxis.set_major_formatter("{x:g}")
+        panel.set_ylim(0, 1.02)
+        panel.set_title(title, fontsize=9.5, color=figures.INK, loc="left")
+        if index % columns == 0:
+            panel.set_ylabel("share of the energy", color=figures.SOFT, fontsize=8.5)
+        if index >= len(layers) - columns:
+            panel.set_xlabel("first k singular values", color=figures.SOFT, fontsize=8.5)
+        figures.style_panel(panel)
+        if len(heads) <= len(colours):
+            panel.legend(frameon=False, fontsize=7, labelcolor=figures.INK, loc="lower right")
+    figures.save(figure, path)

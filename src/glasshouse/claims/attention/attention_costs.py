@@ -85,7 +85,7 @@ def _measure(device: str, lengths: Mapping[str, Sequence[int]], rounds: int) -> 
         seconds: dict[tuple[str, int], list[float]] = {arm: [] for arm in passes}
         for number in range(rounds):
             for arm in passes if number % 2 == 0 else reversed(list(passes)):
-                seconds[arm].append(_pass_seconds(passes[arm], device))
+                seconds[arm].append(pass_seconds(passes[arm], device))
             show((number + 1) / rounds)
     for kind, length in passes:
         table[kind]["seconds"][str(length)] = seconds[kind, length]
@@ -106,7 +106,7 @@ def _pass(kind: str, length: int, device: str) -> Callable[[], None]:
     return once
 
 
-def _pass_seconds(once: Callable[[], None], device: str) -> float:
+def pass_seconds(once: Callable[[], object], device: str) -> float:
     """The mean time of a few passes after one that does not count."""
     target = torch.device(device)
     once()
