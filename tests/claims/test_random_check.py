@@ -22,6 +22,7 @@ VERDICTS = {
     "maxpool-by-attention": REFUTED,
     "relu-chain": REFUTED,
     "sigmoid-rnn-jacobian": UPHELD,
+    "bptt": REFUTED,
 }
 DRAWS = 4
 

@@ -3,6 +3,7 @@
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
+from glasshouse.pages.claim_content import GraphEdge, GraphFigure, GraphNode
 from glasshouse.pages.claim_pictures import pictures
 from tests.pages.example_claims import example_case
 
@@ -18,3 +19,11 @@ def test_a_claim_has_its_forest_plots_and_figures():
     assert "no text differs" not in svgs["comparisons"], "an exact part has no interval"
     assert svgs["small"].count("<circle") + svgs["small"].count("<polygon") >= 2
     assert pictures(replace(case, trials=())) == {}
+
+
+def test_a_computation_graph_is_a_picture_among_the_others():
+    case = example_case()
+    graph = GraphFigure("graph", (GraphNode("h_0", 0, 0), GraphNode("h_1", 1, 0)), (GraphEdge("h_0", "h_1", "W"),))
+    svgs = pictures(replace(case, figures=(graph, *case.figures)))
+    assert list(svgs) == ["comparisons", "small", "beside", "graph", "by-size", "curves"]
+    assert svgs["graph"].count("<circle") == 2

@@ -17,7 +17,6 @@ ASSERTIONS: dict[str, dict[str, str]] = {
     },
     _POSITIONS: {},
     _RECURRENT: {
-        "bptt": "Backpropagation through time, derived by hand, equals automatic differentiation.",
         "long-range": "The advantage of attention over a recurrent network grows with the input length.",
         "bidirectional-gain": "If the target depends on the past only, a unidirectional recurrent network suffices.",
         "exploding": "NaN weights in a recurrent network come from exploding gradients, and clipping cures it.",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from glasshouse.claims.bench import Bench, StudyPlan
-from glasshouse.pages.claim_content import LineFigure, Part, Quantity, Series
+from glasshouse.pages.claim_content import GraphFigure, LineFigure, Part, Quantity, Series
 
 __all__ = [
     "COURSE_DATA",
@@ -70,7 +70,7 @@ class Claim(ABC):
     studies: ClassVar[tuple[StudyPlan, ...]] = ()  # what will be trained
     quantities: ClassVar[Mapping[str, Quantity]]  # what will be measured
     parts: ClassVar[tuple[Part, ...]]  # which comparisons decide
-    figures: ClassVar[tuple[LineFigure, ...]] = ()
+    figures: ClassVar[tuple[LineFigure | GraphFigure, ...]] = ()
 
     @abstractmethod
     def measure(self, bench: Bench) -> Measurements:

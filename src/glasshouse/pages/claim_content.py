@@ -165,6 +165,37 @@ class LineFigure:
 
 
 @dataclass(frozen=True)
+class GraphNode:
+    """A value in a computation graph, at a place of a grid. Columns count from the left, rows from the bottom."""
+
+    name: str  # `h_1` is drawn with a subscript
+    column: int
+    row: int
+    kind: str = "value"  # "input", "value" or "loss"
+
+
+@dataclass(frozen=True)
+class GraphEdge:
+    """An arrow of a computation graph. Arrows with the same `shared` use the same weights and have the same colour."""
+
+    source: str  # name of a node
+    target: str
+    label: str = ""
+    shared: str = ""
+    backward: bool = False  # a gradient
+
+
+@dataclass(frozen=True)
+class GraphFigure:
+    """A drawn computation graph. It depends on no measured value."""
+
+    name: str
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
+    caption: tuple[str, ...] = ()  # lines below the drawing
+
+
+@dataclass(frozen=True)
 class Case:
     """A claim as the pages show it, with all its trials in the order of their numbers."""
 
@@ -178,7 +209,7 @@ class Case:
     would_change: str = ""  # what would change the verdict
     data: str = ""  # "course data", "stand-in", "generated data" ...
     is_control: bool = False
-    figures: tuple[LineFigure, ...] = ()
+    figures: tuple[LineFigure | GraphFigure, ...] = ()
     trials: tuple[Trial, ...] = ()
     earlier: tuple[str, ...] = ()  # earlier trials that were not registered, each in one sentence
     missing: str = ""  # why no trial can be run here, and the command that would run it

@@ -1,10 +1,10 @@
-"""The pictures of a claim: forest plots of its comparisons and its line figures, as SVG strings from its deciding trial."""
+"""The pictures of a claim: forest plots of its comparisons and its own figures, as SVG strings from its deciding trial."""
 
 import math
 
 from glasshouse.metrics.verdicts import summarise
-from glasshouse.pages import claim_text, interval_lines
-from glasshouse.pages.claim_content import EXACT, Case, LineFigure, PartResult, Quantity, Trial
+from glasshouse.pages import claim_text, computation_graph, interval_lines
+from glasshouse.pages.claim_content import EXACT, Case, GraphFigure, LineFigure, PartResult, Quantity, Trial
 from glasshouse.pages.forest_plot import ForestRow, forest_plot, small_forest_plot
 
 # The names of the pictures of comparisons; a claim's own figures have other names.
@@ -51,7 +51,9 @@ def _row(result: PartResult, quantity: Quantity) -> ForestRow:
     return ForestRow(part.name, result.outcome, sign * result.mean / unit, low, high, text, part.setting)
 
 
-def _figure(trial: Trial, figure: LineFigure) -> str:
+def _figure(trial: Trial, figure: LineFigure | GraphFigure) -> str:
+    if isinstance(figure, GraphFigure):
+        return computation_graph.draw(figure)
     assert trial.measured
     if not figure.lines:
         curves = {
