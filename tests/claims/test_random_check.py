@@ -17,6 +17,7 @@ VERDICTS = {
     "mask-by-zero-key": REFUTED,
     "padding-only": REFUTED,
     "output-shape": REFUTED,
+    "encoder-as-lm": UPHELD,
     "linear-projection": UPHELD,
     "conv-by-attention": REFUTED,
     "maxpool-by-attention": REFUTED,

@@ -11,7 +11,6 @@ ASSERTIONS: dict[str, dict[str, str]] = {
         "without it the softmax saturates.",
         "causal": "With the causal mask no prediction depends on a later token.",
         "order-blind": "Without positions a Transformer encoder is permutation-equivariant.",
-        "encoder-as-lm": "An encoder with a causal mask suffices for language modelling.",
         "residual-norm": "Residual connections and layer norm are needed for depth; pre-norm and post-norm differ.",
         "residual-identity": "Without residual connections the outputs at different positions become alike.",
     },
