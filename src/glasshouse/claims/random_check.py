@@ -4,7 +4,7 @@ What must hold is counted: a value is the number of entries at which it fails, s
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
@@ -27,9 +27,15 @@ class RandomCheck(Claim):
         """The values of one draw, by quantity."""
 
     def measure(self, bench: Bench) -> Measurements:
-        seeds = range(bench.first_seed, bench.first_seed + bench.seeds)
-        rows = {seed: self.check(torch.Generator().manual_seed(seed)) for seed in seeds}
-        return Measurements({key: Series({seed: rows[seed][key] for seed in seeds}) for key in self.quantities})
+        return Measurements(series_of_draws(self.check, bench.first_seed, bench.seeds))
+
+
+def series_of_draws(
+    check: Callable[[torch.Generator], Mapping[str, float]], first_seed: int, seeds: int
+) -> dict[str, Series]:
+    """Quantity -> seed -> what a check gives for the random numbers of this seed."""
+    rows = {seed: check(torch.Generator().manual_seed(seed)) for seed in range(first_seed, first_seed + seeds)}
+    return {key: Series({seed: row[key] for seed, row in rows.items()}) for key in rows[first_seed]}
 
 
 def draw(generator: torch.Generator, low: int, high: int) -> int:

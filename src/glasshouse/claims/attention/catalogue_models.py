@@ -1,6 +1,7 @@
 """Small random models of every combination of attention and position in the catalogue. Knows no claim."""
 
 from functools import cache
+from typing import Any
 
 import torch
 from torch import nn
@@ -25,12 +26,12 @@ def combinations(kind: str, causal: bool) -> tuple[tuple[str, str], ...]:
     return tuple(pair for pair in pairs if _fits(model_spec(kind, causal, *pair)))
 
 
-def model_spec(kind: str, causal: bool, attention: str, position: str, **fields: object) -> ModelSpec:
+def model_spec(kind: str, causal: bool, attention: str, position: str, **fields: Any) -> ModelSpec:
     """A small model of a kind: a decoder, or an encoder with or without the causal mask, with a head for the next token."""
     own = {} if kind == "decoder" else {"causal": causal}
     head = HeadSpec("next-token" if causal else "masked-token")
     sizes = {"width": WIDTH, "heads": HEADS, "layers": 2, "own": own, "head": head, "attention": attention}
-    return ModelSpec(kind=kind, position=position, **{**sizes, **fields})  # type: ignore[arg-type]
+    return ModelSpec(kind=kind, position=position, **{**sizes, **fields})
 
 
 def random_model(spec: ModelSpec, generator: torch.Generator) -> nn.Module:
@@ -42,10 +43,10 @@ def random_model(spec: ModelSpec, generator: torch.Generator) -> nn.Module:
     return model
 
 
-def random_fields(generator: torch.Generator) -> dict[str, object]:
+def random_fields(generator: torch.Generator) -> dict[str, Any]:
     """Random other choices of a spec: connection, norm, number of layers, activation, bias and tied weights."""
 
-    def choice(values: tuple[object, ...]) -> object:
+    def choice(values: tuple[Any, ...]) -> Any:
         return values[draw(generator, 0, len(values) - 1)]
 
     return {

@@ -33,12 +33,13 @@ class EncoderAsLM(RandomCheck):
     reported = "asserted"
     why = "The blocks of an encoder and of a decoder without cross-attention differ in nothing but the mask."
     procedure = (
-        "A random decoder and an encoder with a causal mask get the same parameters and read the same random tokens: logits, "
-        "loss and every gradient must be equal in every bit. Each draw does so for a random quarter of all attentions and "
-        "positions of the catalogue that allow a causal mask. PyTorch's own nn.TransformerEncoder with a causal mask, an "
-        "independent program, gets the parameters of a decoder and must give its logits to 1e-10 in float64. A decoder and "
-        "an encoder are then trained for 40 steps on a small language whose entropy is known: every loss must be equal in "
-        "every bit. Beside it, the same encoder without the mask, which must give other logits."
+        "A random decoder and an encoder with a causal mask get the same parameters and read the same random tokens: "
+        "logits, loss and every gradient must be equal in every bit. Each draw does so for a random quarter of all "
+        "attentions and positions of the catalogue that allow a causal mask. PyTorch's own nn.TransformerEncoder with a "
+        "causal mask, an independent program, gets the parameters of a decoder and must give its logits to 1e-10 in "
+        "float64. A decoder and an encoder are then trained for 40 steps on a small language whose entropy is known: "
+        "every loss must be equal in every bit. Beside it, the same encoder without the mask, which must give other "
+        "logits."
     )
     would_change = "A decoder that also reads another sequence by cross-attention: an encoder has no part for that."
     looks = (32,)
@@ -80,9 +81,7 @@ class EncoderAsLM(RandomCheck):
         values = dict.fromkeys(("logits", "losses", "gradients", "unmasked"), 0.0)
         for pair in catalogue_models.draw_combinations("decoder", True, generator):
             fields = catalogue_models.random_fields(generator)
-            decoder = catalogue_models.random_model(
-                catalogue_models.model_spec("decoder", True, *pair, **fields), generator
-            )
+            decoder = catalogue_models.random_model(catalogue_models.model_spec("decoder", True, *pair, **fields), generator)
             encoder: Any = models.build(
                 catalogue_models.model_spec("encoder", True, *pair, **fields), VOCABULARY, CONTEXT
             ).eval()
