@@ -9,7 +9,6 @@ ASSERTIONS: dict[str, dict[str, str]] = {
     _ATTENTION: {
         "score-variance": "Dividing scores by the square root of the head width removes its effect on their variance; "
         "without it the softmax saturates.",
-        "order-blind": "Without positions a Transformer encoder is permutation-equivariant.",
         "residual-norm": "Residual connections and layer norm are needed for depth; pre-norm and post-norm differ.",
         "residual-identity": "Without residual connections the outputs at different positions become alike.",
     },

@@ -13,6 +13,8 @@ DIGESTS = {
     "pig-latin-small": "75737603",
     "recall": "4513e2b3",
     "verbal-arithmetic": "542b1d3f",
+    "word-count": "3adf5ca1",
+    "word-order": "8fbf780c",
 }
 
 

@@ -1,0 +1,51 @@
+"""Word order and word count: labels that follow from the text, and a second text for each with the animals swapped."""
+
+from collections import Counter
+
+import pytest
+
+from glasshouse.data.sources.word_order import ANIMALS, WordCount, WordOrder
+from glasshouse.specs.spec import DataSpec
+from tests.data.sources.source_access import split_sizes
+from tests.refusals import refused
+
+
+@pytest.mark.parametrize("context", [8, 16])
+@pytest.mark.parametrize("kind", [WordOrder, WordCount])
+def test_each_text_is_followed_by_the_same_text_with_the_animals_swapped(kind, context):
+    source = kind.from_spec(DataSpec(context=context))
+    assert split_sizes(source) == (4000, 500, 500)
+    documents = list(source.documents("test"))
+    swapped = dict(zip(ANIMALS, ANIMALS[::-1], strict=True))
+    for first, second in zip(documents[::2], documents[1::2], strict=True):
+        assert len(first.text.split()) == context
+        assert second.text.split() == [swapped.get(word, word) for word in first.text.split()]
+        assert second.fields["label"] == swapped[first.fields["label"]]
+
+
+def test_the_label_is_the_animal_that_is_named_first():
+    for document in WordOrder(8).documents("train"):
+        animals = [word for word in document.text.split() if word in ANIMALS]
+        assert len(set(animals)) == len(animals) == 2
+        assert document.fields["label"] == animals[0]
+
+
+def test_the_label_is_the_animal_that_is_named_twice_in_any_order():
+    documents = list(WordCount(8).documents("train"))
+    orders = Counter()
+    for document in documents:
+        animals = [word for word in document.text.split() if word in ANIMALS]
+        [twice, once] = sorted(ANIMALS, key=animals.count, reverse=True)
+        assert (animals.count(twice), animals.count(once), document.fields["label"]) == (2, 1, twice)
+        orders[animals.index(once)] += 1
+    assert min(orders.values()) > 0.3 * len(documents), "the other animal is first, second and third equally often"
+
+
+def test_no_text_is_in_two_splits():
+    texts = [document.text for split in ("train", "validation", "test") for document in WordOrder(8).documents(split)]
+    assert len(set(texts)) == len(texts) == 5000
+
+
+def test_a_context_without_room_is_refused():
+    with refused("context-too-short", "data.context=5"):
+        WordOrder.from_spec(DataSpec(context=5))
