@@ -9,6 +9,7 @@ from glasshouse.parts.attention.local_window import LocalAttention
 from glasshouse.parts.attention.multi_head import MultiHeadAttention
 from glasshouse.parts.attention.no_attention import NoAttention
 from glasshouse.parts.attention.performer import PerformerAttention
+from glasshouse.parts.attention.unscaled import UnscaledAttention
 from glasshouse.parts.block import Block
 from glasshouse.parts.cache import Cache
 from glasshouse.parts.connection import NoResidual, PostNorm, PreNorm
@@ -83,5 +84,6 @@ __all__ = [
     "SwiGLU",
     "TanhCell",
     "TokenEmbedding",
+    "UnscaledAttention",
     "Window",
 ]

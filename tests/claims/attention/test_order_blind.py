@@ -73,6 +73,7 @@ def test_one_draw_finds_no_change_and_every_exception():
     assert set(order_blind.check(torch.Generator().manual_seed(0)).values()) == {0.0}
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_everything():
     series = trials.try_claim("order-blind", quick=True, device="cpu").trials[-1].measured.series
     assert set(series) == set(OrderBlind.quantities)

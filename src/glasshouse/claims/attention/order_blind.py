@@ -12,7 +12,7 @@ from glasshouse.claims.random_check import differing, series_of_draws
 from glasshouse.claims.rules import equal, higher, not_lower, zero
 
 # Attentions whose every query sees every key in the same way, and those in which the place of a key matters.
-FULL = ("dot-product", "grouped-query", "additive", "performer")
+FULL = ("dot-product", "unscaled", "grouped-query", "additive", "performer")
 PLACED = ("local-window", "linformer")
 # Two results in float64 that differ by less are the same result, added up in another order.
 ROUNDING = 1e-9
