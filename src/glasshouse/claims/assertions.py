@@ -24,7 +24,6 @@ ASSERTIONS: dict[str, dict[str, str]] = {
         "nli-metric": "Natural-language inference scores a translation's meaning better than surface overlap does.",
     },
     _PRETRAINING: {
-        "features": "Frozen features suffice for logistic regression and a support vector machine.",
         "augmentation": "Paraphrases of a masked model help if labels are few.",
         "few-shot": "Examples in the context teach a language model a task.",
     },

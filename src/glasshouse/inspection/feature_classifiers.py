@@ -25,6 +25,7 @@ DEFAULT_STRENGTH = 1.0  # without cross-validation
 FOLDS = 5
 ITERATIONS = 2000
 BATCH = 32
+LOGISTIC_REGRESSION, LINEAR_SVM = "logistic regression", "linear SVM"
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def train_and_evaluate(
             progress(done / total, "computing features")
         vectors[split] = np.concatenate(batches)
     results = []
-    for number, (name, classifier) in enumerate(_classifiers().items()):
+    for number, (name, classifier) in enumerate(new_classifiers().items()):
         progress(number / 2, f"fitting a {name}")
         results.append(_fit_and_score(name, classifier, splits, vectors, held_out, classes))
     room = run.spec.data.context - sum(map(len, run.tokenizer.prefix_and_suffix))
@@ -94,31 +95,31 @@ def train_and_evaluate(
     return Features(vectors["train"].shape[1], rows, truncated, tuple(results))
 
 
-def _classifiers() -> dict[str, Any]:
+def new_classifiers() -> dict[str, Any]:
+    """Name -> a scikit-learn classifier that is not fitted yet."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import LinearSVC
 
-    return {"logistic regression": LogisticRegression(max_iter=ITERATIONS), "linear SVM": LinearSVC(max_iter=ITERATIONS)}
+    return {
+        LOGISTIC_REGRESSION: LogisticRegression(max_iter=ITERATIONS),
+        LINEAR_SVM: LinearSVC(max_iter=ITERATIONS),
+    }
 
 
-def _fit_and_score(
-    name: str,
-    classifier: Any,
-    splits: Mapping[str, LabelledTexts],
-    vectors: Mapping[str, np.ndarray],
-    held_out: Sequence[str],
-    classes: tuple[str, ...],
-) -> ClassifierScores:
+def fit(classifier: Any, vectors: Any, labels: Sequence[Any], standardise: bool = True) -> Any:
+    """A fitted pipeline of standardisation and the classifier. Cross-validation on these rows chooses its C.
+
+    Counts of words are sparse and mostly zero, so they are better not standardised.
+    """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import StandardScaler
     from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
-    targets = {split: np.array([classes.index(label) for label in splits[split].labels]) for split in ("train", *held_out)}
-    pipeline = Pipeline([("scale", StandardScaler()), ("classify", classifier)])
+    pipeline = Pipeline([("scale", StandardScaler() if standardise else "passthrough"), ("classify", classifier)])
     # A class with one row cannot be in both parts of a fold, so it does not limit the number of folds.
-    class_sizes = [count for count in Counter(splits["train"].labels).values() if count > 1]
+    class_sizes = [count for count in Counter(labels).values() if count > 1]
     if len(class_sizes) > 1:
         folds = StratifiedKFold(min(FOLDS, *class_sizes), shuffle=True, random_state=0)
         model = GridSearchCV(pipeline, {"classify__C": list(STRENGTHS)}, cv=folds)
@@ -129,10 +130,22 @@ def _fit_and_score(
         # On separable data, weak regularisation does not converge. The result after the last iteration is evaluated.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "The least populated class")
-        model.fit(vectors["train"], targets["train"])
+        model.fit(vectors, labels)
+    return model.best_estimator_ if isinstance(model, GridSearchCV) else model
+
+
+def _fit_and_score(
+    name: str,
+    classifier: Any,
+    splits: Mapping[str, LabelledTexts],
+    vectors: Mapping[str, np.ndarray],
+    held_out: Sequence[str],
+    classes: tuple[str, ...],
+) -> ClassifierScores:
+    targets = {split: np.array([classes.index(label) for label in splits[split].labels]) for split in ("train", *held_out)}
+    fitted = fit(classifier, vectors["train"], targets["train"].tolist())
     metrics = {
-        split: scores(confusion_matrix(targets[split], model.predict(vectors[split]), len(classes)), classes)
+        split: scores(confusion_matrix(targets[split], fitted.predict(vectors[split]), len(classes)), classes)
         for split in held_out
     }
-    fitted = model.best_estimator_ if isinstance(model, GridSearchCV) else model
     return ClassifierScores(name, float(fitted.get_params()["classify__C"]), metrics)
