@@ -24,8 +24,6 @@ ASSERTIONS: dict[str, dict[str, str]] = {
         "nli-metric": "Natural-language inference scores a translation's meaning better than surface overlap does.",
     },
     _PRETRAINING: {
-        "augmentation": "Paraphrases of a masked model help if labels are few.",
-        "few-shot": "Examples in the context teach a language model a task.",
     },
     _SCALING: {
         "model-size": "The loss of the decoder-only translator has an optimum near width 96.",
