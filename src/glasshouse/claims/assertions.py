@@ -21,7 +21,6 @@ ASSERTIONS: dict[str, dict[str, str]] = {
     _TRANSLATION: {
         "decoder-only-limits": "Decoder-only translators are limited on long sources.",
         "modality": "Decoder-only models fail if input and output are of different kinds.",
-        "nli-metric": "Natural-language inference scores a translation's meaning better than surface overlap does.",
     },
     _PRETRAINING: {
     },

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from glasshouse.data.sources import pig_latin
+from glasshouse.data.sources.scenes import entailment_pairs
 
 ONSETS, ENDINGS = ("b", "st", "", "tr", "m", "qu"), ("at", "in", "ore", "ump", "ite", "el", "oan", "uck")
 
@@ -26,3 +27,9 @@ def word_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def no_word_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine without the course's files."""
     monkeypatch.setenv("GLASSHOUSE_DATA", str(tmp_path / "nothing"))
+
+
+@pytest.fixture
+def few_scene_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenth of the pairs of captions."""
+    monkeypatch.setattr(entailment_pairs, "SIZES", {split: size // 10 for split, size in entailment_pairs.SIZES.items()})

@@ -5,11 +5,11 @@ a held-out premise never occurs in the training split.
 """
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache
 from random import Random
 from typing import ClassVar
 
-from glasshouse.data.documents import SPLITS, Document
+from glasshouse.data.documents import Document
 from glasshouse.data.sources.generated import GeneratedSource
 from glasshouse.data.sources.scenes import english, entailment_rules
 from glasshouse.data.sources.scenes.meaning import Meaning, split_of
@@ -27,17 +27,19 @@ class ScenePairs(GeneratedSource):
     columns: ClassVar[tuple[str, ...]] = ("label",)
 
     def documents(self, split: str) -> Iterator[Document]:
-        yield from self._documents_by_split[split]
-
-    @cached_property
-    def _documents_by_split(self) -> dict[str, list[Document]]:
-        return {split: list(_pairs(split)) for split in SPLITS}
+        yield from _documents(split, SIZES[split])
 
 
-def _pairs(split: str) -> Iterator[Document]:
+@cache
+def _documents(split: str, size: int) -> tuple[Document, ...]:
+    """The documents of a split with this many hypotheses. Finding the premises takes seconds, so it is done once."""
+    return tuple(_pairs(split, size))
+
+
+def _pairs(split: str, size: int) -> Iterator[Document]:
     hypotheses = 0
     attempt = 0
-    while hypotheses < SIZES[split]:
+    while hypotheses < size:
         generator = Random(f"{SEED} {split} {attempt}")
         attempt += 1
         # In a held-out split, half of the hypotheses have a meaning from the training split. The others have a held-out
