@@ -19,7 +19,6 @@ ASSERTIONS: dict[str, dict[str, str]] = {
         "cpu-gpu": "Training is 11.6 times faster on the course's GPU than on its CPU.",
     },
     _TRANSLATION: {
-        "decoder-only-limits": "Decoder-only translators are limited on long sources.",
         "modality": "Decoder-only models fail if input and output are of different kinds.",
     },
     _PRETRAINING: {

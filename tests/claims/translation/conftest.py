@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.data.sources import pig_latin
+from glasshouse.data.sources import pig_latin, pig_latin_phrases
 from glasshouse.data.sources.scenes import entailment_pairs
 
 ONSETS, ENDINGS = ("b", "st", "", "tr", "m", "qu"), ("at", "in", "ore", "ump", "ite", "el", "oan", "uck")
@@ -33,3 +33,9 @@ def no_word_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def few_scene_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tenth of the pairs of captions."""
     monkeypatch.setattr(entailment_pairs, "SIZES", {split: size // 10 for split, size in entailment_pairs.SIZES.items()})
+
+
+@pytest.fixture
+def few_phrases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few Pig Latin phrases of each length."""
+    monkeypatch.setattr(pig_latin_phrases, "SIZES", {"train": 100, "validation": 8, "test": 8})
