@@ -21,8 +21,7 @@ ASSERTIONS: dict[str, dict[str, str]] = {
     _TRANSLATION: {
         "modality": "Decoder-only models fail if input and output are of different kinds.",
     },
-    _PRETRAINING: {
-    },
+    _PRETRAINING: {},
     _SCALING: {
         "model-size": "The loss of the decoder-only translator has an optimum near width 96.",
         "isoflop": "The optimal number of parameters follows a power law in compute.",

@@ -22,7 +22,7 @@ def results(attention, x, mask, upstream, plain):
     attention.zero_grad()
     x = x.clone().requires_grad_()
     output = attention(x, mask)
-    output.backward(upstream)
+    output.backward(upstream.to(output.dtype))
     gradients = {name: parameter.grad.clone() for name, parameter in attention.named_parameters()}
     return {"output": output.detach(), "x": x.grad, **gradients}
 
@@ -61,12 +61,14 @@ def test_the_rules_and_blocks_equal_the_plain_path(position, mask, kind, monkeyp
 @pytest.mark.parametrize("position", POSITIONS)
 def test_the_compiled_kernel_equals_the_plain_path(position, mask, dtype):
     length = 1100
-    attention = biased_attention(position, mask == "causal", "dot-product", 128).cuda().to(dtype)
+    attention = biased_attention(position, mask == "causal", "dot-product", 128).cuda()
     rule = Padding(torch.tensor([200, length, 1024], device="cuda")) if mask == "padding" else MASKS[mask]
-    x, upstream = torch.randn(2, 3, length, 128, device="cuda", dtype=dtype).unbind()
+    x, upstream = torch.randn(2, 3, length, 128, device="cuda").unbind()
     if mask == "padding":
         upstream[0, 200:] = upstream[2, 1024:] = 0
-    kernel = results(attention, x, rule, upstream, plain=False)
+    # As in training: the weights and the bias stay in float32.
+    with torch.autocast("cuda", torch.bfloat16, enabled=dtype == torch.bfloat16):
+        kernel = results(attention, x, rule, upstream, plain=False)
     plain = results(attention.double(), x.double(), rule, upstream.double(), plain=True)
     bound = 1e-3 if dtype == torch.float32 else 2e-2
     for name in plain:

@@ -7,7 +7,7 @@ which takes seconds; it has no dropout, and on a CPU no backward pass. Otherwise
 Axes: B batch, H heads, G key-value heads, T time (queries and keys), E head width, D distances from -(T - 1) to T - 1.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from importlib.util import find_spec
@@ -25,6 +25,7 @@ LEAST_LENGTH = 1024
 # The kernels multiply matrices whose width is a power of two, at least 16.
 HEAD_WIDTHS = (16, 32, 64, 128, 256)
 BLOCK = 128
+MOST_VARIANTS = 64
 
 _planned_for_cuda = False
 
@@ -73,8 +74,16 @@ def attend(queries_BHTE: Tensor, keys_BGTE: Tensor, values_BGTE: Tensor, bias_HD
 
 
 @cache
-def _compiled():  # type: ignore[no-untyped-def]
-    return torch.compile(flex_attention)
+def _compiled() -> Callable[..., Tensor]:
+    compiled = torch.compile(flex_attention)
+
+    def attention(*tensors: Tensor, **options: object) -> Tensor:
+        # Each kind of mask, number format and learned bias is compiled once. Beyond its limit, torch would run the rest
+        # uncompiled, with a matrix of scores.
+        with torch._dynamo.config.patch(recompile_limit=MOST_VARIANTS):
+            return compiled(*tensors, **options)
+
+    return attention
 
 
 def block_mask(mask: Mask, length: int, device: torch.device) -> BlockMask | None:
