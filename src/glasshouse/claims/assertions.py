@@ -7,8 +7,6 @@ _ATTENTION, _POSITIONS, _RECURRENT, _FROM_SCRATCH, _TRANSLATION, _PRETRAINING, _
 # Group -> name -> statement.
 ASSERTIONS: dict[str, dict[str, str]] = {
     _ATTENTION: {
-        "residual-norm": "Residual connections and layer norm are needed for depth; pre-norm and post-norm differ.",
-        "residual-identity": "Without residual connections the outputs at different positions become alike.",
     },
     _POSITIONS: {},
     _RECURRENT: {
