@@ -33,6 +33,10 @@ ONE_LINEAR_LAYER = {"activation": "relu-single-layer", "norm": "none"}
             replace(GPT2_LIKE, attention="grouped-query"),
             ("no-fitting-architecture", "model.attention='grouped-query'", "'dot-product'"),
         ),
+        (
+            replace(GPT2_LIKE, attention="unscaled"),
+            ("no-fitting-architecture", "model.attention='unscaled'", "'dot-product'"),
+        ),
         (replace(GPT2_LIKE, head_width=6), ("no-fitting-architecture", "model.head_width=6")),
         (
             with_field_values(GPT2_LIKE, TWO_LAYERS),
