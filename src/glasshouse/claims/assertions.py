@@ -11,7 +11,6 @@ ASSERTIONS: dict[str, dict[str, str]] = {
     _POSITIONS: {},
     _RECURRENT: {
         "long-range": "The advantage of attention over a recurrent network grows with the input length.",
-        "bidirectional-gain": "If the target depends on the past only, a unidirectional recurrent network suffices.",
     },
     _FROM_SCRATCH: {
         "cpu-gpu": "Training is 11.6 times faster on the course's GPU than on its CPU.",
