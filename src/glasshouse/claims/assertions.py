@@ -9,9 +9,7 @@ ASSERTIONS: dict[str, dict[str, str]] = {
     _ATTENTION: {
     },
     _POSITIONS: {},
-    _RECURRENT: {
-        "long-range": "The advantage of attention over a recurrent network grows with the input length.",
-    },
+    _RECURRENT: {},
     _FROM_SCRATCH: {
         "cpu-gpu": "Training is 11.6 times faster on the course's GPU than on its CPU.",
     },
