@@ -6,8 +6,7 @@ _ATTENTION, _POSITIONS, _RECURRENT, _FROM_SCRATCH, _TRANSLATION, _PRETRAINING, _
 
 # Group -> name -> statement.
 ASSERTIONS: dict[str, dict[str, str]] = {
-    _ATTENTION: {
-    },
+    _ATTENTION: {},
     _POSITIONS: {},
     _RECURRENT: {},
     _FROM_SCRATCH: {

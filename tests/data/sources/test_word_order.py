@@ -32,7 +32,7 @@ def test_the_label_is_the_animal_that_is_named_first():
 
 def test_the_label_is_the_animal_that_is_named_twice_in_any_order():
     documents = list(WordCount(8).documents("train"))
-    orders = Counter()
+    orders: Counter[int] = Counter()
     for document in documents:
         animals = [word for word in document.text.split() if word in ANIMALS]
         [twice, once] = sorted(ANIMALS, key=animals.count, reverse=True)

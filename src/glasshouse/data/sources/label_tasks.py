@@ -8,7 +8,7 @@ a model of plain text knows them too.
 import itertools
 import random
 from collections.abc import Iterator
-from functools import cache, cached_property
+from functools import cache
 
 from glasshouse.data.documents import Document
 from glasshouse.data.sources.generated import GeneratedSource
@@ -50,16 +50,14 @@ class LabelTasks(GeneratedSource):
     about = "tasks in the context: words of four kinds with labels that are new in every document"
 
     def documents(self, split: str) -> Iterator[Document]:
-        return iter(self._splits[split])
-
-    @cached_property
-    def _splits(self) -> dict[str, list[Document]]:
-        return {split: list(_random_documents(split)) for split in COUNTS}
+        return iter(_random_documents(split))
 
 
-def _random_documents(split: str) -> Iterator[Document]:
-    generator, known = random.Random(SEEDS[split]), assignments(split)
+@cache
+def _random_documents(split: str) -> tuple[Document, ...]:
+    generator, known, documents = random.Random(SEEDS[split]), assignments(split), []
     for _ in range(COUNTS[split]):
         labels = label_words(generator.choice(known))
         words = generator.sample(sorted(labels), len(labels))
-        yield Document("".join(TEMPLATE.format(text=word, label=labels[word]) for word in words).strip())
+        documents.append(Document("".join(TEMPLATE.format(text=word, label=labels[word]) for word in words).strip()))
+    return tuple(documents)

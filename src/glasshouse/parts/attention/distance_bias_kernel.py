@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from importlib.util import find_spec
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -74,10 +75,10 @@ def attend(queries_BHTE: Tensor, keys_BGTE: Tensor, values_BGTE: Tensor, bias_HD
 
 
 @cache
-def _compiled() -> Callable[..., Tensor]:
-    compiled = torch.compile(flex_attention)
+def _compiled() -> Callable[..., Any]:
+    compiled: Callable[..., Any] = torch.compile(flex_attention)
 
-    def attention(*tensors: Tensor, **options: object) -> Tensor:
+    def attention(*tensors: Tensor, **options: Any) -> Any:
         # Each kind of mask, number format and learned bias is compiled once. Beyond its limit, torch would run the rest
         # uncompiled, with a matrix of scores.
         with torch._dynamo.config.patch(recompile_limit=MOST_VARIANTS):
