@@ -62,7 +62,7 @@ def attend(queries_BHTE: Tensor, keys_BGTE: Tensor, values_BGTE: Tensor, bias_HD
     def add_bias(score: Tensor, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
         return score + bias_HD[head, query - key + zero_distance]
 
-    attention = _compiled() if queries_BHTE.is_cuda else flex_attention
+    attention: Callable[..., Any] = _compiled() if queries_BHTE.is_cuda else flex_attention
     blocks = block_mask(mask, queries_BHTE.shape[-2], queries_BHTE.device)
     return attention(
         queries_BHTE,
