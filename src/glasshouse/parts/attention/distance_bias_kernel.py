@@ -7,7 +7,7 @@ which takes seconds; it has no dropout, and on a CPU no backward pass. Otherwise
 Axes: B batch, H heads, G key-value heads, T time (queries and keys), E head width, D distances from -(T - 1) to T - 1.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from importlib.util import find_spec
@@ -62,7 +62,7 @@ def attend(queries_BHTE: Tensor, keys_BGTE: Tensor, values_BGTE: Tensor, bias_HD
     def add_bias(score: Tensor, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
         return score + bias_HD[head, query - key + zero_distance]
 
-    attention: Callable[..., Any] = _compiled() if queries_BHTE.is_cuda else flex_attention
+    attention = _kernel(queries_BHTE.is_cuda)
     blocks = block_mask(mask, queries_BHTE.shape[-2], queries_BHTE.device)
     return attention(
         queries_BHTE,
@@ -75,12 +75,15 @@ def attend(queries_BHTE: Tensor, keys_BGTE: Tensor, values_BGTE: Tensor, bias_HD
 
 
 @cache
-def _compiled() -> Callable[..., Any]:
-    compiled: Callable[..., Any] = torch.compile(flex_attention)
+def _kernel(compile: bool) -> Any:
+    """FlexAttention; without compiling it forms the matrix of scores, which is the definition of what it computes."""
+    if not compile:
+        return flex_attention
+    compiled: Any = torch.compile(flex_attention)
 
-    def attention(*tensors: Tensor, **options: Any) -> Any:
+    def attention(*tensors: Tensor, **options: Any) -> Tensor:
         # Each kind of mask, number format and learned bias is compiled once. Beyond its limit, torch would run the rest
-        # uncompiled, with a matrix of scores.
+        # uncompiled.
         with torch._dynamo.config.patch(recompile_limit=MOST_VARIANTS):
             return compiled(*tensors, **options)
 
