@@ -55,6 +55,7 @@ def test_bad_requests_are_refused(run: Path, tmp_path: Path) -> None:
     refused(call("heads", "tiny", "--method", "magic"), "bad-option", "magic")
     refused(call("heads", "tiny", "--curve", "--method", "magic"), "bad-option", "magic")
     refused(call("heads", "tiny", "--then-train", "2"), "bad-option", "--curve")
+    refused(call("heads", "tiny", "--layers", "--curve"), "bad-option", "--layers")
 
 
 def test_an_attention_without_weights_says_what_to_do_instead(runs: Path, text: Path) -> None:
@@ -91,6 +92,13 @@ def test_patch_and_heads_measure_every_layer_and_head(run: Path, tmp_path: Path)
     assert out.count("layer") == 4
     scores = json.loads(worked(call("heads", "tiny", "--examples", "4", "--method", "gradient", "--json")).out)["scores"]
     assert list(scores) == ["gradient"]
+
+
+def test_layers_are_removed_one_at_a_time(run: Path) -> None:
+    out = worked(call("heads", "tiny", "--layers", "--examples", "4", "--output", "layers.svg", "--device", "cpu")).out
+    assert "layer 1, feed-forward part" in out
+    assert Path("layers.svg").exists()
+    assert json.loads(worked(call("heads", "tiny", "--layers", "--examples", "4", "--json")).out)["layers"]
 
 
 def test_heads_are_removed_along_a_curve(run: Path) -> None:

@@ -1,9 +1,10 @@
 """Line figures as SVG: well formed, the same bytes for the same numbers, and no point for a missing value."""
 
 import math
+import re
 import xml.etree.ElementTree as ET
 
-from glasshouse.pages.interval_lines import curves_figure, settings_figure
+from glasshouse.pages.interval_lines import MOST_LETTERS, curves_figure, settings_figure
 
 
 def test_means_with_intervals_are_drawn_at_equally_spaced_settings():
@@ -22,3 +23,11 @@ def test_curves_are_drawn_over_steps():
     ET.fromstring(svg)
     assert svg.count("<polyline") == 2
     assert "<circle" not in svg
+
+
+def test_a_long_label_is_wrapped_within_the_height_of_the_plot():
+    label = "share of the attention on the most attended token of a text, in per cent"
+    svg = settings_figure({"a": {1.0: (1.0, 0.9, 1.1), 2.0: (2.0, 1.9, 2.1)}}, "layer", label)
+    rows = re.findall(r'transform="rotate[^>]*>([^<]*)<', svg)
+    assert " ".join(rows) == label
+    assert all(len(row) <= MOST_LETTERS for row in rows)

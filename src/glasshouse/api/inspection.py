@@ -11,6 +11,7 @@ from glasshouse.inspection import (
     attribution,
     direct_attribution,
     exploration,
+    layer_importance,
     logit_lens,
     pruning,
     pruning_curve,
@@ -25,6 +26,7 @@ from glasshouse.inspection.direct_attribution import DirectAttribution
 from glasshouse.inspection.gradients import Gradients
 from glasshouse.inspection.head_importance import HeadImportance
 from glasshouse.inspection.head_statistics import HeadStatistics
+from glasshouse.inspection.layer_importance import LayerImportance
 from glasshouse.inspection.logit_lens import Lens
 from glasshouse.inspection.pruning import Pruned
 from glasshouse.inspection.pruning_curve import PruningCurve
@@ -204,6 +206,31 @@ def heads(
             Path(output),
             f"Importance of heads by {method}",
             titles.get(method, "mean of the largest weight"),
+        )
+    return result
+
+
+def layers(
+    run: str | PathLike[str],
+    data: str | PathLike[str] | None = None,
+    examples: int = 128,
+    replacement: str = "zero",
+    output: str | PathLike[str] | None = None,
+    device: str = "auto",
+) -> LayerImportance:
+    """The rise of the loss without each layer, without its attention, and without its feed-forward part."""
+    if output:
+        figures.check_path(Path(output))
+    with progress_bar.bar("removing layers") as bar:
+        file = None if data is None else str(data)
+        result = layer_importance.layer_importance(Run(run, device), file, examples, replacement, bar)
+    if output:
+        inspection_figures.bars(
+            [one.title for one in result.layers],
+            [one.damage for one in result.layers],
+            Path(output),
+            "Importance of layers and their parts",
+            "rise of the loss without it",
         )
     return result
 

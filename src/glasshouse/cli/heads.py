@@ -13,7 +13,7 @@ from glasshouse.cli.arguments import Device, Run
 EXAMPLES = (
     "Examples: glasshouse heads demo-lm · glasshouse heads demo-lm --method gradient --examples 500 · "
     "glasshouse heads stories --data tales.txt --replacement mean --output heads.svg · "
-    "glasshouse heads demo-lm --curve --then-train 200 --output curve.svg"
+    "glasshouse heads demo-lm --layers · glasshouse heads demo-lm --curve --then-train 200 --output curve.svg"
 )
 
 
@@ -27,6 +27,9 @@ def heads(
     replacement: Annotated[
         str, typer.Option(help="What an ablated head gives instead of its output: zero, mean or resampled.")
     ] = "zero",
+    layers: Annotated[
+        bool, typer.Option("--layers", help="Remove whole layers, their attention or their feed-forward part instead.")
+    ] = False,
     curve: Annotated[
         bool, typer.Option("--curve", help="Remove more and more heads, and measure the loss on other examples.")
     ] = False,
@@ -39,6 +42,8 @@ def heads(
 
     The rank correlation says how well an estimate predicts the damage of ablation.
 
+    With --layers, whole layers, their attention and their feed-forward part are removed, one at a time.
+
     With --curve, heads are removed, the least important first, and the loss is measured: how many heads can be spared?
     """
     import glasshouse
@@ -49,6 +54,19 @@ def heads(
     methods = None if method == "all" else (method,)
     if then_train and not curve:
         raise GlasshouseError("bad-option", "--then-train belongs to --curve; add --curve, or use glasshouse prune")
+    if layers and (curve or method != "all"):
+        raise GlasshouseError("bad-option", "--layers removes whole layers; leave out --curve and --method")
+    if layers:
+        damages = glasshouse.layers(run, data, examples, replacement, output, device)
+        if as_json:
+            print(json.dumps(asdict(damages)))
+            return
+        table = [(one.title, f"{one.damage:.5f}") for one in damages.layers]
+        show(("without", "rise of the loss"), table, right=(1,))
+        console.print(f"loss {damages.loss:.4f} on {damages.examples} examples", markup=False)
+        if output:
+            console.print(str(output), markup=False, soft_wrap=True)
+        return
     if curve:
         curves = glasshouse.pruning_curves(run, methods, data, examples, then_train, output, device)
         _show_curves(curves, as_json, output)

@@ -5,6 +5,7 @@ draws again. Settings are spaced equally on the x axis, whatever their values. K
 """
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from html import escape
 
@@ -13,6 +14,8 @@ from glasshouse.pages import axes
 
 WIDTH, HEIGHT = 520, 300
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 12, 46
+# Letters in a line of the label of the y axis, and the height of a line.
+MOST_LETTERS, LABEL_ROW = 38, 14
 LEGEND_ROW = 18
 COLOURS = ("#1b7f5a", "#b06f12", "#3d6ea8", "#8b4a7b", "#5f6d66", "#a8432f", "#2b8a9c", "#7a7a1f")
 # Lines differ in dash as well as in colour.
@@ -62,9 +65,12 @@ def _draw(
     legend = len(lines) if len(lines) > 1 else 0
     height = HEIGHT + LEGEND_ROW * legend
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
+    # A long label of the y axis has several lines, and the plot begins further to the right.
+    label_rows = textwrap.wrap(y_label, MOST_LETTERS) or [""]
+    left = LEFT + LABEL_ROW * (len(label_rows) - 1)
 
     def x_of(value: float) -> float:
-        return LEFT + (value - span[0]) / max(span[1] - span[0], 1e-12) * (right - LEFT)
+        return left + (value - span[0]) / max(span[1] - span[0], 1e-12) * (right - left)
 
     def y_of(value: float) -> float:
         return bottom - scale.fraction(value) * (bottom - TOP)
@@ -72,14 +78,15 @@ def _draw(
     body = []
     for tick in scale.ticks:
         y = y_of(tick)
-        body.append(f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}"/>')
-        body.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{escape(short_number(tick))}</text>')
+        body.append(f'<line class="grid" x1="{left}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}"/>')
+        body.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{escape(short_number(tick))}</text>')
     body += [f'<text x="{x_of(x):.1f}" y="{bottom + 16}" text-anchor="middle">{escape(text)}</text>' for x, text in ticks]
-    body.append(f'<text x="{(LEFT + right) / 2:.1f}" y="{bottom + 34}" text-anchor="middle">{escape(x_label)}</text>')
-    body.append(
-        f'<text x="12" y="{(TOP + bottom) / 2:.1f}" text-anchor="middle" transform="rotate(-90 12 '
-        f'{(TOP + bottom) / 2:.1f})">{escape(y_label)}</text>'
-    )
+    body.append(f'<text x="{(left + right) / 2:.1f}" y="{bottom + 34}" text-anchor="middle">{escape(x_label)}</text>')
+    for row, text in enumerate(label_rows):
+        place = (12 + LABEL_ROW * row, (TOP + bottom) / 2)
+        turn = "rotate(-90 {} {:.1f})".format(*place)
+        where = 'x="{}" y="{:.1f}"'.format(*place)
+        body.append(f'<text {where} text-anchor="middle" transform="{turn}">{escape(text)}</text>')
     for index, (name, line) in enumerate(lines.items()):
         colour, dash = COLOURS[index % len(COLOURS)], DASHES[index // len(COLOURS) % len(DASHES)]
         style = f'stroke="{colour}" fill="none" stroke-width="1.8"' + (f' stroke-dasharray="{dash}"' if dash else "")
@@ -95,8 +102,8 @@ def _draw(
                 )
         if legend:
             y = HEIGHT + LEGEND_ROW * index + 4
-            body.append(f'<line {style} x1="{LEFT}" y1="{y}" x2="{LEFT + 24}" y2="{y}"/>')
-            body.append(f'<text x="{LEFT + 32}" y="{y + 4}">{escape(name)}</text>')
+            body.append(f'<line {style} x1="{left}" y1="{y}" x2="{left + 24}" y2="{y}"/>')
+            body.append(f'<text x="{left + 32}" y="{y + 4}">{escape(name)}</text>')
     size = f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
     title = escape(f"{y_label} over {x_label}")
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{title}">{STYLE}{"".join(body)}</svg>\n'
