@@ -133,3 +133,21 @@ def test_gradients_are_shown_by_layer_depth_and_time(run: Path, tmp_path: Path) 
     states = json.loads(worked(call("gradients", "tiny", "--examples", "2", "--json")).out)
     assert len(states) >= 2
     refused(call("gradients", "tiny", "--output", "x.gif"), "wrong-suffix", ".gif")
+    asked = (
+        "gradients",
+        "tiny",
+        "--against",
+        "model.layers=1,3",
+        "--examples",
+        "2",
+        "--output",
+        "depth.svg",
+        "--device",
+        "cpu",
+    )
+    out = worked(call(*asked)).out
+    for words in ("layers=1", "layers=3", "layer 3"):
+        assert words in out
+    assert Path("depth.svg").exists()
+    refused(call("gradients", "tiny", "--against", "training.steps=2,3"), "bad-option", "model.layers=2,8,24")
+    refused(call("gradients", "tiny", "--against", "model.norm=magic"), "unknown-word", "magic")

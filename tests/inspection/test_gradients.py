@@ -60,3 +60,21 @@ def test_layers_are_named_by_their_stack():
 def test_a_figure_is_written(inspected, tmp_path):
     glasshouse.gradients(inspected.folder.path, examples=2, output=tmp_path / "gradients.png", device="cpu")
     assert (tmp_path / "gradients.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
+def test_new_models_differ_in_one_field_alone(inspected):
+    plain, same, deeper = gradients.initial_gradients(inspected, "model.layers=2,2,6", examples=2)
+    [first, *_] = gradients.gradients(inspected, examples=2)
+    assert plain.layers == same.layers == first.layers, "the seed and the examples are those of the run"
+    assert [one.state for one in (plain, deeper)] == ["layers=2", "layers=6"]
+    assert len(deeper.depth) == 6
+
+
+@pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
+def test_without_norms_and_residual_connections_gradients_vanish_with_depth(inspected):
+    with_norm, without = (
+        gradients.initial_gradients(inspected, f"model.connection={connection}", examples=2)[0]
+        for connection in ("pre-norm", "no-residual")
+    )
+    assert without.depth[-1].median < with_norm.depth[-1].median

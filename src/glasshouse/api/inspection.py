@@ -313,12 +313,20 @@ def gradients(
     examples: int = 16,
     output: str | PathLike[str] | None = None,
     device: str = "auto",
+    against: str | None = None,
 ) -> list[Gradients]:
-    """The gradients of a run at initialisation and at its checkpoints: norms by layer, Jacobians through depth and time."""
+    """The gradients of a run at initialisation and at its checkpoints: norms by layer, Jacobians through depth and time.
+
+    With `against`, such as "model.layers=2,8,24", those of new models like it for each of these values.
+    """
     if output:
         figures.check_path(Path(output))
+    opened, file = Run(run, device), None if data is None else str(data)
     with progress_bar.bar("differentiating") as bar:
-        results = run_gradients.gradients(Run(run, device), None if data is None else str(data), examples, bar)
+        if against is None:
+            results = run_gradients.gradients(opened, file, examples, bar)
+        else:
+            results = run_gradients.initial_gradients(opened, against, file, examples, bar)
     if output:
         inspection_figures.gradients(
             {one.state: {layer.layer: layer.norm for layer in one.layers} for one in results},

@@ -21,7 +21,9 @@ from glasshouse.models.encoder_decoder import EncoderDecoder
 from glasshouse.models.recurrent import Recurrent
 from glasshouse.models.stack import TransformerStack
 from glasshouse.records import checkpoint
+from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import Run
+from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tasks.base import Batch
 from glasshouse.training import warm_start
 
@@ -53,7 +55,7 @@ class Spread:
 class Gradients:
     """The gradients of one state of the weights."""
 
-    state: str  # "at initialisation" or "step 500"
+    state: str  # "at initialisation", "step 500" or, for a new model, "layers=8"
     layers: tuple[LayerGradient, ...]
     depth: tuple[Spread, ...]  # the last token's state after each layer by its embedding
     time: tuple[Spread, ...]  # the last token's final state by the embedding of an earlier token
@@ -71,6 +73,34 @@ def gradients(
         model, state = _model(run, step)
         results.append(_measure(run, model.to(run.device), state, batches))
         progress((index + 1) / (len(steps) + 1))
+    return results
+
+
+def initial_gradients(
+    run: Run,
+    against: str,
+    data: str | None = None,
+    examples: int = 16,
+    progress: Callable[[float], None] = lambda share: None,
+) -> list[Gradients]:
+    """The gradients of new models like that of the run, for several values of one field: `model.layers=2,8,24`.
+
+    All have the run's seed and read the same examples, so they differ in that field alone.
+    """
+    field, _, values = against.partition("=")
+    if not field.startswith("model.") or not values.strip():
+        raise GlasshouseError(
+            "bad-option", f"against={against!r} must be a field of the model and its values, such as model.layers=2,8,24"
+        )
+    with run.held_out_examples(data) as shard:
+        batches = list(example_batches(run, shard, examples))
+    words = [f"{field}={value.strip()}" for value in values.split(",")]
+    results = []
+    for index, word in enumerate(words):
+        spec = resolve_spec.spec_of(str(run.folder.spec_file), word)
+        model = models.build(spec.model, run.vocabulary, spec.data.context, run.spec.training.seed)
+        results.append(_measure(run, model.eval().to(run.device), word.removeprefix("model."), batches))
+        progress((index + 1) / len(words))
     return results
 
 

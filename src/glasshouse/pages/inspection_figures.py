@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 AGAINST, NEUTRAL, FOR = "#b0563a", "#f7f7f5", charts.LIGHT_COLOURS["accent"]
 # More columns than this are not labelled.
 MOST_LABELS = 64
+# Layers whose names fit below a panel.
+MOST_LAYERS = 14
 
 
 @dataclass(frozen=True)
@@ -123,9 +125,13 @@ def gradients(
 
     panels = figure.subplots(1, 3)
     colours = list(charts.LIGHT_COLOURS.values())
+    # Models of different depths have different layers: those of the deepest are the places on the axis.
+    names = list(max(norms.values(), key=len))
     for index, (state, values) in enumerate(norms.items()):
-        panels[0].plot(range(len(values)), list(values.values()), color=colours[index % 5], marker="o", label=state)
-        panels[0].set_xticks(range(len(values)), list(values), rotation=40, ha="right", fontsize=7.5)
+        column = [values.get(name, np.nan) for name in names]  # a line has a gap where a model has no layer
+        panels[0].plot(range(len(names)), column, color=colours[index % 5], marker="o", markersize=4, label=state)
+    shown = range(0, len(names), -(-len(names) // MOST_LAYERS))
+    panels[0].set_xticks(shown, [names[place] for place in shown], rotation=40, ha="right", fontsize=7.5)
     for panel, spreads in zip(panels[1:], (depth, time), strict=True):
         for index, rows in enumerate(spreads.values()):
             places = [place for place, _, _ in rows]
