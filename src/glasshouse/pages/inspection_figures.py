@@ -128,8 +128,8 @@ def gradients(
     # Models of different depths have different layers: those of the deepest are the places on the axis.
     names = list(max(norms.values(), key=len))
     for index, (state, values) in enumerate(norms.items()):
-        column = [values.get(name, np.nan) for name in names]  # a line has a gap where a model has no layer
-        panels[0].plot(range(len(names)), column, color=colours[index % 5], marker="o", markersize=4, label=state)
+        sizes = [values.get(name, np.nan) for name in names]  # a line has a gap where a model has no layer
+        panels[0].plot(range(len(names)), sizes, color=colours[index % 5], marker="o", markersize=4, label=state)
     shown = range(0, len(names), -(-len(names) // MOST_LAYERS))
     panels[0].set_xticks(shown, [names[place] for place in shown], rotation=40, ha="right", fontsize=7.5)
     for panel, spreads in zip(panels[1:], (depth, time), strict=True):
