@@ -126,7 +126,7 @@ def gradients(
     panels = figure.subplots(1, 3)
     colours = list(charts.LIGHT_COLOURS.values())
     # Models of different depths have different layers: those of the deepest are the places on the axis.
-    names = list(max(norms.values(), key=len))
+    names = max((list(values) for values in norms.values()), key=len)
     for index, (state, values) in enumerate(norms.items()):
         sizes = [values.get(name, np.nan) for name in names]  # a line has a gap where a model has no layer
         panels[0].plot(range(len(names)), sizes, color=colours[index % 5], marker="o", markersize=4, label=state)
