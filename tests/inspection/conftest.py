@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 import glasshouse
-from glasshouse.data.sources.scenes import english, entailment_rules, translations
+from glasshouse.data.sources.scenes import english, entailment_rules, pictures, translations
 from glasshouse.data.sources.scenes.wordings import wordings
 from glasshouse.runs.run import Run
 
@@ -103,3 +103,11 @@ def inspected(request: pytest.FixtureRequest, shared_runs: Path) -> Run:
         patch.chdir(shared_runs)
         patch.setenv("GLASSHOUSE_RUNS", str(shared_runs))
         return inspected_runs.train_kind(request.param, shared_runs)
+
+
+@pytest.fixture(params=["scene-describer", "scene-describer-decoder-only"])
+def describer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A run of each kind of model that describes pictures, after one step."""
+    monkeypatch.setattr(pictures, "SIZES", {"train": 16, "validation": 4, "test": 4})
+    small = ("training.steps=1", "training.batch=4", "training.threads=1", "training.precision=fp32", "evaluation.every=1")
+    return glasshouse.train(request.param, *small, "model.layers=2", name="describer", device="cpu")

@@ -60,3 +60,8 @@ def test_a_map_of_rank_one_has_one_singular_value(inspected):
     assert last.energy == pytest.approx([1.0] * 24, abs=1e-5)
     assert last.singular_values == pytest.approx([1.0] + [0.0] * 23, abs=1e-5)
     assert last.entropy == pytest.approx(math.log(24), abs=1e-4)
+
+
+def test_a_run_that_describes_pictures_is_refused(describer):
+    with refused("reads-a-picture", "describer"):
+        statistics.head_statistics(describer)

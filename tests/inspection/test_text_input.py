@@ -64,3 +64,8 @@ def test_an_edit_changes_the_output_and_leaves_nothing_behind(inspected):
         with refused("shapes-differ"), edit(inspected.model, {text.embedding: lambda output: output[:, 1:]}):
             text.forward()
     assert not any(module._forward_hooks for module in inspected.model.modules())
+
+
+def test_a_run_that_describes_pictures_cannot_read_a_text_alone(describer):
+    with refused("reads-a-picture", "describer"):
+        TextInput(describer, "two red circles")

@@ -33,7 +33,13 @@ FAMILIES = {
     "activation": "feed_forward",
 }
 WORDS = {field: catalogue.names(family) for field, family in FAMILIES.items()}
-CAUSAL = ("decoder", "encoder-decoder", "recurrent")
+CAUSAL = ("decoder", "encoder-decoder", "recurrent", "picture-decoder", "picture-encoder-decoder")
+# Models that write a text about a picture.
+DESCRIBING = ("picture-decoder", "picture-encoder-decoder")
+# Kind of model -> the settings of its pictures. Patches are few, so that they and the text fit a code as wide as the model.
+PICTURES = {"dual-encoder": {"image_size": 24}, **{kind: {"image_size": 16, "patch_size": 16} for kind in DESCRIBING}}
+# The vectors of a picture: its patches and the class token.
+PICTURE_LENGTHS = {"dual-encoder": 10, **dict.fromkeys(DESCRIBING, 2)}
 # Feed-forward parts with several inner layers, one in each kind of model with blocks.
 SEVERAL_INNER_LAYERS = [
     dict(zip(WORDS, (kind, "dot-product", "rotary", "layer", "pre-norm", activation), strict=True))
@@ -62,7 +68,7 @@ def reasons_against(choice):
         needed.append("blocks")
     if choice["kind"] in CAUSAL:
         needed.append("causal")
-    if choice["kind"] == "encoder-decoder":
+    if choice["kind"] in ("encoder-decoder", "picture-encoder-decoder"):
         needed.append("cross")
     if position.mechanism in ("bias", "rotation"):
         needed.append(position.mechanism)
@@ -124,8 +130,7 @@ CHOICES = choices()
 
 def build_model(choice, seed=0, **settings):
     sizes = {"width": 16, "layers": 2, "heads": 2, "feed_forward": 24}
-    picture = {"image_size": 24} if choice["kind"] == "dual-encoder" else {}
-    spec = model_spec(**{**sizes, **picture, **choice, **settings})
+    spec = model_spec(**{**sizes, **PICTURES.get(choice["kind"], {}), **choice, **settings})
     model = models.build(spec, VOCABULARY, CONTEXT, seed)
     with torch.no_grad():  # gains of 1 and biases of 0 would hide mistakes
         generator = torch.Generator().manual_seed(1)

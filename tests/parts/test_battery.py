@@ -28,7 +28,10 @@ from tests.parts.battery import (
     CAUSAL,
     CHOICES,
     CONTEXT,
+    DESCRIBING,
     DEVICE,
+    PICTURE_LENGTHS,
+    PICTURES,
     PRECISION,
     SIZE_RATIO,
     TOLERANCE,
@@ -76,6 +79,8 @@ def test_no_future_leaks(choice):
 
 
 def test_padding_changes_no_real_token(choice):
+    if choice["kind"] in DESCRIBING:
+        pytest.skip(needs.NOT_APPLICABLE)  # pictures have no padding, and that of a text comes after it
     model = build_model(choice)
     inputs = random_inputs(model)
     name = {"encoder-decoder": "source_BS", "dual-encoder": "tokens_NT"}.get(choice["kind"], "tokens_BT")
@@ -191,12 +196,15 @@ def test_rows_of_weights_sum_to_one_and_capture_changes_no_output(choice):
     with capture(model, "**.weights") as captured:
         with_capture = run_model(model, inputs)
     assert_near(with_capture, without_capture, tolerance(choice))
+    picture = PICTURE_LENGTHS.get(choice["kind"], 0)
+    queries = {"picture-decoder": (picture + CONTEXT,)}.get(choice["kind"], (CONTEXT, picture))
     for name, weights in captured.items():
-        assert weights.shape[:3] in ((3, 2, CONTEXT), (3, 2, 10)), name
-        tokens = 10 if weights.shape[2] == 10 else CONTEXT
-        assert (weights.shape[3] == tokens) is not lacks(choice, "tokens"), name
+        assert weights.shape[:2] == (3, 2), name
+        assert weights.shape[2] in queries, name
+        keys = picture if "cross" in name and picture else weights.shape[2]
+        assert (weights.shape[3] == keys) is not lacks(choice, "tokens"), name
         assert_near(weights.float().sum(-1), torch.ones(weights.shape[:3], device=DEVICE), 10 * TOLERANCE)
-        if choice["kind"] in ("decoder", "recurrent"):
+        if choice["kind"] in ("decoder", "recurrent", "picture-decoder"):
             assert torch.equal(weights.triu(1), torch.zeros_like(weights))
     assert torch.equal(run_model(model, inputs), without_capture), "capture has ended"
 
@@ -208,7 +216,8 @@ def test_cache_equals_no_cache(choice):
     inputs = random_inputs(model)
     whole, tokens = run_model(model, inputs), inputs[causal_input(inputs)]
     with torch.no_grad(), torch.autocast(DEVICE, torch.bfloat16, enabled=PRECISION == "bf16"):
-        decoder = model.condition_on(inputs["source_BS"]) if choice["kind"] == "encoder-decoder" else model
+        source = next((inputs[name] for name in ("source_BS", "pictures_BCSS") if name in inputs), None)
+        decoder = model if source is None else model.condition_on(source)
         cache = decoder.empty_cache(len(tokens), CONTEXT)
         pieces, start = [], 0
         for length in (4, 1, 1, 3, 1, 2):
@@ -242,7 +251,7 @@ def test_counts_are_exact(choice):
         with FlopCounterMode(display=False) as both:
             run_model(model, inputs).sum().backward()
     trained = batch * parameter_counts.training_flops(model.flops(CONTEXT))
-    if choice["kind"] in ("recurrent", "dual-encoder") or choice["attention"] == "performer":
+    if choice["kind"] in ("recurrent", *PICTURES) or choice["attention"] == "performer":
         # Initial states, pictures and random features need no gradient, which saves products of the backward pass.
         assert both.get_total_flops() < trained
     else:
@@ -278,7 +287,8 @@ def test_beyond_the_training_length(choice):
     else:
         inputs = random_inputs(model, length=CONTEXT + 5)
     if lacks(choice, "longer"):
-        with refused("too-long", "12"):
+        longest = CONTEXT + (PICTURE_LENGTHS["picture-decoder"] if choice["kind"] == "picture-decoder" else 0)
+        with refused("too-long", f"{longest}"):
             run_model(model, inputs)
     else:
         assert run_model(model, inputs).isfinite().all()
@@ -292,8 +302,7 @@ def test_beyond_the_training_length(choice):
 @pytest.mark.parametrize("kind", catalogue.names("model"))
 def test_what_is_refused_is_refused_with_the_reason_and_the_rest_is_built(kind, name, position):
     choice = {"kind": kind, "attention": name, "position": position}
-    picture = {"image_size": 24} if kind == "dual-encoder" else {}
-    spec = model_spec(width=16, heads=2, layers=1, **picture, **choice)
+    spec = model_spec(width=16, heads=2, layers=1, **PICTURES.get(kind, {}), **choice)
     reasons = reasons_against(choice)
     if not reasons:
         models.check(spec, CONTEXT)
@@ -342,7 +351,7 @@ ADDED = [name for name in catalogue.names("position") if catalogue.find("positio
 def test_positions_are_about_as_large_as_the_embeddings(kind, position, width, initialisation):
     """A code many times larger than the embeddings hides the tokens; a much smaller one is not seen."""
     spec = model_spec(kind=kind, position=position, width=width, layers=1, heads=2, initialisation=initialisation)
-    ratios = size_ratios(models.build(spec, VOCABULARY, 32))
+    ratios = size_ratios(models.build(spec, VOCABULARY, CONTEXT))
     assert ratios
     if position == "learned":
         # Learned positions of patches start at initialisation / sqrt(width), as in CLIP, and grow. Patches are larger.

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from PIL import Image
 
 import glasshouse
 from glasshouse.data import prepared_data
@@ -17,7 +16,6 @@ from glasshouse.tasks.match import Match, normalise_pictures, retrieval_ranks, s
 from tests.refusals import refused
 from tests.tasks.item_metrics import check_item_values
 
-COLOURS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (30, 60, 220), "black": (10, 10, 10)}
 SMALL: dict[str, dict[str, object]] = {
     "model": {"width": 16, "layers": 1, "heads": 2, "image_size": 16, "image_width": 16, "image_layers": 1},
     "training": {"steps": 120, "batch": 16, "threads": 1, "precision": "fp32", "learning_rate": 1e-2},
@@ -26,20 +24,8 @@ SMALL: dict[str, dict[str, object]] = {
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """Pictures with a left half and a right half of one colour each, and captions that name the colours."""
-    generator = np.random.default_rng(0)
-    lines = []
-    for number in range(160):
-        names = generator.choice(list(COLOURS), 2)
-        halves = [np.full((20, 10, 3), COLOURS[name], np.int16) for name in names]
-        noisy = np.concatenate(halves, axis=1) + generator.integers(-10, 10, (20, 20, 3))
-        path = tmp_path / "pictures" / f"{number}.png"
-        path.parent.mkdir(exist_ok=True)
-        Image.fromarray(noisy.clip(0, 255).astype(np.uint8)).save(path)
-        lines.append(f"pictures/{number}.png\t{names[0]} and {names[1]}\n")
-    (tmp_path / "mine.tsv").write_text("".join(lines))
-    return tmp_path / "mine.tsv"
+def file(picture_file: Path) -> Path:
+    return picture_file
 
 
 def data(file):

@@ -12,7 +12,9 @@ from torch import Tensor
 
 from glasshouse.data.shards import Shard
 from glasshouse.runs.run import Run
+from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tasks.base import IGNORED, Batch
+from glasshouse.tasks.describe import Describe
 from glasshouse.tasks.translate import Translate
 
 BATCH = 16
@@ -24,6 +26,15 @@ class Sequences:
 
     ids_BT: Tensor
     lengths_B: Tensor
+
+
+def refuse_pictures(run: Run) -> None:
+    """Refuse a run that describes pictures where everything that a model reads must be a text."""
+    if isinstance(run.task, Describe):
+        raise GlasshouseError(
+            "reads-a-picture",
+            f"{run.name} describes pictures, so it cannot read a text alone; use a run whose input is a text",
+        )
 
 
 def example_batches(run: Run, shard: Shard, examples: int) -> Iterator[Batch]:
@@ -41,7 +52,7 @@ def sequences(run: Run, batch: Batch) -> dict[str, Sequences]:
     if "tokens" in batch:
         return {"": Sequences(batch["tokens"], batch["lengths"])}
     inputs = batch["inputs"]
-    if not isinstance(run.task, Translate):  # windows of a long text have no padding
+    if not isinstance(run.task, Translate | Describe):  # windows of a long text have no padding
         return {"": Sequences(inputs, torch.full((len(inputs),), inputs.shape[1], device=inputs.device))}
     # A row ends with its last target.
     places_T = torch.arange(1, inputs.shape[1] + 1, device=inputs.device)

@@ -18,6 +18,8 @@ from glasshouse.inspection.capture import capture, edit
 from glasshouse.inspection.example_batches import example_batches
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.models.encoder_decoder import EncoderDecoder
+from glasshouse.models.picture_decoder import PictureDecoder
+from glasshouse.models.picture_encoder_decoder import PictureEncoderDecoder
 from glasshouse.models.recurrent import Recurrent
 from glasshouse.models.stack import TransformerStack
 from glasshouse.records import checkpoint
@@ -172,7 +174,8 @@ def _rows(outputs_D: Tensor, embedded_1TD: Tensor) -> Tensor:
 
 def _states(model: nn.Module, batch: Batch) -> list[Tensor]:
     """The embeddings of one text and the states after each layer, in one graph; layers that follow each other differ."""
-    prefix = "decoder." if isinstance(model, EncoderDecoder) else "text." if isinstance(model, DualEncoder) else ""
+    writers = EncoderDecoder | PictureDecoder | PictureEncoderDecoder
+    prefix = "decoder." if isinstance(model, writers) else "text." if isinstance(model, DualEncoder) else ""
     stack = model.get_submodule(prefix.rstrip(".")) if prefix else model
     if isinstance(model, Recurrent):
         names = [f"layers.{index}" for index in range(len(model.layers))]
@@ -192,6 +195,8 @@ def _states(model: nn.Module, batch: Batch) -> list[Tensor]:
         ids = tokens[:1, : min(length, TOKENS)]
         if isinstance(model, EncoderDecoder):
             model(batch["source"][:1], ids, batch["lengths"][:1])
+        elif isinstance(model, PictureDecoder | PictureEncoderDecoder):
+            model(batch["pictures"][:1], ids)
         elif isinstance(model, DualEncoder):
             model.encode_text(ids)
         else:

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from glasshouse.inspection.capture import capture
-from glasshouse.inspection.example_batches import Sequences, example_batches, sequences
+from glasshouse.inspection.example_batches import Sequences, example_batches, refuse_pictures, sequences
 from glasshouse.models.head_pruning import attentions, layer_number, stack_title
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
@@ -97,6 +97,7 @@ def head_statistics(
     progress: Callable[[float], None] = lambda share: None,
 ) -> list[HeadStatistics]:
     """The statistics of every head over the held-out data of the run, or over a file; `examples` of them, or all if 0."""
+    refuse_pictures(run)
     names = [name for name in attentions(run.model) if hasattr(run.model.get_submodule(name), "weights")]
     if not names:
         raise GlasshouseError(

@@ -13,6 +13,7 @@ from torch import Tensor
 from glasshouse.generation import text_stream
 from glasshouse.generation.beam_search import BeamOptions
 from glasshouse.inspection import image_retrieval
+from glasshouse.inspection.example_batches import refuse_pictures
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.models.encoder_decoder import EncoderDecoder
 from glasshouse.models.heads.pooling import pool
@@ -53,6 +54,7 @@ class TextInput:
 
     def __init__(self, run: Run, text: str | Sequence[int]) -> None:
         """The text can be passed as the token ids of a source, which are truncated to what a translator reads."""
+        refuse_pictures(run)
         self.run, self.model = run, run.model
         # The tokens before a decoder-only translation; 0 for every other model.
         self.prompt_length = 0

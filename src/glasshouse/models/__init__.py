@@ -10,6 +10,8 @@ from glasshouse.models.heads.contrastive import ContrastiveHead
 from glasshouse.models.heads.masked_token import MaskedTokenHead
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.models.heads.pooled import PooledHead
+from glasshouse.models.picture_decoder import PictureDecoder
+from glasshouse.models.picture_encoder_decoder import PictureEncoderDecoder
 from glasshouse.models.recurrent import Recurrent
 from glasshouse.models.stack import TransformerStack
 
@@ -22,6 +24,8 @@ __all__ = [
     "EncoderDecoder",
     "MaskedTokenHead",
     "NextTokenHead",
+    "PictureDecoder",
+    "PictureEncoderDecoder",
     "PooledHead",
     "Recurrent",
     "TransformerStack",

@@ -87,7 +87,7 @@ def initialise(model: nn.Module, seed: int = 0, scale: float = 0.5) -> None:
 def _input_deviation(embedding: Any, model: Any, scale: float) -> float:
     """The standard deviation of the vectors that a stack's positions are added to, in a new model."""
     if isinstance(embedding, Patches):
-        return scale  # each entry is a sum over all inputs of its matrix, and pixels have about unit size
+        return scale * embedding.scale  # each entry is a sum over all inputs of its matrix, and pixels have about unit size
     if isinstance(embedding, nn.Identity):
         embedding = getattr(model, "embedding", None)  # the stacks of an encoder-decoder share one embedding
     if not isinstance(embedding, nn.Embedding):

@@ -63,12 +63,6 @@ class DualEncoder(nn.Module):
                 f"model.head.kind={spec.head.kind!r} does not fit model.kind='dual-encoder'; choose {cls.default_head!r}",
             )
         settings, head = settings_of(cls, spec.own), settings_of(ContrastiveHead, spec.head.own)
-        if settings.image_size % settings.patch_size:
-            raise SpecError(
-                "patch-divides-image",
-                f"model.patch_size={settings.patch_size} does not divide model.image_size={settings.image_size}; "
-                "choose a divisor of the image size",
-            )
         image_spec = replace(
             spec,
             width=settings.image_width or spec.width,
@@ -85,7 +79,7 @@ class DualEncoder(nn.Module):
             )
         patches = Patches(settings.image_size, settings.patch_size, settings.image_channels, image_spec.width)
         text_factory = factory.with_causal(settings.causal)
-        image_factory = PartFactory.from_spec(image_spec, patches.count + 1).with_causal(False).without_tokens()
+        image_factory = PartFactory.from_spec(image_spec, patches.length).with_causal(False).without_tokens()
         embedding = text_factory.embedding(vocabulary, cached=False)
         text = TransformerStack(embedding, text_factory.blocks(spec.layers), **text_factory.stack_options())
         image = TransformerStack(patches, image_factory.blocks(image_spec.layers), **image_factory.stack_options())
@@ -113,15 +107,14 @@ class DualEncoder(nn.Module):
     def flops(self, tokens: int) -> int:
         """FLOPs of the matrix products in the forward pass of one text and one picture."""
         patches: Patches = self.image.embedding  # type: ignore[assignment]
-        blocks = self.text.block_flops(tokens, self.causal) + self.image.block_flops(patches.count + 1, causal=False)
+        blocks = self.text.block_flops(tokens, self.causal) + self.image.block_flops(patches.length, causal=False)
         head = 2 * (self.head.text.weight.numel() + self.head.image.weight.numel() + len(self.head.text.weight))
         return blocks + patches.flops() + head
 
     def random_inputs(self, batch: int, length: int, generator: torch.Generator | None = None) -> dict[str, Tensor]:
         """Random keyword arguments for `forward`."""
         patches: Patches = self.image.embedding  # type: ignore[assignment]
-        channels = patches.projection.in_channels
         return {
             "tokens_NT": torch.randint(0, self.vocabulary, (batch, length), generator=generator),
-            "pictures_MCSS": torch.randn(batch, channels, patches.size, patches.size, generator=generator),
+            "pictures_MCSS": patches.random_pictures(batch, generator),
         }

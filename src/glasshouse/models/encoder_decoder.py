@@ -84,9 +84,9 @@ class EncoderDecoder(nn.Module):
 
 
 class ConditionedDecoder:
-    """The decoder with one batch of encoded sources. Generation uses it like a `Decoder`."""
+    """The decoder of an encoder-decoder with one batch of encoded sources. Generation uses it like a `Decoder`."""
 
-    def __init__(self, model: EncoderDecoder, memory: Memory) -> None:
+    def __init__(self, model: Any, memory: Memory) -> None:
         self.model, self.memory = model, memory
 
     def __call__(self, target_BT: Tensor) -> Tensor:

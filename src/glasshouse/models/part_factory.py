@@ -10,6 +10,7 @@ from glasshouse.parts.attention.cross import CrossAttention
 from glasshouse.parts.block import Block
 from glasshouse.parts.capabilities import require
 from glasshouse.parts.cross_block import CrossBlock
+from glasshouse.parts.patch_embedding import Patches
 from glasshouse.parts.positions.base import NoPosition
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs import catalogue
@@ -121,6 +122,12 @@ class PartFactory:
             setting = f"model.embedding={self.spec.embedding!r} in a model of kind {self.spec.kind!r}"
             require(self.classes["embedding"], "cache", setting)
         return self.build("embedding", vocabulary=vocabulary)
+
+    def patches(self, size: int, patch: int, channels: int) -> Patches:
+        """The embedding of the patches of a picture, which begins as large as the embeddings of tokens."""
+        deviation, of_matrices = self.sizes.embedding_deviation, self.spec.initialisation
+        scale = deviation / of_matrices if deviation and of_matrices else self.spec.width**-0.5
+        return Patches(size, patch, channels, self.spec.width, scale)
 
     def stack_options(self) -> dict[str, Any]:
         """The arguments of a `TransformerStack` besides its embedding and blocks."""

@@ -52,10 +52,13 @@ class LayerCache:
 
 
 class Cache:
-    """A `LayerCache` for each layer of a model, and the memory that the layers attend to, if any."""
+    """A `LayerCache` for each layer of a model, and the memory that the layers attend to, if any.
 
-    def __init__(self, layers: Sequence[LayerCache], memory: Memory | None = None) -> None:
-        self.layers, self.memory = list(layers), memory
+    prefix: the number of slots before those of the tokens. They hold a prefix that is not made of tokens, such as a picture.
+    """
+
+    def __init__(self, layers: Sequence[LayerCache], memory: Memory | None = None, prefix: int = 0) -> None:
+        self.layers, self.memory, self.prefix = list(layers), memory, prefix
 
     def select_rows(self, index: Tensor) -> "Cache":
         """A copy of some rows. `write_rows` writes it back after a change."""
@@ -67,7 +70,7 @@ class Cache:
             )
             for layer in self.layers
         ]
-        return Cache(layers, None if self.memory is None else self.memory.select_rows(index))
+        return Cache(layers, None if self.memory is None else self.memory.select_rows(index), self.prefix)
 
     def write_rows(self, index: Tensor, other: "Cache") -> None:
         """Overwrite some rows with those of another cache. Sources do not change."""
@@ -75,15 +78,17 @@ class Cache:
             layer.keys[index], layer.values[index] = new.keys, new.values
 
     def reorder_rows(self, index: Tensor, slots: int) -> None:
-        """Replace row i by row `index[i]` in the first `slots` slots. Sources do not change."""
+        """Replace row i by row `index[i]` in the first `slots` slots of the tokens. Sources and prefixes do not change."""
+        tokens = slice(self.prefix, self.prefix + slots)
         for layer in self.layers:
-            layer.keys[:, :, :slots] = layer.keys[index, :, :slots]
-            layer.values[:, :, :slots] = layer.values[index, :, :slots]
+            layer.keys[:, :, tokens] = layer.keys[index, :, tokens]
+            layer.values[:, :, tokens] = layer.values[index, :, tokens]
 
     def first_slots(self, slots: int) -> "Cache":
-        """A view of the first slots, so that attention does not read slots that no row has reached."""
-        layers = [LayerCache(layer.keys[:, :, :slots], layer.values[:, :, :slots], layer.source) for layer in self.layers]
-        return Cache(layers, self.memory)
+        """A view of the prefix and the first slots of the tokens, so that attention reads none that no row has reached."""
+        end = self.prefix + slots
+        layers = [LayerCache(layer.keys[:, :, :end], layer.values[:, :, :end], layer.source) for layer in self.layers]
+        return Cache(layers, self.memory, self.prefix)
 
 
 def slot_positions(slots: Tensor) -> Tensor:

@@ -6,19 +6,41 @@ Axes: B batch, C channels, S pixels, P patches, D width.
 import torch
 from torch import Tensor, nn
 
+from glasshouse.specs.errors import SpecError
+
 
 class Patches(nn.Module):
-    """A linear projection of each patch. A learned class token comes first; it represents the whole picture."""
+    """A linear projection of each patch. A learned class token comes first; it represents the whole picture.
 
-    def __init__(self, size: int, patch: int, channels: int, width: int) -> None:
+    The projections are multiplied by `scale`. Without it they begin much larger than the embeddings of tokens.
+    """
+
+    def __init__(self, size: int, patch: int, channels: int, width: int, scale: float = 1.0) -> None:
         super().__init__()
+        if size % patch:
+            raise SpecError(
+                "patch-divides-image",
+                f"model.patch_size={patch} does not divide model.image_size={size}; choose a divisor of the image size",
+            )
+        self.scale = scale
         self.size, self.count = size, (size // patch) ** 2
         self.projection = nn.Conv2d(channels, width, patch, stride=patch, bias=False)
         self.first = nn.Parameter(torch.zeros(1, width))
 
     def forward(self, pictures_BCSS: Tensor) -> Tensor:
         patches_BPD = self.projection(pictures_BCSS).flatten(2).transpose(1, 2)
+        if self.scale != 1:
+            patches_BPD = patches_BPD * self.scale
         return torch.cat([self.first.expand(len(patches_BPD), 1, -1), patches_BPD], dim=1)
+
+    @property
+    def length(self) -> int:
+        """The number of vectors of a picture."""
+        return self.count + 1
+
+    def random_pictures(self, batch: int, generator: torch.Generator | None = None) -> Tensor:
+        """Random pictures of the right size."""
+        return torch.randn(batch, self.projection.in_channels, self.size, self.size, generator=generator)
 
     def flops(self) -> int:
         return 2 * self.count * self.projection.weight.numel()

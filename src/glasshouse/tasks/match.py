@@ -15,6 +15,7 @@ from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.metric import EXAMPLES, LOSS, Metric, Metrics
 from glasshouse.models.dual_encoder import DualEncoder
+from glasshouse.specs import catalogue
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
@@ -232,7 +233,7 @@ def retrieval_ranks(queries: Tensor, candidates: Tensor, captions: Tensor) -> Te
 
 def check_size(model: ModelSpec, size: int) -> None:
     """Refuse pictures whose size or channels differ from the model's."""
-    settings = settings_of(DualEncoder, model.own)
+    settings = settings_of(catalogue.find("model", model.kind), model.own)
     if size != settings.image_size:
         raise SpecError(
             "picture-size-differs",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from glasshouse.data.sources import pig_latin, pig_latin_phrases
-from glasshouse.data.sources.scenes import entailment_pairs
+from glasshouse.data.sources.scenes import entailment_pairs, pictures
 
 ONSETS, ENDINGS = ("b", "st", "", "tr", "m", "qu"), ("at", "in", "ore", "ump", "ite", "el", "oan", "uck")
 
@@ -39,3 +39,9 @@ def few_scene_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
 def few_phrases(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few Pig Latin phrases of each length."""
     monkeypatch.setattr(pig_latin_phrases, "SIZES", {"train": 100, "validation": 8, "test": 8})
+
+
+@pytest.fixture
+def few_scenes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few pictures of scenes."""
+    monkeypatch.setattr(pictures, "SIZES", {"train": 200, "validation": 12, "test": 12})

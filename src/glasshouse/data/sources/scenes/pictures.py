@@ -6,6 +6,8 @@ from functools import cache
 from random import Random
 from typing import ClassVar
 
+import numpy as np
+
 from glasshouse.data.documents import SPLITS, Document
 from glasshouse.data.sources.generated import GeneratedSource
 from glasshouse.data.sources.scenes import english
@@ -21,6 +23,8 @@ SINGLE_GROUP_SHARE = 0.2
 SEED = 0
 # In pixels per side. The objects of a scene do not fit into a smaller picture.
 SMALLEST = 24
+# The brightness of a blank picture, from 0 to 255.
+BLANK = 128
 
 
 class Scenes(GeneratedSource):
@@ -51,6 +55,20 @@ class Scenes(GeneratedSource):
         samples = (draw_scene(Meaning((Group(kind, 1, "red"),)), Random(SEED), self.size) for kind in (*SHAPES, *FISH))
         digest = hashlib.blake2b(b"".join(picture.tobytes() for picture in samples), digest_size=8)
         return f"scenes 1 {SIZES} {SINGLE_GROUP_SHARE} {digest.hexdigest()}"
+
+
+class UnseenScenes(Scenes):
+    """The same captions with blank pictures: what can be said of a scene without seeing it?"""
+
+    about = "captions of drawn scenes with blank pictures, as a control"
+
+    def documents(self, split: str) -> Iterator[Document]:
+        for document in super().documents(split):
+            assert document.picture is not None
+            yield Document(document.text, picture=np.full_like(document.picture, BLANK))
+
+    def fingerprint(self) -> str:
+        return f"blank {BLANK} {super().fingerprint()}"
 
 
 def make_document(split: str, index: int, size: int = SIZE) -> Document:
