@@ -78,6 +78,8 @@ def test_without_norms_and_residual_connections_gradients_vanish_with_depth(insp
         for connection in ("pre-norm", "no-residual")
     )
     assert without.depth[-1].median < with_norm.depth[-1].median
+
+
 def test_models_that_describe_pictures_have_gradients(describer):
     for one in gradients.gradients(describer, examples=2):
         assert len(one.depth) == 2

@@ -12,7 +12,8 @@ ASSERTIONS: dict[str, dict[str, str]] = {
     _FROM_SCRATCH: {
         "cpu-gpu": "Training is 11.6 times faster on the course's GPU than on its CPU.",
     },
-    },
+    _TRANSLATION: {},
+    _PRETRAINING: {},
     _SCALING: {
         "model-size": "The loss of the decoder-only translator has an optimum near width 96.",
         "isoflop": "The optimal number of parameters follows a power law in compute.",
