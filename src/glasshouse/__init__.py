@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         gradients,
         head_statistics,
         heads,
+        layers,
         lens,
         look,
         patch,

@@ -26,6 +26,9 @@ VERDICTS = {
     "bptt": REFUTED,
 }
 DRAWS = 4
+# Each draw trains a model.
+SLOW = ("encoder-as-lm",)
+NAMES = [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in VERDICTS]
 
 
 @cache
@@ -47,7 +50,7 @@ def test_every_claim_on_random_numbers_is_listed():
     assert sorted(found) == sorted(VERDICTS)
 
 
-@pytest.mark.parametrize("name", VERDICTS)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_verdict_follows_from_the_numbers(name):
     claim, values = measured(name)
     assert judge(claim, values).verdict == VERDICTS[name]
@@ -59,7 +62,7 @@ def test_the_verdict_follows_from_the_numbers(name):
     assert judge(claim, values).verdict == REFUTED
 
 
-@pytest.mark.parametrize("name", VERDICTS)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_same_seed_gives_the_same_values(name):
     claim, values = measured(name)
     again = claim().check(torch.Generator().manual_seed(0))

@@ -49,6 +49,9 @@ from tests.parts.battery import (
 )
 from tests.refusals import refused
 
+# A score of a dual encoder is a cosine. One entry may be near 0, while its rounding errors are those of numbers near 1.
+COSINE = 1.0
+
 
 @pytest.fixture(params=CHOICES)
 def choice(request):
@@ -103,7 +106,7 @@ def test_padding_changes_no_real_token(choice):
     row[name] = row[name][:, :5]
     alone = run_model(model, row)
     if choice["kind"] == "dual-encoder":
-        assert_near(alone[0, 0], before[1, 1])
+        assert_near(alone[0, 0], before[1, 1], smallest_scale=COSINE)
     else:
         assert_near(alone[0], before[1, : alone.shape[1]])
 
@@ -114,7 +117,10 @@ def test_a_batch_does_not_mix(choice):
     together = run_model(model, inputs)
     for row in range(3):
         alone = run_model(model, {name: value[row : row + 1] for name, value in inputs.items()})
-        assert_near(alone[0], together[row, row : row + 1] if choice["kind"] == "dual-encoder" else together[row])
+        if choice["kind"] == "dual-encoder":
+            assert_near(alone[0], together[row, row : row + 1], smallest_scale=COSINE)
+        else:
+            assert_near(alone[0], together[row])
 
 
 def test_in_training_only_batch_norm_mixes_a_batch(choice):

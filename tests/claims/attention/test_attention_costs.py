@@ -38,6 +38,7 @@ def test_peak_memory_counts_what_is_held_at_one_time():
     assert attention_costs.peak_bytes(together, "cpu") == 5 * 4000
 
 
+@pytest.mark.slow
 def test_the_plain_path_stores_weights_and_the_fused_one_does_not():
     plain, fused = (
         {n: attention_costs.peak_bytes(attention_costs._pass(kind, n, "cpu"), "cpu") for n in (512, 1024, 2048)}

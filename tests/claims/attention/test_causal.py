@@ -110,6 +110,7 @@ def test_a_curve_is_the_mean_loss_since_the_point_before():
     assert trainings[0].perplexity == pytest.approx(math.exp(7 / 3))
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_everything(monkeypatch):
     monkeypatch.setattr(catalogue_models, "combinations", lambda *_: (("dot-product", "rotary"), ("performer", "none")))
     trial = trials.try_claim("causal", quick=True, device="cpu").trials[-1]

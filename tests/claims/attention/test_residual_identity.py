@@ -73,6 +73,7 @@ def test_random_models_lose_their_tokens_only_without_residual_connections():
     assert found[f"{INITIAL}/similarity/{WITHOUT}/12"] > 0.98
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_everything():
     series = trials.try_claim("residual-identity", quick=True, device="cpu").trials[-1].measured.series
     assert set(series) == set(ResidualIdentity.quantities)

@@ -77,6 +77,7 @@ def test_the_reported_formula_fails_and_the_repaired_one_holds():
     assert found[f"variance/{RAW}/256"] == pytest.approx(256, rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_everything():
     series = trials.try_claim("score-variance", quick=True, device="cpu").trials[-1].measured.series
     assert set(series) == set(ScoreVariance.quantities)

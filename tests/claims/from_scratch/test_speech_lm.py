@@ -34,6 +34,7 @@ def test_the_smaller_decoder_and_a_trigram_model_decide_nothing():
     assert finding.verdict == UPHELD
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_every_quantity(speeches):
     trial = trials.try_claim("speech-lm", quick=True, device="cpu").trials[-1]
     series = trial.measured.series

@@ -45,6 +45,7 @@ def test_settings_are_tried_on_a_model_and_a_refusal_is_reported():
     assert "the head refused" in text
 
 
+@pytest.mark.slow
 def test_a_quick_run_without_the_courses_files_measures_the_stand_in(tmp_path, monkeypatch):
     monkeypatch.setenv("GLASSHOUSE_DATA", str(tmp_path))
     trial = trials.try_claim("unfreezing", quick=True, device="cpu").trials[-1]

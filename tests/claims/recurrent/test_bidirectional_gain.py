@@ -85,6 +85,7 @@ def test_the_learning_rate_with_the_highest_accuracy_is_chosen_for_each_task(mon
     assert min(seen) >= 1_000_000, "seeds that no trial uses"
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_everything():
     trial = trials.try_claim("bidirectional-gain", quick=True, device="cpu").trials[-1]
     assert set(trial.measured.series) == set(BidirectionalGain.quantities)

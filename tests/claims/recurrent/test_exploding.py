@@ -101,6 +101,7 @@ def test_the_curves_show_a_seed_that_fails_with_and_without_clipping():
     assert curves == {"norms/without clipping": ((0.0, 2.0),), "norms/clipped at 1": ((0.0, 4.0), (1.0, 5.0))}
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_everything():
     trial = trials.try_claim("exploding", quick=True, device="cpu").trials[-1]
     series = trial.measured.series

@@ -38,6 +38,7 @@ def test_a_sound_trial_gives_the_known_answers(changes, verdict):
     assert judge(TranslationControl, values(**changes)).verdict == verdict
 
 
+@pytest.mark.slow
 def test_a_quick_run_pairs_both_trainings_and_plants_the_effects(word_lists):
     trial = trials.try_claim("translation-control", quick=True, device="cpu").trials[-1]
     series = trial.measured.series

@@ -23,7 +23,8 @@ DIGESTS = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "scene-pairs")) for name in GENERATED]
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in ("scene-pairs", "scenes-unseen"))) for name in GENERATED],
 )
 def test_generated_sources_are_the_same_at_every_reading_and_share_nothing(name):
     one, two = make_source(name), make_source(name)
