@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import pytest
+
 from tests import needs
 
 nbformat = needs.package("nbformat")
@@ -67,6 +69,7 @@ def kinds(notebook: Any) -> list[list[str]]:
     ]
 
 
+@pytest.mark.slow
 def test_every_claim_of_the_notebook_holds(tmp_path: Path) -> None:
     stored = nbformat.read(NOTEBOOK, as_version=4)
     fresh = executed(nbformat.read(NOTEBOOK, as_version=4), tmp_path)

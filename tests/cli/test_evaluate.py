@@ -61,6 +61,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Pat
     return folder
 
 
+@pytest.mark.slow
 def test_translations_are_judged(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLASSHOUSE_RUNS", str(trained))
     how = ("evaluate", "writer", "--metric", "entailment", "--examples", "8", "--device", "cpu")

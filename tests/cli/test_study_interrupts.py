@@ -56,6 +56,7 @@ def test_a_kill_at_a_random_moment(study: Path, short_text: Path, chance: int) -
     assert killed_and_continued(short_text, chance, *ALONE) == nameless(study)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chance", CHANCES)
 def test_a_kill_of_replicas_at_a_random_moment(study: Path, short_text: Path, chance: int) -> None:
     how = ("model.dropout=0.2", "--replicas", "3", "--device", "cpu")

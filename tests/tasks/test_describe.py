@@ -65,6 +65,7 @@ def test_the_end_of_a_truncated_caption_is_not_learned(picture_file):
     assert task.truncated(shard) == shard.documents
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_both_kinds_of_model_learn_to_describe_the_users_pictures(recipe, picture_file):
     run = glasshouse.train(recipe, name="halves", device="cpu", data=data(picture_file), **SMALL)
