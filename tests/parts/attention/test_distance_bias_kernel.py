@@ -55,25 +55,71 @@ def test_the_rules_and_blocks_equal_the_plain_path(position, mask, kind, monkeyp
     torch.testing.assert_close(kernel, attention(x, MASKS[mask]), atol=2e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize("kind", ["dot-product", "grouped-query"])
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("position", POSITIONS)
+def test_a_kernel_that_cannot_be_compiled_is_replaced_by_the_matrix_of_biases(position, mask, kind, monkeypatch):
+    tried = []
+
+    def uncompiled(*tensors, **options):
+        tried.append(tensors)
+        raise distance_bias_kernel.KernelError("out of resource")
+
+    monkeypatch.setattr(distance_bias_kernel, "usable", lambda queries, mask, dropout: True)
+    monkeypatch.setattr(distance_bias_kernel, "_kernel", lambda compile: uncompiled)
+    monkeypatch.setattr(distance_bias_kernel, "_not_compiled", set())
+    attention = biased_attention(position, mask == "causal", kind)
+    x, upstream = torch.randn(2, 3, 150, 64).unbind()
+    with pytest.warns(UserWarning, match="cannot compile its kernel .*heads of width 16: out of resource"):
+        replaced = results(attention, x, MASKS[mask], upstream, plain=False)
+    plain = results(attention, x, MASKS[mask], upstream, plain=True)
+    for name in plain:
+        torch.testing.assert_close(replaced[name], plain[name], atol=2e-5, rtol=1e-3)
+    results(attention, x, MASKS[mask], upstream, plain=False)
+    assert len(tried) == 1, "it is not compiled again"
+
+
 @needs_cuda
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("position", POSITIONS)
 def test_the_compiled_kernel_equals_the_plain_path(position, mask, dtype):
-    length = 1100
-    attention = biased_attention(position, mask == "causal", "dot-product", 128).cuda()
+    compare_on_gpu(position, mask, dtype, head_width=32)
+
+
+@needs_cuda
+@pytest.mark.filterwarnings("error:.*cannot compile its kernel")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("head_width", distance_bias_kernel.HEAD_WIDTHS)
+@pytest.mark.parametrize("mask", ["causal", "everything"])
+def test_every_head_width_is_compiled(mask, head_width, dtype):
+    compare_on_gpu("relative", mask, dtype, head_width)
+
+
+def compare_on_gpu(position, mask, dtype, head_width):
+    length, width = 1100, 4 * head_width
+    attention = biased_attention(position, mask == "causal", "dot-product", width).cuda()
     rule = Padding(torch.tensor([200, length, 1024], device="cuda")) if mask == "padding" else MASKS[mask]
-    x, upstream = torch.randn(2, 3, length, 128, device="cuda").unbind()
+    x, upstream = torch.randn(2, 3, length, width, device="cuda").unbind()
     if mask == "padding":
         upstream[0, 200:] = upstream[2, 1024:] = 0
     # As in training: the weights and the bias stay in float32.
-    with torch.autocast("cuda", torch.bfloat16, enabled=dtype == torch.bfloat16):
+    with torch.autocast("cuda", torch.bfloat16 if dtype == torch.float32 else dtype, enabled=dtype != torch.float32):
         kernel = results(attention, x, rule, upstream, plain=False)
     plain = results(attention.double(), x.double(), rule, upstream.double(), plain=True)
     bound = 1e-3 if dtype == torch.float32 else 2e-2
     for name in plain:
         error = (kernel[name].double() - plain[name]).norm() / plain[name].norm()
         assert error < bound, f"{name}: {error}"
+
+
+@needs_cuda
+def test_a_model_that_is_compiled_as_a_whole_computes_the_same():
+    attention = biased_attention("alibi", True, "dot-product", 256).cuda()
+    x = torch.randn(2, 1024, 256, device="cuda")
+    with torch.autocast("cuda", torch.bfloat16):
+        plain, compiled = attention(x, Causal()), torch.compile(attention)(x, Causal())
+    torch.testing.assert_close(compiled, plain, atol=2e-2, rtol=2e-2)
 
 
 @needs_cuda

@@ -2,11 +2,13 @@
 
 `scaled_dot_product.fused` needs the bias as a matrix of n by n for each head. This kernel reads it from a table with one
 entry for each distance and head, so its memory is linear in n. FlexAttention is compiled by torch when it is first used,
-which takes seconds; it has no dropout, and on a CPU no backward pass. Otherwise the other kernels are used.
+which takes seconds; it has no dropout, and on a CPU no backward pass. Otherwise the other kernels are used, and where torch
+cannot compile it for a GPU too.
 
 Axes: B batch, H heads, G key-value heads, T time (queries and keys), E head width, D distances from -(T - 1) to T - 1.
 """
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
@@ -27,8 +29,12 @@ LEAST_LENGTH = 1024
 HEAD_WIDTHS = (16, 32, 64, 128, 256)
 BLOCK = 128
 MOST_VARIANTS = 64
+# Blocks of keys, values and biases that are loaded ahead. Three, torch's default, need 240 KB of shared memory for heads of
+# width 64 in 16 bits; an H200 has 227 KB.
+STAGES = 2
 
 _planned_for_cuda = False
+_not_compiled: set[tuple[torch.dtype, int]] = set()  # formats and head widths for which torch could not compile it
 
 
 @contextmanager
@@ -62,16 +68,37 @@ def attend(queries_BHTE: Tensor, keys_BGTE: Tensor, values_BGTE: Tensor, bias_HD
     def add_bias(score: Tensor, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
         return score + bias_HD[head, query - key + zero_distance]
 
-    attention = _kernel(queries_BHTE.is_cuda)
+    # A model that is compiled as a whole compiles FlexAttention with it.
+    attention = _kernel(queries_BHTE.is_cuda and not torch.compiler.is_compiling())
     blocks = block_mask(mask, queries_BHTE.shape[-2], queries_BHTE.device)
-    return attention(
-        queries_BHTE,
-        keys_BGTE,
-        values_BGTE,
-        score_mod=add_bias,
-        block_mask=blocks,
-        enable_gqa=keys_BGTE.shape[1] != queries_BHTE.shape[1],
-    )
+    variant = (queries_BHTE.dtype, queries_BHTE.shape[-1])
+    if variant not in _not_compiled:
+        try:
+            return attention(
+                queries_BHTE,
+                keys_BGTE,
+                values_BGTE,
+                score_mod=add_bias,
+                block_mask=blocks,
+                enable_gqa=keys_BGTE.shape[1] != queries_BHTE.shape[1],
+                kernel_options={"num_stages": STAGES},
+            )
+        except KernelError as error:
+            _not_compiled.add(variant)
+            reason = f"{variant[0]}, heads of width {variant[1]}: {str(error).splitlines()[0]}"
+            warnings.warn(f"the bias is formed as a matrix, since torch cannot compile its kernel ({reason})", stacklevel=2)
+    return _by_matrix(queries_BHTE, keys_BGTE, values_BGTE, bias_HD, mask)
+
+
+def _by_matrix(queries_BHTE: Tensor, keys_BGTE: Tensor, values_BGTE: Tensor, bias_HD: Tensor, mask: Mask) -> Tensor:
+    positions = torch.arange(queries_BHTE.shape[-2], device=queries_BHTE.device)
+    bias_HTT = bias_HD[:, positions[:, None] - positions + len(positions) - 1]
+    allowed = scaled_dot_product.allowed_over_heads(mask, positions, positions)
+    return scaled_dot_product.fused(queries_BHTE, keys_BGTE, values_BGTE, allowed, bias_HTT, causal=False, dropout=0.0)
+
+
+class KernelError(Exception):
+    """Torch could not compile the kernel, for example because it needs more shared memory than the GPU has."""
 
 
 @cache
@@ -79,13 +106,18 @@ def _kernel(compile: bool) -> Any:
     """FlexAttention; without compiling it forms the matrix of scores, which is the definition of what it computes."""
     if not compile:
         return flex_attention
+    from torch._inductor.exc import InductorError  # takes a second to import
+
     compiled: Any = torch.compile(flex_attention)
 
     def attention(*tensors: Tensor, **options: Any) -> Tensor:
         # Each kind of mask, number format and learned bias is compiled once. Beyond its limit, torch would run the rest
         # uncompiled.
         with torch._dynamo.config.patch(recompile_limit=MOST_VARIANTS):
-            return compiled(*tensors, **options)
+            try:
+                return compiled(*tensors, **options)
+            except InductorError as error:
+                raise KernelError(str(error)) from error
 
     return attention
 
