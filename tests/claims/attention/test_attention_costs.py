@@ -19,6 +19,26 @@ def test_the_exponent_is_of_the_longest_lengths():
     assert attention_costs.exponent(costs) == pytest.approx(2)
 
 
+def test_lengths_that_do_not_fit_into_memory_are_left_out(monkeypatch):
+    def one_pass(kind, length, device):
+        def once():
+            if length > 32:
+                raise torch.OutOfMemoryError
+
+        return once
+
+    monkeypatch.setattr(attention_costs, "_pass", one_pass)
+    table = attention_costs._measure("cpu", {PLAIN: (16, 32, 64), FUSED: (64,)}, 3)
+    assert {length: len(row) for length, row in table[PLAIN]["seconds"].items()} == {"16": 3, "32": 3}
+    assert table[FUSED] == {"seconds": {}, "bytes": {}}
+
+
+def test_a_timing_is_that_of_the_fastest_pass(monkeypatch):
+    # Four readings of the clock: one pass of 5 seconds, then one of 1 second.
+    monkeypatch.setattr(attention_costs.time, "perf_counter", iter([0.0, 5.0, 5.0, 6.0]).__next__)
+    assert attention_costs.pass_seconds(lambda: None, "cpu") == 1.0
+
+
 def test_every_round_has_its_own_exponent():
     costs = Costs({10: [1.0, 1.0], 20: [2.0, 4.0], 40: [4.0, 16.0]}, {})
     assert attention_costs.time_exponents(costs).values == pytest.approx({0: 1.0, 1: 2.0})

@@ -1,7 +1,7 @@
 """Time and peak memory of one attention, forward and backward, as the sequence grows. Knows no claim.
 
 Arms are timed in rounds, each alone, and every other round reverses their order. The exponent of a round is the slope of the
-logarithm of the time against the logarithm of the length, over the longest lengths.
+logarithm of the time against the logarithm of the length, over the two longest lengths.
 """
 
 import math
@@ -30,11 +30,9 @@ PLAIN, FUSED, WINDOW, LINFORMER, PERFORMER = KINDS = ("plain", "fused", "local-w
 WIDTH, HEADS = 256, 4
 # The setting on which the cost of each efficient attention depends: distance, length of the compressed keys, features.
 WINDOW_SIZE, RANK, FEATURES = 128, 64, 64
-# An exponent is fitted over so many of the longest lengths.
-FITTED_LENGTHS = 3
 # A timing repeats a pass until it has taken this long, so that a short pass is not lost in the clock's noise.
 LEAST_SECONDS = 0.02
-MOST_PASSES = 20
+LEAST_PASSES, MOST_PASSES = 2, 20
 QUICK_LENGTHS = (16, 32, 64)
 
 
@@ -64,7 +62,10 @@ def present(device: str) -> bool:
 
 
 def measure(bench: Bench, device: str, lengths: Mapping[str, Sequence[int]]) -> dict[str, Costs]:
-    """Kind -> costs on a device, in as many rounds as the trial has seeds. Cached in the trial's folder."""
+    """Kind -> costs on a device, in as many rounds as the trial has seeds. Cached in the trial's folder.
+
+    Lengths that do not fit into the memory of a GPU are left out.
+    """
     chosen = {kind: QUICK_LENGTHS if bench.quick else tuple(row) for kind, row in lengths.items()}
     table = bench.cached(f"costs-{device}-by-{bench.seeds}", lambda: _measure(device, chosen, bench.seeds))
     return {
@@ -80,8 +81,11 @@ def _measure(device: str, lengths: Mapping[str, Sequence[int]], rounds: int) -> 
     passes = {(kind, length): _pass(kind, length, device) for kind, row in lengths.items() for length in row}
     table: dict[str, dict[str, dict[str, object]]] = {kind: {"seconds": {}, "bytes": {}} for kind in lengths}
     with progress_bar.bar(f"costs of attention on {device}", outer=True) as show:
-        for kind, length in passes:
-            table[kind]["bytes"][str(length)] = peak_bytes(passes[kind, length], device)
+        for kind, length in list(passes):
+            try:
+                table[kind]["bytes"][str(length)] = peak_bytes(passes[kind, length], device)
+            except torch.OutOfMemoryError:
+                del passes[kind, length]
         seconds: dict[tuple[str, int], list[float]] = {arm: [] for arm in passes}
         for number in range(rounds):
             for arm in passes if number % 2 == 0 else reversed(list(passes)):
@@ -107,16 +111,15 @@ def _pass(kind: str, length: int, device: str) -> Callable[[], None]:
 
 
 def pass_seconds(once: Callable[[], object], device: str) -> float:
-    """The mean time of a few passes after one that does not count."""
+    """The time of the fastest of a few passes: other work on the machine can only make a pass slower."""
     target = torch.device(device)
-    once()
-    devices.synchronise(target)
-    start, count = time.perf_counter(), 0
-    while count == 0 or (time.perf_counter() - start < LEAST_SECONDS and count < MOST_PASSES):
+    times: list[float] = []
+    while len(times) < LEAST_PASSES or (sum(times) < LEAST_SECONDS and len(times) < MOST_PASSES):
+        start = time.perf_counter()
         once()
         devices.synchronise(target)
-        count += 1
-    return (time.perf_counter() - start) / count
+        times.append(time.perf_counter() - start)
+    return min(times)
 
 
 def peak_bytes(once: Callable[[], None], device: str) -> float:
@@ -153,11 +156,9 @@ class _AllocationCount(TorchDispatchMode):
 
 
 def exponent(costs: Mapping[int, float]) -> float:
-    """The slope of log cost against log length over the longest lengths, by least squares."""
-    lengths = sorted(costs)[-FITTED_LENGTHS:]
-    x, y = [math.log(length) for length in lengths], [math.log(costs[length]) for length in lengths]
-    x_mean, y_mean = sum(x) / len(x), sum(y) / len(y)
-    return sum((a - x_mean) * (b - y_mean) for a, b in zip(x, y, strict=True)) / sum((a - x_mean) ** 2 for a in x)
+    """The slope of log cost against log length from the second longest length to the longest."""
+    second, longest = sorted(costs)[-2:]
+    return math.log(costs[longest] / costs[second]) / math.log(longest / second)
 
 
 def time_exponents(costs: Costs) -> Series:

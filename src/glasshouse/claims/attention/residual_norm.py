@@ -35,8 +35,8 @@ BASE = (
     f"data.context={CONTEXT}",
     f"model.width={WIDTH}",
     f"model.heads={HEADS}",
-    "training.steps=300",
-    "evaluation.every=100",
+    "training.steps=1000",
+    "evaluation.every=250",
     "evaluation.batch=512",
 )
 # Without the model.layers=1 of other quick runs: the number of layers is what varies.
@@ -67,7 +67,7 @@ class ResidualNorm(Claim):
         "leaves it free."
     )
     procedure = (
-        "Character models of public text with 2, 6, 12 and 24 layers are trained for 300 steps with pre-norm, with "
+        "Character models of public text with 2, 6, 12 and 24 layers are trained for 1,000 steps with pre-norm, with "
         "post-norm, without any norm and without residual connections, each arm with the best of five learning rates on "
         "validation text. At 24 layers pre-norm must have the lower test loss than the model without residual "
         "connections, than the model without norm, and than post-norm, which is the known direction of their difference "
