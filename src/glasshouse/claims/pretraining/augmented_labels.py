@@ -8,6 +8,7 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ STRENGTHS = (0.1, 1.0, 10.0)
 FEW, PARAPHRASES, REPLACEMENTS, PLAIN_COPIES = "few", "paraphrases", "replacements", "copies"
 WORD = re.compile(r"\w+")
 
-Vectors = Callable[[Sequence[str]], Any]  # texts -> one row for each
+Vectors = Callable[[tuple[str, ...]], Any]  # texts -> one row for each
+VectorsFrom = Callable[[tuple[str, ...]], Vectors]  # training texts -> vectors of any texts
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def enlarge(rows: LabelledTexts, run: Run, words: Sequence[str], seed: int) -> d
     }
 
 
-def word_vectors(training: Sequence[str]) -> Vectors:
+def word_vectors(training: tuple[str, ...]) -> Vectors:
     """Counts of the words that occur in the training texts."""
     from sklearn.feature_extraction.text import CountVectorizer
 
@@ -90,16 +92,19 @@ def word_vectors(training: Sequence[str]) -> Vectors:
     return lambda texts: vectorizer.transform(texts)
 
 
-def feature_vectors(run: Run, training: Sequence[str]) -> Vectors:
+def feature_vectors(run: Run) -> VectorsFrom:
     """The mean features of a run, standardised by those of the training texts."""
 
-    def embed(texts: Sequence[str]) -> np.ndarray:
+    @cache
+    def embed(texts: tuple[str, ...]) -> np.ndarray:
         vectors: np.ndarray = run.embed(texts, "mean", 256).float().cpu().numpy()
         return vectors
 
-    known = embed(training)
-    mean, deviation = known.mean(0), known.std(0) + 1e-6
-    return lambda texts: (embed(texts) - mean) / deviation
+    def standardised(training: tuple[str, ...]) -> Vectors:
+        mean, deviation = embed(training).mean(0), embed(training).std(0) + 1e-6
+        return lambda texts: (embed(texts) - mean) / deviation
+
+    return standardised
 
 
 def hits(vectors: Vectors, rows: LabelledTexts, splits: TextSplits) -> list[float]:
@@ -120,7 +125,7 @@ def hits(vectors: Vectors, rows: LabelledTexts, splits: TextSplits) -> list[floa
 
 
 def all_hits(
-    run: Run, splits: TextSplits, counts: Sequence[int], vectors_of: Mapping[str, Callable[[Run, Sequence[str]], Vectors]]
+    run: Run, splits: TextSplits, counts: Sequence[int], vectors_from: Mapping[str, VectorsFrom]
 ) -> dict[str, list[float]]:
     """`CLASSIFIER/SET/COUNT` -> hits, for labels that the run's seed draws."""
     seed = run.spec.training.seed
@@ -129,6 +134,6 @@ def all_hits(
     for count in counts:
         sets = enlarge(draw_labels(splits.training, count, random.Random(seed)), run, words, seed)
         for name, rows in sets.items():
-            for kind, vectors in vectors_of.items():
-                found[f"{kind}/{name}/{count}"] = hits(vectors(run, rows.texts), rows, splits)
+            for kind, vectors in vectors_from.items():
+                found[f"{kind}/{name}/{count}"] = hits(vectors(rows.texts), rows, splits)
     return found
