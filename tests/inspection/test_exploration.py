@@ -9,26 +9,22 @@ from glasshouse.inspection.exploration import explore
 from glasshouse.inspection.text_input import TextInput
 from tests.refusals import refused
 
-from .inspected_runs import TEXTS
+from .inspected_runs import SIZES, TEXTS
 
 
 def test_every_kind_of_stack_is_followed_to_its_prediction(inspected):
     text = TEXTS[inspected.name][0]
-    if inspected.name == "recurrent":
-        with refused("no-blocks", "recurrent"):
-            explore(inspected, text)
-        return
     content = explore(inspected, text)
     prediction = TextInput(inspected, text).prediction()
     logits = content.after[-1].array[prediction.row]
     assert content.outputs[int(logits.argmax())] == prediction.name
-    assert len(content.layers) == TextInput(inspected, text).stacks[-1].blocks
+    assert len(content.layers) == SIZES["layers"]
     for step in (*content.before, *content.layers[0], *content.after):
         assert np.isfinite(step.array).all()
         assert step.title
         assert step.formula
         assert step.about
-    assert "Residual stream" in content.layers[0][-1].title
+    assert ("State" if inspected.name == "recurrent" else "Residual stream") in content.layers[0][-1].title
 
 
 @pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)
@@ -41,6 +37,19 @@ def test_the_steps_of_attention_follow_from_each_other(inspected):
     weights = allowed / allowed.sum(-1, keepdims=True)
     np.testing.assert_allclose(steps["Attention weights"], weights, atol=1e-5)
     np.testing.assert_allclose(steps["Mixed values"], weights @ values, atol=1e-5)
+
+
+@pytest.mark.parametrize("inspected", ["recurrent"], indirect=True)
+def test_a_recurrent_model_is_followed_through_its_states_and_its_attention(inspected):
+    content = explore(inspected, TEXTS[inspected.name][0])
+    titles = [step.title for step in content.after]
+    assert [step.title for step in content.layers[1]] == ["State so far", "Reset gate", "Update gate", "New values", "State"]
+    assert titles[0] == "Query"
+    assert titles[-3:] == ["Output of all heads", "States plus attention", "Prediction"]
+    arrays = {step.title: step.array for step in (*content.layers[-1], *content.after)}
+    np.testing.assert_allclose(
+        arrays["States plus attention"], arrays["State"] + arrays["Output of all heads"], atol=1e-5, rtol=1e-4
+    )
 
 
 @pytest.mark.parametrize("inspected", ["rms-rotary"], indirect=True)

@@ -9,8 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from glasshouse.inspection import recurrent_steps
 from glasshouse.inspection.capture import capture
 from glasshouse.inspection.text_input import Stack, TextInput
+from glasshouse.models.recurrent import Recurrent
 from glasshouse.pages.explorer_page import Exploration, Step
 from glasshouse.parts.attention.base import Attention
 from glasshouse.parts.connection import PostNorm
@@ -25,13 +27,8 @@ MOST_TOKENS = 64
 def explore(run: Run, text: str) -> Exploration:
     """The steps of a text through the stack that predicts: embeddings, every part of every layer, and the output."""
     opened = TextInput(run, text)
-    if not opened.stacks:
-        raise GlasshouseError(
-            "no-blocks",
-            f"{run.name} has model.kind={run.spec.model.kind!r}, but the explorer follows a text through the blocks of a "
-            "Transformer; glasshouse lens, attribute and gradients show what this model does",
-        )
-    stack = opened.stacks[-1]
+    recurrent = isinstance(run.model, Recurrent)
+    stack = Stack("", opened.tokens, len(run.model.layers)) if isinstance(run.model, Recurrent) else opened.stacks[-1]
     if len(stack.tokens) > MOST_TOKENS:
         raise GlasshouseError(
             "text-too-long",
@@ -39,32 +36,54 @@ def explore(run: Run, text: str) -> Exploration:
         )
     with capture(run.model, f"{stack.prefix}**") as seen:
         logits_RV = opened.forward()[0].float().cpu().numpy()
-    final_norm = f"{stack.prefix}final_norm"
-    module = run.model.get_submodule(stack.prefix.rstrip(".")) if stack.prefix else run.model
-    after = []
-    if not _does_nothing(module.get_submodule("final_norm")):
-        norm = module.get_submodule("final_norm")
-        after.append(
-            Step("Final norm", _formula(norm), "The residual stream is normalised once more.", *_vector(seen[final_norm]))
-        )
-    after.append(_output_step(opened, logits_RV))
-    names = tuple(opened.output_name(output) for output in range(logits_RV.shape[1]))
-    sources = opened.stacks[0].tokens if len(opened.stacks) > 1 else ()
-    layers = tuple(_layer(run.model, stack, index, seen) for index in range(stack.blocks))
-    before = (_embedding_step(run, seen[f"{stack.prefix}embedded"]),)
-    ids = tuple(opened.ids)
-    heads = run.spec.model.heads
-    return Exploration(run.name, stack.tokens, ids, before, layers, tuple(after), heads, names, opened.predicts, sources)
+    one_layer, end = (_recurrent_layer, _attention_over_states) if recurrent else (_layer, _final_norm)
+    after = end(run.model, stack, seen)
+    return Exploration(
+        title=run.name,
+        tokens=stack.tokens,
+        ids=tuple(opened.ids),
+        before=(_embedding_step(run, seen[f"{stack.prefix}embedded"]),),
+        layers=tuple(one_layer(run.model, stack, index, seen) for index in range(stack.blocks)),
+        after=(*after, _output_step(opened, logits_RV)),
+        heads=1 if recurrent and not after else run.spec.model.heads,
+        outputs=tuple(opened.output_name(output) for output in range(logits_RV.shape[1])),
+        predicts=opened.predicts,
+        sources=opened.stacks[0].tokens if len(opened.stacks) > 1 else (),
+    )
 
 
 def _embedding_step(run: Run, embedded: Tensor) -> Step:
     position = run.spec.model.position
     about = f"Each token is looked up in a table of {run.vocabulary:,} vectors."
     added = position in ("learned", "sinusoidal", "one-hot")
-    about += (
-        f" The positional encoding ({position}) is added." if added else f" Positions ({position}) act in the attention."
-    )
+    if added:
+        about += f" The positional encoding ({position}) is added."
+    elif position != "none":
+        about += f" Positions ({position}) act in the attention."
     return Step("Embedding", "x = E[token]" + (" + position" if added else ""), about, *_vector(embedded))
+
+
+def _recurrent_layer(model: nn.Module, stack: Stack, index: int, seen: dict[str, Tensor]) -> tuple[Step, ...]:
+    layer: Any = model.get_submodule(f"layers.{index}")
+    return recurrent_steps.layer_steps(layer, seen[f"layers.{index - 1}" if index else "embedded"])
+
+
+def _attention_over_states(model: nn.Module, stack: Stack, seen: dict[str, Tensor]) -> list[Step]:
+    """The attention of a recurrent model, if it has one."""
+    steps = _attention(model.get_submodule("attention"), "attention", seen, "")
+    if steps:
+        added = _numbers(seen["states"] + seen["attention"])[0]
+        about = "The output of the attention is added to the states of the last layer."
+        steps.append(Step("States plus attention", "x = h + attention", about, "vector", added))
+    return steps
+
+
+def _final_norm(model: nn.Module, stack: Stack, seen: dict[str, Tensor]) -> list[Step]:
+    name = f"{stack.prefix}final_norm"
+    norm = model.get_submodule(name)
+    if _does_nothing(norm):
+        return []
+    return [Step("Final norm", _formula(norm), "The residual stream is normalised once more.", *_vector(seen[name]))]
 
 
 def _layer(model: nn.Module, stack: Stack, index: int, seen: dict[str, Tensor]) -> tuple[Step, ...]:

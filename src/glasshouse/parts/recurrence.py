@@ -37,6 +37,10 @@ class Cell(nn.Module, ABC):
     def step(self, input_BG: Tensor, state: State) -> State:
         """The next state, from W x_t + b and the previous state."""
 
+    def gate_values(self, input_BG: Tensor, state: State) -> dict[str, Tensor]:
+        """Gate -> its values (B, state), from W x_t + b and the previous state. A cell without gates has none."""
+        return {}
+
     def forward(self, x_BTD: Tensor, state: State | None = None) -> tuple[Tensor, Tensor]:
         """The states (B, T, state) after each token, and the LSTM's cell states (other cells return the first again)."""
         if state is None:
@@ -104,11 +108,14 @@ class GRUCell(Cell):
     gates = 3
     kernel = staticmethod(torch.gru)
 
-    def step(self, input_BG: Tensor, state: State) -> State:
+    def gate_values(self, input_BG: Tensor, state: State) -> dict[str, Tensor]:
         reset_x, update_x, new_x = input_BG.chunk(3, -1)
         reset_h, update_h, new_h = self.recurrent(state[0]).chunk(3, -1)
         reset, update = torch.sigmoid(reset_x + reset_h), torch.sigmoid(update_x + update_h)
-        new = torch.tanh(new_x + reset * new_h)
+        return {"reset gate": reset, "update gate": update, "new values": torch.tanh(new_x + reset * new_h)}
+
+    def step(self, input_BG: Tensor, state: State) -> State:
+        _, update, new = self.gate_values(input_BG, state).values()
         hidden = (1 - update) * new + update * state[0]
         return hidden, hidden
 
@@ -119,10 +126,19 @@ class LSTMCell(Cell):
     gates = 4
     kernel = staticmethod(torch.lstm)
 
-    def step(self, input_BG: Tensor, state: State) -> State:
+    def gate_values(self, input_BG: Tensor, state: State) -> dict[str, Tensor]:
         input_gate, forget_gate, new, output_gate = (input_BG + self.recurrent(state[0])).chunk(4, -1)
-        cell = torch.sigmoid(forget_gate) * state[1] + torch.sigmoid(input_gate) * torch.tanh(new)
-        return torch.sigmoid(output_gate) * torch.tanh(cell), cell
+        return {
+            "input gate": torch.sigmoid(input_gate),
+            "forget gate": torch.sigmoid(forget_gate),
+            "new values": torch.tanh(new),
+            "output gate": torch.sigmoid(output_gate),
+        }
+
+    def step(self, input_BG: Tensor, state: State) -> State:
+        input_gate, forget_gate, new, output_gate = self.gate_values(input_BG, state).values()
+        cell = forget_gate * state[1] + input_gate * new
+        return output_gate * torch.tanh(cell), cell
 
 
 class Recurrence(nn.Module):

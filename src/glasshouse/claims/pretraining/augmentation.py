@@ -119,8 +119,8 @@ class ParaphrasesAsData(Claim):
         "alone and better than random words on the test tweets, by one point or it does not matter, per seed and tweet."
     )
     would_change = (
-        "A masked model that was trained on far more text, a classifier that is fine-tuned instead of fitted on fixed inputs, "
-        "or a task in which single words decide less about the label."
+        "A masked model that was trained on far more text, a classifier that is fine-tuned instead of fitted on fixed "
+        "inputs, or a task in which single words decide less about the label."
     )
     data = PUBLIC_TEXT
     needs = (SOURCE, TEXT)
