@@ -120,8 +120,8 @@ class ParaphrasesAsData(Claim):
     )
     would_change = (
         "A masked model that was trained on far more text, a classifier that is fine-tuned instead of fitted on fixed "
-        "inputs, or a task in which single words decide less about the label. In trials 1 and 2 the masked model fills pieces "
-        "of words, which can make words that do not exist; the plan since then fills whole words."
+        "inputs, or a task in which single words decide less about the label. In trials 1 and 2 the masked model fills "
+        "pieces of words, which can make words that do not exist; the plan since then fills whole words."
     )
     data = PUBLIC_TEXT
     needs = (SOURCE, TEXT)
