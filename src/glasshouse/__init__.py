@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from glasshouse.api.runs import (
         check_output,
         classify,
+        describe,
         evaluate,
         list_runs,
         metrics_of,
@@ -88,6 +89,7 @@ _EXPORTS = {
     "api.runs": (
         "check_output",
         "classify",
+        "describe",
         "evaluate",
         "list_runs",
         "metrics_of",
@@ -147,6 +149,7 @@ __all__ = [
     "compare",
     "data_set",
     "data_sets",
+    "describe",
     "doctor",
     "evaluate",
     "explore",

@@ -7,9 +7,11 @@ from typing import Any
 
 from glasshouse.data import text_files
 from glasshouse.generation.text_stream import Completion
-from glasshouse.inspection import entailment_metric, image_retrieval, run_report
+from glasshouse.inspection import entailment_metric, image_retrieval, picture_descriptions, run_report
+from glasshouse.inspection.held_out_pictures import Target
+from glasshouse.inspection.picture_descriptions import Description
 from glasshouse.metrics.metric import Metrics
-from glasshouse.pages import retrieval_page
+from glasshouse.pages import figures, inspection_figures, retrieval_page
 from glasshouse.pages.retrieval_page import Retrieval
 from glasshouse.records import atomic_files, progress_bar, run_folder
 from glasshouse.runs.run import Run, Translation
@@ -104,10 +106,29 @@ def check_output(path: str | PathLike[str]) -> None:
     atomic_files.check_output(Path(path))
 
 
+def describe(
+    run: str | PathLike[str],
+    pictures: Sequence[Target] = (),
+    output: str | PathLike[str] | None = None,
+    device: str = "auto",
+) -> list[Description]:
+    """What a run writes about pictures: files, numbers of held-out pictures, or arrays; by default the first six held-out.
+
+    `output` is an image file that shows each picture with its description.
+    """
+    if output is not None:
+        figures.check_path(Path(output))
+    with progress_bar.bar("describing") as bar:
+        found = picture_descriptions.describe(Run(run, device), pictures, bar)
+    if output is not None:
+        inspection_figures.captioned_pictures([(each.picture, each.text, each.caption) for each in found], Path(output))
+    return found
+
+
 def prompt(
     run: str | PathLike[str],
     prompts: Sequence[str] = (),
-    target: image_retrieval.Target = None,
+    target: Target = None,
     pictures: int = 6,
     output: str | PathLike[str] | None = None,
     device: str = "auto",

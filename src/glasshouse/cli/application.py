@@ -12,6 +12,7 @@ from glasshouse.cli import (
     compare,
     data,
     demo,
+    describe,
     doctor,
     evaluate,
     export,
@@ -53,7 +54,7 @@ def application() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     training = (demo, recipes, parts, train, resume)
-    using_runs = (runs, evaluate, sample, classify, translate, prompt, report)
+    using_runs = (runs, evaluate, sample, classify, translate, describe, prompt, report)
     looking_inside = (look, lens, attribute, patch, heads, prune, gradients)
     comparing = (compare, sweep, studies, claim)
     experiments = (features, few_shot, augment)

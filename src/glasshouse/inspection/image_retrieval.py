@@ -4,36 +4,30 @@ The pictures are the held-out pictures of the run's data. The candidate captions
 caption for each. The candidate captions of other data are those of the held-out pictures.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
-from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from glasshouse.data import prepared_data
-from glasshouse.data.documents import Source
 from glasshouse.data.sources.scenes import english
 from glasshouse.data.sources.scenes.meaning import all_scenes
 from glasshouse.data.sources.scenes.pictures import Scenes
 from glasshouse.data.sources.scenes.wordings import shortest_wording
-from glasshouse.data.user_files.pictures import read_picture
+from glasshouse.inspection import held_out_pictures
+from glasshouse.inspection.held_out_pictures import Target
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.pages.retrieval_page import RankedPrompt, Retrieval, Retrieved
 from glasshouse.runs.run import Run
 from glasshouse.specs.declared import settings_of
-from glasshouse.specs.errors import DataError, GlasshouseError
+from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tasks.match import normalise_pictures
 
 BATCH = 256
 # Number of most similar captions in a result. If there are no prompts, these captions are used as prompts.
 CLOSEST = 5
-
-Target = str | int | PathLike[str] | np.ndarray | None
 
 
 @dataclass(frozen=True)
@@ -96,15 +90,10 @@ def rank_and_retrieve(run: Run, target: Target = None, prompts: Sequence[str] = 
 def held_out(run: Run) -> HeldOut:
     """The pictures of the test split of a run's data, or of the validation split if the test split is empty."""
     _check(run)
-    source = _source(run)
-    documents = list(source.documents("test")) or list(source.documents("validation"))
-    if not documents:
-        raise DataError(
-            "nothing-held-out", f"{run.name} has no held-out pictures to search; train it with data.test above 0"
-        )
+    documents = held_out_pictures.documents(run)
     captions = [document.text for document in documents]
     pictures = np.stack([document.picture for document in documents if document.picture is not None])
-    if isinstance(source, Scenes):
+    if isinstance(held_out_pictures.source(run), Scenes):
         return HeldOut(pictures, captions, [english.caption(meaning, shortest_wording(meaning)) for meaning in all_scenes()])
     return HeldOut(pictures, captions, list(dict.fromkeys(captions)))
 
@@ -144,39 +133,9 @@ def _check(run: Run) -> DualEncoder:
     return run.model
 
 
-def _source(run: Run) -> Source:
-    if not run.spec.data.source and not run.spec.data.files:
-        raise DataError(
-            "no-data",
-            f"{run.name} was imported without data: it has no held-out pictures, and their preprocessing is not known; "
-            "use a run that was trained here: glasshouse train scene-clip",
-        )
-    return prepared_data.find_source(run.spec.data, ("picture",))
-
-
 def _target_picture(run: Run, target: Target) -> tuple[np.ndarray, str, str]:
-    """(picture, name, caption) of a target: an array, the number of a held-out picture, or a picture file."""
     _check(run)
-    size = settings_of(DualEncoder, run.spec.model.own).image_size
-    if isinstance(target, np.ndarray):
-        if target.shape != (size, size, 3) or target.dtype != np.uint8:
-            raise GlasshouseError(
-                "wrong-picture-shape",
-                f"the picture has shape {target.shape} and type {target.dtype}, but {run.name} needs shape "
-                f"({size}, {size}, 3) and type uint8; resize and convert it",
-            )
-        return target, "a picture", ""
-    if target is None or isinstance(target, int) or re.fullmatch(r"-?[0-9]+", str(target)):
-        held, number = held_out(run), int(str(target or 0))
-        if not 0 <= number < len(held.captions):
-            raise GlasshouseError(
-                "unknown-picture",
-                f"there is no held-out picture {number}: {run.name} has {len(held.captions)}, numbered from 0; "
-                "choose one of these, or a picture file",
-            )
-        return held.pictures[number], f"held-out picture {number}", held.captions[number]
-    path = Path(target).expanduser()
-    return read_picture(path, size), path.name, ""
+    return held_out_pictures.find(run, target, settings_of(DualEncoder, run.spec.model.own).image_size)
 
 
 def _rank_of(others: Tensor, similarity: float) -> int:

@@ -1,4 +1,4 @@
-"""Figures of what a model does with a text, as image files: scores of tokens, parts of a logit, the logit lens, heat maps.
+"""Figures of what a model does with a text or picture, as image files: scores of tokens, parts of a logit, heat maps.
 
 Pure functions of data; they know nothing of models.
 """
@@ -24,6 +24,8 @@ AGAINST, NEUTRAL, FOR = "#b0563a", "#f7f7f5", charts.LIGHT_COLOURS["accent"]
 MOST_LABELS = 64
 # Layers whose names fit below a panel.
 MOST_LAYERS = 14
+# Captioned pictures side by side, and the characters in a line below one.
+PICTURES_PER_ROW, CAPTION_LENGTH = 3, 36
 
 
 @dataclass(frozen=True)
@@ -200,3 +202,24 @@ def energies(layers: Mapping[str, Mapping[str, Sequence[float]]], path: str | Pa
         if len(heads) <= len(colours):
             panel.legend(frameon=False, fontsize=7, labelcolor=figures.INK, loc="lower right")
     figures.save(figure, path)
+
+
+def captioned_pictures(rows: Sequence[tuple[np.ndarray, str, str]], path: str | Path) -> None:
+    """Each picture below what a model wrote about it and above its caption in the data, in grey, if it has one."""
+    columns = min(PICTURES_PER_ROW, len(rows))
+    lines = -(-len(rows) // columns)
+    figure = figures.new_figure(2.6 * columns, 3.2 * lines, path)
+    panels = figure.subplots(lines, columns, squeeze=False)
+    for panel in panels.flat[len(rows) :]:
+        panel.set_axis_off()
+    for panel, (picture, text, caption) in zip(panels.flat, rows, strict=False):
+        panel.imshow(picture, interpolation="nearest")
+        panel.set(xticks=[], yticks=[])
+        panel.spines[:].set_color(figures.HAIRLINE)
+        panel.set_title(_wrapped(text), fontsize=8, color=figures.INK, loc="left")
+        panel.set_xlabel(_wrapped(caption), fontsize=7.5, color=figures.SOFT, loc="left")
+    figures.save(figure, path)
+
+
+def _wrapped(text: str) -> str:
+    return "\n".join(textwrap.wrap(plain(text), CAPTION_LENGTH))

@@ -160,6 +160,9 @@ class Describe(Task):
         exact = np.array([float(caption == reference) for caption, reference in pairs])
         return {"exact": exact, "loss": shares_of_ratio(nats, max(counts.sum(), 1))}
 
+    def example_command(self, run: str, prompt: str) -> str:
+        return f"glasshouse describe {run}"
+
     def references(self, shard: Shard) -> list[str]:
         """The captions of a split."""
         assert self.tokenizer is not None
