@@ -7,6 +7,7 @@ LAYERS = [
     "api",
     "claims",
     "certificates",
+    "llms",
     "studies",
     "inspection",
     "interop",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         pruning_curves,
     )
     from glasshouse.api.listings import recipe_fields, recipes, runs_folder, runs_overview
+    from glasshouse.api.llms import open_recovery, recover, recovery_error, write_recovered
     from glasshouse.api.machine import doctor
     from glasshouse.api.parts import capabilities, part_families, parts_of
     from glasshouse.api.runs import (
@@ -84,6 +85,7 @@ _EXPORTS = {
         "pruning_curves",
     ),
     "api.listings": ("recipe_fields", "recipes", "runs_folder", "runs_overview"),
+    "api.llms": ("open_recovery", "recover", "recovery_error", "write_recovered"),
     "api.machine": ("doctor",),
     "api.parts": ("capabilities", "part_families", "parts_of"),
     "api.runs": (
@@ -103,7 +105,6 @@ _EXPORTS = {
         "write_lines",
     ),
     "api.studies": (
-        "check_claims",
         "check_claims",
         "claims_report",
         "compare",
@@ -169,6 +170,7 @@ __all__ = [
     "load_tokenizer",
     "look",
     "metrics_of",
+    "open_recovery",
     "open_run",
     "open_study",
     "part_families",
@@ -180,6 +182,8 @@ __all__ = [
     "pruning_curves",
     "recipe_fields",
     "recipes",
+    "recover",
+    "recovery_error",
     "replay",
     "report",
     "resume",
@@ -197,6 +201,7 @@ __all__ = [
     "translate_file",
     "try_claim",
     "write_lines",
+    "write_recovered",
 ]
 
 

@@ -28,6 +28,7 @@ from glasshouse.cli import (
     prompt,
     prune,
     recipes,
+    recover,
     replay,
     report,
     resume,
@@ -57,7 +58,7 @@ def application() -> typer.Typer:
     using_runs = (runs, evaluate, sample, classify, translate, describe, prompt, report)
     looking_inside = (look, lens, attribute, patch, heads, prune, gradients)
     comparing = (compare, sweep, studies, claim)
-    experiments = (features, few_shot, augment)
+    experiments = (features, few_shot, augment, recover)
     for command in (
         *training,
         *using_runs,

@@ -1,0 +1,1 @@
+"""Language models behind an API, our own runs included, and experiments on them."""

@@ -1,0 +1,379 @@
+"""The whole distribution of the next token, from an API that shows the top k log-probabilities and takes a logit bias.
+
+A bias of b multiplies a token's odds by exp(b): it adds b to the logit l. So where two tokens v and w have the same bias and
+are both shown, the difference of their log-probabilities is l_v - l_w, whatever b is. Three methods follow:
+
+- ratio: each call biases k - 1 tokens together with the most likely token, and reads their differences from it:
+  ceil((V - 1) / (k - 1)) calls in all. Robust.
+- closed form: each call biases k tokens by b. With q, the sum of their probabilities p' after the bias, the probability
+  before it is p' / (exp(b) - (exp(b) - 1) q). About V / k calls, but an error of p' grows by up to exp(b).
+- forced, bisection: where log-probabilities are shown before the bias, only the sampled token answers to it. If its
+  log-probability is shown, one call for each token forces it. Otherwise the bias at which it is sampled is bisected, as
+  also where one log-probability with few digits is shown.
+
+Axes: V vocabulary.
+"""
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from glasshouse.generation.sampling import Sampling, distribution, draw
+from glasshouse.llms.next_token_api import MOST_BIAS, Answer, NextTokenAPI
+from glasshouse.specs.errors import GlasshouseError
+
+RATIO, CLOSED, FORCED, BISECTION = METHODS = ("ratio", "closed-form", "forced", "bisection")
+# Logits of a vocabulary rarely differ by more; a token that is further below the top is found to be missing.
+SPREAD = 40.0
+# The closed form is chosen if its expected error is below the first; what comes out with an error above the second is
+# measured by ratios.
+TOLERANCE, MOST_ERROR = 1e-4, 1e-3
+# If a token of the closed form is not shown, its bias is raised by this.
+BIAS_STEP = 10.0
+# The bias at which a token is sampled is found to within this.
+BISECTED = 5e-4
+MOST_DECIMALS = 8
+
+
+@dataclass(frozen=True)
+class APIProbe:
+    """What the first calls tell of an API.
+
+    top: how many tokens an answer shows. after_bias: whether the bias is in the log-probabilities. rounding: the largest
+    error of a log-probability, from the digits that are shown.
+    """
+
+    top: int
+    after_bias: bool
+    shows_sampled: bool
+    rounding: float
+
+
+@dataclass(frozen=True)
+class RecoveryPlan:
+    """How the distribution will be recovered, the calls that it takes in all, and the error to expect."""
+
+    method: str
+    calls: int
+    expected_error: float
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """The log-probability of every token (V), its largest error (V), and what it took.
+
+    `missing` tokens are too improbable for any bias to bring them into an answer; their probability is given as 0.
+    """
+
+    log_probabilities: np.ndarray
+    errors: np.ndarray
+    calls: int
+    method: str
+    probe: APIProbe
+    missing: int = 0
+
+    def most_likely(self, count: int) -> list[int]:
+        return [int(token) for token in np.argsort(-self.log_probabilities, kind="stable")[:count]]
+
+    def sample(self, count: int, top_p: float = 1.0, temperature: float = 1.0, seed: int = 0) -> list[int]:
+        """Draw next tokens from the recovered distribution, from the most likely ones that together reach `top_p`."""
+        options = Sampling(temperature=temperature, top_p=top_p, seed=seed)
+        logits = torch.from_numpy(self.log_probabilities).expand(count, -1)
+        tokens: list[int] = draw(distribution(logits, options), options, np.arange(count), 0).tolist()
+        return tokens
+
+
+class Journal:
+    """The answers so far, one line each in a file, so that a recovery continues after a kill."""
+
+    def __init__(self, path: Path | None, key: Mapping[str, object]) -> None:
+        self.path, self.answers = path, {}
+        self._file = None
+        if path is None:
+            return
+        if path.exists():
+            lines = path.read_text(encoding="utf-8").splitlines()
+            if not lines or json.loads(lines[0]) != dict(key):
+                raise GlasshouseError(
+                    "other-recovery",
+                    f"{path} holds the answers of another model or prompt; name another file with --journal",
+                )
+            for line in lines[1:]:
+                try:
+                    bias, token, shown, top = json.loads(line)
+                except ValueError:
+                    continue  # the line that was being written when the process died
+                self.answers[bias] = Answer(token, shown, tuple((int(t), float(v)) for t, v in top))
+        self._file = path.open("a", encoding="utf-8")
+        if not self.answers and self._file.tell() == 0:
+            self._write(dict(key))
+        elif not path.read_bytes().endswith(b"\n"):
+            self._file.write("\n")
+
+    def add(self, bias: str, answer: Answer) -> None:
+        self.answers[bias] = answer
+        if self._file is not None:
+            self._write([bias, answer.token, answer.log_probability, answer.top])
+
+    def _write(self, value: object) -> None:
+        assert self._file is not None
+        self._file.write(json.dumps(value) + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.fsync(self._file.fileno())
+            self._file.close()
+            self._file = None
+
+
+class Recovery:
+    """Recovers the distribution of the next token after one prompt."""
+
+    def __init__(
+        self, api: NextTokenAPI, prompt: str, top: int = 20, method: str | None = None, journal: Path | None = None
+    ) -> None:
+        if top < 1:
+            raise GlasshouseError("bad-option", f"top={top} is below the minimum; choose 1 or more")
+        if method is not None and method not in METHODS:
+            raise GlasshouseError("bad-option", f"method={method!r} is not known; choose one of: {', '.join(METHODS)}")
+        self.api, self.prompt, self.top, self.method = api, prompt, top, method
+        self.journal = Journal(
+            journal,
+            {"model": api.name, "shows": api.shows, "vocabulary": api.vocabulary, "prompt": prompt, "top": top, "format": 1},
+        )
+        self.calls = 0  # in this process and before it
+        self.log_probabilities = np.full(api.vocabulary, np.nan)
+        self.errors = np.zeros(api.vocabulary)
+        self._asked: set[str] = set()
+        self._progress: Callable[[float], None] = lambda share: None
+        self._planned = 1
+
+    def probe(self) -> APIProbe:
+        """Two or three calls, all but the last of which are part of the recovery."""
+        first = self._ask({})
+        if not first.top:
+            raise GlasshouseError(
+                "no-log-probabilities", f"{self.api.name} shows no log-probabilities, so nothing can be recovered from it"
+            )
+        unseen = self._unseen(first)
+        if not unseen:
+            return APIProbe(
+                len(first.top), True, first.log_probability is not None, rounding_error(dict(first.top).values())
+            )
+        group = self._first_group(first)
+        second = self._ask(self._bias(group))
+        shown = dict(second.top)
+        after_bias = any(token in shown for token in group if token in unseen)
+        if not after_bias and self._ask({unseen[0]: MOST_BIAS}).token != unseen[0]:
+            raise GlasshouseError(
+                "bias-ignored",
+                f"a bias of {MOST_BIAS:g} on token {unseen[0]} changes neither the log-probabilities of {self.api.name} nor "
+                "its next token; choose an API that takes a logit bias",
+            )
+        values = [value for answer in (first, second) for _, value in answer.top]
+        return APIProbe(len(first.top), after_bias, first.log_probability is not None, rounding_error(values))
+
+    def plan(self, probe: APIProbe) -> RecoveryPlan:
+        """The method that suits the API, and what it takes."""
+        unseen = max(self.api.vocabulary - probe.top, 0)
+        if not unseen:
+            return RecoveryPlan(RATIO, 1, probe.rounding)
+        by_ratio = RecoveryPlan(RATIO, 2 + -(-unseen // max(probe.top - 1, 1)), 4 * probe.rounding)
+        bias = self._closed_bias()
+        closed = RecoveryPlan(CLOSED, 3 + -(-unseen // probe.top), 2 * probe.rounding * math.exp(bias))
+        forced = RecoveryPlan(FORCED, 3 + unseen, 2 * probe.rounding)
+        steps = math.ceil(math.log2(MOST_BIAS / BISECTED))
+        bisection = RecoveryPlan(BISECTION, 3 + unseen * (steps + 1), BISECTED)
+        # The sampled token answers to a bias in either case.
+        allowed = {BISECTION: bisection}
+        if probe.after_bias:
+            allowed[CLOSED] = closed
+        if probe.after_bias and probe.top > 1:
+            allowed[RATIO] = by_ratio
+        if not probe.after_bias and probe.shows_sampled:
+            allowed[FORCED] = forced
+        if self.method is not None and self.method not in allowed:
+            raise GlasshouseError(
+                "method-does-not-fit",
+                f"method={self.method!r} cannot work here: {self.api.name} shows {probe.top} log-probabilities "
+                f"{'after' if probe.after_bias else 'before'} the bias; choose {' or '.join(allowed)}",
+            )
+        if self.method is not None:
+            return allowed[self.method]
+        if CLOSED in allowed and closed.expected_error < TOLERANCE:
+            return closed
+        return allowed.get(RATIO) or allowed.get(FORCED) or bisection
+
+    def run(self, progress: Callable[[float], None] = lambda share: None) -> Recovered:
+        """Probe, plan and recover. Answers that the journal has are not asked for again."""
+        probe = self.probe()
+        plan = self.plan(probe)
+        self._progress, self._planned = progress, max(plan.calls, 1)
+        first = self._ask({})
+        for token, value in first.top:
+            self.log_probabilities[token], self.errors[token] = value, probe.rounding
+        {RATIO: self._by_ratio, CLOSED: self._by_closed_form, FORCED: self._by_force, BISECTION: self._by_bisection}[
+            plan.method
+        ](first, probe)
+        missing = int(np.isnan(self.log_probabilities).sum())
+        found = np.where(np.isnan(self.log_probabilities), -np.inf, self.log_probabilities)
+        # The probabilities of all tokens sum to 1, which makes up for the rounding of the most likely token.
+        normalised = found - np.logaddexp.reduce(found)
+        probabilities = np.exp(normalised)
+        # If every probability were as much too low as its error allows, their sum would be this much too low.
+        errors = self.errors + math.log((probabilities * np.exp(self.errors)).sum())
+        self.journal.close()
+        return Recovered(normalised, errors, self.calls, plan.method, probe, missing)
+
+    def _by_ratio(self, first: Answer, probe: APIProbe) -> None:
+        measured = self._measure_ratios(self._unseen(first), first, probe)
+        # Some tokens are measured once more with another bias. If they differ by more than rounding, all errors are larger.
+        best, best_value = first.top[0]
+        bias = 0.75 * MOST_BIAS
+        near = [token for token in measured if best_value - self.log_probabilities[token] < bias / 2]
+        again = near[:: max(len(near) // max(probe.top - 1, 1), 1)][: probe.top - 1]
+        if again:
+            answer = dict(self._ask(dict.fromkeys([best, *again], bias)).top)
+            shown = [token for token in again if token in answer and best in answer]
+            values = {token: best_value + answer[token] - answer[best] for token in shown}
+            noise = max((abs(value - self.log_probabilities[token]) for token, value in values.items()), default=0.0)
+            if noise > 4 * probe.rounding:
+                self.errors[measured] += noise
+
+    def _measure_ratios(self, tokens: Sequence[int], first: Answer, probe: APIProbe) -> list[int]:
+        """Measure tokens by their ratio to the most likely one, and return those that were shown."""
+        best, best_value = first.top[0]
+        measured = []
+        for group in self._groups(tokens, probe.top - 1):
+            answer = dict(self._ask(self._bias([best, *group])).top)
+            for token in group:
+                if token in answer and best in answer:
+                    self.log_probabilities[token] = best_value + answer[token] - answer[best]
+                    self.errors[token] = 3 * probe.rounding
+                    measured.append(token)
+        return measured
+
+    def _by_closed_form(self, first: Answer, probe: APIProbe) -> None:
+        bias, waiting = self._closed_bias(), self._unseen(first)
+        rounding = self._rounding_of_sums(bias, first, probe)
+        imprecise: list[int] = []
+        while waiting and bias <= MOST_BIAS:
+            hidden: list[int] = []
+            for group in self._groups(waiting, probe.top):
+                answer = dict(self._ask(dict.fromkeys(group, bias)).top)
+                if any(token not in answer for token in group):
+                    hidden += group
+                    continue
+                values, growth = unbiased([answer[token] for token in group], bias)
+                if growth * rounding > MOST_ERROR:
+                    imprecise += group
+                    continue
+                self.log_probabilities[group], self.errors[group] = values, growth * rounding
+            waiting, bias = hidden, bias + BIAS_STEP
+        # What the closed form cannot give is measured otherwise.
+        rest = [*waiting, *imprecise]
+        if probe.top > 1:
+            self._measure_ratios(rest, first, probe)
+        else:
+            self._bisect(rest, first, probe)
+
+    def _rounding_of_sums(self, bias: float, first: Answer, probe: APIProbe) -> float:
+        """The error of a sum of probabilities: by the closed form for tokens whose probability was shown without a bias."""
+        answer = dict(self._ask(dict.fromkeys([token for token, _ in first.top], bias)).top)
+        shown = [(value, answer[token]) for token, value in first.top if token in answer]
+        values, growth = unbiased([biased for _, biased in shown], bias)
+        noise = float(np.abs(values - [known for known, _ in shown]).max())
+        return max(probe.rounding, 4 * noise / growth)
+
+    def _by_force(self, first: Answer, probe: APIProbe) -> None:
+        for token in self._unseen(first):
+            answer = self._ask({token: MOST_BIAS})
+            if answer.token == token and answer.log_probability is not None:
+                self.log_probabilities[token], self.errors[token] = answer.log_probability, probe.rounding
+
+    def _by_bisection(self, first: Answer, probe: APIProbe) -> None:
+        self._bisect(self._unseen(first), first, probe)
+
+    def _bisect(self, tokens: Sequence[int], first: Answer, probe: APIProbe) -> None:
+        """Find the bias at which each token is sampled instead of the most likely one."""
+        best_value = first.top[0][1]
+        for token in tokens:
+            low, high = 0.0, MOST_BIAS
+            if self._ask({token: high}).token != token:
+                continue
+            while high - low > BISECTED:
+                middle = (low + high) / 2
+                low, high = (low, middle) if self._ask({token: middle}).token == token else (middle, high)
+            self.log_probabilities[token] = best_value - (low + high) / 2
+            self.errors[token] = (high - low) / 2 + probe.rounding
+
+    def _ask(self, bias: Mapping[int, float]) -> Answer:
+        key = json.dumps(sorted(bias.items()))
+        if key not in self.journal.answers:
+            self.journal.add(key, self.api.ask(self.prompt, self.top, bias))
+        if key not in self._asked:
+            self._asked.add(key)
+            self.calls += 1
+            self._progress(min(self.calls / self._planned, 1.0))
+        return self.journal.answers[key]
+
+    def _unseen(self, first: Answer) -> list[int]:
+        seen = {token for token, _ in first.top}
+        return [token for token in range(self.api.vocabulary) if token not in seen]
+
+    def _first_group(self, first: Answer) -> list[int]:
+        """The most likely token and the first unseen ones; an answer that shows one token has place for one unseen alone."""
+        unseen = self._unseen(first)
+        return [first.top[0][0], *unseen[: len(first.top) - 1]] if len(first.top) > 1 else unseen[:1]
+
+    def _groups(self, tokens: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+        for start in range(0, len(tokens), max(size, 1)):
+            yield tokens[start : start + max(size, 1)]
+
+    @staticmethod
+    def _bias(tokens: Sequence[int]) -> dict[int, float]:
+        return dict.fromkeys(tokens, MOST_BIAS)
+
+    def _closed_bias(self) -> float:
+        """Just above what the tokens that were seen so far lack to the most likely one."""
+        first = self._ask({})
+        best, best_value = first.top[0]
+        deficits = [best_value - value for _, value in first.top]
+        if self._unseen(first):
+            shown = dict(self._ask(self._bias(self._first_group(first))).top)
+            deficits += [shown[best] - value for value in shown.values()] if best in shown else []
+        return min(max(deficits) + 5.0, SPREAD)
+
+
+def unbiased(biased: Sequence[float], bias: float) -> tuple[np.ndarray, float]:
+    """Log-probabilities without the bias that these tokens alone have, and how much larger their errors are.
+
+    With q, the sum of the probabilities p' after the bias, the probability before it is p' / (e^b - (e^b - 1) q). If q is
+    close to 1, little is left of 1 - q.
+    """
+    total = math.fsum(map(math.exp, biased))
+    scale = math.exp(bias) * (1 - total) + total
+    if scale <= 0:
+        return np.asarray(biased) - bias, math.inf
+    return np.asarray(biased) - math.log(scale), 1 + math.expm1(bias) * total / scale
+
+
+def rounding_error(values: Iterable[float]) -> float:
+    """The largest error of log-probabilities that are shown with so many digits.
+
+    A number format rounds the sum of a logit and a bias too, which may be as large as the bias.
+    """
+    numbers = [value for value in values if value]
+    for decimals in range(MOST_DECIMALS + 1):
+        if all(abs(value - round(value, decimals)) < 1e-12 for value in numbers):
+            return 0.5 * 10.0**-decimals
+    largest = max([MOST_BIAS, *map(abs, numbers)])
+    single = all(float(np.float32(value)) == value for value in numbers)
+    return largest * 2.0 ** (-24 if single else -53)

@@ -1,0 +1,123 @@
+"""What an API shows of a model's next token: a few log-probabilities, and how they answer to a bias.
+
+`RunAPI` shows a run in this way, so that what is found out about an API can be compared with a model whose logits are known.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from glasshouse.generation.incremental_decoder import IncrementalDecoder
+from glasshouse.runs.run import Run
+from glasshouse.specs.errors import GlasshouseError
+
+# The usual bound of a bias.
+MOST_BIAS = 100.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The most likely next token after the bias, its log-probability if it is shown, and the top tokens with theirs."""
+
+    token: int
+    log_probability: float | None
+    top: tuple[tuple[int, float], ...]
+
+
+class NextTokenAPI(Protocol):
+    """A model that is asked for one next token at a time. Tokens are numbers below `vocabulary`."""
+
+    name: str
+    vocabulary: int
+    shows: str  # what it shows, in words
+
+    def ask(self, prompt: str, top: int, bias: Mapping[int, float]) -> Answer:
+        """The next token at temperature 0, and at most `top` tokens with their log-probabilities."""
+
+    def token_text(self, token: int) -> str:
+        """A token as text."""
+
+
+class LogitsAPI:
+    """An API over known logits (V).
+
+    after_bias: whether the log-probabilities include the bias; some providers show them before it.
+    decimals: the decimals to which they are rounded; None shows all digits of `dtype`.
+    most_top: the most tokens that an answer shows.
+    shows_sampled: whether the log-probability of the sampled token is shown although it is not among the top.
+    """
+
+    def __init__(
+        self,
+        logits_V: np.ndarray,
+        name: str = "logits",
+        after_bias: bool = True,
+        decimals: int | None = None,
+        dtype: type[np.floating] = np.float64,
+        most_top: int = 20,
+        shows_sampled: bool = False,
+    ) -> None:
+        self.logits = np.asarray(logits_V, np.float64)
+        self.name, self.vocabulary = name, len(self.logits)
+        self.after_bias, self.decimals, self.dtype = after_bias, decimals, dtype
+        self.most_top, self.shows_sampled = most_top, shows_sampled
+        side = "after" if after_bias else "before"
+        digits = np.dtype(dtype).name if decimals is None else f"{decimals} decimals"
+        self.shows = f"at most {most_top} log-probabilities {side} the bias, in {digits}"
+        self.calls = 0
+        self._log_normaliser = _log_sum(self.logits)
+
+    def ask(self, prompt: str, top: int, bias: Mapping[int, float]) -> Answer:
+        self.calls += 1
+        biased = self.logits.copy()
+        for token, value in bias.items():
+            biased[token] += min(max(value, -MOST_BIAS), MOST_BIAS)
+        shown = biased if self.after_bias else self.logits
+        log_normaliser = _log_sum(shown) if self.after_bias else self._log_normaliser
+        count = min(top, self.most_top, self.vocabulary)
+        highest = np.argpartition(-shown, count - 1)[:count]
+        order = highest[np.argsort(-shown[highest], kind="stable")]
+        sampled = int(biased.argmax())
+        log_probability = self._rounded(shown[sampled] - log_normaliser) if self.shows_sampled else None
+        return Answer(
+            sampled, log_probability, tuple((int(token), self._rounded(shown[token] - log_normaliser)) for token in order)
+        )
+
+    def _rounded(self, value: float) -> float:
+        value = float(self.dtype(value))
+        return value if self.decimals is None else round(value, self.decimals)
+
+    def token_text(self, token: int) -> str:
+        return str(token)
+
+
+def _log_sum(logits_V: np.ndarray) -> float:
+    """log of the sum of exp(logits). `np.logaddexp.reduce` adds one by one, with a thousand times the error."""
+    highest = logits_V.max()
+    return float(highest + np.log(np.exp(logits_V - highest).sum()))
+
+
+class RunAPI(LogitsAPI):
+    """The next token of a run after a prompt, as an API would show it."""
+
+    def __init__(self, run: Run, prompt: str, **shown: object) -> None:
+        if not run.continues_text:
+            raise GlasshouseError(
+                "not-a-language-model",
+                f"{run.name} is a model of kind {run.spec.model.kind!r} that cannot continue a text; use a decoder",
+            )
+        self.run, self.prompt = run, prompt
+        tokens = run.new_completion(prompt).prompt_tokens
+        with torch.inference_mode():
+            logits = IncrementalDecoder(run.model, [tokens], run.spec.data.context, cached=False).logits()[0]
+        super().__init__(logits[: run.tokenizer.vocabulary].double().cpu().numpy(), run.name, **shown)  # type: ignore[arg-type]
+
+    def ask(self, prompt: str, top: int, bias: Mapping[int, float]) -> Answer:
+        assert prompt == self.prompt
+        return super().ask(prompt, top, bias)
+
+    def token_text(self, token: int) -> str:
+        return self.run.tokenizer.decode([token])
