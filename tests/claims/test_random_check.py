@@ -24,6 +24,7 @@ VERDICTS = {
     "relu-chain": REFUTED,
     "sigmoid-rnn-jacobian": UPHELD,
     "bptt": REFUTED,
+    "distribution-recovery": REFUTED,
 }
 DRAWS = 4
 # Each draw trains a model.

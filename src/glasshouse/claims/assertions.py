@@ -23,8 +23,6 @@ ASSERTIONS: dict[str, dict[str, str]] = {
         "ask": "A model behind any interface answers a question.",
         "model-grid": "Larger models answer right where small ones are wrong.",
         "debate": "Models that argue both sides repeat and contradict themselves.",
-        "distribution-recovery": "An interface that shows two probabilities and takes a logit bias reveals the whole "
-        "distribution.",
         "clip-prompt": "The prompt that retrieves a picture depends on small changes of wording.",
         "slurm": "The training job runs as a batch script on a Slurm cluster.",
     },

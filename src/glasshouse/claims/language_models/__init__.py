@@ -1,0 +1,1 @@
+"""Claims about working with large language models."""
