@@ -56,7 +56,9 @@ def interrupt(process: subprocess.Popen[str], number: signal.Signals) -> Outcome
     return finish(process)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
+)
 def test_a_signal_while_training(
     runs: Path, started: subprocess.Popen[str], alone: Path, number: signal.Signals, code: int
 ) -> None:
@@ -117,7 +119,9 @@ def all_steps_are_taken(run: Path) -> bool:
     return (run / "checkpoints" / "step-00000080").exists()
 
 
-@pytest.mark.parametrize("moment", [folder_exists, a_checkpoint_is_being_written, all_steps_are_taken])
+@pytest.mark.parametrize(
+    "moment", [folder_exists, a_checkpoint_is_being_written, pytest.param(all_steps_are_taken, marks=pytest.mark.slow)]
+)
 def test_a_kill(runs: Path, started: subprocess.Popen[str], alone: Path, moment: object) -> None:
     run = runs / "tiny"
     wait_until(lambda: moment(run), started)

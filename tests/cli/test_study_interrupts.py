@@ -48,9 +48,10 @@ def nameless(study: Path) -> dict[str, Any]:
     return {name: value for name, value in results(study).items() if name not in ("name", "command")}
 
 
-CHANCES = [1, *(pytest.param(chance, marks=pytest.mark.slow) for chance in range(2, 5))]
+CHANCES = range(1, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chance", CHANCES)
 def test_a_kill_at_a_random_moment(study: Path, short_text: Path, chance: int) -> None:
     assert killed_and_continued(short_text, chance, *ALONE) == nameless(study)

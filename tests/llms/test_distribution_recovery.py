@@ -34,7 +34,7 @@ def check(logits, top, method=None, journal=None, **shown):
 
 @pytest.mark.parametrize("shown", [{}, {"dtype": np.float32}, {"decimals": 4}], ids=["float64", "float32", "4 decimals"])
 @pytest.mark.parametrize("top", [2, 5, 20])
-@pytest.mark.parametrize("size", [500, 8000, pytest.param(50_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [500, *(pytest.param(size, marks=pytest.mark.slow) for size in (8000, 50_000))])
 def test_every_probability_is_recovered_by_ratios(size, top, shown):
     found, error = check(random_logits(size), top, RATIO, **shown)
     assert error < 1e-3

@@ -35,6 +35,7 @@ def judged(items: Items, rule: VerdictRule = NOBODY):
     return judge_with_items(means(items), items, rule, "texts")["b"]
 
 
+@pytest.mark.slow
 def test_arms_that_are_equal_over_the_population_are_rarely_called_different():
     """The same 40 items for every seed: taken as fixed, they make a difference that no other items would show."""
     generator = np.random.default_rng(0)

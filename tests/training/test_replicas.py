@@ -44,6 +44,7 @@ def differences(job: Job, trained: TrainedReplicas, number: int, steps: int) -> 
     return max(abs(a - b) for a, b in zip(alone, trained.losses[number], strict=True)), weight_difference
 
 
+@pytest.mark.slow
 def test_a_hundred_steps_equal_those_of_each_seed_alone(text):
     jobs = jobs_by_seed(character_spec(text))
     trained = train_together(jobs, 100)

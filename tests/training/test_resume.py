@@ -135,7 +135,9 @@ def test_a_replica_can_continue_alone(text, monkeypatch, freeze):
         assert torch.allclose(tensor, newest_checkpoint(stopped[1]).groups["model"][name], atol=1e-4)
 
 
-@pytest.mark.parametrize("change", ["training.ema=0", "training.ema=0.9", "training.freeze=gradual"])
+@pytest.mark.parametrize(
+    "change", ["training.ema=0", pytest.param("training.ema=0.9", marks=pytest.mark.slow), "training.freeze=gradual"]
+)
 def test_a_group_that_is_stopped_ends_as_if_it_had_not_been(text, monkeypatch, change):
     whole = new_runs(text, change, "model.dropout=0.1", stem="whole")
     loop.train_group(whole, "cpu", together=True)
