@@ -136,6 +136,11 @@ def test_a_killed_recovery_continues_where_it_stopped(tmp_path):
     assert again.calls == 0
     with refused("other-recovery", "answers.jsonl"):
         Recovery(again, "another prompt", 5, RATIO, journal)
+    journal.write_text("")  # killed before the first line was written
+    assert Recovery(again, "prompt", 5, RATIO, journal).run().calls == whole.calls
+    journal.write_text("no answers")
+    with refused("other-recovery", "answers.jsonl"):
+        Recovery(again, "prompt", 5, RATIO, journal)
 
 
 def test_apis_that_show_nothing_or_ignore_the_bias_are_refused():

@@ -49,6 +49,7 @@ def test_a_run_is_shown_with_its_own_probabilities(tmp_path, monkeypatch):
     found = glasshouse.recover(recovery)
     assert glasshouse.recovery_error(recovery, found) < 1e-3
     assert (run.folder.path / recovery.journal.path).exists()
+    assert api.shows.endswith("after step 2"), "a run that is trained further has another journal"
 
 
 def test_other_models_are_refused(tmp_path, monkeypatch):

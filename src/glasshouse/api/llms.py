@@ -29,11 +29,10 @@ def open_recovery(
     default in the run's folder, so that `recover` continues after a kill.
     """
     run = Run(model.removeprefix("run:"), device)
-    if journal is None:
-        shown = json.dumps([prompt, top, decimals, before_bias])
-        digest = hashlib.blake2b(shown.encode(), digest_size=4).hexdigest()
-        journal = run.folder.path / f"recovery-{digest}.jsonl"
     api = RunAPI(run, prompt, after_bias=not before_bias, decimals=decimals, most_top=top, shows_sampled=before_bias)
+    if journal is None:
+        digest = hashlib.blake2b(json.dumps([prompt, api.shows]).encode(), digest_size=4).hexdigest()
+        journal = run.folder.path / f"recovery-{digest}.jsonl"
     return Recovery(api, prompt, top, method, Path(journal))
 
 
@@ -46,10 +45,8 @@ def recover(recovery: Recovery) -> Recovered:
 def recovery_error(recovery: Recovery, found: Recovered) -> float:
     """The largest error of a recovered log-probability, for an API whose logits are known."""
     assert isinstance(recovery.api, RunAPI)
-    logits = recovery.api.logits
     present = np.isfinite(found.log_probabilities)
-    known = logits - logits.max() - np.log(np.exp(logits - logits.max()).sum())
-    return float(np.abs(found.log_probabilities - known)[present].max())
+    return float(np.abs(found.log_probabilities - recovery.api.log_probabilities)[present].max())
 
 
 def write_recovered(recovery: Recovery, found: Recovered, path: str | PathLike[str]) -> Path:

@@ -26,7 +26,8 @@ def recover(
     ] = None,
     estimate: Annotated[bool, typer.Option("--estimate", help="Print the calls and the expected error, and stop.")] = False,
     top_p: Annotated[
-        float | None, typer.Option(help="Then sample from the most likely tokens whose probabilities sum to P.")
+        float | None,
+        typer.Option(min=0.001, max=1, help="Then sample from the most likely tokens whose probabilities sum to P."),
     ] = None,
     count: Annotated[int, typer.Option(min=1, help="The number of tokens to sample.")] = 1,
     seed: Annotated[int, typer.Option(help="The random seed of the samples.")] = 0,

@@ -1,7 +1,7 @@
 """The whole distribution of the next token, from an API that shows the top k log-probabilities and takes a logit bias.
 
 A bias of b multiplies a token's odds by exp(b): it adds b to the logit l. So where two tokens v and w have the same bias and
-are both shown, the difference of their log-probabilities is l_v - l_w, whatever b is. Three methods follow:
+are both shown, the difference of their log-probabilities is l_v - l_w, whatever b is. Four methods follow:
 
 - ratio: each call biases k - 1 tokens together with the most likely token, and reads their differences from it:
   ceil((V - 1) / (k - 1)) calls in all. Robust.
@@ -97,9 +97,9 @@ class Journal:
         self._file = None
         if path is None:
             return
-        if path.exists():
-            lines = path.read_text(encoding="utf-8").splitlines()
-            if not lines or json.loads(lines[0]) != dict(key):
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        if lines:
+            if lines[0] != json.dumps(dict(key)):
                 raise GlasshouseError(
                     "other-recovery",
                     f"{path} holds the answers of another model or prompt; name another file with --journal",
@@ -111,7 +111,7 @@ class Journal:
                     continue  # the line that was being written when the process died
                 self.answers[bias] = Answer(token, shown, tuple((int(t), float(v)) for t, v in top))
         self._file = path.open("a", encoding="utf-8")
-        if not self.answers and self._file.tell() == 0:
+        if not lines:
             self._write(dict(key))
         elif not path.read_bytes().endswith(b"\n"):
             self._file.write("\n")

@@ -70,6 +70,11 @@ class LogitsAPI:
         self.calls = 0
         self._log_normaliser = _log_sum(self.logits)
 
+    @property
+    def log_probabilities(self) -> np.ndarray:
+        """The log-probability of every token (V), without a bias."""
+        return self.logits - self._log_normaliser
+
     def ask(self, prompt: str, top: int, bias: Mapping[int, float]) -> Answer:
         self.calls += 1
         biased = self.logits.copy()
@@ -114,6 +119,8 @@ class RunAPI(LogitsAPI):
         with torch.inference_mode():
             logits = IncrementalDecoder(run.model, [tokens], run.spec.data.context, cached=False).logits()[0]
         super().__init__(logits[: run.tokenizer.vocabulary].double().cpu().numpy(), run.name, **shown)  # type: ignore[arg-type]
+        # A run that is trained further gives other answers.
+        self.shows += f", after step {run.model_step()}"
 
     def ask(self, prompt: str, top: int, bias: Mapping[int, float]) -> Answer:
         assert prompt == self.prompt

@@ -94,13 +94,21 @@ class Run:
     @cached_property
     def model(self) -> nn.Module:
         """The model with the weights of its best evaluation, or its latest weights if it was never evaluated."""
-        saved = checkpoint.best(self.folder.checkpoints, warn=say)
-        if saved is None:
-            raise RunError("no-checkpoint", f"{self.name} has no checkpoint yet; {self._remedy()}")
+        saved = self._checkpoint()
         where = f"the checkpoint of step {saved.step}"
         # The weights of a model that is loaded in inference mode could never have gradients.
         with torch.inference_mode(False):
             return warm_start.load_model(self.folder, self.spec, saved.weights, where).to(self.device).eval()
+
+    def model_step(self) -> int:
+        """The step whose weights the model has."""
+        return self._checkpoint().step
+
+    def _checkpoint(self) -> checkpoint.Checkpoint:
+        saved = checkpoint.best(self.folder.checkpoints, warn=say)
+        if saved is None:
+            raise RunError("no-checkpoint", f"{self.name} has no checkpoint yet; {self._remedy()}")
+        return saved
 
     def sample(self, prompt: str | Sequence[str] = "", count: int = 1, **how: Any) -> list[Completion]:
         """Continue one or more prompts, each `count` times. `how` holds the options of `stream`."""
