@@ -18,7 +18,7 @@ from glasshouse.runs.run import Run
 
 FACTORS, FULL = PRODUCTS = ("by the factors", "by the whole matrix")
 LENGTHS: Mapping[str, tuple[int, ...]] = {
-    FACTORS: (8192, 16384, 32768, 65536, 131072),
+    FACTORS: (65536, 131072, 262144, 524288, 1048576),  # the longest two are far larger than a processor's cache
     FULL: (512, 1024, 2048, 4096, 8192),
 }
 RANK, WIDTH = 32, 64
@@ -55,8 +55,9 @@ class LowRankSVD(Claim):
         "Random attention matrices of known rank (n up to 128) are multiplied with V whole and by the first k factors of "
         "their decomposition: the results must be the same to 1e-5. The operations of the product by the factors must not "
         "depend on d, as O(n k) says; beside it, they must be 4 n k d. The exponent of the length in the time of that "
-        f"product (rank {RANK}, d = {WIDTH}, on the CPU, in rounds) must be 1 to within {MARGIN:g}. Beside it, the maps of "
-        f"trained models over characters ({CONTEXT} tokens): the share of their singular values that has 90 % of the energy."
+        f"product (rank {RANK}, d = {WIDTH}, on the CPU, in rounds, from n = {LENGTHS[FACTORS][-2]:,} to "
+        f"{LENGTHS[FACTORS][-1]:,}) must be 1 to within {MARGIN:g}. Beside it, the maps of trained models over characters "
+        f"({CONTEXT} tokens): the share of their singular values that has 90 % of the energy."
     )
     would_change = (
         "Nothing, for the product. But the decomposition itself costs more than P V, and whether trained maps have a low "
