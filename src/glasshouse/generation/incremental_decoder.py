@@ -1,41 +1,87 @@
 """The incremental decoder: rows of tokens, and the model's logits for the next token of each, with or without a cache.
 
-It does not choose tokens. The model sees a row through a window of at most `context` tokens. If a row outgrows its window,
-the window restarts with the latest half. This rule is the same with and without a cache, so the logits are too.
+It does not choose tokens. Rows may join and leave between two steps. The model sees a row through a window of at most
+`context` tokens. If a row outgrows its window, the window restarts with the latest half. This rule is the same with and
+without a cache, so the logits are too.
 
 Axes: B rows, V vocabulary.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from glasshouse.generation.prefix_cache import PrefixCache
+from glasshouse.parts.cache import Cache
 from glasshouse.specs.errors import GlasshouseError
+
+# The first size of a cache. It doubles when a row needs more slots, or when there are more rows.
+FIRST_SLOTS = 64
 
 
 class IncrementalDecoder:
-    """Prompts (lists of token ids of any length above zero), and a model with `features` and `project` that reads them."""
+    """Prompts (lists of token ids of any length above zero), and a model with `features` and `project` that reads them.
 
-    def __init__(self, model: Any, prompts: list[list[int]], context: int, cached: bool = True) -> None:
-        if not prompts or not all(prompts):
-            raise GlasshouseError("empty-prompt", "a prompt has no tokens; start it with the end-of-text token instead")
-        self.model, self.context = model.eval(), context
+    prefixes: keys and values of earlier prompts, so that prompts which begin alike are read once.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        prompts: Sequence[list[int]],
+        context: int,
+        cached: bool = True,
+        prefixes: PrefixCache | None = None,
+    ) -> None:
+        self.model, self.context, self.prefixes = model.eval(), context, prefixes
         self.device = next(model.parameters()).device
-        self.tokens = [list(prompt) for prompt in prompts]
-        # Where the window of each row starts.
-        self.starts = [max(0, len(prompt) - context) for prompt in prompts]
-        with torch.inference_mode():
-            self.cache = model.empty_cache(len(prompts), context) if cached else None
-        # Rows whose window is not in the cache: new ones, and those whose window has restarted.
-        self.uncached = list(range(len(prompts)))
+        self.tokens: list[list[int]] = []
+        self.starts: list[int] = []  # where the window of each row starts
+        self.read_tokens: list[int] = []  # how many tokens of each window the cache has
+        self.cache: Cache | None = None
+        self.rows = 0  # of the cache
+        if cached:
+            with torch.inference_mode():
+                self.rows = max(len(prompts), 1)
+                self.cache = model.empty_cache(self.rows, min(FIRST_SLOTS, context))
+        for prompt in prompts:
+            self.add(prompt)
+
+    def add(self, prompt: list[int]) -> int:
+        """Add a row at the end; return its number. A model with sources has one row for each source, and no more."""
+        if not prompt:
+            raise GlasshouseError("empty-prompt", "a prompt has no tokens; start it with the end-of-text token instead")
+        row = len(self.tokens)
+        self.tokens.append(list(prompt))
+        self.starts.append(max(0, len(prompt) - self.context))
+        self.read_tokens.append(0)
+        if self.cache is not None:
+            self._reserve(row + 1, len(prompt) - self.starts[row])
+            if self.prefixes is not None:
+                self.read_tokens[row] = self.prefixes.restore(self.window(row), self.cache, row)
+        return row
+
+    def remove(self, row: int) -> None:
+        """Remove a row. The last row takes its number."""
+        last = len(self.tokens) - 1
+        if row != last and self.cache is not None:
+            self.cache.copy_row(last, row, self.read_tokens[last])
+        for values in (self.tokens, self.starts, self.read_tokens):
+            values[row] = values[last]  # type: ignore[index]
+            values.pop()
 
     def append(self, row: int, token: int) -> None:
         """Append a token to a row."""
         self.tokens[row].append(token)
         if len(self.tokens[row]) - self.starts[row] > self.context:
             self.starts[row] = len(self.tokens[row]) - max(self.context // 2, 1)
-            self.uncached.append(row)
+            self.read_tokens[row] = 0
+
+    def window(self, row: int) -> list[int]:
+        """The tokens of a row that the model sees."""
+        return self.tokens[row][self.starts[row] :]
 
     def rearrange(self, rows: list[int], same_sources: bool = False) -> None:
         """Replace row i by the former row `rows[i]`. A row may be used several times or not at all.
@@ -47,48 +93,125 @@ class IncrementalDecoder:
             return
         self.tokens = [list(self.tokens[row]) for row in rows]
         self.starts = [self.starts[row] for row in rows]
-        uncached = set(self.uncached)
-        self.uncached = [new for new, old in enumerate(rows) if old in uncached]
+        self.read_tokens = [self.read_tokens[row] for row in rows]
         if self.cache is not None:
             index = torch.tensor(rows, device=self.device)
             if same_sources:
-                self.cache.reorder_rows(index, min(max(map(len, self.tokens)), self.context))
+                self.cache.reorder_rows(index, max(self.read_tokens))
             else:
-                self.cache = self.cache.select_rows(index)
+                self.cache, self.rows = self.cache.select_rows(index), len(rows)
 
-    @torch.inference_mode()
     def logits(self) -> Tensor:
         """Logits (B, V) for the next token of each row."""
-        if self.cache is None:
-            return self._read_windows(list(range(len(self.tokens))), None)
-        logits = None
-        if len(self.uncached) < len(self.tokens):
-            logits = self._read_last_tokens()
-        if self.uncached:
-            index = torch.tensor(self.uncached, device=self.device)
-            cache = self.cache.select_rows(index)
-            uncached_logits = self._read_windows(self.uncached, cache)
-            self.cache.write_rows(index, cache)
-            logits = uncached_logits if logits is None else logits.index_copy(0, index, uncached_logits)
-            self.uncached = []
-        assert logits is not None
-        return logits
+        for row, read in enumerate(self.read_tokens):
+            if read == len(self.window(row)):  # no token was appended: read the last one again
+                self.read_tokens[row] -= 1
+        rows, logits = self.read()
+        while len(rows) < len(self.tokens):
+            more_rows, more_logits = self.read()
+            rows, logits = rows + more_rows, torch.cat([logits, more_logits])
+        order = sorted(range(len(rows)), key=rows.__getitem__)
+        return logits if order == list(range(len(rows))) else logits[order]
 
-    def _read_windows(self, rows: list[int], cache: Any) -> Tensor:
-        """Run the model on whole windows. Padding is at the right, where the causal mask hides it."""
-        windows = [self.tokens[row][self.starts[row] :] for row in rows]
+    @torch.inference_mode()
+    def read(self, budget: int | None = None) -> tuple[list[int], Tensor]:
+        """Read tokens that have not been read. Return the rows that are read to their end, and the logits (B, V) of these.
+
+        Of each row that has one unread token, that token is read. Of the others, about `budget` tokens are read in all, so
+        that a long prompt does not keep the other rows waiting; by default everything.
+        """
+        if self.cache is None:
+            rows = list(range(len(self.tokens)))
+            return rows, self._project_last(self._read_windows(rows, None), [len(self.window(row)) for row in rows])
+        unread = [len(self.window(row)) - read for row, read in enumerate(self.read_tokens)]
+        self._reserve(len(unread), max(len(self.window(row)) for row in range(len(unread))))
+        rows, parts = [row for row, count in enumerate(unread) if count == 1], []
+        if rows:
+            logits = self._read_last_tokens()
+            parts.append(logits if len(rows) == len(unread) else logits[rows])
+            for row in rows:
+                self.read_tokens[row] += 1
+        for first, last in _neighbours(row for row, count in enumerate(unread) if count > 1):
+            done, logits = self._read_chunk(range(first, last + 1), budget)
+            rows += done
+            parts.append(logits)
+            if budget is not None and (budget := budget - sum(unread[first : last + 1])) <= 0:
+                break
+        return rows, torch.cat(parts) if len(parts) > 1 else parts[0]
+
+    def _read_chunk(self, rows: range, budget: int | None) -> tuple[list[int], Tensor]:
+        """Read the next tokens of neighbouring rows. Return the rows that are read to their end, with their logits."""
+        assert self.cache is not None
+        share = None if budget is None else max(budget // len(rows), 1)
+        chunks = [self.window(row)[self.read_tokens[row] :][:share] for row in rows]
+        # Shorter rows are padded. Padding is written behind the tokens, where the causal mask hides it, and is overwritten
+        # later. It must not reach beyond the context.
+        longest = min(max(map(len, chunks)), self.context - max(self.read_tokens[row] for row in rows))
+        chunks = [chunk[:longest] for chunk in chunks]
+        padded = torch.tensor([chunk + [0] * (longest - len(chunk)) for chunk in chunks], device=self.device)
+        starts = torch.tensor([self.read_tokens[row] for row in rows], device=self.device)
+        positions = starts[:, None] + torch.arange(longest, device=self.device)
+        end = max(self.read_tokens[row] for row in rows) + longest
+        self._reserve(len(self.tokens), end)
+        features = self.model.features(padded, positions, self.cache.view(slice(rows.start, rows.stop), end))
+        done = []
+        for row, chunk in zip(rows, chunks, strict=True):
+            self.read_tokens[row] += len(chunk)
+            if self.read_tokens[row] == len(self.window(row)):
+                done.append(row)
+                if self.prefixes is not None:
+                    self.prefixes.keep(self.window(row), self.cache, row)
+        last = [len(chunks[row - rows.start]) for row in done]
+        return done, self._project_last(features[[row - rows.start for row in done]], last)
+
+    def _read_windows(self, rows: list[int], cache: Cache | None) -> Tensor:
+        """The features of whole windows. Padding is at the right, where the causal mask hides it."""
+        windows = [self.window(row) for row in rows]
         longest = max(map(len, windows))
         padded = torch.tensor([window + [0] * (longest - len(window)) for window in windows], device=self.device)
-        positions = torch.arange(longest, device=self.device).expand(len(rows), longest) if cache else None
-        features = self.model.features(padded, positions, cache)
-        last = torch.tensor([len(window) - 1 for window in windows], device=self.device)
-        return self.model.project(features[torch.arange(len(rows), device=self.device), last])
+        return self.model.features(padded, None, cache)  # type: ignore[no-any-return]
+
+    def _project_last(self, features_BTD: Tensor, lengths: Sequence[int]) -> Tensor:
+        """The logits at the last token of each row."""
+        last = torch.tensor(lengths, device=self.device, dtype=torch.long) - 1
+        return self.model.project(features_BTD[torch.arange(len(last), device=self.device), last])  # type: ignore[no-any-return]
 
     def _read_last_tokens(self) -> Tensor:
-        """Run the model on the last token of each row; earlier tokens come from the cache."""
+        """Run the model on the last token of each row; earlier tokens come from the cache.
+
+        A row with other unread tokens is run too, and its result is wrong; reading those tokens overwrites it.
+        """
         assert self.cache is not None
+        count = len(self.tokens)
         last = torch.tensor([row[-1:] for row in self.tokens], device=self.device)
-        slots = [min(len(row) - start, self.context) - 1 for row, start in zip(self.tokens, self.starts, strict=True)]
+        slots = [len(row) - start - 1 for row, start in zip(self.tokens, self.starts, strict=True)]
         positions = torch.tensor(slots, device=self.device)[:, None]
-        cache = self.cache.first_slots(max(slots) + 1)
-        return self.model.project(self.model.features(last, positions, cache)[:, -1])
+        features = self.model.features(last, positions, self.cache.view(slice(0, count), max(slots) + 1))
+        return self.model.project(features[:, -1])  # type: ignore[no-any-return]
+
+    def _reserve(self, rows: int, slots: int) -> None:
+        """Make the cache large enough."""
+        assert self.cache is not None
+        if rows <= self.rows and slots <= self.cache.slots:
+            return
+        if rows > self.rows:
+            rows = max(rows, 2 * self.rows)
+        if slots > self.cache.slots:
+            slots = min(max(slots, 2 * self.cache.slots), self.context)
+        self.rows = max(rows, self.rows)
+        with torch.inference_mode():
+            self.cache = self.cache.resized(self.rows, max(slots, self.cache.slots))
+
+
+def _neighbours(rows: Iterator[int] | Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Rising numbers as stretches (first, last) without gaps."""
+    first = last = None
+    for row in rows:
+        if last is not None and row == last + 1:
+            last = row
+            continue
+        if first is not None and last is not None:
+            yield first, last
+        first = last = row
+    if first is not None and last is not None:
+        yield first, last

@@ -60,8 +60,13 @@ class Cache:
     def __init__(self, layers: Sequence[LayerCache], memory: Memory | None = None, prefix: int = 0) -> None:
         self.layers, self.memory, self.prefix = list(layers), memory, prefix
 
+    @property
+    def slots(self) -> int:
+        """The number of slots for tokens."""
+        return self.layers[0].keys.shape[2] - self.prefix if self.layers else 0
+
     def select_rows(self, index: Tensor) -> "Cache":
-        """A copy of some rows. `write_rows` writes it back after a change."""
+        """A copy of some rows."""
         layers = [
             LayerCache(
                 layer.keys[index],
@@ -72,11 +77,6 @@ class Cache:
         ]
         return Cache(layers, None if self.memory is None else self.memory.select_rows(index), self.prefix)
 
-    def write_rows(self, index: Tensor, other: "Cache") -> None:
-        """Overwrite some rows with those of another cache. Sources do not change."""
-        for layer, new in zip(self.layers, other.layers, strict=True):
-            layer.keys[index], layer.values[index] = new.keys, new.values
-
     def reorder_rows(self, index: Tensor, slots: int) -> None:
         """Replace row i by row `index[i]` in the first `slots` slots of the tokens. Sources and prefixes do not change."""
         tokens = slice(self.prefix, self.prefix + slots)
@@ -84,11 +84,37 @@ class Cache:
             layer.keys[:, :, tokens] = layer.keys[index, :, tokens]
             layer.values[:, :, tokens] = layer.values[index, :, tokens]
 
-    def first_slots(self, slots: int) -> "Cache":
-        """A view of the prefix and the first slots of the tokens, so that attention reads none that no row has reached."""
+    def view(self, rows: slice, slots: int) -> "Cache":
+        """Some rows, with their prefix and the first slots of their tokens, without a copy: writing to it writes here.
+
+        Attention reads all slots that it is given, so it is given none that no row has reached.
+        """
         end = self.prefix + slots
-        layers = [LayerCache(layer.keys[:, :, :end], layer.values[:, :, :end], layer.source) for layer in self.layers]
+        layers = [
+            LayerCache(
+                layer.keys[rows, :, :end],
+                layer.values[rows, :, :end],
+                None if layer.source is None else (layer.source[0][rows], layer.source[1][rows]),
+            )
+            for layer in self.layers
+        ]
+        return Cache(layers, None if self.memory is None else self.memory.select_rows(rows), self.prefix)
+
+    def resized(self, rows: int, slots: int) -> "Cache":
+        """A copy with more rows and slots, which are empty. A cache with sources keeps its number of rows."""
+        layers = []
+        for layer in self.layers:
+            old_rows, heads, old_slots, width = layer.keys.shape
+            larger = LayerCache.empty(rows, heads, self.prefix + slots, width, layer.keys, layer.source)
+            larger.keys[:old_rows, :, :old_slots], larger.values[:old_rows, :, :old_slots] = layer.keys, layer.values
+            layers.append(larger)
         return Cache(layers, self.memory, self.prefix)
+
+    def copy_row(self, source: int, target: int, slots: int) -> None:
+        """Overwrite the first slots of a row with those of another row."""
+        for layer in self.layers:
+            layer.keys[target, :, :slots] = layer.keys[source, :, :slots]
+            layer.values[target, :, :slots] = layer.values[source, :, :slots]
 
 
 def slot_positions(slots: Tensor) -> Tensor:

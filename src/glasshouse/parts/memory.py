@@ -21,6 +21,6 @@ class Memory:
     def mask(self) -> Mask:
         return sequence_mask(self.lengths)
 
-    def select_rows(self, index: Tensor) -> "Memory":
+    def select_rows(self, index: Tensor | slice) -> "Memory":
         """The memory of some rows of the batch."""
         return Memory(self.states[index], None if self.lengths is None else self.lengths[index])
