@@ -8,9 +8,8 @@ import torch
 
 from glasshouse import models
 from glasshouse.generation.beam_search import BeamOptions, search
-from glasshouse.generation.rollout import Rollout
-from glasshouse.generation.sampling import Sampling
 from glasshouse.specs.spec import ModelSpec
+from tests.generation.small_models import continue_greedily
 from tests.refusals import refused
 
 VOCABULARY, END = 5, 0
@@ -49,10 +48,8 @@ def test_with_enough_beams_it_finds_the_best_of_all_sequences(penalty):
 def test_one_beam_is_greedy():
     decoder, prompts = build_model(seed=5), [[1], [2, 3, 4], [4, 4]]
     results = search(decoder, prompts, BeamOptions(1, 1.0, 8), [END], 12)
-    rollout = Rollout(decoder, prompts, Sampling(temperature=0), 12)
-    for _ in range(8):
-        rollout.advance()
-    for hypotheses, tokens, prompt in zip(results, rollout.tokens, prompts, strict=True):
+    texts = continue_greedily(decoder, prompts, 8, 12)
+    for hypotheses, tokens, prompt in zip(results, texts, prompts, strict=True):
         greedy = tokens[len(prompt) :]
         expected = greedy[: greedy.index(END)] if END in greedy else greedy
         assert list(hypotheses[0].tokens) == expected

@@ -6,7 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glasshouse.generation.sampling import Sampling, distribution, draw
+from glasshouse.data.batches import hash64
+from glasshouse.generation.sampling import Sampling, SamplingRows, distribution, draw, uniform_numbers
 from tests.refusals import refused
 
 
@@ -33,7 +34,7 @@ def test_filters_keep_the_tokens_that_they_promise(logits, top_k, top_p, min_p):
 
 def test_draws_follow_the_probabilities_and_never_take_a_dropped_token():
     probabilities = torch.tensor([0.0, 0.5, 0.0, 0.3, 0.2, 0.0]).expand(20000, 6)
-    drawn = draw(probabilities, Sampling(seed=9), np.arange(20000), step=0)
+    drawn = draw(probabilities, torch.tensor(9), torch.arange(20000), torch.tensor(0))
     frequencies = torch.bincount(drawn, minlength=6) / 20000
     torch.testing.assert_close(frequencies, probabilities[0], rtol=0, atol=0.015)
     assert frequencies[[0, 2, 5]].sum() == 0
@@ -41,8 +42,8 @@ def test_draws_follow_the_probabilities_and_never_take_a_dropped_token():
 
 def test_the_repetition_penalty_makes_seen_tokens_less_likely():
     logits, seen = torch.tensor([[2.0, -1.0, 0.5]]), torch.tensor([[True, True, False]])
-    without, penalised = (distribution(logits, Sampling(repetition_penalty=p), seen)[0] for p in (1.0, 1.5))
-    ratio = penalised / without
+    penalised = SamplingRows([Sampling(repetition_penalty=1.5)]).penalised(logits, seen, None)
+    ratio = penalised.softmax(-1)[0] / logits.softmax(-1)[0]
     assert ratio[0] < ratio[2]
     assert ratio[1] < ratio[2]
 
@@ -53,3 +54,34 @@ def test_the_repetition_penalty_makes_seen_tokens_less_likely():
 def test_options_out_of_range_are_refused(options):
     with refused("bad-option", f"{next(iter(options))}="):
         Sampling(**options)
+
+
+def test_presence_and_frequency_penalties_lower_the_logits_of_generated_tokens():
+    rows = SamplingRows([Sampling(presence_penalty=0.5), Sampling(frequency_penalty=0.25), Sampling()])
+    counts = torch.tensor([[0.0, 1.0, 3.0]]).expand(3, 3)
+    expected = torch.tensor([[0, -0.5, -0.5], [0, -0.25, -0.75], [0, 0, 0]])
+    torch.testing.assert_close(rows.penalised(torch.zeros(3, 3), None, counts), expected)
+
+
+OPTIONS = st.builds(
+    Sampling,
+    temperature=st.sampled_from([0.0, 0.5, 1.0, 2.0]),
+    top_k=st.integers(0, 12),
+    top_p=st.sampled_from([0.3, 0.9, 1.0]),
+    min_p=st.sampled_from([0.0, 0.1]),
+)
+
+
+@given(st.lists(OPTIONS, min_size=1, max_size=5), st.integers(0, 2**31))
+def test_rows_with_different_options_do_not_disturb_each_other(options, seed):
+    logits = 3 * torch.randn(len(options), 10, generator=torch.Generator().manual_seed(seed))
+    together = SamplingRows(options).distribution(logits)
+    alone = torch.cat([distribution(logits[[row]], each) for row, each in enumerate(options)])
+    torch.testing.assert_close(together, alone, rtol=0, atol=0)
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 2**63 - 1)] * 3), min_size=1, max_size=5))
+def test_random_numbers_on_the_device_are_those_of_the_batches(words):
+    columns = [np.array(column, np.uint64) for column in zip(*words, strict=True)]
+    expected = (hash64(*columns) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    assert uniform_numbers(*(torch.tensor(column) for column in zip(*words, strict=True))).tolist() == expected.tolist()

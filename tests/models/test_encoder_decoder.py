@@ -5,8 +5,7 @@ import torch
 from torch import nn
 
 from glasshouse import models, parts
-from glasshouse.generation.rollout import Rollout
-from glasshouse.generation.sampling import Sampling
+from tests.generation.small_models import continue_greedily
 from tests.models.small_models import CONTEXT, build, tokens
 
 
@@ -15,11 +14,8 @@ def test_an_encoder_decoder_continues_from_its_cache(attention):
     model = build(kind="encoder-decoder", attention=attention, position="sinusoidal")
     decoder = model.condition_on(tokens(3, 8), torch.tensor([8, 3, 5]))
     prompts = [[1, 2, 3], [4], [5, 6, 7, 8, 9, 10]]
-    cached, uncached = (
-        Rollout(decoder, prompts, Sampling(temperature=0), CONTEXT, cached=cached) for cached in (True, False)
-    )
-    for _ in range(20):
-        assert [c.token for c in cached.advance()] == [c.token for c in uncached.advance()]
+    cached, uncached = (continue_greedily(decoder, prompts, 20, CONTEXT, cached) for cached in (True, False))
+    assert cached == uncached
 
 
 def test_parts_build_an_encoder_decoder_by_hand():

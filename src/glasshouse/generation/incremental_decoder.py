@@ -63,14 +63,18 @@ class IncrementalDecoder:
                 self.read_tokens[row] = self.prefixes.restore(self.window(row), self.cache, row)
         return row
 
+    @torch.inference_mode()
     def remove(self, row: int) -> None:
         """Remove a row. The last row takes its number."""
         last = len(self.tokens) - 1
         if row != last and self.cache is not None:
             self.cache.copy_row(last, row, self.read_tokens[last])
-        for values in (self.tokens, self.starts, self.read_tokens):
-            values[row] = values[last]  # type: ignore[index]
-            values.pop()
+        self.tokens[row], self.starts[row], self.read_tokens[row] = (
+            self.tokens[last],
+            self.starts[last],
+            self.read_tokens[last],
+        )
+        del self.tokens[last], self.starts[last], self.read_tokens[last]
 
     def append(self, row: int, token: int) -> None:
         """Append a token to a row."""
@@ -169,12 +173,12 @@ class IncrementalDecoder:
         windows = [self.window(row) for row in rows]
         longest = max(map(len, windows))
         padded = torch.tensor([window + [0] * (longest - len(window)) for window in windows], device=self.device)
-        return self.model.features(padded, None, cache)  # type: ignore[no-any-return]
+        return self.model.features(padded, None, cache)
 
     def _project_last(self, features_BTD: Tensor, lengths: Sequence[int]) -> Tensor:
         """The logits at the last token of each row."""
         last = torch.tensor(lengths, device=self.device, dtype=torch.long) - 1
-        return self.model.project(features_BTD[torch.arange(len(last), device=self.device), last])  # type: ignore[no-any-return]
+        return self.model.project(features_BTD[torch.arange(len(last), device=self.device), last])
 
     def _read_last_tokens(self) -> Tensor:
         """Run the model on the last token of each row; earlier tokens come from the cache.
@@ -187,7 +191,7 @@ class IncrementalDecoder:
         slots = [len(row) - start - 1 for row, start in zip(self.tokens, self.starts, strict=True)]
         positions = torch.tensor(slots, device=self.device)[:, None]
         features = self.model.features(last, positions, self.cache.view(slice(0, count), max(slots) + 1))
-        return self.model.project(features[:, -1])  # type: ignore[no-any-return]
+        return self.model.project(features[:, -1])
 
     def _reserve(self, rows: int, slots: int) -> None:
         """Make the cache large enough."""

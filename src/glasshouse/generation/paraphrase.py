@@ -135,8 +135,9 @@ def _fill_masks(
         drawn = probabilities.argmax(-1)
     else:
         # A unique number for each masked position: a text has fewer than 2^32 tokens.
-        numbers = np.array([(copy.number << 32) + index for _, _, copy, index in masks], dtype=np.int64)
-        drawn = draw(probabilities, sampling, numbers, step=1)
+        numbers = torch.tensor([(copy.number << 32) + index for _, _, copy, index in masks], device=device)
+        seed, step = torch.tensor([sampling.seed, 1], device=device)
+        drawn = draw(probabilities, seed, numbers, step)
     for (_, _, copy, index), token in zip(masks, drawn.tolist(), strict=True):
         copy.tokens[index] = token
 

@@ -1,23 +1,29 @@
 """How the next token is chosen from its logits. Pure functions; knows nothing about models or text.
 
+Every row of a batch may have options of its own. Nothing here waits for the device.
+
 Axes: B batch, V vocabulary.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from glasshouse.data.batches import hash64
 from glasshouse.specs.errors import GlasshouseError
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """The options of sampling. They apply in the order of the fields. Temperature 0 is greedy decoding."""
+    """The options of sampling. They apply in the order of the fields. Temperature 0 is greedy decoding.
+
+    The repetition penalty applies to the tokens of the prompt and the text so far, the other penalties to generated tokens.
+    """
 
     repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
     temperature: float = 1.0
     top_k: int = 0
     top_p: float = 1.0
@@ -31,45 +37,106 @@ class Sampling:
             ("top_p", self.top_p, 0 < self.top_p <= 1, "a value above 0 and at most 1"),
             ("min_p", self.min_p, 0 <= self.min_p <= 1, "a value between 0 and 1"),
             ("repetition_penalty", self.repetition_penalty, 0 < self.repetition_penalty < float("inf"), "a value above 0"),
+            ("presence_penalty", self.presence_penalty, abs(self.presence_penalty) <= 2, "a value between -2 and 2"),
+            ("frequency_penalty", self.frequency_penalty, abs(self.frequency_penalty) <= 2, "a value between -2 and 2"),
             ("seed", self.seed, 0 <= self.seed < 2**63, "0 or more, below 2^63"),
         ):
             if not valid:
                 raise GlasshouseError("bad-option", f"{name}={value} is out of range; choose {rule}")
 
 
-def distribution(logits_BV: Tensor, sampling: Sampling, seen_BV: Tensor | None = None) -> Tensor:
-    """Probabilities (B, V) after all filters. `seen_BV` marks the tokens that the repetition penalty applies to."""
-    logits = logits_BV.float()
-    if sampling.repetition_penalty != 1.0 and seen_BV is not None:
-        # Keskar et al., CTRL, 2019: a seen token becomes less likely, whatever the sign of its logit.
-        penalised = torch.where(logits > 0, logits / sampling.repetition_penalty, logits * sampling.repetition_penalty)
-        logits = torch.where(seen_BV, penalised, logits)
-    if sampling.temperature == 0:
-        return torch.zeros_like(logits).scatter_(-1, logits.argmax(-1, keepdim=True), 1.0)
-    logits = logits / sampling.temperature
-    if 0 < sampling.top_k < logits.shape[-1]:
-        kth = logits.topk(sampling.top_k, dim=-1).values[..., -1:]
-        logits = logits.masked_fill(logits < kth, float("-inf"))
-    probabilities = logits.softmax(-1)
-    if sampling.top_p < 1:
-        ordered, index = probabilities.sort(dim=-1, descending=True, stable=True)
-        # A token stays if the more likely tokens together have not reached p. This is the smallest set that reaches p.
-        dropped = ordered.cumsum(-1) - ordered >= sampling.top_p
-        probabilities = probabilities.masked_fill(torch.zeros_like(dropped).scatter(-1, index, dropped), 0.0)
-    if sampling.min_p > 0:
-        largest = probabilities.max(dim=-1, keepdim=True).values
-        probabilities = probabilities.masked_fill(probabilities < sampling.min_p * largest, 0.0)
-    return probabilities / probabilities.sum(-1, keepdim=True)
+class SamplingRows:
+    """The options of each row of a batch, as tensors (B, 1) on a device. One row of options serves a batch of any size."""
+
+    def __init__(self, rows: Sequence[Sampling], device: torch.device | str = "cpu") -> None:
+        self.rows, self.device = list(rows), device
+        self.highest_k = max(row.top_k for row in rows)
+        self.any_greedy = any(row.temperature == 0 for row in rows)
+        self.all_greedy = all(row.temperature == 0 for row in rows)
+        self.any_repetition = any(row.repetition_penalty != 1 for row in rows)
+        self.any_count = any(row.presence_penalty or row.frequency_penalty for row in rows)
+        self.any_top_p = any(row.top_p < 1 for row in rows)
+        self.any_min_p = any(row.min_p > 0 for row in rows)
+        self.seeds = torch.tensor([row.seed for row in rows], dtype=torch.long, device=device)
+        # Tensors are made for what is used only: each is a copy to the device.
+        self.temperature = self._column("temperature")
+        self.top_k = self._column("top_k", torch.long) if self.highest_k else None
+
+    def _column(self, name: str, dtype: torch.dtype = torch.float32) -> Tensor:
+        return torch.tensor([[getattr(row, name)] for row in self.rows], dtype=dtype, device=self.device)
+
+    def penalised(self, logits_BV: Tensor, seen_BV: Tensor | None, counts_BV: Tensor | None) -> Tensor:
+        """The logits after the penalties for tokens of the window (`seen`) and for generated tokens (`counts`)."""
+        if self.any_repetition and seen_BV is not None:
+            # Keskar et al., CTRL, 2019: a seen token becomes less likely, whatever the sign of its logit.
+            penalty = self._column("repetition_penalty")
+            changed = torch.where(logits_BV > 0, logits_BV / penalty, logits_BV * penalty)
+            logits_BV = torch.where(seen_BV, changed, logits_BV)
+        if self.any_count and counts_BV is not None:
+            logits_BV = logits_BV - self._column("presence_penalty") * (counts_BV > 0)
+            logits_BV = logits_BV - self._column("frequency_penalty") * counts_BV
+        return logits_BV
+
+    def distribution(self, logits_BV: Tensor) -> Tensor:
+        """Probabilities (B, V) after temperature and filters."""
+        logits = logits_BV.float()
+        greedy = torch.zeros_like(logits).scatter_(-1, logits.argmax(-1, keepdim=True), 1.0) if self.any_greedy else None
+        if self.all_greedy and greedy is not None:
+            return greedy
+        logits = logits / (self.temperature if greedy is None else torch.where(self.temperature > 0, self.temperature, 1.0))
+        size, rows = logits.shape[-1], len(logits)
+        if self.top_k is not None:
+            highest = logits.topk(min(self.highest_k, size), dim=-1).values
+            index = (self.top_k.clamp(max=size) - 1).clamp(min=0).expand(rows, 1)
+            kth = highest.gather(-1, index).masked_fill(self.top_k == 0, float("-inf"))
+            logits = logits.masked_fill(logits < kth, float("-inf"))
+        probabilities = logits.softmax(-1)
+        if self.any_top_p:
+            ordered, index = probabilities.sort(dim=-1, descending=True, stable=True)
+            # A token stays if the more likely tokens together have not reached p. This is the smallest set that reaches p.
+            top_p = self._column("top_p")
+            dropped = (ordered.cumsum(-1) - ordered >= top_p) & (top_p < 1)
+            probabilities = probabilities.masked_fill(torch.zeros_like(dropped).scatter(-1, index, dropped), 0.0)
+        if self.any_min_p:
+            largest = probabilities.max(dim=-1, keepdim=True).values
+            probabilities = probabilities.masked_fill(probabilities < self._column("min_p") * largest, 0.0)
+        probabilities = probabilities / probabilities.sum(-1, keepdim=True)
+        return probabilities if greedy is None else torch.where(self.temperature == 0, greedy, probabilities)
 
 
-def draw(probabilities_BV: Tensor, sampling: Sampling, rows: np.ndarray, step: int) -> Tensor:
-    """Draw one token for each row. The random number depends only on (seed, row, step), not on the batch size."""
-    bits = hash64(np.uint64(sampling.seed), rows.astype(np.uint64), np.uint64(step))
-    uniform = torch.from_numpy((bits >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+def distribution(logits_BV: Tensor, sampling: Sampling) -> Tensor:
+    """Probabilities (B, V) after temperature and filters, with the same options for every row."""
+    return SamplingRows([sampling], logits_BV.device).distribution(logits_BV)
+
+
+def draw(probabilities_BV: Tensor, seeds: Tensor, numbers: Tensor, steps: Tensor) -> Tensor:
+    """Draw one token for each row. The random number of a row depends only on (seed, number, step), not on the batch."""
     # The cumulative sum is in float64, which Apple's GPUs do not support.
     exact = probabilities_BV.cpu() if probabilities_BV.device.type == "mps" else probabilities_BV
     cumulative = exact.double().cumsum(-1)
-    threshold = uniform.to(cumulative.device)[:, None] * cumulative[:, -1:]
+    uniform = uniform_numbers(seeds, numbers, steps).to(cumulative.device)
+    threshold = uniform[:, None] * cumulative[:, -1:]
     # The first token whose cumulative probability exceeds the threshold. A token of probability 0 is never drawn.
     drawn = torch.searchsorted(cumulative, threshold, right=True)[:, 0].clamp(max=exact.shape[-1] - 1)
     return drawn.to(probabilities_BV.device)
+
+
+# The constants of SplitMix64 (Steele et al. 2014) as signed integers, because torch has no unsigned 64-bit arithmetic.
+_GAMMA, _FIRST, _SECOND = (value - 2**64 for value in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+
+
+def uniform_numbers(*words_B: Tensor) -> Tensor:
+    """Random numbers in [0, 1) in float64 from integers: the leading 53 bits of `data.batches.hash64`, on the device."""
+    device = torch.device("cpu") if words_B[0].device.type == "mps" else words_B[0].device
+    state = torch.tensor(_GAMMA, device=device)
+    for word in words_B:
+        state = (state ^ word.to(device)) + _GAMMA
+        state = (state ^ _shifted(state, 30)) * _FIRST
+        state = (state ^ _shifted(state, 27)) * _SECOND
+        state = state ^ _shifted(state, 31)
+    return _shifted(state, 11).double() * 2.0**-53
+
+
+def _shifted(values: Tensor, bits: int) -> Tensor:
+    """A logical shift to the right; that of torch repeats the sign."""
+    return (values >> bits) & ((1 << (64 - bits)) - 1)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from glasshouse.generation.rollout import Rollout, SampledToken
+from glasshouse.generation.engine import Engine, SampledToken
 from glasshouse.generation.sampling import Sampling
 from glasshouse.tokenizers import Tokenizer
 
@@ -58,27 +58,26 @@ def stream(
     A text ends at a token of `end_tokens`, by default the end-of-text token. Ids beyond the tokenizer's vocabulary are
     never sampled.
     """
-    prompts = [c.prompt_tokens for c in completions]
-    rollout = Rollout(model, prompts, sampling, context, cached, alternatives, vocabulary=tokenizer.vocabulary)
+    engine = Engine(model, context, tokenizer.vocabulary, cached)
+    engine.add_all([completion.prompt_tokens for completion in completions], sampling, alternatives=alternatives)
     if not end_tokens and tokenizer.end_of_text is not None:
         end_tokens = {tokenizer.end_of_text}
     decoders = [_StreamDecoder(tokenizer, stop) for _ in completions]
     for _ in range(tokens):
-        if not any(rollout.active):
+        if not engine.rows:
             break
-        for row, sampled in enumerate(rollout.advance()):
-            if sampled is None:
-                continue
+        for generating, sampled in engine.step():
+            row = generating.number
             completion = completions[row]
             if sampled.token in end_tokens:
                 completion.finish = "end"
-                rollout.stop(row)
+                engine.remove(generating)
                 continue
             completion.choices.append(sampled)
             text, stopped = decoders[row].add(sampled.token)
             if stopped:
                 completion.finish = "stop"
-                rollout.stop(row)
+                engine.remove(generating)
             if text:
                 completion.text += text
                 yield TextPiece(row, text)

@@ -1,5 +1,6 @@
 """The report of a run: collects its content from the run folder and the model, and writes `report.html`."""
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,7 @@ def _sample_tokens(run: Run, sample: Completion) -> page.Sample:
         page.Token(
             text(choice.token),
             choice.probability,
-            tuple((text(token), probability) for token, probability in choice.alternatives),
+            tuple((text(token), math.exp(value)) for token, value in choice.alternatives),
         )
         for choice in sample.choices
     ]

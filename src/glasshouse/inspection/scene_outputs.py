@@ -17,7 +17,7 @@ from random import Random
 import torch
 
 from glasshouse.data.sources.scenes import alterations, entailment_rules, parser
-from glasshouse.generation.rollout import Rollout
+from glasshouse.generation.engine import Engine
 from glasshouse.generation.sampling import Sampling
 from glasshouse.runs.run import Run
 from glasshouse.tasks.translate import Translate
@@ -92,16 +92,14 @@ def _sample_batch(
     if not task.decoder_only:
         inputs = task.encoder_inputs(sources)
         model = model.condition_on(inputs["source"].to(run.device), inputs["lengths"].to(run.device))  # type: ignore[operator]
-    indices = list(range(start, start + len(sources)))
-    rollout = Rollout(model, prompts, sampling, task.context, rows=indices, vocabulary=run.tokenizer.vocabulary)
+    engine = Engine(model, task.context, run.tokenizer.vocabulary)
+    rows = engine.add_all(prompts, sampling, range(start, start + len(sources)))
     for _ in range(task.max_lengths[1]):
-        for row, sampled in enumerate(rollout.advance()):
-            if sampled is not None and sampled.token == task.end:
-                rollout.stop(row)
-        if not any(rollout.active):
-            break
-    for prompt, tokens in zip(prompts, rollout.tokens, strict=True):
-        generated = tokens[len(prompt) :]
+        for row, sampled in engine.step() if engine.rows else ():
+            if sampled.token == task.end:
+                engine.remove(row)
+    for row in rows:
+        generated = row.generated
         yield generated[: generated.index(task.end)] if task.end in generated else generated
 
 

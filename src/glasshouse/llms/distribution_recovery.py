@@ -85,7 +85,9 @@ class Recovered:
         """Draw next tokens from the recovered distribution, from the most likely ones that together reach `top_p`."""
         options = Sampling(temperature=temperature, top_p=top_p, seed=seed)
         logits = torch.from_numpy(self.log_probabilities).expand(count, -1)
-        tokens: list[int] = draw(distribution(logits, options), options, np.arange(count), 0).tolist()
+        tokens: list[int] = draw(
+            distribution(logits, options), torch.tensor(seed), torch.arange(count), torch.tensor(0)
+        ).tolist()
         return tokens
 
 

@@ -110,11 +110,18 @@ class Cache:
             layers.append(larger)
         return Cache(layers, self.memory, self.prefix)
 
-    def copy_row(self, source: int, target: int, slots: int) -> None:
-        """Overwrite the first slots of a row with those of another row."""
+    def copy_row(self, old: int, new: int, slots: int) -> None:
+        """Copy row `old` to row `new`: its prefix, the first slots of its tokens, and its source."""
+        end = self.prefix + slots
         for layer in self.layers:
-            layer.keys[target, :, :slots] = layer.keys[source, :, :slots]
-            layer.values[target, :, :slots] = layer.values[source, :, :slots]
+            for tensor in (layer.keys, layer.values):
+                tensor[new, :, :end] = tensor[old, :, :end]
+            for tensor in layer.source or ():
+                tensor[new] = tensor[old]
+        if self.memory is not None:
+            index = torch.arange(len(self.memory.states), device=self.memory.states.device)
+            index[new] = old
+            self.memory = self.memory.select_rows(index)
 
 
 def slot_positions(slots: Tensor) -> Tensor:

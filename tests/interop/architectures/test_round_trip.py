@@ -6,10 +6,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from glasshouse.generation.rollout import Rollout
-from glasshouse.generation.sampling import Sampling
 from glasshouse.interop import huggingface, imported_model
 from glasshouse.runs.run import Run
+from tests.generation.small_models import continue_greedily
 from tests.interop.our_models import OURS, random_run
 from tests.interop.transformers_models import (
     END,
@@ -29,10 +28,7 @@ UNUSED_IF_UNTIED = ("model.shared.weight", "cls.predictions.bias", "lm_head.bias
 
 
 def greedy(ours: Any, prompts: list[list[int]], context: int) -> list[list[int]]:
-    rollout = Rollout(ours, prompts, Sampling(temperature=0), context)
-    for _ in range(20):
-        rollout.advance()
-    return rollout.tokens
+    return continue_greedily(ours, prompts, 20, context)
 
 
 def assert_same_generation(ours: Any, theirs: Any, seed: int) -> None:

@@ -1,0 +1,193 @@
+"""The engine: rows of tokens that grow one token a step, each with options of its own. Knows nothing about text.
+
+Rows may join and leave between two steps. The tokens of a row depend on its prompt, options and random numbers only, not on
+the other rows.
+
+Axes: B rows, V vocabulary.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from glasshouse.generation.incremental_decoder import IncrementalDecoder
+from glasshouse.generation.prefix_cache import PrefixCache
+from glasshouse.generation.sampling import Sampling, SamplingRows, draw
+
+
+@dataclass(frozen=True)
+class SampledToken:
+    """A sampled token with its log-probability, and the most likely tokens with theirs.
+
+    Log-probabilities are those before penalties, temperature and filters.
+    """
+
+    token: int
+    log_probability: float
+    alternatives: tuple[tuple[int, float], ...] = ()
+
+    @property
+    def probability(self) -> float:
+        return math.exp(self.log_probability)
+
+
+@dataclass(eq=False)
+class Row:
+    """A text that is being generated. `tokens` begins with the prompt.
+
+    number: together with the seed it determines the random numbers, so that rows with the same prompt differ.
+    alternatives: how many of the most likely tokens are reported at each step.
+    bias: what is added to the logits of some tokens.
+    """
+
+    tokens: list[int]
+    sampling: Sampling
+    number: int = 0
+    alternatives: int = 0
+    bias: Mapping[int, float] = field(default_factory=dict)
+    prompt_length: int = 0
+    step: int = 0
+
+    @property
+    def generated(self) -> list[int]:
+        return self.tokens[self.prompt_length :]
+
+
+class Engine:
+    """Generates for many rows at once.
+
+    Token ids from `vocabulary` on are never sampled. `chunk` is the number of prompt tokens that one step reads at most, by
+    default all. `raw` reports log-probabilities before the bias instead of after it.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        context: int,
+        vocabulary: int | None = None,
+        cached: bool = True,
+        chunk: int | None = None,
+        raw: bool = False,
+        prefixes: PrefixCache | None = None,
+    ) -> None:
+        self.model, self.context, self.vocabulary, self.cached = model, context, vocabulary, cached
+        self.chunk, self.raw, self.prefixes = chunk, raw, prefixes
+        self.rows: list[Row] = []
+        self._decoder: IncrementalDecoder | None = None
+        self._options: SamplingRows | None = None
+
+    def add(
+        self,
+        prompt: Sequence[int],
+        sampling: Sampling,
+        number: int = 0,
+        alternatives: int = 0,
+        bias: Mapping[int, float] | None = None,
+    ) -> Row:
+        """Add a row. It takes part from the next step on."""
+        [row] = self.add_all([prompt], sampling, [number], alternatives, bias)
+        return row
+
+    def add_all(
+        self,
+        prompts: Sequence[Sequence[int]],
+        sampling: Sampling,
+        numbers: Sequence[int] | None = None,
+        alternatives: int = 0,
+        bias: Mapping[int, float] | None = None,
+    ) -> list[Row]:
+        """Add rows. With a model that has sources, prompt i belongs to source i, and no rows can be added later."""
+        if self._decoder is None:
+            self._decoder = IncrementalDecoder(
+                self.model, [list(p) for p in prompts], self.context, self.cached, self.prefixes
+            )
+        else:
+            for prompt in prompts:
+                self._decoder.add(list(prompt))
+        added = [
+            Row(tokens, sampling, number, alternatives, bias or {}, len(tokens))
+            for tokens, number in zip(self._decoder.tokens[len(self.rows) :], numbers or range(len(prompts)), strict=True)
+        ]
+        self.rows += added
+        return added
+
+    def remove(self, row: Row) -> None:
+        """Remove a row, so that it takes no more time."""
+        assert self._decoder is not None
+        index = self.rows.index(row)
+        self._decoder.remove(index)
+        last = self.rows.pop()
+        if last is not row:
+            self.rows[index] = last
+
+    @torch.inference_mode()
+    def step(self) -> list[tuple[Row, SampledToken]]:
+        """Sample the next token of each row whose prompt has been read."""
+        assert self._decoder is not None
+        indices, logits = self._decoder.read(self.chunk)
+        rows = [self.rows[index] for index in indices]
+        if not rows:
+            return []
+        logits = logits.float()
+        if self.vocabulary is not None and self.vocabulary < logits.shape[-1]:
+            logits[:, self.vocabulary :] = float("-inf")
+        before_bias = logits
+        if any(row.bias for row in rows):
+            logits = _biased(logits, rows)
+        tokens = self._choose(logits, rows)
+        sampled = _report((before_bias if self.raw else logits).log_softmax(-1), tokens, [row.alternatives for row in rows])
+        for index, row, choice in zip(indices, rows, sampled, strict=True):
+            self._decoder.append(index, choice.token)
+            row.step += 1
+        return list(zip(rows, sampled, strict=True))
+
+    def _choose(self, logits_BV: Tensor, rows: list[Row]) -> Tensor:
+        samplings = [row.sampling for row in rows]
+        if self._options is None or self._options.rows != samplings:
+            self._options = SamplingRows(samplings, logits_BV.device)
+        options = self._options
+        seen = counts = None
+        if options.any_repetition:
+            windows = [row.tokens[-self.context :] for row in rows]
+            seen = _count_tokens(windows, logits_BV) > 0
+        if options.any_count:
+            counts = _count_tokens([row.generated for row in rows], logits_BV)
+        probabilities = options.distribution(options.penalised(logits_BV, seen, counts))
+        if options.all_greedy:
+            return probabilities.argmax(-1)
+        numbers, steps = torch.tensor([[row.number for row in rows], [row.step for row in rows]], device=logits_BV.device)
+        return draw(probabilities, options.seeds, numbers, steps)
+
+
+def _biased(logits_BV: Tensor, rows: list[Row]) -> Tensor:
+    """The logits with the bias of each row added."""
+    entries = [(index, token, value) for index, row in enumerate(rows) for token, value in row.bias.items()]
+    where = torch.tensor([entry[:2] for entry in entries], device=logits_BV.device)
+    values = torch.tensor([entry[2] for entry in entries], device=logits_BV.device)
+    return logits_BV.index_put((where[:, 0], where[:, 1]), values, accumulate=True)
+
+
+def _count_tokens(texts: list[list[int]], logits_BV: Tensor) -> Tensor:
+    """How often each token (B, V) is in each text."""
+    counts = torch.zeros_like(logits_BV)
+    for row, tokens in enumerate(texts):
+        index = torch.tensor(tokens, dtype=torch.long, device=counts.device)
+        counts[row].index_add_(0, index, torch.ones_like(index, dtype=counts.dtype))
+    return counts
+
+
+def _report(log_probabilities_BV: Tensor, tokens_B: Tensor, alternatives: list[int]) -> list[SampledToken]:
+    chosen = log_probabilities_BV.gather(-1, tokens_B[:, None])[:, 0].tolist()
+    most = min(max(alternatives), log_probabilities_BV.shape[-1])
+    if not most:
+        return [SampledToken(token, value) for token, value in zip(tokens_B.tolist(), chosen, strict=True)]
+    top = log_probabilities_BV.topk(most, dim=-1)
+    rows = zip(tokens_B.tolist(), chosen, top.indices.tolist(), top.values.tolist(), alternatives, strict=True)
+    return [
+        SampledToken(token, value, tuple(zip(indices[:count], values[:count], strict=True)))
+        for token, value, indices, values, count in rows
+    ]
