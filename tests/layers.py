@@ -7,6 +7,7 @@ LAYERS = [
     "api",
     "claims",
     "certificates",
+    "serving",
     "llms",
     "studies",
     "inspection",

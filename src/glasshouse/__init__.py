@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         translate_file,
         write_lines,
     )
+    from glasshouse.api.serving import serve
     from glasshouse.api.studies import (
         check_claims,
         claims_report,
@@ -104,6 +105,7 @@ _EXPORTS = {
         "translate_file",
         "write_lines",
     ),
+    "api.serving": ("serve",),
     "api.studies": (
         "check_claims",
         "claims_report",
@@ -190,6 +192,7 @@ __all__ = [
     "runs_folder",
     "runs_overview",
     "sample",
+    "serve",
     "spec_of",
     "studies_folder",
     "suggestions",

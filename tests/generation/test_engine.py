@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from glasshouse.generation.engine import Engine
+from glasshouse.generation.engine import Engine, Row
 from glasshouse.generation.incremental_decoder import IncrementalDecoder
 from glasshouse.generation.prefix_cache import PrefixCache
 from glasshouse.generation.sampling import Sampling
@@ -81,7 +81,9 @@ def test_rows_that_join_and_leave_have_the_text_that_they_have_alone(tokenizer, 
         for _ in range(12):
             engine.step()
         alone.append(row.generated)
-    engine, rows, finished = Engine(model, CONTEXT, chunk=chunk), [], []
+    engine = Engine(model, CONTEXT, chunk=chunk)
+    rows: list[Row] = []
+    finished = []
     for step in range(40):
         if step % 3 == 0 and len(rows) < len(prompts):
             rows.append(engine.add(prompts[len(rows)], options[len(rows)], number=7))

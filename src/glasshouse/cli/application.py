@@ -34,6 +34,7 @@ from glasshouse.cli import (
     resume,
     runs,
     sample,
+    serve,
     studies,
     sweep,
     tokenizer,
@@ -55,7 +56,7 @@ def application() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     training = (demo, recipes, parts, train, resume)
-    using_runs = (runs, evaluate, sample, classify, translate, describe, prompt, report)
+    using_runs = (runs, evaluate, sample, classify, translate, describe, prompt, report, serve)
     looking_inside = (look, lens, attribute, patch, heads, prune, gradients)
     comparing = (compare, sweep, studies, claim)
     experiments = (features, few_shot, augment, recover)

@@ -62,7 +62,7 @@ def stream(
     engine.add_all([completion.prompt_tokens for completion in completions], sampling, alternatives=alternatives)
     if not end_tokens and tokenizer.end_of_text is not None:
         end_tokens = {tokenizer.end_of_text}
-    decoders = [_StreamDecoder(tokenizer, stop) for _ in completions]
+    decoders = [StreamDecoder(tokenizer, stop) for _ in completions]
     for _ in range(tokens):
         if not engine.rows:
             break
@@ -87,7 +87,7 @@ def stream(
             yield TextPiece(row, rest)
 
 
-class _StreamDecoder:
+class StreamDecoder:
     """From tokens to text: completes characters, and holds back text that could be the start of a stop string."""
 
     def __init__(self, tokenizer: Tokenizer, stop: Sequence[str]) -> None:

@@ -1,0 +1,272 @@
+"""The batcher: one thread per model that generates for all requests at once.
+
+Requests wait in a queue until there is room for their rows. Between two steps rows join and leave, so that a short request
+does not wait for a long one. Knows nothing about HTTP.
+"""
+
+import itertools
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from glasshouse.generation.engine import Engine, Row, SampledToken
+from glasshouse.generation.prefix_cache import PrefixCache
+from glasshouse.generation.prompt_scores import prompt_scores
+from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.text_stream import StreamDecoder
+from glasshouse.runs.run import Run
+from glasshouse.specs.errors import GlasshouseError
+
+# Prompt tokens that one step reads at most, so that a long prompt does not keep running texts waiting.
+CHUNK = 256
+
+
+class QueueFull(GlasshouseError):
+    """There is no room for another request."""
+
+    def __init__(self, waiting: int) -> None:
+        super().__init__("queue-full", f"{waiting} requests are waiting already; try again later")
+
+
+class TimeLimit(GlasshouseError):
+    """A request took too long."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__("time-limit", f"the request took longer than {seconds:g} s; ask for fewer tokens")
+
+
+class ServerStops(GlasshouseError):
+    """The server is being stopped."""
+
+    def __init__(self) -> None:
+        super().__init__("server-stops", "the server is being stopped; ask another one")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """New text of one choice and the tokens that it is made of. `finish` says why the choice has ended, if it has."""
+
+    choice: int
+    text: str
+    tokens: tuple[SampledToken, ...]
+    finish: str | None = None
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """The log-probabilities of the tokens of each prompt: None for the first token, which nothing precedes."""
+
+    scores: list[list[SampledToken | None]]
+
+
+@dataclass(eq=False)
+class Job:
+    """A request for texts: every prompt is continued `choices` times. `deliver` is called with each event in turn.
+
+    The events are `Prompts` if `score_prompts` is set, then `Piece`s, and an exception if the job fails. After a piece with
+    `finish` for each choice the job is over. `deliver` is called by the thread of the batcher.
+    """
+
+    prompts: list[list[int]]
+    sampling: Sampling
+    max_tokens: int
+    deliver: Callable[[Any], None]
+    choices: int = 1
+    stop: Sequence[str] = ()
+    alternatives: int = 0
+    bias: Mapping[int, float] = field(default_factory=dict)
+    constraint: Any = None
+    score_prompts: bool = False
+    deadline: float = float("inf")
+    limit: float = float("inf")
+    cancelled: bool = False
+    running: int = 0
+
+    @property
+    def rows(self) -> int:
+        return len(self.prompts) * self.choices if self.max_tokens else 0
+
+
+class _Choice:
+    """A row of a job: turns its tokens into text."""
+
+    def __init__(self, job: Job, number: int, tokenizer: Any) -> None:
+        self.job, self.number = job, number
+        self.decoder = StreamDecoder(tokenizer, job.stop)
+        self.waiting: list[SampledToken] = []  # tokens whose text is held back
+        self.count = 0
+
+    def add(self, sampled: SampledToken, end_tokens: set[int]) -> Piece | None:
+        """The piece of text that a token makes certain, if it makes any."""
+        self.count += 1
+        if sampled.token in end_tokens:
+            return self._piece(self.decoder.rest(), "end")
+        self.waiting.append(sampled)
+        text, stopped = self.decoder.add(sampled.token)
+        if stopped:
+            return self._piece(text, "stop")
+        if self.count == self.job.max_tokens:
+            return self._piece(text + self.decoder.rest(), "length")
+        return self._piece(text, None) if text else None
+
+    def _piece(self, text: str, finish: str | None) -> Piece:
+        tokens, self.waiting = tuple(self.waiting), []
+        return Piece(self.number, text, tokens, finish)
+
+
+class Batcher:
+    """Generates with one run. `most_rows` texts grow at the same time; `most_waiting` jobs wait for their turn."""
+
+    def __init__(self, run: Run, most_rows: int = 32, most_waiting: int = 256, raw: bool = False) -> None:
+        self.run, self.most_rows, self.most_waiting = run, most_rows, most_waiting
+        self.prefixes = PrefixCache()
+        self.tokens = self.steps = 0
+        self._raw = raw
+        self._engine = self._new_engine()
+        self._waiting: deque[Job] = deque()
+        self._choices: dict[Row, _Choice] = {}
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._work, name=f"batcher {run.name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def active(self) -> int:
+        """The number of texts that grow at the moment."""
+        return len(self._choices)
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    def submit(self, job: Job) -> None:
+        """Queue a job. Raises QueueFull if too many are waiting."""
+        with self._changed:
+            if self._stopping:
+                raise ServerStops
+            if len(self._waiting) >= self.most_waiting:
+                raise QueueFull(len(self._waiting))
+            self._waiting.append(job)
+            self._changed.notify()
+
+    def cancel(self, job: Job) -> None:
+        """Forget a job. Its rows leave before the next step."""
+        with self._changed:
+            job.cancelled = True
+            self._changed.notify()
+
+    def stop(self, seconds: float) -> None:
+        """Take no more jobs, finish those that are there, and end the thread, after `seconds` at the latest."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        self._thread.join(seconds)
+
+    def _new_engine(self) -> Engine:
+        cached = hasattr(self.run.model, "empty_cache")
+        return Engine(
+            self.run.model,
+            self.run.spec.data.context,
+            self.run.tokenizer.vocabulary,
+            cached,
+            CHUNK,
+            self._raw,
+            self.prefixes,
+        )
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while not (self._waiting or self._choices or self._stopping):
+                    self._changed.wait()
+                if self._stopping and not (self._waiting or self._choices):
+                    return
+                starting = self._take()
+            for job in starting:
+                self._start(job)
+            self._drop()
+            if self._engine.rows:
+                try:
+                    self._step()
+                except Exception as error:  # one broken step must not end the server
+                    self._fail_all(error)
+
+    def _take(self) -> list[Job]:
+        """The jobs whose turn it is."""
+        taken, rows = [], len(self._choices)
+        while self._waiting and (rows == 0 or rows + self._waiting[0].rows <= self.most_rows):
+            job = self._waiting.popleft()
+            taken.append(job)
+            rows += job.rows
+        return taken
+
+    def _start(self, job: Job) -> None:
+        if job.cancelled:
+            return
+        try:
+            if time.monotonic() > job.deadline:
+                raise TimeLimit(job.limit)
+            if job.score_prompts:
+                job.deliver(
+                    Prompts(prompt_scores(self.run.model, job.prompts, job.alternatives, self.run.tokenizer.vocabulary))
+                )
+            if not job.max_tokens:
+                for choice in range(len(job.prompts) * job.choices):
+                    job.deliver(Piece(choice, "", (), "length"))
+                return
+            numbers = itertools.count()
+            for prompt in job.prompts:
+                for choice in range(job.choices):
+                    # A text depends on the prompt, the options, the seed and the number of the choice, on nothing else.
+                    row = self._engine.add(prompt, job.sampling, choice, job.alternatives, job.bias)
+                    self._choices[row] = _Choice(job, next(numbers), self.run.tokenizer)
+                    job.running += 1
+        except Exception as error:
+            self._fail(job, error)
+
+    def _drop(self) -> None:
+        """Remove the rows of jobs that were cancelled or took too long."""
+        now = time.monotonic()
+        for job in {choice.job for choice in self._choices.values()}:
+            if now > job.deadline:
+                self._fail(job, TimeLimit(job.limit))
+            elif job.cancelled:
+                self._remove(job)
+
+    def _step(self) -> None:
+        for row, sampled in self._engine.step():
+            choice = self._choices[row]
+            self.tokens += 1
+            piece = choice.add(sampled, self.run.end_tokens or self._end_of_text())
+            if piece is None:
+                continue
+            if piece.finish:
+                self._engine.remove(row)
+                del self._choices[row]
+                choice.job.running -= 1
+            choice.job.deliver(piece)
+        self.steps += 1
+
+    def _end_of_text(self) -> set[int]:
+        end = self.run.tokenizer.end_of_text
+        return set() if end is None else {end}
+
+    def _remove(self, job: Job) -> None:
+        for row, choice in list(self._choices.items()):
+            if choice.job is job:
+                self._engine.remove(row)
+                del self._choices[row]
+
+    def _fail(self, job: Job, error: Exception) -> None:
+        self._remove(job)
+        job.deliver(error)
+
+    def _fail_all(self, error: Exception) -> None:
+        jobs = {choice.job for choice in self._choices.values()}
+        self._choices.clear()
+        self._engine = self._new_engine()
+        for job in jobs:
+            job.deliver(error)

@@ -1,0 +1,47 @@
+"""A server process: runs on a port, until a signal."""
+
+from collections.abc import Callable, Mapping
+
+import uvicorn
+
+from glasshouse.runs.run import Run
+from glasshouse.serving.application import ServerOptions, create_app
+from glasshouse.specs.errors import GlasshouseError
+
+
+class _Server(uvicorn.Server):
+    """Calls `started_at` with its address as soon as requests are answered."""
+
+    def __init__(self, config: uvicorn.Config, started_at: Callable[[str], None]) -> None:
+        super().__init__(config)
+        self.started_at = started_at
+
+    async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
+        await super().startup(sockets)  # type: ignore[arg-type]
+        if self.started:
+            host, port = self.servers[0].sockets[0].getsockname()[:2]
+            self.started_at(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+
+
+def serve(
+    runs: Mapping[str, Run],
+    options: ServerOptions,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    started_at: Callable[[str], None] = lambda address: None,
+) -> None:
+    """Serve until SIGINT or SIGTERM. Then no new requests are taken, and those that run are finished. Port 0: any free one."""
+    config = uvicorn.Config(
+        create_app(runs, options),
+        host=host,
+        port=port,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=int(options.seconds) + 1,
+    )
+    try:
+        _Server(config, started_at).run()
+    except SystemExit as error:  # uvicorn exits if it cannot bind
+        raise GlasshouseError(
+            "cannot-bind", f"port {port} of {host} is not free or not allowed; choose another one with --port"
+        ) from error
