@@ -14,14 +14,14 @@ from glasshouse.serving.application import ServerOptions, create_app
 
 TEXT = "the cat sat on the mat, and the dog sat on the log. who sat where? naïve café. "
 SMALL = (
-    "data.vocabulary=300",
+    "data.vocabulary=290",
     "data.context=48",
     "model.width=16",
     "model.layers=2",
     "model.heads=2",
-    "model.initialisation=1.0",
-    "training.steps=30",
-    "training.batch=4",
+    "training.steps=150",
+    "training.batch=8",
+    "training.learning_rate=1e-2",
     "training.threads=1",
     "training.precision=fp32",
 )
@@ -42,7 +42,7 @@ def language_model(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path)
 @contextlib.contextmanager
 def serving(runs: dict[str, Run], **options: object) -> Iterator[str]:
     """The address of a server in a thread of this process."""
-    config = uvicorn.Config(create_app(runs, ServerOptions(**options)), port=0, log_level="warning")  # type: ignore[arg-type]
+    config = uvicorn.Config(create_app(runs, ServerOptions(**options)), port=0, log_level="warning")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -8,12 +8,14 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
 import torch
 
+import glasshouse
 from glasshouse.runs.run import Run
 from tests.serving.conftest import serving
 
@@ -59,10 +61,14 @@ def test_a_greedy_completion_is_that_of_the_run(client: openai.OpenAI, language_
 def test_log_probabilities_are_those_of_the_model_also_for_an_echoed_prompt(
     client: openai.OpenAI, language_model: Run
 ) -> None:
-    answer = client.completions.create(model="small", prompt="the cat sat", max_tokens=5, logprobs=3, echo=True, seed=1)
+    answer = client.completions.create(
+        model="small", prompt="the cat sat", max_tokens=5, logprobs=3, echo=True, temperature=0
+    )
     choice = answer.choices[0]
     shown = choice.logprobs
-    assert shown is not None and shown.tokens is not None and shown.token_logprobs is not None
+    assert shown is not None
+    assert shown.tokens is not None
+    assert shown.token_logprobs is not None
     tokens = language_model.new_completion("the cat sat").prompt_tokens
     generated = language_model.tokenizer.encode("".join(shown.tokens[len(tokens) :])).tolist()
     assert choice.text == "".join(shown.tokens)
@@ -99,8 +105,8 @@ def test_a_stream_has_the_text_of_a_whole_answer(client: openai.OpenAI) -> None:
     assert "".join(chunk.choices[0].text for chunk in chunks if chunk.choices) == whole.choices[0].text
     assert chunks[-1].usage == whole.usage
     assert chunks[-2].choices[0].finish_reason == whole.choices[0].finish_reason
-    streamed = [value for chunk in chunks[:-1] for value in chunk.choices[0].logprobs.token_logprobs]  # type: ignore[union-attr]
-    assert streamed == pytest.approx(whole.choices[0].logprobs.token_logprobs, abs=1e-4)  # type: ignore[union-attr]
+    streamed = [value for chunk in chunks[:-1] for value in chunk.choices[0].logprobs.token_logprobs]
+    assert streamed == pytest.approx(whole.choices[0].logprobs.token_logprobs, abs=1e-4)
 
 
 def test_a_text_ends_before_a_stop_string(client: openai.OpenAI) -> None:
@@ -119,11 +125,10 @@ def test_a_bias_makes_a_token_certain_or_impossible(client: openai.OpenAI, langu
     asked: dict[str, Any] = {"model": "small", "prompt": "the cat", "max_tokens": 4, "logprobs": 1}
     forced = client.completions.create(**asked, logit_bias={str(token): 100}).choices[0]
     assert forced.text == "qqqq"
-    assert forced.logprobs.token_logprobs[0] == pytest.approx(0, abs=1e-4)  # type: ignore[union-attr, index]
-    plain = client.completions.create(**asked, temperature=0).choices[0]
+    assert forced.logprobs.token_logprobs[0] == pytest.approx(0, abs=1e-4)
     first = language_model.sample("the cat", tokens=1, temperature=0)[0].choices[0].token
     banned = client.completions.create(**asked, temperature=0, logit_bias={str(first): -100}).choices[0]
-    assert banned.text[:1] != plain.text[:1]
+    assert banned.logprobs.tokens[0] != language_model.tokenizer.decode([first])
 
 
 def test_log_probabilities_before_the_bias_on_request(language_model: Run) -> None:
@@ -148,7 +153,8 @@ def test_a_chat_is_one_text_with_speakers(client: openai.OpenAI, language_model:
     choice = client.chat.completions.create(**asked).choices[0]
     [expected] = language_model.sample("the\n\nUser: who sat?\nAssistant:", tokens=8, temperature=0)
     assert choice.message.content == expected.text.lstrip()
-    assert choice.logprobs is not None and choice.logprobs.content is not None
+    assert choice.logprobs is not None
+    assert choice.logprobs.content is not None
     for shown, sampled in zip(choice.logprobs.content, expected.choices, strict=True):
         assert shown.logprob == pytest.approx(sampled.log_probability, abs=1e-4)
         assert bytes(shown.bytes or ()) == language_model.tokenizer.token_bytes(sampled.token)
@@ -174,7 +180,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"prompt": [999_999]}, "prompt"),
     ({"prompt": "x" * 500}, "prompt"),
     ({"temperature": -1}, "temperature"),
-    ({"temperature": math.inf}, "body"),
+    ({"temperature": math.inf}, "temperature"),
     ({"max_tokens": 10**9}, "max_tokens"),
     ({"n": 0}, "n"),
     ({"logit_bias": {"x": 1}}, "logit_bias"),
@@ -204,6 +210,35 @@ def test_other_errors(address: str, client: openai.OpenAI) -> None:
     assert request(address, "/v1/completions")[0] == 405
     status, _, body = request(address, "/v1/embeddings", {"model": "small", "input": "x"})
     assert (status, json.loads(body)["error"]["code"]) == (400, "no-text-vector")
+
+
+def test_runs_of_other_kinds_have_endpoints_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("sun", "warm"), ("snow", "cold"), ("heat", "warm"), ("ice", "cold")] * 10
+    table = tmp_path / "weather.csv"
+    table.write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in rows))
+    quick = (
+        "model.width=16",
+        "model.layers=1",
+        "model.heads=2",
+        "training.steps=2",
+        "training.threads=1",
+        "data.vocabulary=280",
+    )
+    fields = (f"data.files={table}", "data.context=16", "training.batch=4", "training.precision=fp32", *quick)
+    classifier = glasshouse.train("classifier", *fields, device="cpu")
+    with serving({"weather": classifier}) as address:
+        status, _, body = request(address, "/v1/classify", {"model": "weather", "input": ["sun", "ice"]})
+        assert status == 200
+        probabilities = [row["probabilities"] for row in json.loads(body)["data"]]
+        for shown, own in zip(probabilities, classifier.classify(["sun", "ice"]), strict=True):
+            assert shown == pytest.approx(own, abs=1e-5)
+        client = openai.OpenAI(base_url=f"{address}/v1", api_key="none")
+        vectors = client.embeddings.create(model="weather", input=["sun", "ice"]).data  # asks for base64
+        expected = classifier.embed(["sun", "ice"])
+        torch.testing.assert_close(torch.tensor([vector.embedding for vector in vectors]), expected, rtol=0, atol=1e-5)
+        assert request(address, "/v1/completions", {"model": "weather", "prompt": "x"})[0] == 400
+        assert request(address, "/v1/translate", {"model": "weather", "input": "x"})[0] == 400
+        assert b"POST /v1/classify" in request(address, "/")[2]
 
 
 def test_a_key_guards_everything_but_the_health(language_model: Run) -> None:

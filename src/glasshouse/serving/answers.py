@@ -40,12 +40,12 @@ def completion_log_probabilities(
     """`logprobs` of /v1/completions. `first` is the first token of an echoed prompt, which has no log-probability."""
     texts, values, tops, offsets = [], [], [], []
     for sampled in tokens:
-        text = token_text(tokenizer, first if sampled is None else sampled.token)  # type: ignore[arg-type]
-        texts.append(text)
+        token = int(first or 0) if sampled is None else sampled.token
+        texts.append(token_text(tokenizer, token))
         values.append(None if sampled is None else sampled.log_probability)
         tops.append(None if sampled is None else _top(tokenizer, sampled, count))
         offsets.append(offset)
-        offset += len(text)
+        offset += len(tokenizer.token_bytes(token).decode(errors="replace"))
     return {"tokens": texts, "token_logprobs": values, "top_logprobs": tops if count else None, "text_offset": offsets}
 
 

@@ -30,7 +30,7 @@ def serve(
     port: int = 8000,
     started_at: Callable[[str], None] = lambda address: None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM. Then no new requests are taken, and those that run are finished. Port 0: any free one."""
+    """Serve until SIGINT or SIGTERM. Then no new requests are taken, and those that run are finished. Port 0: a free one."""
     config = uvicorn.Config(
         create_app(runs, options),
         host=host,
