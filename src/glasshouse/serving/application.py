@@ -302,6 +302,17 @@ def create_app(runs: Mapping[str, Run], options: ServerOptions | None = None) ->
         ]
         return {"object": "list", "data": data, "model": body.model}
 
+    plain_description = app.openapi
+
+    def description() -> dict[str, Any]:
+        """The description of the API; it names the models."""
+        described = plain_description()
+        for schema in described["components"]["schemas"].values():
+            if "model" in schema.get("properties", {}):
+                schema["properties"]["model"]["enum"] = list(models)
+        return described
+
+    app.openapi = description  # type: ignore[method-assign]
     return Guard(app, options.api_key, options.most_bytes, measurements)
 
 

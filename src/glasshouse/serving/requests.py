@@ -9,7 +9,7 @@ MOST_CHOICES, MOST_PROMPTS, MOST_STOPS, MOST_BIASES = 16, 64, 4, 1024
 
 
 class _Body(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=False, allow_inf_nan=False)
+    model_config = ConfigDict(extra="ignore", strict=True, allow_inf_nan=False)
 
 
 class StreamOptions(_Body):
