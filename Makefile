@@ -7,6 +7,7 @@ JOBS ?= 2
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 CORE := $(VENV)/core-$(VERSION)
 DEV := $(VENV)/dev-$(VERSION)
+CLIENTS := $(VENV)/clients-$(VERSION)
 DOCS := $(VENV)/docs-$(VERSION)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 CODE := src tests benchmarks docs/generate examples
@@ -29,6 +30,10 @@ $(DEV): pyproject.toml
 	$(PIP) -e '.[dev]'
 	@touch $(CORE) $@
 
+$(CLIENTS): $(DEV)
+	$(PIP) -e '.[clients]'
+	@touch $@
+
 $(DOCS): $(DEV)
 	$(PIP) -e '.[docs]'
 	@touch $@
@@ -45,7 +50,7 @@ format: $(DEV)
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
 
-test-slow: lint
+test-slow: lint $(CLIENTS)
 	$(BIN)/python -m pytest -n $(JOBS)
 
 # On a machine with a GPU, with the Python and the packages that are there: nothing is installed. Entry points come from the

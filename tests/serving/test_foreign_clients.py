@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import glasshouse
 from glasshouse.generation.prompt_scores import prompt_scores
 from glasshouse.runs.run import Run
 from tests import needs
@@ -25,6 +26,7 @@ output_type: multiple_choice
 doc_to_text: "{{{{text}}}}"
 doc_to_choice: "{{{{choices}}}}"
 doc_to_target: "{{{{label}}}}"
+target_delimiter: ""
 metric_list:
   - {{metric: acc}}
 """
@@ -51,14 +53,15 @@ def test_lm_eval_gives_the_score_of_our_own_log_probabilities(language_model: Ru
     data = tmp_path / "rows.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "cats.yaml").write_text(TASK.format(data=data))
+    glasshouse.export(language_model.folder.path, "huggingface", tmp_path / "exported")
     with serving({"small": language_model}) as address:
         arguments = (
-            f"model=small,base_url={address}/v1/completions,tokenizer_backend=none,tokenized_requests=False,"
+            f"model=small,base_url={address}/v1/completions,tokenizer={tmp_path / 'exported'},"
             "num_concurrent=2,max_retries=1,max_length=48"
         )
         command = [sys.executable, "-m", "lm_eval", "--model", "local-completions", "--model_args", arguments]
         options = ["--tasks", "cats", "--include_path", str(tmp_path), "--output_path", str(tmp_path / "out")]
-        offline = {name: "1" for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE")}
+        offline = dict.fromkeys(("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE"), "1")
         done = subprocess.run(
             [*command, *options], capture_output=True, text=True, timeout=600, check=False, env={**os.environ, **offline}
         )
