@@ -21,6 +21,14 @@ REASONS = {
     "root": "needs to mount a file system",
 }
 CUDA = (REASONS["cuda"], REASONS["kernels"])
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
 # What the combinations of the battery do not have: not a lack of the machine.
 NOT_APPLICABLE = "does not apply to this combination of parts"
 

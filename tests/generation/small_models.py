@@ -1,7 +1,7 @@
 """A small untrained decoder, and completions of prompts by it."""
 
 from glasshouse import models
-from glasshouse.generation.engine import Engine
+from glasshouse.generation.engine import GenerationEngine
 from glasshouse.generation.sampling import Sampling
 from glasshouse.generation.text_stream import Completion, encode_prompt, stream
 from glasshouse.specs.spec import ModelSpec
@@ -23,7 +23,7 @@ def complete(model, tokenizer, prompts, sampling, tokens, context, **options):
 
 def continue_greedily(model, prompts, steps, context, cached=True):
     """The tokens of each prompt and its continuation."""
-    engine = Engine(model, context, cached=cached)
+    engine = GenerationEngine(model, context, cached=cached)
     rows = engine.add_all(prompts, Sampling(temperature=0))
     for _ in range(steps):
         engine.step()

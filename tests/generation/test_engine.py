@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from glasshouse.generation.engine import Engine, Row
+from glasshouse.generation.engine import GenerationEngine, Row
 from glasshouse.generation.incremental_decoder import IncrementalDecoder
 from glasshouse.generation.prefix_cache import PrefixCache
 from glasshouse.generation.sampling import Sampling
@@ -40,7 +40,7 @@ def test_a_row_does_not_depend_on_its_neighbours(tokenizer):
     prompts = ["My fellow", "the", "union is strong and the state of"]
     together = complete(model, tokenizer, prompts, Sampling(seed=4), 30, CONTEXT)
     for row, prompt in enumerate(prompts):
-        engine = Engine(model, CONTEXT)
+        engine = GenerationEngine(model, CONTEXT)
         engine.add(encode_prompt(tokenizer, prompt), Sampling(seed=4), row)
         alone = [engine.step()[0][1].token for _ in range(30)]
         assert alone[: len(together[row].choices)] == [choice.token for choice in together[row].choices]
@@ -76,12 +76,12 @@ def test_rows_that_join_and_leave_have_the_text_that_they_have_alone(tokenizer, 
     ]
     alone = []
     for prompt, sampling in zip(prompts, options, strict=True):
-        engine = Engine(model, CONTEXT, cached=False)
+        engine = GenerationEngine(model, CONTEXT, cached=False)
         row = engine.add(prompt, sampling, number=7)
         for _ in range(12):
             engine.step()
         alone.append(row.generated)
-    engine = Engine(model, CONTEXT, chunk=chunk)
+    engine = GenerationEngine(model, CONTEXT, chunk=chunk)
     rows: list[Row] = []
     finished = []
     for step in range(40):
@@ -100,7 +100,7 @@ def test_a_removed_row_leaves_the_sources_of_the_others(tokenizer):
     sources = torch.randint(0, tokenizer.vocabulary, (3, 8), generator=torch.Generator().manual_seed(0))
     decoder = model.condition_on(sources, torch.tensor([8, 3, 5]))
     expected = continue_greedily(decoder, [[1], [2], [3]], 12, CONTEXT)
-    engine = Engine(decoder, CONTEXT)
+    engine = GenerationEngine(decoder, CONTEXT)
     rows = engine.add_all([[1], [2], [3]], Sampling(temperature=0))
     for step in range(12):
         engine.step()
@@ -123,7 +123,7 @@ def test_prompts_that_begin_alike_are_read_once(tokenizer):
     prefixes, texts, costs = PrefixCache(), [], []
     for prompt in (long + [1, 2], long + [3], long + [1, 2]):
         for used in (prefixes, None):
-            engine = Engine(model, 64, prefixes=used)
+            engine = GenerationEngine(model, 64, prefixes=used)
             row, read = engine.add(prompt, Sampling(temperature=0)), 0
             engine.step()
             costs.append(read)
@@ -140,7 +140,7 @@ def test_the_prefix_cache_stays_within_its_bytes(tokenizer):
     model = build_decoder(tokenizer.vocabulary)
     prefixes = PrefixCache(most_bytes=3 * 16 * 16 * 2 * 2 * 4)  # three prompts of 16 tokens
     for first in range(6):
-        engine = Engine(model, CONTEXT, prefixes=prefixes)
+        engine = GenerationEngine(model, CONTEXT, prefixes=prefixes)
         engine.add([first] * CONTEXT, Sampling())
         engine.step()
         assert prefixes.bytes <= prefixes.most_bytes
@@ -156,7 +156,7 @@ def test_a_bias_is_in_the_reported_log_probability_unless_it_is_to_be_raw(tokeni
     biased[3] += 4.0
     biased[5] -= 100.0
     for raw, expected in ((False, biased), (True, logits)):
-        engine = Engine(model, CONTEXT, raw=raw)
+        engine = GenerationEngine(model, CONTEXT, raw=raw)
         row = engine.add(prompt, Sampling(temperature=0), alternatives=tokenizer.vocabulary, bias=bias)
         engine.add(prompt, Sampling(temperature=0))
         (first, sampled), (_, plain) = engine.step()

@@ -13,22 +13,13 @@ from tests import needs
 
 from . import example_exploration, example_report, example_study
 
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
-
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator:
     playwright = needs.package("playwright.sync_api")
     executable = needs.chromium()
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=executable, args=FLAGS)
+        browser = driver.chromium.launch(executable_path=executable, args=needs.CHROMIUM_FLAGS)
         yield browser
         browser.close()
 

@@ -6,7 +6,6 @@ import pytest
 
 from glasshouse.runs.run import Run
 from tests import needs
-from tests.pages.test_browser import FLAGS
 from tests.serving.conftest import serving
 
 
@@ -15,7 +14,7 @@ def page(language_model: Run) -> Iterator:
     playwright = needs.package("playwright.sync_api")
     executable = needs.chromium()
     with serving({"small": language_model, "twin": language_model}) as address, playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=executable, args=FLAGS)
+        browser = driver.chromium.launch(executable_path=executable, args=needs.CHROMIUM_FLAGS)
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         problems: list[str] = []
         page.on("console", lambda message: problems.append(message.text))

@@ -57,7 +57,7 @@ class Row:
         return self.tokens[self.prompt_length :]
 
 
-class Engine:
+class GenerationEngine:
     """Generates for many rows at once.
 
     Token ids from `vocabulary` on are never sampled. `chunk` is the number of prompt tokens that one step reads at most, by

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from glasshouse.generation.engine import Engine, SampledToken
+from glasshouse.generation.engine import GenerationEngine, SampledToken
 from glasshouse.generation.sampling import Sampling
 from glasshouse.tokenizers import Tokenizer
 
@@ -58,7 +58,7 @@ def stream(
     A text ends at a token of `end_tokens`, by default the end-of-text token. Ids beyond the tokenizer's vocabulary are
     never sampled.
     """
-    engine = Engine(model, context, tokenizer.vocabulary, cached)
+    engine = GenerationEngine(model, context, tokenizer.vocabulary, cached)
     engine.add_all([completion.prompt_tokens for completion in completions], sampling, alternatives=alternatives)
     if not end_tokens and tokenizer.end_of_text is not None:
         end_tokens = {tokenizer.end_of_text}

@@ -17,7 +17,7 @@ from random import Random
 import torch
 
 from glasshouse.data.sources.scenes import alterations, entailment_rules, parser
-from glasshouse.generation.engine import Engine
+from glasshouse.generation.engine import GenerationEngine
 from glasshouse.generation.sampling import Sampling
 from glasshouse.runs.run import Run
 from glasshouse.tasks.translate import Translate
@@ -92,7 +92,7 @@ def _sample_batch(
     if not task.decoder_only:
         inputs = task.encoder_inputs(sources)
         model = model.condition_on(inputs["source"].to(run.device), inputs["lengths"].to(run.device))  # type: ignore[operator]
-    engine = Engine(model, task.context, run.tokenizer.vocabulary)
+    engine = GenerationEngine(model, task.context, run.tokenizer.vocabulary)
     rows = engine.add_all(prompts, sampling, range(start, start + len(sources)))
     for _ in range(task.max_lengths[1]):
         for row, sampled in engine.step() if engine.rows else ():

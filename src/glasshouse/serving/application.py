@@ -24,9 +24,9 @@ from glasshouse.llms.language_model import Message
 from glasshouse.pages import playground_page
 from glasshouse.runs.run import Run
 from glasshouse.serving import answers
-from glasshouse.serving.batcher import Batcher, Job, Piece, Prompts, QueueFull
+from glasshouse.serving.batcher import Batcher, TextJob, Piece, PromptScores, QueueFull
 from glasshouse.serving.guard import Guard
-from glasshouse.serving.measurements import Measurements
+from glasshouse.serving.measurements import ServerMeasurements
 from glasshouse.serving.requests import (
     ChatRequest,
     ClassifyRequest,
@@ -108,7 +108,7 @@ def create_app(runs: Mapping[str, Run], options: ServerOptions | None = None) ->
     options = options or ServerOptions()
     models = {name: ServedModel(run, options) for name, run in runs.items()}
     batchers = {name: model.batcher for name, model in models.items() if model.batcher is not None}
-    measurements = Measurements(batchers)
+    measurements = ServerMeasurements(batchers)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -130,7 +130,7 @@ def create_app(runs: Mapping[str, Run], options: ServerOptions | None = None) ->
 
     @app.get("/metrics", response_class=PlainTextResponse, responses={401: ERRORS[401]})
     async def metrics() -> Response:
-        """Measurements in the format of Prometheus."""
+        """ServerMeasurements in the format of Prometheus."""
         return Response(measurements.text(), media_type="text/plain; version=0.0.4")
 
     @app.get("/", response_class=HTMLResponse, responses={401: ERRORS[401]})
@@ -194,7 +194,7 @@ def create_app(runs: Mapping[str, Run], options: ServerOptions | None = None) ->
 
         def update(event: Any) -> list[dict[str, Any]]:
             """Take in an event; the chunks that a stream sends for it."""
-            if isinstance(event, Prompts):
+            if isinstance(event, PromptScores):
                 for choice in choices:
                     choice.tokens = list(event.scores[choice.index // count])
                 return [chunk(choice, choice.text, choice.tokens, 0) for choice in choices]
@@ -321,9 +321,9 @@ class _Answer:
 
     def __init__(
         self,
-        job: Job,
+        job: TextJob,
         batcher: Batcher,
-        measurements: Measurements,
+        measurements: ServerMeasurements,
         options: ServerOptions,
         head: dict[str, Any],
         choices: int,
@@ -417,7 +417,7 @@ def _job(
     options: ServerOptions,
     most: int,
     stops: tuple[str, ...] = (),
-) -> Job:
+) -> TextJob:
     """The job of a request. Raises GlasshouseError for what the shapes of requests cannot rule out."""
     for prompt in prompts:
         if len(prompt) > context:
@@ -446,7 +446,7 @@ def _job(
         top_p=1.0 if body.top_p is None else body.top_p,
         seed=secrets.randbits(62) if body.seed is None else body.seed,
     )
-    return Job(prompts, sampling, most, print, body.n or 1, (*own, *stops), bias=bias)
+    return TextJob(prompts, sampling, most, print, body.n or 1, (*own, *stops), bias=bias)
 
 
 def _prompts(prompt: Any, tokenizer: Any) -> tuple[list[str], list[list[int]]]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from glasshouse.generation.engine import Engine, Row, SampledToken
+from glasshouse.generation.engine import GenerationEngine, Row, SampledToken
 from glasshouse.generation.prefix_cache import PrefixCache
 from glasshouse.generation.prompt_scores import prompt_scores
 from glasshouse.generation.sampling import Sampling
@@ -56,17 +56,17 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Prompts:
+class PromptScores:
     """The log-probabilities of the tokens of each prompt: None for the first token, which nothing precedes."""
 
     scores: list[list[SampledToken | None]]
 
 
 @dataclass(eq=False)
-class Job:
+class TextJob:
     """A request for texts: every prompt is continued `choices` times. `deliver` is called with each event in turn.
 
-    The events are `Prompts` if `score_prompts` is set, then `Piece`s, and an exception if the job fails. After a piece with
+    The events are `PromptScores` if `score_prompts` is set, then `Piece`s, and an exception if the job fails. After a piece with
     `finish` for each choice the job is over. `deliver` is called by the thread of the batcher.
     """
 
@@ -93,7 +93,7 @@ class Job:
 class _Choice:
     """A row of a job: turns its tokens into text."""
 
-    def __init__(self, job: Job, number: int, tokenizer: Any) -> None:
+    def __init__(self, job: TextJob, number: int, tokenizer: Any) -> None:
         self.job, self.number = job, number
         self.decoder = StreamDecoder(tokenizer, job.stop)
         self.waiting: list[SampledToken] = []  # tokens whose text is held back
@@ -126,7 +126,7 @@ class Batcher:
         self.tokens = self.steps = 0
         self._raw = raw
         self._engine = self._new_engine()
-        self._waiting: deque[Job] = deque()
+        self._waiting: deque[TextJob] = deque()
         self._choices: dict[Row, _Choice] = {}
         self._changed = threading.Condition()
         self._stopping = False
@@ -142,7 +142,7 @@ class Batcher:
     def waiting(self) -> int:
         return len(self._waiting)
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: TextJob) -> None:
         """Queue a job. Raises QueueFull if too many are waiting."""
         with self._changed:
             if self._stopping:
@@ -152,7 +152,7 @@ class Batcher:
             self._waiting.append(job)
             self._changed.notify()
 
-    def cancel(self, job: Job) -> None:
+    def cancel(self, job: TextJob) -> None:
         """Forget a job. Its rows leave before the next step."""
         with self._changed:
             job.cancelled = True
@@ -165,9 +165,9 @@ class Batcher:
             self._changed.notify()
         self._thread.join(seconds)
 
-    def _new_engine(self) -> Engine:
+    def _new_engine(self) -> GenerationEngine:
         cached = hasattr(self.run.model, "empty_cache")
-        return Engine(
+        return GenerationEngine(
             self.run.model,
             self.run.spec.data.context,
             self.run.tokenizer.vocabulary,
@@ -194,7 +194,7 @@ class Batcher:
                 except Exception as error:  # one broken step must not end the server
                     self._fail_all(error)
 
-    def _take(self) -> list[Job]:
+    def _take(self) -> list[TextJob]:
         """The jobs whose turn it is."""
         taken, rows = [], len(self._choices)
         while self._waiting and (rows == 0 or rows + self._waiting[0].rows <= self.most_rows):
@@ -203,7 +203,7 @@ class Batcher:
             rows += job.rows
         return taken
 
-    def _start(self, job: Job) -> None:
+    def _start(self, job: TextJob) -> None:
         if job.cancelled:
             return
         try:
@@ -211,7 +211,7 @@ class Batcher:
                 raise TimeLimit(job.limit)
             if job.score_prompts:
                 job.deliver(
-                    Prompts(prompt_scores(self.run.model, job.prompts, job.alternatives, self.run.tokenizer.vocabulary))
+                    PromptScores(prompt_scores(self.run.model, job.prompts, job.alternatives, self.run.tokenizer.vocabulary))
                 )
             if not job.max_tokens:
                 for choice in range(len(job.prompts) * job.choices):
@@ -254,13 +254,13 @@ class Batcher:
         end = self.run.tokenizer.end_of_text
         return set() if end is None else {end}
 
-    def _remove(self, job: Job) -> None:
+    def _remove(self, job: TextJob) -> None:
         for row, choice in list(self._choices.items()):
             if choice.job is job:
                 self._engine.remove(row)
                 del self._choices[row]
 
-    def _fail(self, job: Job, error: Exception) -> None:
+    def _fail(self, job: TextJob, error: Exception) -> None:
         self._remove(job)
         job.deliver(error)
 

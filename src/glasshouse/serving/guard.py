@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from glasshouse.serving import answers
-from glasshouse.serving.measurements import Measurements
+from glasshouse.serving.measurements import ServerMeasurements
 
 # A load balancer asks without a key.
 OPEN = ("/health",)
@@ -19,7 +19,7 @@ OPEN = ("/health",)
 class Guard:
     """Refuses requests without the key (401) and with too large a body (413)."""
 
-    def __init__(self, app: ASGIApp, api_key: str | None, most_bytes: int, measurements: Measurements) -> None:
+    def __init__(self, app: ASGIApp, api_key: str | None, most_bytes: int, measurements: ServerMeasurements) -> None:
         self.app, self.api_key, self.most_bytes, self.measurements = app, api_key, most_bytes, measurements
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -21,7 +21,7 @@ PATHS = (
 )
 
 
-class Measurements:
+class ServerMeasurements:
     """The counters of one server."""
 
     def __init__(self, batchers: Mapping[str, Batcher]) -> None:
