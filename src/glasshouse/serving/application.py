@@ -24,7 +24,7 @@ from glasshouse.llms.language_model import Message
 from glasshouse.pages import playground_page
 from glasshouse.runs.run import Run
 from glasshouse.serving import answers
-from glasshouse.serving.batcher import Batcher, TextJob, Piece, PromptScores, QueueFull
+from glasshouse.serving.batcher import Batcher, Piece, PromptScores, QueueFull, TextJob
 from glasshouse.serving.guard import Guard
 from glasshouse.serving.measurements import ServerMeasurements
 from glasshouse.serving.requests import (

@@ -66,8 +66,8 @@ class PromptScores:
 class TextJob:
     """A request for texts: every prompt is continued `choices` times. `deliver` is called with each event in turn.
 
-    The events are `PromptScores` if `score_prompts` is set, then `Piece`s, and an exception if the job fails. After a piece with
-    `finish` for each choice the job is over. `deliver` is called by the thread of the batcher.
+    The events are `PromptScores` if `score_prompts` is set, then `Piece`s, and an exception if the job fails. After a piece
+    with `finish` for each choice the job is over. `deliver` is called by the thread of the batcher.
     """
 
     prompts: list[list[int]]
