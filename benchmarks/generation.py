@@ -1,0 +1,121 @@
+"""Generation throughput beside a peer in one run: our engine and `transformers`' `generate` with GPT-2's architecture.
+
+    python benchmarks/generation.py            # GPT-2 small (124 M): batches 1, 64 and 256 on a GPU, 1 and 16 on a CPU
+    python benchmarks/generation.py --smoke    # does it run? A few seconds, and no figure worth keeping
+
+Every row continues a prompt of 32 tokens by 64 (`--prompt`, `--tokens`) at temperature 0.8 with the 50 most likely tokens,
+in bfloat16 on a GPU and in float32 on a CPU. Weights are random, and no text ends early. Times are medians of interleaved
+rounds, so that a busy moment of the machine hits both. The first token is timed apart: it waits for the prompt.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from glasshouse import models
+from glasshouse.generation.engine import GenerationEngine
+from glasshouse.generation.sampling import Sampling
+from glasshouse.specs.spec import ModelSpec
+from glasshouse.training import devices
+
+VOCABULARY, WIDTH, LAYERS, HEADS = 50257, 768, 12, 12
+SAMPLING = Sampling(temperature=0.8, top_k=50)
+
+
+def ours(sizes: tuple[int, int, int, int], context: int, device: torch.device, dtype: torch.dtype) -> Callable[..., None]:
+    """A function that generates `tokens` for each prompt with our engine."""
+    vocabulary, width, layers, heads = sizes
+    spec = ModelSpec(width=width, layers=layers, heads=heads, position="learned", norm="layer", activation="gelu", bias=True)
+    model = models.build(spec, vocabulary, context).to(device, dtype).eval()
+
+    def generate(prompts: torch.Tensor, tokens: int) -> None:
+        engine = GenerationEngine(model, context)
+        engine.add_all(prompts.tolist(), SAMPLING)
+        for _ in range(tokens):
+            engine.step()
+
+    return generate
+
+
+def theirs(sizes: tuple[int, int, int, int], context: int, device: torch.device, dtype: torch.dtype) -> Callable[..., None]:
+    """The same with `transformers`."""
+    import transformers
+
+    vocabulary, width, layers, heads = sizes
+    config = transformers.GPT2Config(
+        vocab_size=vocabulary,
+        n_positions=context,
+        n_embd=width,
+        n_layer=layers,
+        n_head=heads,
+        bos_token_id=0,
+        eos_token_id=0,
+    )
+    model = transformers.GPT2LMHeadModel(config).to(device, dtype).eval()
+    model.generation_config.eos_token_id = None
+    model.generation_config.pad_token_id = 0
+
+    def generate(prompts: torch.Tensor, tokens: int) -> None:
+        model.generate(
+            prompts.to(device),
+            attention_mask=torch.ones_like(prompts, device=device),
+            max_new_tokens=tokens,
+            do_sample=True,
+            temperature=SAMPLING.temperature,
+            top_k=SAMPLING.top_k,
+        )
+
+    return generate
+
+
+def seconds(generate: Callable[..., None], prompts: torch.Tensor, tokens: int, device: torch.device) -> float:
+    devices.synchronise(device)
+    began = time.perf_counter()
+    generate(prompts, tokens)
+    devices.synchronise(device)
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--batches", help="such as 1,16")
+    parser.add_argument("--prompt", type=int, default=32)
+    parser.add_argument("--tokens", type=int, default=64)
+    parser.add_argument("--context", type=int, default=1024)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--smoke", action="store_true")
+    options = parser.parse_args()
+    device = devices.pick(options.device)
+    gpu = device.type == "cuda"
+    sizes, context = (VOCABULARY, WIDTH, LAYERS, HEADS), options.context
+    batches = [int(batch) for batch in (options.batches or ("1,64,256" if gpu else "1,16")).split(",")]
+    if options.smoke:
+        sizes, context, batches, options.tokens, options.rounds = (100, 16, 1, 2), 64, [2], 4, 1
+    dtype = torch.bfloat16 if gpu else torch.float32
+    generators = {"ours": ours(sizes, context, device, dtype), "transformers": theirs(sizes, context, device, dtype)}
+    table = Table("batch", "", "tokens/s", "ratio", "first token, ms")
+    for batch in batches:
+        prompts = torch.randint(0, sizes[0], (batch, options.prompt), generator=torch.Generator().manual_seed(0))
+        for generate in generators.values():
+            generate(prompts, 4)  # warm up
+        whole: dict[str, list[float]] = {name: [] for name in generators}
+        first: dict[str, list[float]] = {name: [] for name in generators}
+        for _ in range(options.rounds):
+            for name, generate in generators.items():
+                whole[name].append(seconds(generate, prompts, options.tokens, device))
+                first[name].append(seconds(generate, prompts, 1, device))
+        rates = {name: batch * options.tokens / statistics.median(times) for name, times in whole.items()}
+        for name, rate in rates.items():
+            ratio = f"{rate / rates['transformers']:.2f}"
+            table.add_row(str(batch), name, f"{rate:,.0f}", ratio, f"{1000 * statistics.median(first[name]):.1f}")
+    Console().print(f"{device}, {dtype}, context {context}, prompts of {options.prompt}, {options.tokens} tokens", table)
+
+
+if __name__ == "__main__":
+    main()
