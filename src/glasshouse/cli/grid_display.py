@@ -103,7 +103,7 @@ def print_results(outcome: Any) -> None:
     """Print the table of models, the comparisons and the files."""
     scores = outcome.results.scores
     with_cost = any(score.cost is not None for score in scores)
-    columns = ["model", "right", "accuracy (95 % interval)", "agreement (95 % interval)", "tokens", "time"]
+    columns = ["model", "right", "accuracy, %", "agreement, %", "tokens", "time"]
     rows = [
         [
             score.model,
@@ -117,6 +117,7 @@ def print_results(outcome: Any) -> None:
         for score in scores
     ]
     show_table([*columns, *(["cost"] if with_cost else [])], rows, right=(1, 4, 5, 6))
+    output.print("In brackets: 95 % intervals, for questions like these.")
     for comparison in outcome.results.comparisons:
         output.print(comparison.sentence, markup=False)
     output.print(f"\nanswers  {outcome.folder / 'answers.jsonl'}", markup=False, soft_wrap=True)
@@ -126,4 +127,4 @@ def print_results(outcome: Any) -> None:
 def _proportion(proportion: Any) -> str:
     if proportion is None:
         return formatting.MISSING
-    return f"{100 * proportion.share:.0f} % ({100 * proportion.low:.0f} to {100 * proportion.high:.0f})"
+    return f"{100 * proportion.share:.0f} ({100 * proportion.low:.0f} to {100 * proportion.high:.0f})"

@@ -167,12 +167,12 @@ def _sentence(name: str, first: str, word: str, difference: Difference) -> str:
     size, low, high = (rounded(value, half_width) for value in (difference.mean, difference.low, difference.high))
     interval = f"difference {size}, 95 % interval {low} to {high}; p {_equals(difference.adjusted_p)}"
     if difference.low == difference.high:
-        interval = f"the difference is {difference.mean:+.2g} in every question"
+        interval = f"a difference of {difference.mean:+.2g} in each" if difference.mean else "the same accuracy in each"
     if word == verdicts.UNDECIDED:
         if difference.word == word:
             more = f"; about {difference.more_seeds:,} more questions would settle it" if difference.more_seeds else ""
         else:
-            more = "; so few questions cannot show more"
+            more = "; so few questions cannot show it"
         return f"{name} is undecided against {first} on {questions} ({interval}){more}"
     if word == verdicts.NO_DIFFERENCE:
         return f"{name}: no difference from {first} larger than {MARGIN:g} on {questions} ({interval})"
