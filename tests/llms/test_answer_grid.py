@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.llms.answer_grid import AnswerGrid, GridOptions, answer_seed
+from glasshouse.llms.answer_grid import AnswerGrid, GridEvent, GridOptions, answer_seed
 from glasshouse.llms.http_endpoint import RetryPolicy
 from glasshouse.llms.model_list import ModelEntry
 from glasshouse.llms.question_files import PromptQuestion, parse_check
@@ -29,7 +29,7 @@ def remote(server):
 def test_every_cell_is_asked_with_a_seed_of_its_own(server, remote, tiny_run):
     local = ModelEntry("tiny", "run", str(tiny_run), Path())
     grid = AnswerGrid(QUESTIONS, [remote, local], GridOptions(max_tokens=8, repeats=3), device="cpu")
-    events = []
+    events: list[GridEvent] = []
     grid.run(events.append)
     assert len(grid.answers) == 12
     assert len({answer.seed for answer in grid.answers}) == 12
@@ -51,7 +51,7 @@ def test_cached_repeats_are_asked_once_and_marked(server, remote):
     grid.run()
     assert len(server.requests) == 2
     assert [answer.cached for answer in grid.answers] == [False] * 2 + [True] * 4
-    assert sum(answer.cost for answer in grid.answers) == pytest.approx(2 * 19e-6)
+    assert sum(answer.cost or 0 for answer in grid.answers) == pytest.approx(2 * 19e-6)
 
 
 def test_a_killed_grid_continues_with_the_answers_it_has(server, remote):

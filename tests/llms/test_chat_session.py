@@ -20,7 +20,7 @@ def sent(server):
 
 def test_a_chat_remembers_until_it_is_reset(server, model, tmp_path):
     chat = ChatSession(model, Options(seed=5), "Be brief.", tmp_path / "chat.txt")
-    pieces = []
+    pieces: list[str] = []
     assert chat.say("Hello", pieces.append).text == "".join(pieces) == "It is 2.96, about."
     chat.say("And now?")
     assert sent(server) == ["Be brief.", "Hello", "It is 2.96, about.", "And now?"]

@@ -52,7 +52,11 @@ def test_bad_code_fails_with_its_reason(code, tests, reason):
 def test_files_outside_are_neither_written_nor_deleted(tmp_path):
     kept = tmp_path / "kept.txt"
     kept.write_text("x")
-    for code in (f"open({str(kept)!r}, 'w')", f"import os; os.remove({str(kept)!r})", f"import os; os.rename({str(kept)!r}, 'y')"):
+    for code in (
+        f"open({str(kept)!r}, 'w')",
+        f"import os; os.remove({str(kept)!r})",
+        f"import os; os.rename({str(kept)!r}, 'y')",
+    ):
         assert not run_with_tests(code, "").passed
     link = f"import os; os.symlink({str(kept)!r}, 'link'); open('link', 'w')"
     assert not run_with_tests(link, "").passed

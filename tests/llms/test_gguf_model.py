@@ -33,7 +33,7 @@ def test_it_answers_as_the_run_does(exported):
     model, greedy = GGUFModel(file), Options(max_tokens=24, temperature=0)
     ours = RunModel(Run(run, "cpu"))
     assert model.complete("Once upon a time", greedy).text == ours.complete("Once upon a time", greedy).text
-    pieces = []
+    pieces: list[str] = []
     reply = streamed_reply(model, CHAT, greedy, pieces.append)
     assert reply.text == ours.chat(CHAT, greedy).text == "".join(pieces)
     assert (reply.prompt_tokens, reply.tokens, reply.finish) == (model.chat_tokens(CHAT), 24, "length")

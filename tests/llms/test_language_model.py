@@ -20,7 +20,7 @@ class Scripted:
 
 
 def test_a_stream_shows_its_pieces_and_ends_in_a_reply():
-    seen = []
+    seen: list[str] = []
     reply = streamed_reply(Scripted(), [Message("user", "?")], Options(), seen.append)
     assert seen == ["a ", "b"]
     assert (reply.text, reply.finish, reply.tokens) == ("a b", "end", 0)

@@ -16,7 +16,7 @@ def model(server):
 
 
 def test_a_chat_is_streamed_with_its_counts(server, model):
-    pieces = []
+    pieces: list[str] = []
     reply = streamed_reply(model, CHAT, Options(max_tokens=9, temperature=0.5, seed=3, stop=("x",)), pieces.append)
     assert pieces == ["It ", "is ", "2.96, ", "about."]
     assert (reply.text, reply.finish, reply.prompt_tokens, reply.tokens) == ("It is 2.96, about.", "stop", 11, 4)
@@ -38,7 +38,7 @@ def test_without_a_stream_and_as_a_completion_it_is_the_same(server, model):
 
 def test_a_stream_that_ends_without_a_reason_is_broken(server, model):
     server.script = ["broken", "broken"]
-    pieces = []
+    pieces: list[str] = []
     with pytest.raises(BrokenStream):
         streamed_reply(model, CHAT, Options(), pieces.append)
     assert pieces == ["It ", "is "]

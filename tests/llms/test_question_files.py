@@ -44,9 +44,14 @@ def test_the_questions_of_the_package_can_be_answered():
 
 def test_a_file_of_a_user(tmp_path):
     path = tmp_path / "mine.toml"
-    path.write_text('[[questions]]\nname = "capital"\nprompt = " France? "\nsystem = "One word."\ncheck = {exact = "Paris"}\n')
+    path.write_text(
+        '[[questions]]\nname = "capital"\nprompt = " France? "\nsystem = "One word."\ncheck = {exact = "Paris"}\n'
+    )
     (question,) = read_questions(path)
-    assert [(message.role, message.text) for message in question.messages()] == [("system", "One word."), ("user", "France?")]
+    assert [(message.role, message.text) for message in question.messages()] == [
+        ("system", "One word."),
+        ("user", "France?"),
+    ]
     assert question.checks[0].check("Paris").passed
 
 

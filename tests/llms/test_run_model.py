@@ -16,7 +16,7 @@ def test_an_answer_is_what_the_run_samples_after_the_template(tiny_run):
     options = Options(max_tokens=20, temperature=0.9, top_p=0.8, seed=5)
     prompt, stop = render_chat(CHAT)
     (known,) = model.run.sample(prompt, tokens=20, stop=stop, temperature=0.9, top_p=0.8, seed=5)
-    pieces = []
+    pieces: list[str] = []
     reply = streamed_reply(model, CHAT, options, pieces.append)
     assert reply.text == known.text.lstrip() == "".join(pieces)
     assert (reply.prompt_tokens, reply.tokens, reply.finish) == (len(known.prompt_tokens), 20, known.finish)

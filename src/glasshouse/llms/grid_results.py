@@ -43,7 +43,11 @@ class ModelComparison:
     first: str
     word: str  # better, worse, no difference, undecided
     sentence: str
-    difference: Difference
+    questions: int
+    difference: float
+    low: float
+    high: float
+    p: float  # the larger of the paired t-test's and the exact test's, corrected for the number of models
 
 
 @dataclass(frozen=True)
@@ -92,13 +96,11 @@ def _score(model: str, answers: Sequence[GridAnswer]) -> ModelScore:
 
 
 def _accuracy(checked: Sequence[GridAnswer]) -> Proportion | None:
-    """From the repeats that all questions have."""
     questions = list(_grouped(checked).values())
-    repeats = min((len(answers) for answers in questions), default=0)
-    if not repeats:
+    if not questions:
         return None
-    table = [[float(bool(answers[repeat].passed)) for answers in questions] for repeat in range(repeats)]
-    return proportions.from_crossed(table, ALPHA)
+    shares = [sum(bool(answer.passed) for answer in answers) / len(answers) for answers in questions]
+    return proportions.from_questions(shares, min(map(len, questions)), ALPHA)
 
 
 def _agreement(fresh: Sequence[GridAnswer]) -> Proportion | None:
@@ -132,53 +134,47 @@ def _compare(by_model: Mapping[str, Mapping[str, float]]) -> list[ModelCompariso
     }
     if not questions or len(names) < 2:
         return []
-    rule = VerdictRule(ALPHA, MARGIN, higher_is_better=True)
-    judged = verdicts.judge(tables, rule)
-    found = []
-    for name, difference in judged.items():
-        common = sorted(tables[name].keys() & tables[names[0]].keys())
-        differences = [tables[name][number] - tables[names[0]][number] for number in common]
-        word = _guarded(difference, differences, len(judged))
-        found.append(ModelComparison(name, names[0], word, _sentence(name, names[0], word, difference), difference))
-    return found
+    judged = verdicts.judge(tables, VerdictRule(ALPHA, MARGIN, higher_is_better=True))
+    return [_comparison(name, names[0], tables, difference, len(judged)) for name, difference in judged.items()]
 
 
-def _guarded(difference: Difference, differences: Sequence[float], comparisons: int) -> str:
-    """The word of the verdict, unless so few questions cannot show it.
+def _comparison(
+    name: str, first: str, tables: Mapping[str, Mapping[int, float]], judged: Difference, comparisons: int
+) -> ModelComparison:
+    """The verdict, unless so few questions cannot show it.
 
     A t-test takes equal differences for certain ones. So a difference also needs the exact test of signs, and no difference
     at all needs so many questions that a share of `MARGIN` of them would have shown one.
     """
-    level = ALPHA / comparisons
-    if difference.word in (verdicts.BETTER, verdicts.WORSE) and proportions.sign_flip_p(differences) > level:
-        return verdicts.UNDECIDED
-    if difference.word == verdicts.NO_DIFFERENCE and not any(differences):
-        certain = proportions.largest_unseen_share(len(differences), level) <= MARGIN
-        return verdicts.NO_DIFFERENCE if certain else verdicts.UNDECIDED
-    return difference.word
+    common = sorted(tables[name].keys() & tables[first].keys())
+    differences = [tables[name][number] - tables[first][number] for number in common]
+    p = max(judged.adjusted_p, min(proportions.sign_flip_p(differences) * comparisons, 1.0))
+    word, few = judged.word, False
+    if word in (verdicts.BETTER, verdicts.WORSE):
+        few = p > ALPHA
+    elif word == verdicts.NO_DIFFERENCE and not any(differences):
+        few = proportions.largest_unseen_share(len(differences), ALPHA / comparisons) > MARGIN
+    word = verdicts.UNDECIDED if few else word
+    low, high = max(judged.low, -1.0), min(judged.high, 1.0)
+    sentence = _sentence(name, first, word, judged, (low, high), p, few)
+    return ModelComparison(name, first, word, sentence, judged.pairs, judged.mean, low, high, p)
 
 
-def _sentence(name: str, first: str, word: str, difference: Difference) -> str:
-    pairs = difference.pairs
-    questions = "1 question" if pairs == 1 else f"{pairs} questions"
-    if pairs < 2:
+def _sentence(name: str, first: str, word: str, judged: Difference, ends: tuple[float, float], p: float, few: bool) -> str:
+    questions = "1 question" if judged.pairs == 1 else f"{judged.pairs} questions"
+    if judged.pairs < 2:
         return f"{name} is undecided against {first}: {questions} with a check in both, and a paired test needs 2"
-    half_width = (difference.high - difference.low) / 2
-    size, low, high = (rounded(value, half_width) for value in (difference.mean, difference.low, difference.high))
-    interval = f"difference {size}, 95 % interval {low} to {high}; p {_equals(difference.adjusted_p)}"
-    if difference.low == difference.high:
-        interval = f"a difference of {difference.mean:+.2g} in each" if difference.mean else "the same accuracy in each"
+    size, low, high = (rounded(value, (ends[1] - ends[0]) / 2) for value in (judged.mean, *ends))
+    found = f"difference {size}, 95 % interval {low} to {high}"
+    if ends[0] == ends[1]:
+        found = f"a difference of {judged.mean:+.2g} in each" if judged.mean else "the same accuracy in each"
+    shown = p_value(p)
+    found += f"; p {shown if shown.startswith('<') else f'= {shown}'}"
     if word == verdicts.UNDECIDED:
-        if difference.word == word:
-            more = f"; about {difference.more_seeds:,} more questions would settle it" if difference.more_seeds else ""
-        else:
-            more = "; so few questions cannot show it"
-        return f"{name} is undecided against {first} on {questions} ({interval}){more}"
+        more = f"; about {judged.more_seeds:,} more questions would settle it" if judged.more_seeds else ""
+        return (
+            f"{name} is undecided against {first} on {questions} ({found}){'; these are too few to tell' if few else more}"
+        )
     if word == verdicts.NO_DIFFERENCE:
-        return f"{name}: no difference from {first} larger than {MARGIN:g} on {questions} ({interval})"
-    return f"{name} is {word} than {first} on {questions} ({interval})"
-
-
-def _equals(p: float) -> str:
-    text = p_value(p)
-    return text if text.startswith("<") else f"= {text}"
+        return f"{name}: no difference from {first} larger than {MARGIN:g} on {questions} ({found})"
+    return f"{name} is {word} than {first} on {questions} ({found})"

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special
 
-from glasshouse.metrics.estimates import Estimate, from_units, from_units_and_items
+from glasshouse.metrics.estimates import from_units
 
 # With more pairs, all signs are not tried; the paired t-test is then close.
 MOST_FLIPPED = 14
@@ -38,34 +37,22 @@ def binomial_interval(share: float, trials: float, level: float = 0.05) -> tuple
     return low, high
 
 
-def from_crossed(values: ArrayLike, level: float = 0.05) -> Proportion:
-    """The mean of scores[repeat, question] between 0 and 1, for questions like these.
-
-    Questions are a sample, and so are repeats if there are several.
-    """
-    table = np.asarray(values, dtype=float)
-    repeats, questions = table.shape
-    estimate = from_units_and_items(table) if min(repeats, questions) > 1 else from_units(table.mean(axis=0))
-    return _proportion(estimate, questions, table.size, level)
-
-
-def from_questions(values: Sequence[float], trials: int, level: float = 0.05) -> Proportion:
-    """The mean of one share for each question; `trials` is the most independent trials that a question can have."""
-    return _proportion(from_units(values), len(values), len(values) * trials, level)
-
-
-def _proportion(estimate: Estimate, clusters: int, most: int, level: float) -> Proportion:
+def from_questions(shares: Sequence[float], trials: int, level: float = 0.05) -> Proportion:
+    """The mean share over questions, for questions like these. `trials` is the number of trials that a share comes from."""
+    estimate, questions = from_units(shares), len(shares)
     share = min(max(estimate.mean, 0.0), 1.0)
-    variance = share * (1 - share)
-    if clusters == 1:
-        effective = float(most)
+    variance, most = share * (1 - share), float(questions * trials)
+    if questions == 1:
+        effective = most
     elif variance == 0:
-        effective = float(clusters)  # equal answers to a question may all come from that question
+        effective = float(questions)  # equal answers to a question may all come from that question
     else:
-        effective = min(variance / estimate.error**2, most) if estimate.error > 0 else float(most)
-        freedom = max(effective - 1, 1.0), max(estimate.degrees, 1.0)
-        of_trials, of_clusters = (float(special.stdtrit(degrees, 1 - level / 2)) for degrees in freedom)
-        effective = max(effective * min(of_trials / of_clusters, 1.0) ** 2, 1.0)
+        effective = min(variance / estimate.error**2, most) if estimate.error > 0 else most
+        # The variance of few questions is uncertain, as in a t-test.
+        wider, narrower = (float(special.stdtrit(free, 1 - level / 2)) for free in (questions - 1, max(effective - 1, 1.0)))
+        effective *= min(narrower / wider, 1.0) ** 2
+        # But a share between 0 and 1 never varies more than one trial does.
+        effective = max(effective, float(questions))
     return Proportion(share, *binomial_interval(share, effective, level), effective)
 
 

@@ -3,10 +3,13 @@
 Knows nothing of models; numbers come as text.
 """
 
+import re
 from dataclasses import dataclass
 
 from glasshouse.pages import template
 
+# A block of code in Markdown; one that was cut off ends with the text.
+FENCE = re.compile(r"^```[^\n]*\n(.*?)(?:^```[^\n]*\n?|\Z)", re.DOTALL | re.MULTILINE)
 RIGHT, WRONG, READ = "right", "wrong", "read"
 
 
@@ -18,6 +21,16 @@ class ShownAnswer:
     mark: str
     reason: str
     facts: str
+
+    @property
+    def parts(self) -> list[tuple[bool, str]]:
+        """The text in parts: whether it is a block of code, and what stands there."""
+        parts, end = [], 0
+        for block in FENCE.finditer(self.text):
+            parts += [(False, self.text[end : block.start()]), (True, block.group(1))]
+            end = block.end()
+        parts.append((False, self.text[end:]))
+        return [(code, text.strip("\n")) for code, text in parts if text.strip()]
 
 
 @dataclass(frozen=True)
