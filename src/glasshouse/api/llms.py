@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -22,6 +23,7 @@ from glasshouse.llms.next_token_api import RunAPI
 from glasshouse.llms.question_files import read_questions
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.runs.run import Run
+from glasshouse.specs.errors import Interrupted
 
 # The largest answer, unless the context is so small that it would leave no room for the chat.
 MAX_TOKENS = 256
@@ -119,16 +121,20 @@ def run_grid(grid: AnswerGrid, show: Callable[[GridEvent], None] | None = None) 
 
     A model that fails does not stop the others. A killed grid continues when it is opened and run again.
     """
+    total = len(grid.cells())
+    interrupted = False
     try:
         if show is not None:
             grid.run(show)
         else:
             with progress_bar.bar("asking") as bar:
-                total = len(grid.cells())
                 grid.run(lambda event: bar(1 - len(grid.missing()) / total))
-    finally:
-        results = results_of(grid)
-        page = write_report(grid, results)
+    except KeyboardInterrupt:
+        interrupted = True
+    results = results_of(grid)
+    page = write_report(grid, results)
+    if interrupted:
+        raise Interrupted(signal.SIGINT, f"stopped with {len(grid.answers)} of {total} answers", "the same command")
     return GridOutcome(grid.folder, grid.answers, results, page, dict(grid.failed))
 
 
