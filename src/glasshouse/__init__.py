@@ -28,7 +28,18 @@ if TYPE_CHECKING:
         pruning_curves,
     )
     from glasshouse.api.listings import recipe_fields, recipes, runs_folder, runs_overview
-    from glasshouse.api.llms import open_recovery, recover, recovery_error, write_recovered
+    from glasshouse.api.llms import (
+        ask,
+        grid,
+        open_chat,
+        open_grid,
+        open_language_model,
+        open_recovery,
+        recover,
+        recovery_error,
+        run_grid,
+        write_recovered,
+    )
     from glasshouse.api.machine import doctor
     from glasshouse.api.parts import capabilities, part_families, parts_of
     from glasshouse.api.runs import (
@@ -86,7 +97,18 @@ _EXPORTS = {
         "pruning_curves",
     ),
     "api.listings": ("recipe_fields", "recipes", "runs_folder", "runs_overview"),
-    "api.llms": ("open_recovery", "recover", "recovery_error", "write_recovered"),
+    "api.llms": (
+        "ask",
+        "grid",
+        "open_chat",
+        "open_grid",
+        "open_language_model",
+        "open_recovery",
+        "recover",
+        "recovery_error",
+        "run_grid",
+        "write_recovered",
+    ),
     "api.machine": ("doctor",),
     "api.parts": ("capabilities", "part_families", "parts_of"),
     "api.runs": (
@@ -141,6 +163,7 @@ __all__ = [
     "Study",
     "Translation",
     "__version__",
+    "ask",
     "attribute",
     "augment",
     "capabilities",
@@ -161,6 +184,7 @@ __all__ = [
     "few_shot",
     "get_data",
     "gradients",
+    "grid",
     "head_statistics",
     "heads",
     "import_model",
@@ -172,6 +196,9 @@ __all__ = [
     "load_tokenizer",
     "look",
     "metrics_of",
+    "open_chat",
+    "open_grid",
+    "open_language_model",
     "open_recovery",
     "open_run",
     "open_study",
@@ -189,6 +216,7 @@ __all__ = [
     "replay",
     "report",
     "resume",
+    "run_grid",
     "runs_folder",
     "runs_overview",
     "sample",

@@ -38,7 +38,7 @@ def assert_self_contained(page: str, outline: Outline) -> None:
     """A browser needs nothing but the page: it fetches no file and sends no form."""
     for _, attributes in outline.elements:
         for name in ("src", "href", "srcset", "action", "data", "poster"):
-            assert (attributes.get(name) or "data:").startswith("data:")
+            assert (attributes.get(name) or "data:").startswith(("data:", "#"))
     assert {tag for tag, _ in outline.elements}.isdisjoint({"link", "iframe", "object", "embed", "form", "base"})
     assert "@import" not in page
     assert "url(" not in page

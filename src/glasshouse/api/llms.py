@@ -2,15 +2,149 @@
 
 import hashlib
 import json
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from glasshouse.llms.answer_grid import AnswerGrid, GridEvent, GridOptions
+from glasshouse.llms.answer_journal import GridAnswer
+from glasshouse.llms.chat_session import ChatSession
 from glasshouse.llms.distribution_recovery import Recovered, Recovery
+from glasshouse.llms.grid_report import write_report
+from glasshouse.llms.grid_results import GridResults, results_of
+from glasshouse.llms.language_model import LanguageModel, Message, Options, Reply, streamed_reply
+from glasshouse.llms.model_list import find_model
 from glasshouse.llms.next_token_api import RunAPI
+from glasshouse.llms.question_files import read_questions
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.runs.run import Run
+from glasshouse.specs.errors import Interrupted
+
+# The largest answer, unless the context is so small that it would leave no room for the chat.
+MAX_TOKENS = 256
+
+
+@dataclass(frozen=True)
+class GridOutcome:
+    """A grid that was asked: its folder, its answers, its results, its page, and the models that failed."""
+
+    folder: Path
+    answers: list[GridAnswer]
+    results: GridResults
+    page: Path
+    failed: dict[str, Exception]
+
+
+def open_language_model(model: str, config: str | PathLike[str] | None = None, device: str = "auto") -> LanguageModel:
+    """A language model by its name in `config` (default: ./llms.toml), or by `run:NAME`, `NAME` or `gguf:FILE`."""
+    return find_model(model, _path(config)).open(device)
+
+
+def ask(
+    model: str,
+    question: str,
+    system: str = "",
+    temperature: float = 0.7,
+    max_tokens: int = MAX_TOKENS,
+    top_p: float = 1.0,
+    seed: int | None = None,
+    config: str | PathLike[str] | None = None,
+    device: str = "auto",
+    show: Callable[[str], None] = lambda piece: None,
+) -> Reply:
+    """Ask a language model one question. `show` receives each piece of the answer as it comes.
+
+    Without a seed, an answer is drawn anew each time.
+    """
+    options = Options(max_tokens, temperature, top_p, seed=seed)
+    messages = [Message("system", system)] if system else []
+    opened = open_language_model(model, config, device)
+    return streamed_reply(opened, [*messages, Message("user", question)], options, show)
+
+
+def open_chat(
+    model: str,
+    system: str = "",
+    temperature: float = 0.7,
+    max_tokens: int | None = None,
+    top_p: float = 1.0,
+    seed: int | None = None,
+    output: str | PathLike[str] | None = None,
+    config: str | PathLike[str] | None = None,
+    device: str = "auto",
+) -> ChatSession:
+    """A chat: `chat.say("Hello")` returns an answer, `chat.reset()` forgets. A transcript is appended to `output`.
+
+    The oldest messages are left out once the context is full.
+    """
+    path = _path(output)
+    if path is not None:
+        atomic_files.check_output(path)
+    opened = find_model(model, _path(config)).open(device)
+    if max_tokens is None:
+        max_tokens = min(MAX_TOKENS, max(opened.context // 2, 1)) if opened.context else MAX_TOKENS
+    return ChatSession(opened, Options(max_tokens, temperature, top_p, seed=seed), system, path)
+
+
+def open_grid(
+    questions: str | PathLike[str] | None = None,
+    models: Sequence[str] = (),
+    temperature: float = 0.7,
+    repeats: int = 5,
+    max_tokens: int = MAX_TOKENS,
+    top_p: float = 1.0,
+    seed: int = 0,
+    cached: bool = False,
+    output: str | PathLike[str] | None = None,
+    config: str | PathLike[str] | None = None,
+    device: str = "auto",
+) -> AnswerGrid:
+    """A grid of models and questions, with the answers that its folder has already. `run_grid` asks the rest.
+
+    Without `questions`, those that ship with the package are asked. Without `output`, the folder is `grids/NAME-HASH`, with
+    the hash of what is asked.
+    """
+    options = GridOptions(temperature, max_tokens, top_p, repeats, seed, cached)
+    asked = read_questions(questions)
+    entries = [find_model(name, _path(config)) for name in models]
+    title = "questions" if questions is None else Path(questions).stem
+    return AnswerGrid(asked, entries, options, _path(output), title, device)
+
+
+def run_grid(grid: AnswerGrid, show: Callable[[GridEvent], None] | None = None) -> GridOutcome:
+    """Ask what is left to ask, and write the page and the results. `show` receives every piece of every answer.
+
+    A model that fails does not stop the others. A killed grid continues when it is opened and run again.
+    """
+    total = len(grid.cells())
+    interrupted = False
+    try:
+        if show is not None:
+            grid.run(show)
+        else:
+            with progress_bar.bar("asking") as bar:
+                grid.run(lambda event: bar(1 - len(grid.missing()) / total))
+    except KeyboardInterrupt:
+        interrupted = True
+    results = results_of(grid)
+    page = write_report(grid, results)
+    if interrupted:
+        raise Interrupted(signal.SIGINT, f"stopped with {len(grid.answers)} of {total} answers", "the same command")
+    return GridOutcome(grid.folder, grid.answers, results, page, dict(grid.failed))
+
+
+def grid(questions: str | PathLike[str] | None = None, models: Sequence[str] = (), **options: Any) -> GridOutcome:
+    """Ask every model every question several times: `open_grid`, whose options these are, and `run_grid`."""
+    return run_grid(open_grid(questions, models, **options))
+
+
+def _path(path: str | PathLike[str] | None) -> Path | None:
+    return None if path is None else Path(path)
 
 
 def open_recovery(

@@ -3,9 +3,11 @@
 import typer
 
 from glasshouse.cli import (
+    ask,
     attribute,
     augment,
     certify,
+    chat,
     claim,
     claims,
     classify,
@@ -19,6 +21,7 @@ from glasshouse.cli import (
     features,
     few_shot,
     gradients,
+    grid,
     heads,
     import_,
     lens,
@@ -60,12 +63,14 @@ def application() -> typer.Typer:
     looking_inside = (look, lens, attribute, patch, heads, prune, gradients)
     comparing = (compare, sweep, studies, claim)
     experiments = (features, few_shot, augment, recover)
+    language_models = (ask, chat, grid)
     for command in (
         *training,
         *using_runs,
         *looking_inside,
         *comparing,
         *experiments,
+        *language_models,
         import_,
         export,
         certify,

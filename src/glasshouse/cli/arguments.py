@@ -1,5 +1,6 @@
 """Command-line arguments and options that several commands share."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -50,3 +51,16 @@ Replicas = Annotated[
         help="The number of seeds of an arm that train together on one device; auto measures what is fastest.",
     ),
 ]
+LanguageModel = Annotated[
+    str,
+    typer.Argument(metavar="MODEL", help="A model of llms.toml, the name of a run (or run:NAME), or gguf:FILE."),
+]
+Config = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The list of language models; default: llms.toml, if it exists.")
+]
+Temperature = Annotated[float, typer.Option(help="The sampling temperature; 0 is greedy decoding.")]
+TopP = Annotated[
+    float, typer.Option(help="Sample from the most likely tokens whose probabilities sum to P; 1 turns this off.")
+]
+MaxTokens = Annotated[int, typer.Option(min=1, help="The largest number of tokens of an answer.")]
+System = Annotated[str, typer.Option(help="A system message: what the model is told before the chat.")]

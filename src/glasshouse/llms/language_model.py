@@ -1,6 +1,7 @@
 """What the experiments need of a language model: an answer to a chat or the continuation of a text, whoever runs it."""
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -58,4 +59,31 @@ class LanguageModel(Protocol):
         """Answer the last message of a chat."""
 
     def stream_chat(self, messages: Sequence[Message], options: Options) -> Iterator[str]:
-        """The answer in pieces, as they are made."""
+        """The answer in pieces, as they are made. The iterator may return a `Reply` when it ends, with what was counted."""
+
+
+def streamed_reply(
+    model: LanguageModel, messages: Sequence[Message], options: Options, show: Callable[[str], None] = lambda piece: None
+) -> Reply:
+    """Answer a chat; `show` receives each piece as it comes. Tokens are 0 where the model does not count them."""
+    start, pieces = time.perf_counter(), model.stream_chat(messages, options)
+    text = ""
+    while True:
+        try:
+            piece = next(pieces)
+        except StopIteration as end:
+            if isinstance(end.value, Reply):
+                return end.value
+            return Reply(text, "end", seconds=time.perf_counter() - start)
+        text += piece
+        show(piece)
+
+
+def last_reply(pieces: Generator[str, None, Reply]) -> Reply:
+    """The reply with which a stream ends."""
+    while True:
+        try:
+            next(pieces)
+        except StopIteration as end:
+            reply: Reply = end.value
+            return reply

@@ -1,0 +1,93 @@
+"""A language model behind an HTTP server that speaks the protocol of OpenAI: /chat/completions and /completions."""
+
+import time
+from collections.abc import Generator, Sequence
+from typing import Any
+
+from glasshouse.llms.chat_template import check_messages
+from glasshouse.llms.http_endpoint import BrokenStream, HTTPEndpoint
+from glasshouse.llms.language_model import Message, Options, Reply
+from glasshouse.specs.errors import GlasshouseError
+
+# A rough guess, since the server's tokenizer is not known: an English token has about four characters.
+CHARACTERS_PER_TOKEN = 4
+
+
+class OpenAIModel:
+    """One model of a server. `context` is the largest number of tokens of a chat with its answer; 0: not known."""
+
+    def __init__(self, model: str, endpoint: HTTPEndpoint, name: str | None = None, context: int = 0) -> None:
+        self.model, self.endpoint, self.name, self.context = model, endpoint, name or model, context
+
+    def identity(self) -> str:
+        """What distinguishes this model from one of the same name."""
+        return f"{self.model} at {self.endpoint.base_url}"
+
+    def chat_tokens(self, messages: Sequence[Message]) -> int:
+        """About how many tokens a chat has."""
+        return sum(len(message.text) // CHARACTERS_PER_TOKEN + CHARACTERS_PER_TOKEN for message in messages)
+
+    def complete(self, prompt: str, options: Options) -> Reply:
+        return self._reply("/completions", {"prompt": prompt, **self._body(options)}, options)
+
+    def chat(self, messages: Sequence[Message], options: Options) -> Reply:
+        return self._reply("/chat/completions", self._chat_body(messages, options), options)
+
+    def stream_chat(self, messages: Sequence[Message], options: Options) -> Generator[str, None, Reply]:
+        start = time.perf_counter()
+        body = {**self._chat_body(messages, options), "stream": True, "stream_options": {"include_usage": True}}
+        text, reason, pieces = "", None, 0
+        usage: dict[str, Any] = {}
+        for event in self.endpoint.events("/chat/completions", body):
+            usage = event.get("usage") or usage
+            for choice in event.get("choices") or ():
+                reason = choice.get("finish_reason") or reason
+                piece = (choice.get("delta") or {}).get("content") or ""
+                if piece:
+                    text, pieces = text + piece, pieces + 1
+                    yield piece
+        if reason is None:
+            raise BrokenStream(self.endpoint.server)
+        # A server that counts no tokens in a stream usually sends one a piece.
+        tokens = int(usage.get("completion_tokens") or pieces)
+        prompt_tokens = int(usage.get("prompt_tokens") or self.chat_tokens(messages))
+        return Reply(text, _finish(reason, options), prompt_tokens, tokens, time.perf_counter() - start)
+
+    def _reply(self, path: str, body: dict[str, Any], options: Options) -> Reply:
+        start = time.perf_counter()
+        response = self.endpoint.post(path, body)
+        try:
+            choice = response["choices"][0]
+            text = choice["message"]["content"] if "message" in choice else choice["text"]
+        except (KeyError, IndexError, TypeError):
+            raise GlasshouseError(
+                "bad-response", f"{self.endpoint.server} answered {path} without a choice with a text; check base_url"
+            ) from None
+        usage = response.get("usage") or {}
+        counted = (int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))
+        seconds = time.perf_counter() - start
+        return Reply(text or "", _finish(choice.get("finish_reason"), options), *counted, seconds)
+
+    def _chat_body(self, messages: Sequence[Message], options: Options) -> dict[str, Any]:
+        check_messages(messages)
+        return {"messages": [{"role": m.role, "content": m.text} for m in messages], **self._body(options)}
+
+    def _body(self, options: Options) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self.model,
+            "max_tokens": options.max_tokens,
+            "temperature": options.temperature,
+            "top_p": options.top_p,
+        }
+        if options.stop:
+            body["stop"] = list(options.stop)
+        if options.seed is not None:
+            body["seed"] = options.seed
+        return body
+
+
+def _finish(reason: str | None, options: Options) -> str:
+    """The protocol has one word for the model's own end and for a stop string."""
+    if reason == "length":
+        return "length"
+    return "stop" if options.stop else "end"

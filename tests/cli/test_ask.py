@@ -1,0 +1,31 @@
+"""A pulse of `glasshouse ask`: an answer as it comes, a line about it, a list of models, and the refusals."""
+
+from pathlib import Path
+
+import glasshouse
+from glasshouse.cli.answer_output import printable
+
+from .program import call, refused, worked
+from .small_models import train_tiny
+
+
+def test_a_question_is_answered(runs: Path, tmp_path: Path) -> None:
+    train_tiny(tmp_path)
+    asked = ("the cat", "--max-tokens", "12", "--seed", "3", "--device", "cpu")
+    answer = worked(call("ask", "small", *asked))
+    reply = glasshouse.ask("run:tiny", "the cat", max_tokens=12, seed=3, device="cpu")
+    assert answer.out.strip() == printable(reply.text).strip()
+    assert answer.err.startswith(f"{reply.tokens} tokens, ")
+    assert worked(call("ask", "tiny", *asked)).out == answer.out
+    other = worked(call("ask", "tiny", *asked, "--system", "Be brief.", "--temperature", "0"))
+    assert other.out != answer.out
+    refused(call("ask", "missing", "x"), "unknown-model")
+    refused(call("ask", "openai:gpt-x", "x"), "no-base-url")
+    refused(call("ask", "tiny", "x", "--config", "none.toml"), "missing-file")
+    refused(call("ask", "tiny", "x", "--temperature", "-1"), "bad-option")
+    (tmp_path / "llms.toml").write_text('[models.a]\nmodel = "openai:x"\napi_key = "sk-secret"\n')
+    assert "sk-secret" not in refused(call("ask", "tiny", "x"), "key-in-file")
+
+
+def test_a_model_cannot_change_the_terminal() -> None:
+    assert printable("a\x1b[2Jb\r\n\tc\x07é") == "a[2Jb\n\tcé"

@@ -1,0 +1,80 @@
+"""What a grid shows: accuracy, agreement, costs, and verdicts that few questions cannot give."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from glasshouse.llms.answer_journal import GridAnswer
+from glasshouse.llms.grid_results import agreement_of, results_of
+
+
+def answer(question, model, repeat, passed, text="", cached=False):
+    return GridAnswer(question, model, repeat, 0, text or f"{passed}", "end", 10, 5, 0.5, 0.001, passed, cached=cached)
+
+
+def grid(scores, repeats=2):
+    """From model -> for each question whether it is right."""
+    answers = [
+        answer(f"q{number}", model, repeat, right)
+        for repeat in range(repeats)
+        for model, rights in scores.items()
+        for number, right in enumerate(rights)
+    ]
+    return SimpleNamespace(answers=answers, models=[SimpleNamespace(name=model) for model in scores])
+
+
+def test_scores_count_what_was_made():
+    good, bad = results_of(grid({"good": [True, True, False], "bad": [False] * 3})).scores
+    assert (good.passed, good.checked, good.answers, good.tokens) == (4, 6, 6, 30)
+    assert good.accuracy.share == pytest.approx(2 / 3)
+    assert good.cost == pytest.approx(0.006)
+    assert good.seconds == pytest.approx(3.0)
+    assert bad.accuracy.low == 0.0
+    assert 0 < bad.accuracy.high < 1
+    assert good.agreement.share == 1.0
+    assert good.agreement.low < 1
+
+
+def test_two_answers_agree_if_both_pass_or_if_their_texts_are_the_same():
+    right, other_right = answer("q", "m", 0, True, "2.96"), answer("q", "m", 1, True, "It is 2.96")
+    wrong, same_wrong, other_wrong = (answer("q", "m", n, False, text) for n, text in enumerate(["3 a", " 3  A", "4"]))
+    assert agreement_of([right, other_right]) == 1.0
+    assert agreement_of([wrong, same_wrong]) == 1.0
+    assert agreement_of([wrong, other_wrong]) == 0.0
+    assert agreement_of([right, other_right, wrong]) == pytest.approx(1 / 3)
+
+
+def test_cached_answers_are_not_repeats():
+    cached = grid({"m": [True]}, repeats=1)
+    cached.answers += [answer("q0", "m", repeat, True, cached=True) for repeat in (1, 2)]
+    (score,) = results_of(cached).scores
+    assert (score.answers, score.checked, score.agreement) == (1, 1, None)
+    assert score.cost == pytest.approx(0.001)
+
+
+def test_many_questions_show_which_model_is_better():
+    scores = {"a": [False] * 20 + [True] * 4, "b": [True] * 22 + [False] * 2, "c": [False] * 19 + [True] * 5}
+    b, c = results_of(grid(scores)).comparisons
+    assert (b.word, c.word) == ("better", "undecided")
+    assert b.sentence.startswith("b is better than a on 24 questions (difference 0.")
+    assert "more questions would settle it" in c.sentence
+
+
+def test_few_questions_show_nothing_even_if_all_agree():
+    """A t-test takes equal differences for certain ones."""
+    (comparison,) = results_of(grid({"a": [False] * 3, "b": [True] * 3})).comparisons
+    assert comparison.word == "undecided"
+    assert "a difference of +1 in each" in comparison.sentence
+    assert results_of(grid({"a": [False] * 8, "b": [True] * 8})).comparisons[0].word == "better"
+    assert results_of(grid({"a": [True] * 8, "b": [True] * 8})).comparisons[0].word == "undecided"
+    assert results_of(grid({"a": [True] * 80, "b": [True] * 80})).comparisons[0].word == "no difference"
+    assert "needs 2" in results_of(grid({"a": [True], "b": [False]})).comparisons[0].sentence
+
+
+def test_without_checks_and_without_answers_there_are_no_scores():
+    nothing = results_of(grid({"a": [], "b": []}))
+    assert [score.accuracy for score in nothing.scores] == [None, None]
+    assert nothing.comparisons == ()
+    read = grid({"a": [None, None], "b": [None, None]})
+    assert results_of(read).comparisons == ()
+    assert results_of(read).scores[0].checked == 0
