@@ -12,6 +12,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -56,7 +57,8 @@ def theirs(sizes: tuple[int, int, int, int], context: int, device: torch.device,
         bos_token_id=0,
         eos_token_id=0,
     )
-    model = transformers.GPT2LMHeadModel(config).to(device, dtype).eval()
+    model: Any = transformers.GPT2LMHeadModel(config)
+    model = model.to(device, dtype).eval()
     model.generation_config.eos_token_id = None
     model.generation_config.pad_token_id = 0
 
