@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         pruning_curves,
     )
     from glasshouse.api.listings import recipe_fields, recipes, runs_folder, runs_overview
-    from glasshouse.api.llms import open_recovery, recover, recovery_error, write_recovered
+    from glasshouse.api.llms import debate, open_recovery, recover, recovery_error, write_recovered
     from glasshouse.api.machine import doctor
     from glasshouse.api.parts import capabilities, part_families, parts_of
     from glasshouse.api.runs import (
@@ -85,7 +85,7 @@ _EXPORTS = {
         "pruning_curves",
     ),
     "api.listings": ("recipe_fields", "recipes", "runs_folder", "runs_overview"),
-    "api.llms": ("open_recovery", "recover", "recovery_error", "write_recovered"),
+    "api.llms": ("debate", "open_recovery", "recover", "recovery_error", "write_recovered"),
     "api.machine": ("doctor",),
     "api.parts": ("capabilities", "part_families", "parts_of"),
     "api.runs": (
@@ -150,6 +150,7 @@ __all__ = [
     "compare",
     "data_set",
     "data_sets",
+    "debate",
     "describe",
     "doctor",
     "evaluate",

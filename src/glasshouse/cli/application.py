@@ -11,6 +11,7 @@ from glasshouse.cli import (
     classify,
     compare,
     data,
+    debate,
     demo,
     describe,
     doctor,
@@ -58,7 +59,7 @@ def application() -> typer.Typer:
     using_runs = (runs, evaluate, sample, classify, translate, describe, prompt, report)
     looking_inside = (look, lens, attribute, patch, heads, prune, gradients)
     comparing = (compare, sweep, studies, claim)
-    experiments = (features, few_shot, augment, recover)
+    experiments = (features, few_shot, augment, recover, debate)
     for command in (
         *training,
         *using_runs,
