@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from glasshouse.inspection.entailment_metric import Judge
 from glasshouse.llms import debate_judge, debate_measures
 from glasshouse.llms.contradictions import ContradictionTest, EntailmentTest, NegationTest
 from glasshouse.llms.debate import Debate, DebateOptions, default_control_topic
@@ -119,7 +120,9 @@ def debate(
         )
     opened = [_opened(model, config, device) for model in models]
     opened_judge = None if judge is None else _opened(judge, config, device)
-    contradictions: ContradictionTest = NegationTest(topic) if entailment is None else EntailmentTest(Run(entailment, device))
+    contradictions: ContradictionTest = (
+        NegationTest(topic) if entailment is None else EntailmentTest(Judge(Run(entailment, device)))
+    )
     embed = None if encoder is None else _encoder(Run(encoder, device), topic)
     folder = Path("debates") / _folder_name(topic) if output is None else Path(output)
     if folder.exists() and not folder.is_dir():

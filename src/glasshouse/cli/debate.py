@@ -16,10 +16,14 @@ EXAMPLES = (
 
 def debate(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="What to argue for and against.")],
-    models: Annotated[str, typer.Option(metavar="A,B", help="The models, separated by commas: run:NAME, or from llms.toml.")],
+    models: Annotated[
+        str, typer.Option(metavar="A,B", help="The models, separated by commas: run:NAME, or from llms.toml.")
+    ],
     points: Annotated[int, typer.Option(help="The number of points for, and against, in each round.")] = 3,
     rounds: Annotated[int, typer.Option(help="From round 2 on a model answers the last argument of the next one.")] = 2,
-    judge: Annotated[str | None, typer.Option(metavar="C", help="A model that says which of two arguments is better.")] = None,
+    judge: Annotated[
+        str | None, typer.Option(metavar="C", help="A model that says which of two arguments is better.")
+    ] = None,
     temperature: Annotated[float, typer.Option(help="The temperature of sampling; 0 is greedy decoding.")] = 0.7,
     temperatures: Annotated[
         str | None, typer.Option(metavar="T,T", help="Hold the debate at each of these temperatures instead.")
@@ -70,5 +74,5 @@ def debate(
     columns, rows = result.table
     show(columns, rows, right=range(1, len(columns)))
     for line in result.remarks:
-        console.print(line, markup=False, soft_wrap=True)
-    console.print(f"page  {result.page}", markup=False, soft_wrap=True)
+        console.print(line, markup=False, emoji=False, soft_wrap=True)
+    console.print(f"page  {result.page}", markup=False, emoji=False, soft_wrap=True)

@@ -8,12 +8,13 @@ from typing import Protocol
 
 from glasshouse.inspection.entailment_metric import LABELS, MOST_UNKNOWN, Judge
 from glasshouse.metrics.text_overlap import FUNCTION_WORDS, content_stems, jaccard, stem, words
-from glasshouse.runs.run import Run
 
 CONTRADICTION = LABELS.index("contradiction")
 # The rough stand-in: two clauses speak of the same thing from this Jaccard index of their content words on.
 SAME_THING = 0.5
-NEGATIONS = frozenset("no not never none nothing nobody nowhere neither nor cannot without hardly".split())
+NEGATIONS = frozenset(
+    ("no", "not", "never", "none", "nothing", "nobody", "nowhere", "neither", "nor", "cannot", "without", "hardly")
+)
 NEGATING_PREFIXES = ("un", "in", "im", "ir", "dis", "non")
 # Words with the opposite meaning of another word, by stems.
 OPPOSITES = {
@@ -110,9 +111,9 @@ class NegationTest:
 class EntailmentTest:
     """Two texts contradict each other if two of their sentences do: the model says so in both directions."""
 
-    def __init__(self, run: Run) -> None:
-        self.judge = Judge(run)
-        self.method = f"the entailment model {run.name}, sentence by sentence"
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+        self.method = f"the entailment model {judge.run.name}, sentence by sentence"
         self.warning = ""
 
     def denials(self, pairs: Sequence[tuple[str, str]]) -> list[Denial | None]:

@@ -60,8 +60,8 @@ class DebateOptions:
         if shared := set(content_stems(self.topic)) & set(content_stems(self.control_topic)):
             raise GlasshouseError(
                 "control-shares-words",
-                f"the control topic {self.control_topic!r} shares {min(shared)!r} with the topic {self.topic!r}, but it must "
-                "be about something else; choose another with --control-topic",
+                f"the control topic {self.control_topic!r} shares {min(shared)!r} with the topic {self.topic!r}, but it "
+                "must be about something else; choose another with --control-topic",
             )
 
 

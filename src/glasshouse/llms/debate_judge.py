@@ -1,7 +1,7 @@
 """A model as the judge of a debate: which of two arguments is better?
 
-Each pair is asked about twice, with the arguments in either order. A judge that looks at the order alone is found out by that.
-A verdict that cannot be read is counted and not guessed.
+Each pair is asked about twice, with the arguments in either order. That shows
+whether a judge goes by the order alone. A verdict that cannot be read is counted and not guessed.
 """
 
 import itertools
@@ -94,9 +94,7 @@ def judge_points(
     return judged
 
 
-def _ask(
-    name: str, judge: LanguageModel, a: DebatePoint, b: DebatePoint, journal: DebateJournal, seed: int
-) -> str | None:
+def _ask(name: str, judge: LanguageModel, a: DebatePoint, b: DebatePoint, journal: DebateJournal, seed: int) -> str | None:
     key = json.dumps([name, a.turn.key, b.turn.key])
     record = journal.find(VERDICT, key)
     if record is None:
@@ -127,7 +125,9 @@ def read_verdict(text: str) -> str | None:
     alone = re.match(r"[\W_]*([AB])(?=[\W_]*$|[.,:;)\]*\"'\n\u2014-])", text)
     if alone:
         return alone.group(1)
-    named = set(re.findall(r"(?i:argument|answer|option|verdict|choice)(?:\s+is)?[\s:*\"'(]*([AB])\b(?!\s+(?!is\b)[a-z])", text))
+    named = set(
+        re.findall(r"(?i:argument|answer|option|verdict|choice)(?:\s+is)?[\s:*\"'(]*([AB])\b(?!\s+(?!is\b)[a-z])", text)
+    )
     return named.pop() if len(named) == 1 else None
 
 

@@ -1,7 +1,7 @@
 """Measures of a debate: does a model repeat itself, contradict itself, drift off the topic? Each has a control value.
 
-The control says what to expect of a model that does not: points about another topic repeat nothing of this one, points of one
-side do not deny each other. Intervals take the points of a debate as drawn independently, about this topic alone.
+The control shows what is high: points about another topic share nothing but the model with those about this one, and points
+of one side should not deny each other. Intervals take the points of a debate as drawn independently, about this topic alone.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ from itertools import combinations, product
 import numpy as np
 
 from glasshouse.llms.contradictions import ContradictionTest, Denial
-from glasshouse.llms.debate import AGAINST, FOR, DebateOptions, DebatePoint
+from glasshouse.llms.debate import AGAINST, FOR, SIDES, DebateOptions, DebatePoint
 from glasshouse.metrics import mean_intervals
 from glasshouse.metrics.mean_intervals import NO_MEAN, MeanWithInterval
 from glasshouse.metrics.text_overlap import FUNCTION_WORDS, content_stems, loop_share, ngram_overlap, rouge_l, stem, words
@@ -88,8 +88,9 @@ class PointNotes:
 class ModelMeasures:
     """All measures of one model.
 
-    measures: over all temperatures; pairs are of one temperature. by_temperature: the same measures at each. mentions: topic
-    word -> the share of points that have it. named: the most frequent other content words. empty: points without a word.
+    measures: over all temperatures; pairs are of one temperature. by_temperature: the same measures at each. mentions: side
+    -> topic word -> the share of points that have it. named: the most frequent other content words. empty: points without
+    a word.
     """
 
     model: str
@@ -97,7 +98,7 @@ class ModelMeasures:
     empty: int
     measures: dict[str, Measurement]
     by_temperature: dict[float, dict[str, Measurement]]
-    mentions: dict[str, float]
+    mentions: dict[str, dict[str, float]]
     named: tuple[str, ...]
     notes: dict[str, PointNotes] = field(repr=False, default_factory=dict)  # by the key of the turn
 
@@ -138,10 +139,12 @@ class _ModelPoints:
         self.denials = self._denials(contradictions)
 
     def all(self) -> ModelMeasures:
+        topic_words = [word for word in dict.fromkeys(words(self.options.topic)) if word not in FUNCTION_WORDS]
+        sides = {side: [point for point in self.points if point.turn.side == side] for side in SIDES}
         mentions = {
-            word: float(np.mean([stem(word) in content_stems(point.text) for point in self.points]))
-            for word in dict.fromkeys(words(self.options.topic))
-            if word not in FUNCTION_WORDS and self.points
+            side: {word: float(np.mean([stem(word) in content_stems(point.text) for point in said])) for word in topic_words}
+            for side, said in sides.items()
+            if said
         }
         by_temperature = {
             temperature: self._measures([point for point in self.points if point.turn.temperature == temperature])
@@ -168,13 +171,9 @@ class _ModelPoints:
         same_side = [(a, b) for a, b in combinations(points, 2) if _same_debate(a, b) and a.turn.side == b.turn.side]
         opposite = [(a, b) for a, b in combinations(points, 2) if _same_debate(a, b) and a.turn.side != b.turn.side]
         other_topic = list(product(points, self.control))
-        other_models = [
-            (a, b) for a, b in product(points, self.others) if _same_debate(a, b) and a.turn.side == b.turn.side
-        ]
+        other_models = [(a, b) for a, b in product(points, self.others) if _same_debate(a, b) and a.turn.side == b.turn.side]
         other_temperature = [
-            (a, b)
-            for a, b in combinations(points, 2)
-            if a.turn.temperature != b.turn.temperature and _place(a) == _place(b)
+            (a, b) for a, b in combinations(points, 2) if a.turn.temperature != b.turn.temperature and _place(a) == _place(b)
         ]
         control_overlap = _overlap(other_topic, ngram_overlap)
         found = {
@@ -201,9 +200,7 @@ class _ModelPoints:
     def _denials(self, contradictions: ContradictionTest) -> dict[tuple[str, str], Denial]:
         """(key of a point for, key of another point) -> where the two deny each other."""
         pairs = [
-            (a, b)
-            for a, b in product(self.points, repeat=2)
-            if a.turn.side == FOR and a is not b and _same_debate(a, b)
+            (a, b) for a, b in product(self.points, repeat=2) if a.turn.side == FOR and a is not b and _same_debate(a, b)
         ]
         found = contradictions.denials([(a.text, b.text) for a, b in pairs])
         return {(a.turn.key, b.turn.key): denial for (a, b), denial in zip(pairs, found, strict=True) if denial}

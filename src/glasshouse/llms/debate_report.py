@@ -59,8 +59,11 @@ class DebateResult:
     def remarks(self) -> list[str]:
         """Sentences below the table."""
         judge = _judge_table(self)
-        control = ["In brackets: the control, what to expect of a model that does not."] if self.options.control_topic else []
-        return [*control, *_notes(self), *([judge.lead] if judge else [])]
+        return [
+            "In brackets: the control, to see what is high; the page says what it is.",
+            *_notes(self),
+            *([judge.lead.strip()] if judge else []),
+        ]
 
     def write(self) -> None:
         """Write the page and the measures into the folder."""
@@ -105,8 +108,8 @@ def content(result: DebateResult) -> debate_page.DebateContent:
     points = f"{options.points} points" if options.points > 1 else "one point"
     temperatures = formatting.join_with_and(f"{temperature:g}" for temperature in options.temperatures)
     subtitle = (
-        f"{formatting.join_with_and(options.models)} argue{'' if len(options.models) > 1 else 's'} {points} for and {points} "
-        f"against in {rounds}, at temperature {temperatures}."
+        f"{formatting.join_with_and(options.models)} argue{'' if len(options.models) > 1 else 's'} {points} for and "
+        f"{points} against in {rounds}, at temperature {temperatures}."
     )
     return debate_page.DebateContent(
         options.topic,
@@ -138,14 +141,14 @@ def _judge_table(result: DebateResult) -> debate_page.TextTable | None:
         return None
     readable = judge.verdicts - judge.unreadable
     lead = (
-        f"{judge.judge} judged {judge.pairs} pairs of arguments, each in both orders: {readable} of {judge.verdicts} verdicts "
-        "could be read. "
+        f"{judge.judge} judged {judge.pairs} pairs of arguments, each in both orders: {readable} of {judge.verdicts} "
+        "verdicts could be read. "
     )
     if judge.order_bias.count:
         lead += (
-            f"In {_with_interval(judge.order_bias, share=True)} of the pairs with two readable verdicts it kept the position "
-            f"rather than the argument, and {formatting.percent(round(judge.chose_first, 3))} of their verdicts went to the "
-            "argument shown first. A judge without bias has 0 % and 50 %; one that guesses has 50 % and 50 %."
+            f"In {_with_interval(judge.order_bias, share=True)} of the pairs with two readable verdicts it kept the "
+            f"position rather than the argument, and {formatting.percent(round(judge.chose_first, 3))} of their verdicts "
+            "went to the argument shown first. A judge without bias has 0 % and 50 %; one that guesses has 50 % and 50 %."
         )
     rows = tuple(
         (model, written(wins, True), written_interval(wins, True) or formatting.MISSING, str(wins.count))
@@ -169,18 +172,24 @@ def _temperature_table(result: DebateResult) -> debate_page.TextTable | None:
     return debate_page.TextTable("Temperatures", lead, ("model, temperature", *BY_TEMPERATURE), rows)
 
 
-def _topic_table(result: DebateResult) -> debate_page.TextTable:
-    mentioned = list(dict.fromkeys(word for model in result.measures for word in model.mentions))
+def _topic_table(result: DebateResult) -> debate_page.TextTable | None:
+    found = [(model, side, shares) for model in result.measures for side, shares in model.mentions.items()]
+    if not found:
+        return None
+    topic_words = list(found[0][2])
     rows = tuple(
         (
-            model.model,
-            *(f"{model.mentions[word] * 100:.0f} %" if word in model.mentions else formatting.MISSING for word in mentioned),
-            ", ".join(model.named) or formatting.MISSING,
+            f"{model.model}, {side}",
+            *(f"{shares[word] * 100:.0f} %" for word in topic_words),
+            ", ".join(model.named) if side == FOR else "",
         )
-        for model in result.measures
+        for model, side, shares in found
     )
-    lead = "The share of points that have each word of the topic, and the other words that most points of a model have."
-    return debate_page.TextTable("What the points name", lead, ("model", *mentioned, "other words"), rows)
+    lead = (
+        "The share of points that have each word of the topic, and the other words that most points of a model have. A "
+        "word of the topic that one side lacks shows what it argues about instead."
+    )
+    return debate_page.TextTable("What the points name", lead, ("model, side", *topic_words, "other words"), rows)
 
 
 def _notes(result: DebateResult) -> tuple[str, ...]:
@@ -199,9 +208,7 @@ def _notes(result: DebateResult) -> tuple[str, ...]:
 
 def _transcript(result: DebateResult) -> list[debate_page.TranscriptPart]:
     options = result.options
-    parts = [
-        (f"Temperature {temperature:g}", options.topic, temperature) for temperature in options.temperatures
-    ]
+    parts = [(f"Temperature {temperature:g}", options.topic, temperature) for temperature in options.temperatures]
     if options.control_topic:
         parts.append((f"Control: {options.control_topic}", options.control_topic, options.temperatures[0]))
     notes = {key: note for model in result.measures for key, note in model.notes.items()}
@@ -247,8 +254,8 @@ def _point_text(point: DebatePoint, own: Sequence[DebatePoint], notes: PointNote
 
 
 def _place(turn: Turn, named: bool = False) -> str:
-    place = f"point {turn.number} {turn.side} of round {turn.round}"
-    return f"{turn.model}, {place}" if named else place
+    place = f"point {turn.number} {turn.side} in round {turn.round}"
+    return f"{turn.model}: {place}" if named else place
 
 
 def _with_control(model: ModelMeasures, name: str) -> str:

@@ -1,4 +1,4 @@
-"""How much two texts have in common: words, stems, shared n-grams, the longest common subsequence. Pure functions of texts."""
+"""How much two texts have in common: words, stems, n-grams, the longest common subsequence. Pure functions of texts."""
 
 import re
 from collections.abc import Sequence
@@ -7,16 +7,18 @@ from functools import lru_cache
 # The length of an n-gram in words.
 NGRAM = 3
 # English words that say nothing of what a text is about.
-FUNCTION_WORDS = frozenset(
-    "a about above after again against all also although am among an and any are as at be because been before being below "
-    "between both but by can could did do does doing down during each either else even ever every few first for from further "
-    "get gets had has have having he her here hers herself him himself his how however i if in into is it its itself just "
-    "let like made make makes many may me might more most much must my myself neither no nor not of off on once one only or "
-    "other our ours ourselves out over own per said same say says she should since so some such than that the their theirs "
-    "them themselves then there these they thing things this those through to too under until up upon us very was we were "
-    "what when where whether which while who whom whose why will with within without would yet you your yours yourself "
-    "another around cannot don doesn didn isn aren wasn weren won wouldn shouldn couldn hasn haven ll re ve".split()
+_FUNCTION_WORDS = (
+    "a about above after again against all also although am among an and any are as at be because been before being "
+    "below between both but by can could did do does doing down during each either else even ever every few first for "
+    "from further get gets had has have having he her here hers herself him himself his how however i if in into is "
+    "it its itself just let like made make makes many may me might more most much must my myself neither no nor not "
+    "of off on once one only or other our ours ourselves out over own per said same say says she should since so some "
+    "such than that the their theirs them themselves then there these they thing things this those through to too "
+    "under until up upon us very was we were what when where whether which while who whom whose why will with within "
+    "without would yet you your yours yourself another around cannot don doesn didn isn aren wasn weren won wouldn "
+    "shouldn couldn hasn haven ll re ve"
 )
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
 @lru_cache(maxsize=4096)
