@@ -12,6 +12,7 @@ from glasshouse.version import __version__
 if TYPE_CHECKING:
     # What an editor and a type checker see. `_EXPORTS` below gives the same names at run time.
     from glasshouse.api.data import data_set, data_sets, get_data, load_tokenizer, train_tokenizer
+    from glasshouse.api.debates import debate
     from glasshouse.api.exchange import certify, export, import_model
     from glasshouse.api.experiments import augment, features, few_shot
     from glasshouse.api.inspection import (
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
         pruning_curves,
     )
     from glasshouse.api.listings import recipe_fields, recipes, runs_folder, runs_overview
-    from glasshouse.api.llms import debate, open_recovery, recover, recovery_error, write_recovered
+    from glasshouse.api.llms import open_recovery, recover, recovery_error, write_recovered
     from glasshouse.api.machine import doctor
     from glasshouse.api.parts import capabilities, part_families, parts_of
     from glasshouse.api.runs import (
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
 
 _EXPORTS = {
     "api.data": ("data_set", "data_sets", "get_data", "load_tokenizer", "train_tokenizer"),
+    "api.debates": ("debate",),
     "api.exchange": ("certify", "export", "import_model"),
     "api.experiments": ("augment", "features", "few_shot"),
     "api.inspection": (
@@ -85,7 +87,7 @@ _EXPORTS = {
         "pruning_curves",
     ),
     "api.listings": ("recipe_fields", "recipes", "runs_folder", "runs_overview"),
-    "api.llms": ("debate", "open_recovery", "recover", "recovery_error", "write_recovered"),
+    "api.llms": ("open_recovery", "recover", "recovery_error", "write_recovered"),
     "api.machine": ("doctor",),
     "api.parts": ("capabilities", "part_families", "parts_of"),
     "api.runs": (
