@@ -12,6 +12,7 @@ from glasshouse.version import __version__
 if TYPE_CHECKING:
     # What an editor and a type checker see. `_EXPORTS` below gives the same names at run time.
     from glasshouse.api.data import data_set, data_sets, get_data, load_tokenizer, train_tokenizer
+    from glasshouse.api.debates import debate
     from glasshouse.api.exchange import certify, export, import_model
     from glasshouse.api.experiments import augment, features, few_shot
     from glasshouse.api.inspection import (
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
 
 _EXPORTS = {
     "api.data": ("data_set", "data_sets", "get_data", "load_tokenizer", "train_tokenizer"),
+    "api.debates": ("debate",),
     "api.exchange": ("certify", "export", "import_model"),
     "api.experiments": ("augment", "features", "few_shot"),
     "api.inspection": (
@@ -175,6 +177,7 @@ __all__ = [
     "compare",
     "data_set",
     "data_sets",
+    "debate",
     "describe",
     "doctor",
     "evaluate",

@@ -13,6 +13,7 @@ from glasshouse.cli import (
     classify,
     compare,
     data,
+    debate,
     demo,
     describe,
     doctor,
@@ -63,7 +64,7 @@ def application() -> typer.Typer:
     looking_inside = (look, lens, attribute, patch, heads, prune, gradients)
     comparing = (compare, sweep, studies, claim)
     experiments = (features, few_shot, augment, recover)
-    language_models = (ask, chat, grid)
+    language_models = (ask, chat, grid, debate)
     for command in (
         *training,
         *using_runs,

@@ -1,0 +1,121 @@
+"""The public function for debates of language models."""
+
+import re
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import asdict
+from os import PathLike
+from pathlib import Path
+
+from glasshouse.inspection.entailment_metric import Judge
+from glasshouse.llms import debate_judge, debate_measures
+from glasshouse.llms.contradictions import ContradictionTest, EntailmentTest, NegationTest
+from glasshouse.llms.debate import Debate, DebateOptions, default_control_topic
+from glasshouse.llms.debate_journal import DebateJournal
+from glasshouse.llms.debate_report import DebateResult
+from glasshouse.llms.language_model import LanguageModel
+from glasshouse.records import lock, progress_bar
+from glasshouse.runs.run import Run
+from glasshouse.specs.errors import GlasshouseError
+
+
+def debate(
+    topic: str,
+    models: str | Sequence[str | LanguageModel],
+    points: int = 3,
+    rounds: int = 2,
+    judge: str | LanguageModel | None = None,
+    temperature: float = 0.7,
+    temperatures: str | Sequence[float] | None = None,
+    seed: int = 0,
+    output: str | PathLike[str] | None = None,
+    config: str | PathLike[str] | None = None,
+    entailment: str | PathLike[str] | None = None,
+    encoder: str | PathLike[str] | None = None,
+    control_topic: str | None = None,
+    max_tokens: int = 160,
+    device: str = "auto",
+) -> DebateResult:
+    """Let models argue for and against a topic, and measure repetition, self-contradiction and drift off the topic.
+
+    `models` and `judge` are names (see `config`, the list of models) or opened models; several names or `temperatures` may
+    be one text with commas. The debate is held at each temperature. `entailment` is a run that finds
+    contradictions, `encoder` a run whose embeddings measure drift. `control_topic=""` leaves the control out. Everything
+    that is asked and answered is kept in the folder `output`, so that the same call continues a debate that was killed.
+    """
+    if isinstance(models, str):
+        models = [name.strip() for name in models.split(",") if name.strip()]
+    options = DebateOptions(
+        topic,
+        tuple(_model_name(model) for model in models),
+        points,
+        rounds,
+        (temperature,) if temperatures is None else _temperatures(temperatures),
+        seed,
+        max_tokens,
+        default_control_topic(topic) if control_topic is None else control_topic,
+    )
+    if judge is not None and len(options.models) < 2:
+        raise GlasshouseError(
+            "judge-needs-two-models", f"a judge compares models, and {options.models[0]} is alone; name two with --models"
+        )
+    opened = [_opened(model, config, device) for model in models]
+    opened_judge = None if judge is None else _opened(judge, config, device)
+    contradictions: ContradictionTest = (
+        NegationTest(topic) if entailment is None else EntailmentTest(Judge(Run(entailment, device)))
+    )
+    embed = None if encoder is None else _encoder(Run(encoder, device), topic)
+    folder = Path("debates") / _folder_name(topic) if output is None else Path(output)
+    if folder.exists() and not folder.is_dir():
+        raise GlasshouseError("file-not-folder", f"{folder} is a file; name a folder with --output")
+    folder.mkdir(parents=True, exist_ok=True)
+    with (
+        lock.hold(folder, "wait for it, or name another folder with --output"),
+        closing(DebateJournal(folder / "debate.jsonl", asdict(options))) as journal,
+    ):
+        with progress_bar.bar("debating") as bar:
+            said = Debate(options, opened, journal).run(bar)
+        summary = None
+        if judge is not None and opened_judge is not None:
+            name, on_topic = _model_name(judge), [point for point in said if point.turn.topic == topic]
+            with progress_bar.bar("judging") as bar:
+                judged = debate_judge.judge_points(name, opened_judge, on_topic, journal, seed, bar)
+            summary = debate_judge.summarise(name, judged)
+        with progress_bar.bar("measuring"):
+            measures = debate_measures.measure(options, said, contradictions, embed)
+        result = DebateResult(
+            options, tuple(said), tuple(measures), contradictions.method, summary, folder, contradictions.warning
+        )
+        result.write()
+    return result
+
+
+def _temperatures(values: str | Sequence[float]) -> tuple[float, ...]:
+    try:
+        return tuple(float(value) for value in (values.split(",") if isinstance(values, str) else values))
+    except ValueError:
+        raise GlasshouseError(
+            "bad-option", f"temperatures={values!r} must be numbers, separated by commas, such as 0.2,0.7,1.2"
+        ) from None
+
+
+def _model_name(model: str | LanguageModel) -> str:
+    return model if isinstance(model, str) else model.name
+
+
+def _opened(model: str | LanguageModel, config: str | PathLike[str] | None, device: str) -> LanguageModel:
+    from glasshouse.llms.model_list import open_language_model
+
+    if not isinstance(model, str):
+        return model
+    return open_language_model(model, None if config is None else Path(config), device)
+
+
+def _encoder(run: Run, topic: str) -> debate_measures.TextEncoder:
+    """The embeddings of a run. A run that has none is refused here, before any work starts."""
+    run.embed([topic])
+    return lambda texts: run.embed(texts).float().cpu().numpy()
+
+
+def _folder_name(topic: str) -> str:
+    return re.sub(r"\W+", "-", topic.lower()).strip("-")[:60] or "debate"

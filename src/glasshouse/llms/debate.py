@@ -1,0 +1,193 @@
+"""A debate: each model argues points for and against a topic, and answers the other model from the second round on.
+
+Everything that is asked and answered is kept in a journal, so that a killed debate continues. What the points are worth is
+measured elsewhere (debate_measures.py, debate_judge.py).
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from glasshouse.llms.debate_journal import DebateJournal
+from glasshouse.llms.language_model import LanguageModel, Message, Options
+from glasshouse.metrics.text_overlap import content_stems
+from glasshouse.specs.errors import GlasshouseError
+
+FOR, AGAINST = SIDES = ("for", "against")
+# The first of these that shares no word with the topic is the control topic, unless one is given.
+CONTROL_TOPICS = ("school uniforms", "vegetable gardens", "daily newspapers", "wooden furniture")
+POINT = "point"
+
+
+@dataclass(frozen=True)
+class DebateOptions:
+    """What is debated by whom, and how.
+
+    Each model argues `points` points for and as many against in each round, at each temperature. If there is a control
+    topic, it argues one round about that too, at the first temperature: what points about different things have in common.
+    """
+
+    topic: str
+    models: tuple[str, ...]
+    points: int = 3
+    rounds: int = 2
+    temperatures: tuple[float, ...] = (0.7,)
+    seed: int = 0
+    max_tokens: int = 160
+    control_topic: str = ""
+
+    def __post_init__(self) -> None:
+        if not content_stems(self.topic):
+            raise GlasshouseError(
+                "empty-topic", f"topic={self.topic!r} names nothing to argue about; write one, such as 'self-driving cars'"
+            )
+        if not self.models:
+            raise GlasshouseError("no-model", "a debate needs at least one model; name them with --models a,b")
+        repeated = [name for name in dict.fromkeys(self.models) if self.models.count(name) > 1]
+        if repeated:
+            raise GlasshouseError("repeated-model", f"{repeated[0]} is named twice; name each model once")
+        for name, value in (("points", self.points), ("rounds", self.rounds)):
+            if value < 1:
+                raise GlasshouseError("bad-option", f"{name}={value} is below the minimum; choose 1 or more")
+        if not self.temperatures or len(set(self.temperatures)) < len(self.temperatures):
+            raise GlasshouseError(
+                "bad-option", f"temperatures={list(self.temperatures)} must be one or more different values, such as 0.2,0.7"
+            )
+        for temperature in self.temperatures:
+            Options(self.max_tokens, temperature)
+        if shared := set(content_stems(self.topic)) & set(content_stems(self.control_topic)):
+            raise GlasshouseError(
+                "control-shares-words",
+                f"the control topic {self.control_topic!r} shares {min(shared)!r} with the topic {self.topic!r}, but it "
+                "must be about something else; choose another with --control-topic",
+            )
+
+
+def default_control_topic(topic: str) -> str:
+    """A topic that shares no word with this one."""
+    stems = set(content_stems(topic))
+    return next((other for other in CONTROL_TOPICS if not stems & set(content_stems(other))), "")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Whose turn it is: a model argues one side of a topic. `number` counts its points of this side in this round from 1."""
+
+    topic: str
+    temperature: float
+    round: int
+    number: int
+    side: str
+    model: str
+
+    @property
+    def key(self) -> str:
+        return json.dumps([self.topic, self.temperature, self.round, self.number, self.side, self.model])
+
+
+@dataclass(frozen=True)
+class DebatePoint:
+    """A point that a model made. `answers` is the turn of the opponent's argument that it answers."""
+
+    turn: Turn
+    text: str
+    finish: str
+    answers: Turn | None = None
+
+
+def turns(options: DebateOptions) -> Iterator[Turn]:
+    """All turns in order."""
+    plan = [(options.topic, temperature, options.rounds) for temperature in options.temperatures]
+    if options.control_topic:
+        plan.append((options.control_topic, options.temperatures[0], 1))
+    for topic, temperature, rounds in plan:
+        for round_number in range(1, rounds + 1):
+            for number in range(1, options.points + 1):
+                for side in SIDES:
+                    for model in options.models:
+                        yield Turn(topic, temperature, round_number, number, side, model)
+
+
+class Debate:
+    """A debate of opened models. `models` are in the order of `options.models`."""
+
+    def __init__(self, options: DebateOptions, models: Sequence[LanguageModel], journal: DebateJournal) -> None:
+        self.options, self.journal = options, journal
+        self.models: Mapping[str, LanguageModel] = dict(zip(options.models, models, strict=True))
+
+    def run(self, progress: Callable[[float], None] = lambda share: None) -> list[DebatePoint]:
+        """Ask for every point that the journal does not have, and return all points in order."""
+        order = list(turns(self.options))
+        said: list[DebatePoint] = []
+        for place, turn in enumerate(order):
+            said.append(self._point(turn, said))
+            progress((place + 1) / len(order))
+        return said
+
+    def _point(self, turn: Turn, said: Sequence[DebatePoint]) -> DebatePoint:
+        answers = last_argument(turn, self.options.models, said)
+        record = self.journal.find(POINT, turn.key)
+        if record is None:
+            messages = prompt(turn, self.options, said, answers)
+            how = Options(
+                self.options.max_tokens, turn.temperature, seed=turn_seed(self.options.seed, f"{POINT} {turn.key}")
+            )
+            reply = self.models[turn.model].chat(messages, how)
+            record = {
+                **asdict(turn),
+                "seed": how.seed,
+                "messages": [asdict(message) for message in messages],
+                "text": reply.text,
+                "finish": reply.finish,
+                "tokens": reply.tokens,
+                "seconds": round(reply.seconds, 3),
+            }
+            self.journal.add(POINT, turn.key, record)
+        return DebatePoint(turn, clean(record["text"]), record["finish"], answers.turn if answers else None)
+
+
+def clean(text: str) -> str:
+    """A reply without the reasoning that some models write first, and without line breaks."""
+    return " ".join(re.sub(r"(?s)<think>.*?(</think>|$)", "", text).split())
+
+
+def last_argument(turn: Turn, models: Sequence[str], said: Sequence[DebatePoint]) -> DebatePoint | None:
+    """The latest argument of the next model on the other side, from the second round on. A single model answers itself."""
+    if turn.round == 1:
+        return None
+    opponent = models[(models.index(turn.model) + 1) % len(models)]
+    for point in reversed(said):
+        other = point.turn
+        same_debate = (other.topic, other.temperature) == (turn.topic, turn.temperature)
+        if same_debate and other.model == opponent and other.side != turn.side and point.text:
+            return point
+    return None
+
+
+def prompt(
+    turn: Turn, options: DebateOptions, said: Sequence[DebatePoint], answers: DebatePoint | None = None
+) -> list[Message]:
+    """The messages that ask for one point. The model is told its earlier points of the same side."""
+    earlier = [
+        point.text
+        for point in said
+        if point.text
+        and (point.turn.model, point.turn.side) == (turn.model, turn.side)
+        and (point.turn.topic, point.turn.temperature) == (turn.topic, turn.temperature)
+    ]
+    lines = [f"Argue {turn.side} {turn.topic}."]
+    if earlier:
+        lines += ["Your earlier points, which you must not repeat:"]
+        lines += [f"{number}. {text}" for number, text in enumerate(earlier, 1)]
+    if answers is not None:
+        lines += [f"Your opponent says: {answers.text}", "Answer this argument."]
+    lines.append(f"Write your point {len(earlier) + 1} {turn.side} {turn.topic}.")
+    system = f"You are in a debate about {turn.topic}. Write one argument of one to three sentences and nothing else."
+    return [Message("system", system), Message("user", "\n".join(lines))]
+
+
+def turn_seed(seed: int, key: str) -> int:
+    """A seed of its own for everything that is asked, so that a debate that continues is the same debate."""
+    return int.from_bytes(hashlib.blake2b(f"{seed} {key}".encode(), digest_size=4).digest(), "big") >> 1

@@ -1,0 +1,82 @@
+"""The journal of a debate: a file with one line for everything that was asked and answered. Knows nothing of debates.
+
+Each line is on the disk before the next question is asked. A lone surrogate is written as its escape, which JSON allows.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from glasshouse.specs.errors import GlasshouseError
+
+FORMAT = 1
+
+
+class DebateJournal:
+    """Records by kind and key. A journal that was begun with other settings is refused."""
+
+    def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
+        self.path = path
+        self._records: dict[tuple[str, str], dict[str, Any]] = {}
+        header = {"format": FORMAT, **json.loads(json.dumps(settings))}
+        lines = self._read()
+        if lines:
+            self._check(header, lines[0])
+        for line in lines[1:]:
+            self._records[line.pop("kind"), line.pop("key")] = line
+        self._file = path.open("a", encoding="utf-8", errors="backslashreplace")
+        if not lines:
+            self._write(header)
+
+    def find(self, kind: str, key: str) -> dict[str, Any] | None:
+        return self._records.get((kind, key))
+
+    def add(self, kind: str, key: str, record: Mapping[str, Any]) -> None:
+        self._records[kind, key] = dict(record)
+        self._write({"kind": kind, "key": key, **record})
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _write(self, value: object) -> None:
+        self._file.write(json.dumps(value, ensure_ascii=False) + "\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def _read(self) -> list[dict[str, Any]]:
+        """The records of the file. A last line that was being written when the process died is cut off."""
+        content = self.path.read_bytes() if self.path.exists() else b""
+        complete = content[: content.rfind(b"\n") + 1]
+        if len(complete) < len(content):
+            with self.path.open("r+b") as file:
+                file.truncate(len(complete))
+        lines = []
+        for number, line in enumerate(complete.splitlines(), 1):
+            try:
+                value = json.loads(line)
+                if number > 1:
+                    value["kind"], value["key"]
+                lines.append(value)
+            except (ValueError, KeyError, TypeError):
+                raise GlasshouseError(
+                    "damaged-debate",
+                    f"line {number} of {self.path} is damaged; delete that line if it is not the first, or start again with "
+                    "--output and a new folder",
+                ) from None
+        return lines
+
+    def _check(self, header: Mapping[str, Any], found: object) -> None:
+        if not isinstance(found, dict) or "format" not in found:
+            raise GlasshouseError(
+                "damaged-debate", f"{self.path} does not begin as a debate; name another folder with --output"
+            )
+        differing = [name for name in dict.fromkeys([*header, *found]) if header.get(name) != found.get(name)]
+        if differing:
+            name = differing[0]
+            raise GlasshouseError(
+                "other-debate",
+                f"{self.path} holds a debate with {name}={found.get(name)!r}, not {header.get(name)!r}; repeat its options "
+                "to continue it, or name another folder with --output",
+            )

@@ -1,0 +1,284 @@
+"""What a debate came to: its points, measures and verdicts, as a page and as a JSON file."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from glasshouse import formatting
+from glasshouse.llms import debate_measures
+from glasshouse.llms.debate import AGAINST, FOR, DebateOptions, DebatePoint, Turn
+from glasshouse.llms.debate_judge import JudgeSummary
+from glasshouse.llms.debate_measures import DEFINITIONS, ModelMeasures, PointNotes
+from glasshouse.metrics.mean_intervals import MeanWithInterval
+from glasshouse.metrics.text_overlap import repeated_words, word_places
+from glasshouse.pages import debate_page
+from glasshouse.pages.debate_page import written, written_interval
+from glasshouse.records import atomic_files
+
+PAGE, MEASURES = "debate.html", "measures.json"
+# Measures that are shares of points.
+SHARES = (debate_measures.CONTRADICTION, debate_measures.OFF_TOPIC, debate_measures.TOPIC_WORDS, debate_measures.LOOPS)
+# Measures that are compared between temperatures.
+BY_TEMPERATURE = (debate_measures.REPETITION, debate_measures.CONTRADICTION, debate_measures.OFF_TOPIC)
+# An overlap with an earlier point from which on it is remarked.
+REMARKABLE = 0.2
+
+
+@dataclass(frozen=True)
+class DebateResult:
+    """A finished debate. `contradictions` says how contradictions were found; `folder` holds the journal and the page."""
+
+    options: DebateOptions
+    points: tuple[DebatePoint, ...]
+    measures: tuple[ModelMeasures, ...]
+    contradictions: str
+    judge: JudgeSummary | None
+    folder: Path
+    warning: str = ""
+
+    @property
+    def page(self) -> Path:
+        return self.folder / PAGE
+
+    @property
+    def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """The columns and rows of a short table: a row for each model, controls in brackets."""
+        shown = (*BY_TEMPERATURE, debate_measures.TOPIC_WORDS)
+        rows = []
+        for model in self.measures:
+            cells = [_with_control(model, name) for name in shown]
+            if self.judge is not None:
+                wins = self.judge.wins.get(model.model)
+                cells.append(_with_interval(wins, share=True) if wins else formatting.MISSING)
+            rows.append((model.model, str(model.points), *cells))
+        return ("model", "points", *shown, *(("wins",) if self.judge else ())), rows
+
+    @property
+    def remarks(self) -> list[str]:
+        """Sentences below the table."""
+        judge = _judge_table(self)
+        return [
+            "In brackets: the control, to see what is high; the page says what it is.",
+            *_notes(self),
+            *([judge.lead.strip()] if judge else []),
+        ]
+
+    def write(self) -> None:
+        """Write the page and the measures into the folder."""
+        atomic_files.write_json(self.folder / MEASURES, self.to_json())
+        atomic_files.write_text(self.page, debate_page.render(content(self)))
+
+    def to_json(self) -> dict[str, Any]:
+        judge = self.judge
+        return {
+            "topic": self.options.topic,
+            "contradictions": self.contradictions,
+            "definitions": {name: {"value": value, "control": control} for name, (value, control) in DEFINITIONS.items()},
+            "models": {
+                model.model: {
+                    "points": model.points,
+                    "empty": model.empty,
+                    "measures": _measures_json(model.measures),
+                    "by_temperature": {f"{t:g}": _measures_json(found) for t, found in model.by_temperature.items()},
+                    "mentions": model.mentions,
+                    "named": list(model.named),
+                }
+                for model in self.measures
+            },
+            "judge": None
+            if judge is None
+            else {
+                "judge": judge.judge,
+                "wins": {model: _mean_json(wins) for model, wins in judge.wins.items()},
+                "order_bias": _mean_json(judge.order_bias),
+                "chose_first": _number(judge.chose_first),
+                "pairs": judge.pairs,
+                "verdicts": judge.verdicts,
+                "unreadable": judge.unreadable,
+            },
+        }
+
+
+def content(result: DebateResult) -> debate_page.DebateContent:
+    """What the page shows."""
+    options = result.options
+    rounds = f"{options.rounds} rounds" if options.rounds > 1 else "one round"
+    points = f"{options.points} points" if options.points > 1 else "one point"
+    temperatures = formatting.join_with_and(f"{temperature:g}" for temperature in options.temperatures)
+    subtitle = (
+        f"{formatting.join_with_and(options.models)} argue{'' if len(options.models) > 1 else 's'} {points} for and "
+        f"{points} against in {rounds}, at temperature {temperatures}."
+    )
+    return debate_page.DebateContent(
+        options.topic,
+        options.models,
+        subtitle,
+        tuple(_block(result.measures, name) for name in DEFINITIONS if _is_measured(result.measures, name)),
+        tuple(table for table in (_judge_table(result), _temperature_table(result), _topic_table(result)) if table),
+        _notes(result),
+        tuple(_transcript(result)),
+    )
+
+
+def _block(models: Sequence[ModelMeasures], name: str) -> debate_page.MeasureBlock:
+    definition, control = DEFINITIONS[name]
+    rows = [
+        debate_page.MeasuredModel(model.model, model.measures[name].value, model.measures[name].control) for model in models
+    ]
+    has_control = any(row.control.count for row in rows)
+    return debate_page.MeasureBlock(name, definition, control if has_control else "", tuple(rows), name in SHARES)
+
+
+def _is_measured(models: Sequence[ModelMeasures], name: str) -> bool:
+    return any(name in model.measures and model.measures[name].value.count for model in models)
+
+
+def _judge_table(result: DebateResult) -> debate_page.TextTable | None:
+    judge = result.judge
+    if judge is None:
+        return None
+    readable = judge.verdicts - judge.unreadable
+    lead = (
+        f"{judge.judge} judged {judge.pairs} pairs of arguments, each in both orders: {readable} of {judge.verdicts} "
+        "verdicts could be read. "
+    )
+    if judge.order_bias.count:
+        lead += (
+            f"In {_with_interval(judge.order_bias, share=True)} of the pairs with two readable verdicts it kept the "
+            f"position rather than the argument, and {formatting.percent(round(judge.chose_first, 3))} of their verdicts "
+            "went to the argument shown first. A judge without bias has 0 % and 50 %; one that guesses has 50 % and 50 %."
+        )
+    rows = tuple(
+        (model, written(wins, True), written_interval(wins, True) or formatting.MISSING, str(wins.count))
+        for model, wins in judge.wins.items()
+    )
+    return debate_page.TextTable("Judge", lead, ("model", "verdicts won", "95 % interval", "pairs"), rows)
+
+
+def _temperature_table(result: DebateResult) -> debate_page.TextTable | None:
+    if len(result.options.temperatures) < 2:
+        return None
+    rows = tuple(
+        (
+            f"{model.model}, {temperature:g}",
+            *(_with_interval(found[name].value, name in SHARES) for name in BY_TEMPERATURE),
+        )
+        for model in result.measures
+        for temperature, found in model.by_temperature.items()
+    )
+    lead = "The same measures at each temperature, with 95 % intervals where there are enough points."
+    return debate_page.TextTable("Temperatures", lead, ("model, temperature", *BY_TEMPERATURE), rows)
+
+
+def _topic_table(result: DebateResult) -> debate_page.TextTable | None:
+    found = [(model, side, shares) for model in result.measures for side, shares in model.mentions.items()]
+    if not found:
+        return None
+    topic_words = list(found[0][2])
+    rows = tuple(
+        (
+            f"{model.model}, {side}",
+            *(f"{shares[word] * 100:.0f} %" for word in topic_words),
+            ", ".join(model.named) if side == FOR else "",
+        )
+        for model, side, shares in found
+    )
+    lead = (
+        "The share of points that have each word of the topic, and the other words that most points of a model have. A "
+        "word of the topic that one side lacks shows what it argues about instead."
+    )
+    return debate_page.TextTable("What the points name", lead, ("model, side", *topic_words, "other words"), rows)
+
+
+def _notes(result: DebateResult) -> tuple[str, ...]:
+    notes = [f"Contradictions are found by {result.contradictions}."]
+    if result.warning:
+        notes.append(result.warning[0].upper() + result.warning[1:] + ".")
+    if result.options.control_topic:
+        notes.append(f"The other topic is “{result.options.control_topic}”; each model argued about it in the same way.")
+    notes += [
+        f"{model.model}: {model.empty} of {model.points} points have no words and are left out."
+        for model in result.measures
+        if model.empty
+    ]
+    return tuple(notes)
+
+
+def _transcript(result: DebateResult) -> list[debate_page.TranscriptPart]:
+    options = result.options
+    parts = [(f"Temperature {temperature:g}", options.topic, temperature) for temperature in options.temperatures]
+    if options.control_topic:
+        parts.append((f"Control: {options.control_topic}", options.control_topic, options.temperatures[0]))
+    notes = {key: note for model in result.measures for key, note in model.notes.items()}
+    found = []
+    for title, topic, temperature in parts:
+        models = []
+        for name in options.models:
+            own = [
+                point
+                for point in result.points
+                if (point.turn.topic, point.turn.temperature, point.turn.model) == (topic, temperature, name)
+            ]
+            sides = [
+                tuple(_point_text(point, own, notes.get(point.turn.key)) for point in own if point.turn.side == side)
+                for side in (FOR, AGAINST)
+            ]
+            models.append(debate_page.ModelPoints(name, *sides))
+        found.append(debate_page.TranscriptPart(title, tuple(models)))
+    return found
+
+
+def _point_text(point: DebatePoint, own: Sequence[DebatePoint], notes: PointNotes | None) -> debate_page.PointText:
+    places = [(begin, end) for _, begin, end in word_places(point.text)]
+    others = [other.text for other in own if other is not point]
+    marked = repeated_words(point.text, others, debate_page.PHRASE)
+    remarks, warnings = [], []
+    if point.finish == "length":
+        remarks.append("cut off at the maximum number of tokens")
+    if notes is not None and notes.repeats is not None and notes.overlap >= REMARKABLE:
+        warnings.append(f"repeats {_place(notes.repeats.turn)} (overlap {notes.overlap:.2f})")
+    if notes is not None and notes.denied_by is not None and notes.denial is not None:
+        warnings.append(
+            f"contradicts {_place(notes.denied_by.turn)}: “{notes.denial.first}” against “{notes.denial.second}”"
+        )
+    if notes is not None and notes.off_topic:
+        warnings.append("names no word of the topic")
+    title = f"Round {point.turn.round}, point {point.turn.number}"
+    if point.answers is not None:
+        title += f" · answers {_place(point.answers, named=True)}"
+    return debate_page.PointText(
+        title, debate_page.marked_pieces(point.text, places, marked), tuple(remarks), tuple(warnings)
+    )
+
+
+def _place(turn: Turn, named: bool = False) -> str:
+    place = f"point {turn.number} {turn.side} in round {turn.round}"
+    return f"{turn.model}: {place}" if named else place
+
+
+def _with_control(model: ModelMeasures, name: str) -> str:
+    found, share = model.measures[name], name in SHARES
+    text = written(found.value, share)
+    return f"{text} ({written(found.control, share)})" if found.control.count else text
+
+
+def _with_interval(mean: MeanWithInterval, share: bool) -> str:
+    spread = written_interval(mean, share)
+    return f"{written(mean, share)} ({spread})" if spread else written(mean, share)
+
+
+def _measures_json(measures: dict[str, debate_measures.Measurement]) -> dict[str, Any]:
+    return {
+        name: {**_mean_json(found.value), "control": _mean_json(found.control) if found.control.count else None}
+        for name, found in measures.items()
+    }
+
+
+def _mean_json(mean: MeanWithInterval) -> dict[str, Any]:
+    return {"value": _number(mean.value), "low": _number(mean.low), "high": _number(mean.high), "count": mean.count}
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,184 @@
+"""The page of a debate: the measures as small pictures, and the points for and against side by side. Knows no models."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from glasshouse import formatting
+from glasshouse.metrics.mean_intervals import MeanWithInterval
+from glasshouse.pages import template
+
+TONES = ("accent", "ochre", "blue", "plum", "quiet")
+# Ends of the axis of a small picture; the first that holds all values is chosen.
+AXIS_ENDS = (0.05, 0.1, 0.2, 0.5, 1.0)
+WIDTH, HEIGHT, EDGE = 260, 22, 6
+# A phrase is highlighted if another point of the same model has this many words in a row too.
+PHRASE = 4
+
+
+@dataclass(frozen=True)
+class MeasuredModel:
+    """One measure of one model, with its control."""
+
+    model: str
+    value: MeanWithInterval
+    control: MeanWithInterval
+
+
+@dataclass(frozen=True)
+class MeasureBlock:
+    """One measure of all models."""
+
+    name: str
+    definition: str
+    control: str  # what the control is; empty if there is none
+    models: tuple[MeasuredModel, ...]
+    share: bool = False  # written as a percentage, on an axis from 0 to 1
+
+
+@dataclass(frozen=True)
+class PointText:
+    """A point as it is shown: pieces of text with whether they are repeated elsewhere, and remarks."""
+
+    title: str
+    pieces: tuple[tuple[str, bool], ...]
+    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ModelPoints:
+    """The points of one model at one temperature."""
+
+    model: str
+    pros: tuple[PointText, ...]
+    cons: tuple[PointText, ...]
+
+
+@dataclass(frozen=True)
+class TranscriptPart:
+    """The points of all models at one temperature, or about the control topic."""
+
+    title: str
+    models: tuple[ModelPoints, ...]
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table of texts; the first column names the rows."""
+
+    title: str
+    lead: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class DebateContent:
+    """Everything that the page shows."""
+
+    topic: str
+    models: tuple[str, ...]
+    subtitle: str
+    measures: tuple[MeasureBlock, ...]
+    tables: tuple[TextTable, ...]
+    notes: tuple[str, ...]
+    transcript: tuple[TranscriptPart, ...]
+
+
+def render(content: DebateContent) -> str:
+    """The whole page."""
+    tones = {model: TONES[index % len(TONES)] for index, model in enumerate(content.models)}
+    return template.fill(
+        "debate.html",
+        ("page.css", "debate.css"),
+        content=content,
+        picture=picture,
+        written=written,
+        tones=tones,
+        axis_end=axis_end,
+        phrase=PHRASE,
+    )
+
+
+def written(mean: MeanWithInterval, share: bool) -> str:
+    """A mean as text: "25 %" or "0.031"."""
+    if not math.isfinite(mean.value):
+        return formatting.MISSING
+    return _percent(mean.value) if share else f"{mean.value:.3f}"
+
+
+def written_interval(mean: MeanWithInterval, share: bool) -> str:
+    """The interval of a mean as text: "12 to 40 %"; empty if there is none."""
+    if not math.isfinite(mean.low):
+        return ""
+    if share:
+        return f"{mean.low * 100:.0f} to {_percent(mean.high)}"
+    return f"{mean.low:.3f} to {mean.high:.3f}"
+
+
+def _percent(value: float) -> str:
+    return f"{value * 100:.0f} %"
+
+
+def axis_end(block: MeasureBlock) -> float:
+    """The end of the axis that all models of a measure share."""
+    if block.share:
+        return 1.0
+    numbers = [
+        number
+        for row in block.models
+        for number in (row.value.value, row.value.high, row.control.value)
+        if math.isfinite(number)
+    ]
+    return next((end for end in AXIS_ENDS if end >= max(numbers, default=0.0)), 1.0)
+
+
+def picture(row: MeasuredModel, block: MeasureBlock) -> str:
+    """A dot with its interval on an axis from 0, and a hollow diamond for the control."""
+    end = axis_end(block)
+
+    def x(value: float) -> float:
+        return EDGE + (WIDTH - 2 * EDGE) * min(max(value / end, 0.0), 1.0)
+
+    middle = HEIGHT / 2
+    body = [f'<line class="axis" x1="{EDGE}" x2="{WIDTH - EDGE}" y1="{middle}" y2="{middle}"/>']
+    body += [
+        f'<line class="axis" x1="{x(end * part):.1f}" x2="{x(end * part):.1f}" y1="{middle - 3}" y2="{middle + 3}"/>'
+        for part in (0, 0.5, 1)
+    ]
+    if math.isfinite(row.control.value):
+        place = x(row.control.value)
+        corners = ((place, middle - 5.5), (place + 5.5, middle), (place, middle + 5.5), (place - 5.5, middle))
+        body.append('<polygon class="control" points="{}"/>'.format(" ".join(f"{a:.1f},{b:.1f}" for a, b in corners)))
+    if math.isfinite(row.value.low):
+        ends = f'x1="{x(row.value.low):.1f}" x2="{x(row.value.high):.1f}"'
+        body.append(f'<line class="interval" {ends} y1="{middle}" y2="{middle}"/>')
+    if math.isfinite(row.value.value):
+        body.append(f'<circle class="mean" cx="{x(row.value.value):.1f}" cy="{middle}" r="4.6"/>')
+    label = f"{block.name} of {row.model}: {written(row.value, block.share)}"
+    if spread := written_interval(row.value, block.share):
+        label += f" ({spread})"
+    if math.isfinite(row.control.value):
+        label += f", control {written(row.control, block.share)}"
+    size = f'viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}"'
+    return f'<svg class="strip" {size}><title>{escape(label)}</title>{"".join(body)}</svg>'
+
+
+def marked_pieces(text: str, places: Sequence[tuple[int, int]], marked: Sequence[bool]) -> tuple[tuple[str, bool], ...]:
+    """Cut a text into marked and unmarked pieces. `places` are the begins and ends of its words."""
+    pieces: list[tuple[str, bool]] = []
+    position = 0
+    word = 0
+    while word < len(places):
+        if not marked[word]:
+            word += 1
+            continue
+        last = word
+        while last + 1 < len(places) and marked[last + 1]:
+            last += 1
+        begin, end = places[word][0], places[last][1]
+        pieces += [(text[position:begin], False), (text[begin:end], True)]
+        position, word = end, last + 1
+    return tuple(piece for piece in [*pieces, (text[position:], False)] if piece[0])

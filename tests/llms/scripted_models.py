@@ -1,0 +1,37 @@
+"""Language models with known answers, and points of a debate from texts, for exact checks."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from glasshouse.llms.debate import AGAINST, FOR, DebatePoint, Turn
+from glasshouse.llms.language_model import Message, Options, Reply
+
+TOPIC = "self-driving cars"
+
+
+class ScriptedModel:
+    """Answers with a function of the last message, and keeps what it was asked."""
+
+    def __init__(self, name: str, answer: Callable[[str], str]) -> None:
+        self.name, self.answer = name, answer
+        self.asked: list[tuple[Sequence[Message], Options]] = []
+
+    def complete(self, prompt: str, options: Options) -> Reply:
+        return self.chat([Message("user", prompt)], options)
+
+    def chat(self, messages: Sequence[Message], options: Options) -> Reply:
+        self.asked.append((messages, options))
+        return Reply(self.answer(messages[-1].text), "end")
+
+    def stream_chat(self, messages: Sequence[Message], options: Options) -> Iterator[str]:
+        yield self.chat(messages, options).text
+
+
+def points_of(
+    model: str, pros: Sequence[str], cons: Sequence[str] = (), temperature: float = 0.7, topic: str = TOPIC
+) -> list[DebatePoint]:
+    """The points of a model in one round."""
+    return [
+        DebatePoint(Turn(topic, temperature, 1, number, side, model), text, "end")
+        for side, texts in ((FOR, pros), (AGAINST, cons))
+        for number, text in enumerate(texts, 1)
+    ]

@@ -1,0 +1,65 @@
+"""The journal of a debate: what survives a kill, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glasshouse.llms.debate_journal import DebateJournal
+from tests.refusals import refused
+
+SETTINGS = {"topic": "trams", "temperatures": (0.2, 0.7)}
+
+
+def test_records_are_found_again(tmp_path: Path) -> None:
+    path = tmp_path / "debate.jsonl"
+    journal = DebateJournal(path, SETTINGS)
+    journal.add("point", "1", {"text": "über \u2028 \ud800 <b>"})
+    journal.add("verdict", "1", {"text": "A"})
+    journal.close()
+    again = DebateJournal(path, SETTINGS)
+    assert again.find("point", "1") == {"text": "über \u2028 \ud800 <b>"}
+    assert again.find("verdict", "1") == {"text": "A"}
+    assert again.find("point", "2") is None
+    again.close()
+
+
+def test_a_record_is_in_the_file_at_once(tmp_path: Path) -> None:
+    journal = DebateJournal(tmp_path / "debate.jsonl", SETTINGS)
+    journal.add("point", "1", {"text": "here"})
+    assert '"here"' in (tmp_path / "debate.jsonl").read_text()
+    journal.close()
+
+
+@given(cut=st.integers(0, 200))
+def test_any_cut_of_the_last_line_loses_at_most_that_line(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+    path = tmp_path_factory.mktemp("cut") / "debate.jsonl"
+    journal = DebateJournal(path, SETTINGS)
+    for number in range(3):
+        journal.add("point", str(number), {"text": "x" * number})
+    journal.close()
+    content = path.read_bytes()
+    path.write_bytes(content[: max(len(content) - cut, 0)])
+    again = DebateJournal(path, SETTINGS)
+    kept = [number for number in range(3) if again.find("point", str(number)) is not None]
+    again.close()
+    assert kept == list(range(path.read_bytes().count(b"\n") - 1))
+    assert content.startswith(path.read_bytes())
+
+
+@pytest.mark.parametrize(
+    "content", [b"not JSON\n", b'{"format": 1, "topic": "x"}\nbroken\n', b"[]\n", b'{"format": 1}\n3\n']
+)
+def test_damaged_lines_are_named(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "debate.jsonl"
+    path.write_bytes(content)
+    with refused("damaged-debate"):
+        DebateJournal(path, {"topic": "x"})
+    assert path.read_bytes() == content
+
+
+def test_other_settings_are_named(tmp_path: Path) -> None:
+    DebateJournal(tmp_path / "debate.jsonl", SETTINGS).close()
+    with refused("other-debate", "topic='trams'", "'trains'"):
+        DebateJournal(tmp_path / "debate.jsonl", {**SETTINGS, "topic": "trains"})

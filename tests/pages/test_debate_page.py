@@ -1,0 +1,82 @@
+"""The page of a debate: self-contained, escaped, with marked phrases and pictures of the measures."""
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glasshouse.metrics.mean_intervals import NO_MEAN, MeanWithInterval
+from glasshouse.pages.debate_page import (
+    DebateContent,
+    MeasureBlock,
+    MeasuredModel,
+    ModelPoints,
+    PointText,
+    TextTable,
+    TranscriptPart,
+    axis_end,
+    marked_pieces,
+    picture,
+    render,
+    written,
+    written_interval,
+)
+from tests.pages.html_outline import Outline, assert_self_contained
+
+SHARE = MeanWithInterval(0.25, 0.1, 0.5, 12)
+NASTY = "<script>alert(1)</script> & \0 \ud800"
+
+
+def block(value: MeanWithInterval = SHARE, control: MeanWithInterval = NO_MEAN, share: bool = True) -> MeasureBlock:
+    return MeasureBlock("repetition", "what it is", "another topic", (MeasuredModel(NASTY, value, control),), share)
+
+
+def test_the_page_is_self_contained_and_escapes_what_models_write() -> None:
+    point = PointText(NASTY, ((NASTY, False), (NASTY, True)), (NASTY,), (NASTY,))
+    content = DebateContent(
+        NASTY,
+        (NASTY,),
+        NASTY,
+        (block(), block(NO_MEAN)),
+        (TextTable(NASTY, NASTY, ("model", NASTY), ((NASTY, NASTY),)),),
+        (NASTY,),
+        (TranscriptPart(NASTY, (ModelPoints(NASTY, (point,), (PointText("empty", ()),)),)),),
+    )
+    page = render(content)
+    outline = Outline(page)
+    assert_self_contained(page, outline)
+    assert "<script>" not in page
+    # The marked piece, and the word that explains the marks.
+    assert [tag for tag, _ in outline.elements].count("mark") == 2
+    assert "no text" in outline.text
+
+
+def test_a_picture_has_a_dot_an_interval_and_a_control_where_there_are_values() -> None:
+    drawn = picture(block(SHARE, SHARE).models[0], block(SHARE, SHARE))
+    assert all(name in drawn for name in ('class="mean"', 'class="interval"', 'class="control"', "25 % (10 to 50 %)"))
+    drawn = picture(block(MeanWithInterval(0.25, math.nan, math.nan, 3)).models[0], block())
+    assert 'class="interval"' not in drawn
+    assert 'class="control"' not in drawn
+    assert 'class="mean"' not in picture(block(NO_MEAN).models[0], block(NO_MEAN))
+
+
+def test_numbers_as_text() -> None:
+    assert (written(SHARE, True), written_interval(SHARE, True)) == ("25 %", "10 to 50 %")
+    assert (written(SHARE, False), written_interval(SHARE, False)) == ("0.250", "0.100 to 0.500")
+    assert (written(NO_MEAN, True), written_interval(NO_MEAN, True)) == ("–", "")
+    assert axis_end(block(share=True)) == 1
+    assert axis_end(block(MeanWithInterval(0.03, 0.01, 0.09, 9), share=False)) == 0.1
+    assert axis_end(block(NO_MEAN, share=False)) == 0.05
+
+
+@given(st.lists(st.tuples(st.text("ab", min_size=1, max_size=3), st.booleans()), max_size=8))
+def test_pieces_make_the_text_and_mark_the_words(marked_words: list[tuple[str, bool]]) -> None:
+    text = " ".join(word for word, _ in marked_words) + "."
+    places, position = [], 0
+    for word, _ in marked_words:
+        places.append((position, position + len(word)))
+        position += len(word) + 1
+    pieces = marked_pieces(text, places, [marked for _, marked in marked_words])
+    assert "".join(piece for piece, _ in pieces) == text
+    found = [word for piece, marked in pieces if marked for word in piece.split()]
+    assert found == [word for word, marked in marked_words if marked]
