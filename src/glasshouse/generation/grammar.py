@@ -65,9 +65,14 @@ def characters(ranges: Iterable[tuple[int, int]]) -> CharacterSet:
     return CharacterSet(intersection(_merged(ranges), ALL_CHARACTERS))
 
 
+def one_of(text: str) -> CharacterSet:
+    """One of the characters of this text."""
+    return characters((ord(character), ord(character)) for character in text)
+
+
 def literal(text: str) -> Concatenation:
     """Exactly this text."""
-    return Concatenation(tuple(characters([(ord(character), ord(character))]) for character in text))
+    return Concatenation(tuple(one_of(character) for character in text))
 
 
 def sequence(*parts: Expression) -> Expression:
@@ -143,7 +148,7 @@ def map_characters(expression: Expression, change: Callable[[CharacterSet], Expr
 
 
 class Grammar:
-    """A root expression and its rules. What no finite text can match is left out, so that every beginning can be completed."""
+    """A root expression and its rules. What no finite text can match is left out, so every beginning can be completed."""
 
     def __init__(self, root: Expression, rules: Mapping[str, Expression] | None = None) -> None:
         rules = rules or {}

@@ -2,10 +2,10 @@
 
 The text is compact: no white space except at most one space after ':' and ','. Properties come in the order of the schema.
 
-Supported: `type` (one or a list), `properties`, `required`, `additionalProperties`, `items`, `minItems`, `maxItems`, `pattern`,
-`minLength`, `maxLength`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `enum`, `const`, `anyOf`, `oneOf`,
-`allOf` of one schema, and `$ref` within the document, which may be recursive. Any other keyword is refused by name, except
-those that only describe: `title`, `description` and so on.
+Supported: `type` (one or a list), `properties`, `required`, `additionalProperties`, `items`, `minItems`, `maxItems`,
+`pattern`, `minLength`, `maxLength`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `enum`, `const`, `anyOf`,
+`oneOf`, `allOf` of one schema, and `$ref` within the document, which may be recursive. Any other keyword is refused by name,
+except those that only describe: `title`, `description` and so on.
 
 Every text that matches is valid under the schema. The other direction does not hold:
 
@@ -16,7 +16,6 @@ Every text that matches is valid under the schema. The other direction does not 
 - `oneOf` is taken as `anyOf`: it is not checked that the other schemas do not match.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 from urllib.parse import unquote
@@ -28,7 +27,6 @@ from glasshouse.generation.grammar import (
     Expression,
     Grammar,
     RuleReference,
-    characters,
     choice,
     complement,
     intersection,
@@ -37,14 +35,28 @@ from glasshouse.generation.grammar import (
     repeat,
     sequence,
 )
+from glasshouse.generation.json_text import (
+    COLON,
+    COMMA,
+    FRACTION,
+    MAX_DIGITS,
+    NUMBER,
+    PLAIN,
+    QUOTE,
+    constant,
+    escaped,
+    integers,
+    list_of,
+    string,
+)
 from glasshouse.generation.regular_language import MAX_COUNT, parse_expression
 from glasshouse.specs.errors import GlasshouseError
 
 MAX_RULES: Final = 5_000
-MAX_DIGITS: Final = 19
 
 _ANNOTATIONS: Final = frozenset(
-    "title description $schema $id $comment $defs definitions default examples deprecated readOnly writeOnly".split()
+    ("title", "description", "$schema", "$id", "$comment", "$defs", "definitions", "default", "examples", "deprecated")
+    + ("readOnly", "writeOnly")
 )
 _TYPE_KEYWORDS: Final = {
     "object": ("properties", "required", "additionalProperties"),
@@ -62,41 +74,6 @@ _SUPPORTED: Final = frozenset(
     {"type", "enum", "const", *_ALONE, *(keyword for keywords in _TYPE_KEYWORDS.values() for keyword in keywords)}
 )
 
-_SPACE: Final = repeat(literal(" "), 0, 1)
-_COMMA: Final = sequence(literal(","), _SPACE)
-_COLON: Final = sequence(literal(":"), _SPACE)
-_QUOTE: Final = literal('"')
-_DIGIT: Final = characters([(0x30, 0x39)])
-_HEX: Final = characters([(0x30, 0x39), (0x41, 0x46), (0x61, 0x66)])
-_ESCAPED: Final = ((0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C))
-_PLAIN: Final = characters(complement(_ESCAPED))
-# Four hexadecimal digits that are not a surrogate.
-_CODE_POINT: Final = choice(
-    sequence(characters([(0x30, 0x39), (0x41, 0x43), (0x45, 0x46), (0x61, 0x63), (0x65, 0x66)]), repeat(_HEX, 3, 3)),
-    sequence(characters([(0x44, 0x44), (0x64, 0x64)]), characters([(0x30, 0x37)]), repeat(_HEX, 2, 2)),
-)
-_STRING_CHARACTER: Final = choice(
-    _PLAIN,
-    sequence(
-        literal("\\"),
-        choice(characters((ord(letter), ord(letter)) for letter in '"\\/bfnrt'), sequence(literal("u"), _CODE_POINT)),
-    ),
-)
-_FRACTION: Final = sequence(literal("."), repeat(_DIGIT, 1, MAX_DIGITS))
-_NUMBER: Final = sequence(
-    repeat(literal("-"), 0, 1),
-    choice(literal("0"), sequence(characters([(0x31, 0x39)]), repeat(_DIGIT, 0, MAX_DIGITS - 1))),
-    repeat(_FRACTION, 0, 1),
-    repeat(
-        sequence(
-            characters([(0x45, 0x45), (0x65, 0x65)]),
-            repeat(characters([(0x2B, 0x2B), (0x2D, 0x2D)]), 0, 1),
-            repeat(_DIGIT, 1, 2),
-        ),
-        0,
-        1,
-    ),
-)
 _ANY: Final = "any value"
 
 Schema = Mapping[str, Any] | bool
@@ -219,10 +196,10 @@ class _Compiler:
         if _ANY not in self.rules:
             value = RuleReference(_ANY)
             self.rules[_ANY] = choice(
-                sequence(literal("{"), _list_of(sequence(_string(), _COLON, value)), literal("}")),
-                sequence(literal("["), _list_of(value), literal("]")),
-                _string(),
-                _NUMBER,
+                sequence(literal("{"), list_of(sequence(string(), COLON, value)), literal("}")),
+                sequence(literal("["), list_of(value), literal("]")),
+                string(),
+                NUMBER,
                 *map(literal, ("true", "false", "null")),
             )
         return RuleReference(_ANY)
@@ -242,17 +219,17 @@ class _Compiler:
         first: Expression = EMPTY  # what follows if none is
         if additional is not False:
             value = self._rule(f"{where}/additionalProperties", additional)
-            member = sequence(self._other_key(list(properties), where), _COLON, value)
-            tail, first = repeat(sequence(_COMMA, member)), _list_of(member)
-        for name, inner in reversed(properties.items()):
+            member = sequence(self._other_key(list(properties), where), COLON, value)
+            tail, first = repeat(sequence(COMMA, member)), list_of(member)
+        for name, inner in reversed(list(properties.items())):
             value = self._rule(f"{where}/properties/{_pointer_step(name)}", inner)
-            member = sequence(_constant(name, where), _COLON, value)
+            member = sequence(_constant(name, where), COLON, value)
             if name in required:
                 first = sequence(member, tail)
-                tail = sequence(_COMMA, member, tail)
+                tail = sequence(COMMA, member, tail)
             else:
                 first = choice(sequence(member, tail), first)
-                tail = sequence(repeat(sequence(_COMMA, member), 0, 1), tail)
+                tail = sequence(repeat(sequence(COMMA, member), 0, 1), tail)
         return sequence(literal("{"), first, literal("}"))
 
     def _other_key(self, names: list[str], where: str) -> Expression:
@@ -261,29 +238,31 @@ class _Compiler:
         Where there are names, the key has no escapes: an escape could spell one of them.
         """
         if not names:
-            return _string()
-        beginnings = {name[:length] for name in names for length in range(len(name) + 1)}
-        for beginning in beginnings:
-            following = sorted(longer[-1] for longer in beginnings if longer and longer[:-1] == beginning)
+            return string()
+        following_of: dict[str, set[str]] = {name: set() for name in names}
+        for name in names:
+            for length, character in enumerate(name):
+                following_of.setdefault(name[:length], set()).add(character)
+        for beginning, following in following_of.items():
             others = complement((ord(character), ord(character)) for character in following)
-            parts = [sequence(CharacterSet(intersection(others, _PLAIN.ranges)), repeat(_PLAIN))]
-            for character in following:
-                if intersection(((ord(character), ord(character)),), _PLAIN.ranges):
+            parts = [sequence(CharacterSet(intersection(others, PLAIN.ranges)), repeat(PLAIN))]
+            for character in sorted(following):
+                if intersection(((ord(character), ord(character)),), PLAIN.ranges):
                     parts.append(sequence(literal(character), RuleReference(f"{where} other key {beginning}{character}")))
             if beginning not in names:
                 parts.append(EMPTY)
             self.rules[f"{where} other key {beginning}"] = choice(*parts)
-        return sequence(_QUOTE, RuleReference(f"{where} other key "), _QUOTE)
+        return sequence(QUOTE, RuleReference(f"{where} other key "), QUOTE)
 
     def _array(self, schema: Mapping[str, Any], where: str) -> Expression:
         least, most = _counts(schema, "minItems", "maxItems", where)
         item = self._rule(f"{where}/items", schema.get("items", True))
-        return sequence(literal("["), _list_of(item, least, most), literal("]"))
+        return sequence(literal("["), list_of(item, least, most), literal("]"))
 
     def _string(self, schema: Mapping[str, Any], where: str) -> Expression:
         least, most = _counts(schema, "minLength", "maxLength", where)
         if "pattern" not in schema:
-            return _string(least, most)
+            return string(least, most)
         for keyword in ("minLength", "maxLength"):
             if keyword in schema:
                 _refuse(where, f"'pattern' cannot stand beside {keyword!r}", "put the length into the pattern: .{2,5}")
@@ -291,21 +270,23 @@ class _Compiler:
             expression = parse_expression(schema["pattern"])
         except GlasshouseError as error:
             _refuse(where, f"'pattern': {error.args[0].partition('; ')[0]}", error.args[0].partition("; ")[2])
-        return sequence(_QUOTE, map_characters(expression, _escaped), _QUOTE)
+        return sequence(QUOTE, map_characters(expression, escaped), QUOTE)
 
     def _integer(self, schema: Mapping[str, Any], where: str) -> Expression:
         lowest, highest = _bounds(schema, where, exclusive=True)
         magnitude = [(max(lowest, 0), highest, ""), (max(-highest, 1), -lowest, "-")]
-        return choice(*(sequence(literal(sign), _integers(low, high)) for low, high, sign in magnitude if low <= high))
+        return choice(*(sequence(literal(sign), integers(low, high)) for low, high, sign in magnitude if low <= high))
 
     def _number(self, schema: Mapping[str, Any], where: str) -> Expression:
         if not any(keyword in schema for keyword in _TYPE_KEYWORDS["number"]):
-            return _NUMBER
+            return NUMBER
         lowest, highest = _bounds(schema, where, exclusive=False)
         parts: list[Expression] = []
         for low, high, sign in ((max(lowest, 0), highest, ""), (max(-highest, 0), -lowest, "-")):
+            if sign and high == 0:
+                continue  # -0
             if low < high:
-                parts.append(sequence(literal(sign), _integers(low, high - 1), repeat(_FRACTION, 0, 1)))
+                parts.append(sequence(literal(sign), integers(low, high - 1), repeat(FRACTION, 0, 1)))
             if low <= high:
                 zeros = sequence(literal("."), repeat(literal("0"), 1, MAX_DIGITS))
                 parts.append(sequence(literal(f"{sign}{high}"), repeat(zeros, 0, 1)))
@@ -329,75 +310,20 @@ _BUILDERS: Final[dict[str, Callable[[_Compiler, Mapping[str, Any], str], Express
 }
 
 
-def _string(least: int = 0, most: int | None = None) -> Expression:
-    return sequence(_QUOTE, repeat(_STRING_CHARACTER, least, most), _QUOTE)
-
-
-def _list_of(item: Expression, least: int = 0, most: int | None = None) -> Expression:
-    """Items with commas between them."""
-    if most == 0:
-        return EMPTY
-    some = sequence(item, repeat(sequence(_COMMA, item), max(least - 1, 0), None if most is None else most - 1))
-    return some if least else repeat(some, 0, 1)
-
-
 def _constant(value: Any, where: str) -> Expression:
-    """A value, written in one way only, up to the optional spaces."""
-    if isinstance(value, Mapping):
-        members = [sequence(_constant(str(name), where), _COLON, _constant(inner, where)) for name, inner in value.items()]
-        return sequence(literal("{"), *_separated(members), literal("}"))
-    if isinstance(value, list):
-        return sequence(literal("["), *_separated([_constant(inner, where) for inner in value]), literal("]"))
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        text.encode()
+        return constant(value)
     except (TypeError, ValueError):
         _refuse(where, f"the value {value!r} cannot be written as JSON", "use numbers, strings, true, false or null")
-    return literal(text)
-
-
-def _separated(parts: list[Expression]) -> list[Expression]:
-    return [piece for index, part in enumerate(parts) for piece in ((_COMMA, part) if index else (part,))]
 
 
 def _has_type(value: Any, name: str) -> bool:
     if name == "integer":
-        return isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer()
+        return not isinstance(value, bool) and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
     if name == "number":
         return isinstance(value, int | float) and not isinstance(value, bool)
     kinds = {"object": Mapping, "array": list, "string": str, "boolean": bool, "null": type(None)}
     return isinstance(value, kinds[name])
-
-
-def _escaped(part: CharacterSet) -> Expression:
-    """A set of characters as it is written within a JSON string."""
-    parts: list[Expression] = [CharacterSet(intersection(part.ranges, _PLAIN.ranges))]
-    for first, last in intersection(part.ranges, _ESCAPED):
-        parts.extend(literal(json.dumps(chr(point))[1:-1]) for point in range(first, last + 1))
-    return choice(*parts)
-
-
-def _integers(low: int, high: int) -> Expression:
-    """The integers from `low` to `high`, both at least 0, without leading zeros."""
-    parts = []
-    for length in range(len(str(low)), len(str(high)) + 1):
-        smallest, largest = 10 ** (length - 1) if length > 1 else 0, 10**length - 1
-        parts.append(_digits_between(str(max(low, smallest)), str(min(high, largest))))
-    return choice(*parts)
-
-
-def _digits_between(low: str, high: str) -> Expression:
-    """The numbers of equal length from `low` to `high`."""
-    rest = len(low) - 1
-    if set(low) <= {"0"} and set(high) <= {"9"}:
-        return repeat(_DIGIT, rest + 1, rest + 1)
-    if low[0] == high[0]:
-        return sequence(literal(low[0]), _digits_between(low[1:], high[1:]))
-    parts = [sequence(literal(low[0]), _digits_between(low[1:], "9" * rest))]
-    if int(high[0]) - int(low[0]) > 1:
-        parts.append(sequence(characters([(ord(low[0]) + 1, ord(high[0]) - 1)]), repeat(_DIGIT, rest, rest)))
-    parts.append(sequence(literal(high[0]), _digits_between("0" * rest, high[1:])))
-    return choice(*parts)
 
 
 def _bounds(schema: Mapping[str, Any], where: str, exclusive: bool) -> tuple[int, int]:

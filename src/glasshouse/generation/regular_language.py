@@ -152,7 +152,9 @@ class _Parser:
         if character == "\\":
             return characters(self._escape(start, in_class=False))
         if character in "*+?" or (character == "{" and self._counts_at(start)):
-            self._refuse("has nothing to repeat", start, f"put something before it, or write \\{character} for the character")
+            self._refuse(
+                "has nothing to repeat", start, f"put something before it, or write \\{character} for the character"
+            )
         if character in "^$":
             self._refuse(
                 f"has a {character} inside", start, f"put it at the very end, or write \\{character} for the character"

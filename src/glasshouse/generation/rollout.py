@@ -12,11 +12,12 @@ from torch import Tensor
 
 from glasshouse.generation.incremental_decoder import IncrementalDecoder
 from glasshouse.generation.sampling import Sampling, distribution, draw
+from glasshouse.generation.token_constraint import TokenConstraint
 
 
 @dataclass(frozen=True)
 class SampledToken:
-    """A sampled token, its probability before temperature and filters, and the most likely tokens with their own."""
+    """A sampled token, its probability before constraint, temperature and filters, and the most likely tokens with theirs."""
 
     token: int
     probability: float
@@ -27,7 +28,7 @@ class Rollout:
     """Extends prompts (lists of token ids of any length above zero) by one token per `advance`.
 
     `rows` are the numbers from which the random draws of each prompt are derived; by default 0, 1, 2, ... Token ids from
-    `vocabulary` on are never sampled.
+    `vocabulary` on are never sampled. A `constraint` restricts the tokens after the prompt; stop a row that is `finished`.
     """
 
     def __init__(
@@ -40,11 +41,14 @@ class Rollout:
         alternatives: int = 0,
         rows: list[int] | None = None,
         vocabulary: int | None = None,
+        constraint: TokenConstraint | None = None,
     ) -> None:
         self.decoder = IncrementalDecoder(model, prompts, context, cached)
         self.sampling, self.alternatives, self.vocabulary = sampling, alternatives, vocabulary
         self.row_numbers = np.array(rows if rows is not None else range(len(prompts)), dtype=np.int64)
         self.active = [True] * len(prompts)
+        self.constraint = constraint
+        self.states = [constraint.start()] * len(prompts) if constraint else []
         self.step = 0
 
     @property
@@ -56,13 +60,17 @@ class Rollout:
         """Stop extending this row."""
         self.active[row] = False
 
+    def finished(self, row: int) -> bool:
+        """Whether the text of this row has the form of the constraint and nothing can follow."""
+        return self.constraint is not None and self.constraint.finished(self.states[row])
+
     @torch.inference_mode()
     def advance(self) -> list[SampledToken | None]:
         """Sample the next token of each active row; None for a row that has stopped."""
         logits = self.decoder.logits().float()
         if self.vocabulary is not None and self.vocabulary < logits.shape[-1]:
             logits[:, self.vocabulary :] = float("-inf")
-        filtered = distribution(logits, self.sampling, self._seen(logits))
+        filtered = distribution(self._constrained(logits), self.sampling, self._seen(logits))
         if self.sampling.temperature == 0:
             tokens = filtered.argmax(-1)
         else:
@@ -78,8 +86,21 @@ class Rollout:
             alternatives = zip(top.indices[row].tolist(), top.values[row].tolist(), strict=True) if top else ()
             sampled_tokens.append(SampledToken(token, probability[row], tuple(alternatives)))
             self.decoder.append(row, token)
+            if self.constraint:
+                self.states[row] = self.constraint.advance(self.states[row], token)
         self.step += 1
         return sampled_tokens
+
+    def _constrained(self, logits_BV: Tensor) -> Tensor:
+        """The logits, with those of the tokens that the constraint does not allow at minus infinity."""
+        if self.constraint is None:
+            return logits_BV
+        allowed = torch.zeros(logits_BV.shape, dtype=torch.bool)
+        for row, state in enumerate(self.states):
+            # A row that has stopped is not sampled from, but its distribution must exist.
+            mask = self.constraint.allowed(state) if self.active[row] else torch.tensor(True)
+            allowed[row, : self.constraint.vocabulary] = mask
+        return logits_BV.masked_fill(~allowed.to(logits_BV.device), float("-inf"))
 
     def _seen(self, logits_BV: Tensor) -> Tensor | None:
         """Which tokens are in the window of each row, for the repetition penalty."""

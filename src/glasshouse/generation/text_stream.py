@@ -7,12 +7,16 @@ from typing import Any
 
 from glasshouse.generation.rollout import Rollout, SampledToken
 from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.token_constraint import TokenConstraint
 from glasshouse.tokenizers import Tokenizer
 
 
 @dataclass
 class Completion:
-    """A prompt and its continuation. `finish` says why it ended: "length", "stop" (a stop string) or "end" (a token)."""
+    """A prompt and its continuation.
+
+    `finish` says why it ended: "length", "stop" (a stop string) or "end" (a token, or nothing can follow under a constraint).
+    """
 
     prompt: str
     prompt_tokens: list[int]
@@ -52,17 +56,25 @@ def stream(
     cached: bool = True,
     alternatives: int = 0,
     end_tokens: Collection[int] = (),
+    constraint: TokenConstraint | None = None,
 ) -> Iterator[TextPiece]:
     """Extend the completions in place. Yield each new piece of text as soon as it cannot change any more.
 
     A text ends at a token of `end_tokens`, by default the end-of-text token. Ids beyond the tokenizer's vocabulary are
-    never sampled.
+    never sampled. With a `constraint`, which must have the same end tokens, the continuation has its form, unless the number
+    of tokens or a stop string ends it earlier.
     """
     prompts = [c.prompt_tokens for c in completions]
-    rollout = Rollout(model, prompts, sampling, context, cached, alternatives, vocabulary=tokenizer.vocabulary)
+    rollout = Rollout(
+        model, prompts, sampling, context, cached, alternatives, vocabulary=tokenizer.vocabulary, constraint=constraint
+    )
     if not end_tokens and tokenizer.end_of_text is not None:
         end_tokens = {tokenizer.end_of_text}
     decoders = [_StreamDecoder(tokenizer, stop) for _ in completions]
+    for row, completion in enumerate(completions):
+        if rollout.finished(row):  # the constraint allows the empty text only
+            completion.finish = "end"
+            rollout.stop(row)
     for _ in range(tokens):
         if not any(rollout.active):
             break
@@ -78,6 +90,9 @@ def stream(
             text, stopped = decoders[row].add(sampled.token)
             if stopped:
                 completion.finish = "stop"
+                rollout.stop(row)
+            elif rollout.finished(row):
+                completion.finish = "end"
                 rollout.stop(row)
             if text:
                 completion.text += text

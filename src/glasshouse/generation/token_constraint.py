@@ -53,7 +53,9 @@ class TokenConstraint:
         self._trie = TokenTrie.of(tokenizer)
         alphabet = self._trie.alphabet
         # With a token for every byte or every character, the restricted grammar has no dead end. Otherwise look for them.
-        self._must_search = alphabet is None
+        # An end token that also writes text, as some imported models have it, only ends here.
+        self._ends = np.isin(self._trie.tokens, list(self.end_tokens))
+        self._must_search = alphabet is None or bool(self._ends.any())
         writable = grammar if alphabet is None or alphabet == ALL_CHARACTERS else grammar.restricted(alphabet)
         self._automaton = ByteAutomaton(writable)
         self._classes_N = self._automaton.classes[self._trie.bytes_N]
@@ -78,7 +80,7 @@ class TokenConstraint:
         """The state after one more token."""
         if token in self.end_tokens and (state == ENDED or self._automaton.accepts(state)):
             return ENDED
-        text = self._trie.texts.get(token)
+        text = self._trie.texts.get(token) if token not in self.end_tokens else None
         after = self._automaton.walk(state, text) if text and state != ENDED else DEAD
         if after == DEAD:
             raise GlasshouseError(
@@ -111,11 +113,17 @@ class TokenConstraint:
 
     def _reachable(self, state: int) -> np.ndarray:
         """For each token of the trie, whether the text after it can be completed."""
-        states = self._trie.walk(self._automaton, self._classes_N, state)
+        states = self._after_tokens(state)
         if not self._must_search:
             return states != DEAD
         good = [after for after in np.unique(states).tolist() if after != DEAD and self._can_complete(after)]
         return np.isin(states, good)
+
+    def _after_tokens(self, state: int) -> np.ndarray:
+        """The state after each token of the trie."""
+        states = self._trie.walk(self._automaton, self._classes_N, state)
+        states[self._ends] = DEAD
+        return states
 
     def _can_complete(self, start: int) -> bool:
         """Whether some tokens complete the text, by a search that tries the shortest continuation first.
@@ -134,7 +142,7 @@ class TokenConstraint:
                     state = before[state]
                 return True
             tried += 1
-            for after in np.unique(self._trie.walk(self._automaton, self._classes_N, state)).tolist():
+            for after in np.unique(self._after_tokens(state)).tolist():
                 if after != DEAD and after not in before and self._completable.get(after, True):
                     before[after] = state
                     heapq.heappush(waiting, (self._automaton.shortest(after), after))
@@ -151,8 +159,6 @@ def _no_text(grammar: Grammar, trie: TokenTrie) -> GlasshouseError:
     lacking = f"; it lacks {', '.join(missing[:10])}" if missing else ""
     return GlasshouseError(
         "impossible-form",
-        f"the vocabulary of this model cannot write a text of this form{lacking}; change the pattern or the schema, or use a "
-        "model with a byte-level tokenizer (data.tokenizer=byte-pair)",
+        f"the vocabulary of this model cannot write a text of this form{lacking}; change the pattern or the schema, or use "
+        "a model with a byte-level tokenizer (data.tokenizer=byte-pair)",
     )
-
-
