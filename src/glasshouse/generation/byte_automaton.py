@@ -28,7 +28,7 @@ DEAD: Final = 0
 """The state of a text that cannot be completed."""
 
 MAX_STATES: Final = 200_000
-MAX_CONTINUATIONS: Final = 20_000
+MAX_CONTINUATIONS: Final = 1_000
 
 _BYTES, _SEQUENCE, _CHOICE, _REPEAT, _RULE = range(5)
 _END: Final = 0  # the empty continuation
@@ -77,7 +77,7 @@ class ByteAutomaton:
         return any(self._read(member)[1] for member in self._members[state])
 
     def shortest(self, state: int) -> float:
-        """The number of characters that complete the text at least, roughly."""
+        """The number of bytes that complete the text at least."""
         return min((self._lengths[member] for member in self._members[state]), default=float("inf"))
 
     def step(self, state: int, byte: int) -> int:

@@ -171,7 +171,7 @@ class Grammar:
         self._lengths = {}
 
     def shortest(self, expression: Expression) -> float:
-        """The number of characters in the shortest text that matches an expression of this grammar."""
+        """The number of bytes in the shortest text that matches an expression of this grammar."""
         if id(expression) not in self._lengths:
             self._lengths[id(expression)] = self._shortest(expression)
         return self._lengths[id(expression)]
@@ -199,7 +199,7 @@ class Grammar:
 
     def _shortest(self, expression: Expression) -> float:
         if isinstance(expression, CharacterSet):
-            return 1 if expression.ranges else IMPOSSIBLE
+            return len(chr(expression.ranges[0][0]).encode()) if expression.ranges else IMPOSSIBLE
         if isinstance(expression, Concatenation):
             return sum(map(self.shortest, expression.parts))
         if isinstance(expression, Alternation):

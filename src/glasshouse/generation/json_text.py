@@ -32,10 +32,14 @@ _DIGIT: Final = one_of("0123456789")
 _HEX: Final = one_of("0123456789ABCDEFabcdef")
 _ESCAPED: Final = ((0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C))
 PLAIN: Final = characters(complement(_ESCAPED))
-# Four hexadecimal digits that are not a surrogate.
+# What follows \u: four hexadecimal digits, or the two surrogates of one character.
 _CODE_POINT: Final = choice(
     sequence(one_of("0123456789ABCEFabcef"), repeat(_HEX, 3, 3)),
     sequence(one_of("Dd"), one_of("01234567"), repeat(_HEX, 2, 2)),
+    sequence(
+        sequence(one_of("Dd"), one_of("89ABab"), repeat(_HEX, 2, 2)),
+        sequence(literal("\\u"), one_of("Dd"), one_of("CDEFcdef"), repeat(_HEX, 2, 2)),
+    ),
 )
 _STRING_CHARACTER: Final = choice(
     PLAIN, sequence(literal("\\"), choice(one_of('"\\/bfnrt'), sequence(literal("u"), _CODE_POINT)))

@@ -17,7 +17,10 @@ from glasshouse.generation.token_constraint import TokenConstraint
 
 @dataclass(frozen=True)
 class SampledToken:
-    """A sampled token, its probability before constraint, temperature and filters, and the most likely tokens with theirs."""
+    """A sampled token and its probability, and the most likely tokens with theirs.
+
+    Probabilities are those of the model: before constraint, temperature and filters.
+    """
 
     token: int
     probability: float

@@ -15,7 +15,7 @@ from glasshouse.tokenizers import Tokenizer
 class Completion:
     """A prompt and its continuation.
 
-    `finish` says why it ended: "length", "stop" (a stop string) or "end" (a token, or nothing can follow under a constraint).
+    `finish` says why it ended: "length", "stop" (a stop string) or "end" (an end token, or nothing may follow).
     """
 
     prompt: str
