@@ -16,15 +16,12 @@ import re
 from typing import Final, NoReturn
 
 from glasshouse.generation.grammar import (
-    ALL_CHARACTERS,
-    EMPTY,
     CodePoints,
     Expression,
     Grammar,
     characters,
     choice,
     complement,
-    intersection,
     repeat,
     sequence,
 )
@@ -180,7 +177,7 @@ class _Parser:
         if not self._take(")"):
             self._refuse("has a ( without its )", start, r"close it, or write \( for the character")
         self.depth -= 1
-        return expression if expression is not EMPTY else sequence()
+        return expression
 
     def _class(self, start: int) -> CodePoints:
         negated = self._take("^")
@@ -202,7 +199,7 @@ class _Parser:
                 left = ((left[0][0], right[0][0]),)
             ranges.extend(left)
         self.position += 1
-        return complement(ranges) if negated else intersection(characters(ranges).ranges, ALL_CHARACTERS)
+        return complement(ranges) if negated else characters(ranges).ranges
 
     def _class_item(self) -> CodePoints:
         start = self.position
