@@ -1,5 +1,7 @@
-"""`glasshouse sample`: prompts, seeds, sampling options and stop strings."""
+"""`glasshouse sample`: prompts, seeds, sampling options, stop strings, and text that must have a form."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,49 @@ def test_options_that_are_none(run: Path, options: str) -> None:
     assert outcome.code == 2
     assert "Traceback" not in outcome.err
     assert options.split()[0] in outcome.err
+
+
+def test_sample_by_a_regular_expression(run: Path) -> None:
+    shown = worked(
+        call("sample", "tiny", "--prompt", "ba ", "--regex", r"(ba|do){2,4}, \d{4} 🌱", "--count", "6", "--seed", "3")
+    )
+    texts = [line for line in shown.out.splitlines() if line]
+    assert len(texts) == 6
+    assert all(re.fullmatch(r"ba (ba|do){2,4}, \d{4} 🌱", text) for text in texts)
+    assert shown.err == ""
+
+
+def test_sample_by_a_json_schema(run: Path) -> None:
+    year = {"type": "integer", "minimum": 1790, "maximum": 2026}
+    properties = {"speaker": {"enum": ["Adams", "Lincoln"]}, "years": {"type": "array", "items": year, "maxItems": 3}}
+    Path("speech.json").write_text(json.dumps({"properties": properties, "required": ["speaker", "years"]}))
+    for seed in range(3):
+        outcome = worked(call("sample", "tiny", "--json-schema", "speech.json", "--tokens", "200", "--seed", str(seed)))
+        value = json.loads(outcome.out)
+        assert value["speaker"] in ("Adams", "Lincoln")
+        assert all(1790 <= year <= 2026 for year in value["years"])
+        assert outcome.err == ""
+
+
+def test_sample_says_that_a_form_was_cut_off(run: Path) -> None:
+    outcome = worked(call("sample", "tiny", "--regex", "[a-z]{200}", "--tokens", "3"))
+    assert "--tokens" in outcome.err
+    assert "2 of 2" in worked(call("sample", "tiny", "--regex", "[a-z]{200}", "--tokens", "3", "--count", "2")).err
+
+
+def test_forms_that_are_refused(run: Path) -> None:
+    Path("damaged.json").write_text("{")
+    Path("unsupported.json").write_text('{"not": {}}')
+    for options, *words in (
+        (("--regex", "(?=a)"), "bad-pattern", "look-ahead"),
+        (("--json-schema", "missing.json"), "unreadable-file", "missing.json"),
+        (("--json-schema", "damaged.json"), "bad-schema", "damaged.json"),
+        (("--json-schema", "unsupported.json"), "bad-schema", "'not'"),
+        (("--json-schema", "unsupported.json", "--regex", "a"), "bad-option", "regex"),
+    ):
+        outcome = call("sample", "tiny", "--prompt", "ba", *options)
+        refused(outcome, *words)
+        assert outcome.out == ""
 
 
 def test_a_prompt_that_is_not_text(run: Path) -> None:

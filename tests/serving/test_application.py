@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import threading
 import time
 import urllib.error
@@ -162,6 +163,28 @@ def test_a_chat_is_one_text_with_speakers(client: openai.OpenAI, language_model:
     chunks = list(client.chat.completions.create(**asked, stream=True))
     assert chunks[0].choices[0].delta.role == "assistant"
     assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == choice.message.content
+
+
+def test_answers_of_a_form(client: openai.OpenAI) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"cat": {"type": "boolean"}, "mats": {"type": "integer"}},
+        "required": ["cat", "mats"],
+    }
+    form: Any = {"type": "json_schema", "json_schema": {"name": "cats", "schema": schema}}
+    message: Any = [{"role": "user", "content": "who sat?"}]
+    asked: dict[str, Any] = {"model": "small", "messages": message, "max_tokens": 200, "temperature": 0.5, "n": 2, "seed": 1}
+    for choice in client.chat.completions.create(**asked, response_format=form).choices:
+        answer = json.loads(choice.message.content or "")
+        assert choice.finish_reason == "stop"
+        assert isinstance(answer["cat"], bool)
+        assert isinstance(answer["mats"], int)
+    pattern = {"regex": "(yes|no), [a-c]{3}"}
+    [one] = client.completions.create(model="small", prompt="the", max_tokens=50, extra_body=pattern).choices
+    assert re.fullmatch(pattern["regex"], one.text)
+    for bad in ({"regex": "(a"}, {"response_format": {"type": "json_schema"}}, {"regex": "a", "response_format": form}):
+        with pytest.raises(openai.BadRequestError):
+            client.completions.create(model="small", prompt="the", extra_body=bad)
 
 
 def test_many_clients_get_what_each_gets_alone(client: openai.OpenAI) -> None:

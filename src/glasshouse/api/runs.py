@@ -65,7 +65,8 @@ def sample(
 ) -> list[Completion]:
     """Continue one or more prompts, `count` times each.
 
-    `how` can contain tokens, temperature, top_k, top_p, min_p, repetition_penalty, stop and seed.
+    `how` can contain tokens, temperature, top_k, top_p, min_p, repetition_penalty, stop, seed, and regex or json_schema,
+    which the continuation must match.
     """
     return Run(run, device).sample(prompt, count, **how)
 

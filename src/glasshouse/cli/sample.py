@@ -1,6 +1,7 @@
 """`glasshouse sample`: continue a prompt."""
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,7 +11,9 @@ from glasshouse.cli.arguments import Device, Run
 EXAMPLES = (
     'Examples: glasshouse sample demo-lm --prompt "The state of" · '
     'glasshouse sample demo-lm --prompt "My fellow" --temperature 0 · '
-    "glasshouse sample demo-lm --count 3 --top-p 0.9 --seed 7"
+    "glasshouse sample demo-lm --count 3 --top-p 0.9 --seed 7 · "
+    'glasshouse sample demo-lm --prompt "In the year " --regex "(19|20)[0-9]{2}" · '
+    "glasshouse sample demo-lm --json-schema speech.json --tokens 300"
 )
 
 
@@ -30,6 +33,13 @@ def sample(
         float, typer.Option(help="Above 1, tokens that occurred before become less likely.")
     ] = 1.0,
     stop: Annotated[list[str] | None, typer.Option(help="Stop before this text; can be repeated.")] = None,
+    regex: Annotated[
+        str | None, typer.Option(metavar="PATTERN", help="The whole continuation matches this regular expression.")
+    ] = None,
+    json_schema: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The continuation is JSON that is valid under the schema in this file."),
+    ] = None,
     count: Annotated[int, typer.Option(min=1, help="The number of continuations.")] = 1,
     seed: Annotated[int, typer.Option(help="The random seed; the same seed gives the same text.")] = 0,
     device: Device = "auto",
@@ -44,6 +54,8 @@ def sample(
         completions,
         tokens=tokens,
         stop=stop or (),
+        regex=regex,
+        json_schema=json_schema,
         temperature=temperature,
         top_k=top_k,
         top_p=top_p,
@@ -56,9 +68,13 @@ def sample(
             pass
         for completion in completions:
             print_completion(completion)
-        return
-    sys.stdout.write(prompt)
-    for piece in pieces:
-        sys.stdout.write(piece.text)
-        sys.stdout.flush()
-    sys.stdout.write("\n")
+    else:
+        sys.stdout.write(prompt)
+        for piece in pieces:
+            sys.stdout.write(piece.text)
+            sys.stdout.flush()
+        sys.stdout.write("\n")
+    cut = sum(completion.finish != "end" for completion in completions)
+    if cut and (regex is not None or json_schema is not None):
+        which = "the continuation was" if count == 1 else f"{cut} of {count} continuations were"
+        typer.echo(f"{which} cut off and may lack the end of the form; raise --tokens", err=True)

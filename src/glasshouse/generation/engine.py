@@ -17,13 +17,15 @@ from torch import Tensor
 from glasshouse.generation.incremental_decoder import IncrementalDecoder
 from glasshouse.generation.prefix_cache import PrefixCache
 from glasshouse.generation.sampling import Sampling, SamplingRows, draw
+from glasshouse.generation.token_constraint import TokenConstraint
+from glasshouse.specs.errors import GlasshouseError
 
 
 @dataclass(frozen=True)
 class SampledToken:
     """A sampled token with its log-probability, and the most likely tokens with theirs.
 
-    Log-probabilities are those before penalties, temperature and filters.
+    Log-probabilities are those before the constraint, penalties, temperature and filters.
     """
 
     token: int
@@ -42,6 +44,7 @@ class Row:
     number: together with the seed it determines the random numbers, so that rows with the same prompt differ.
     alternatives: how many of the most likely tokens are reported at each step.
     bias: what is added to the logits of some tokens.
+    constraint: the form that the generated text must have.
     """
 
     tokens: list[int]
@@ -49,8 +52,16 @@ class Row:
     number: int = 0
     alternatives: int = 0
     bias: Mapping[int, float] = field(default_factory=dict)
+    constraint: TokenConstraint | None = None
     prompt_length: int = 0
     step: int = 0
+    state: int = 0  # of the constraint
+    failed: GlasshouseError | None = None  # the constraint has become too complex: the row must be removed
+
+    @property
+    def finished(self) -> bool:
+        """Whether the text has the form of the constraint and nothing can follow. Remove such a row."""
+        return self.constraint is not None and self.constraint.finished(self.state)
 
     @property
     def generated(self) -> list[int]:
@@ -87,9 +98,10 @@ class GenerationEngine:
         number: int = 0,
         alternatives: int = 0,
         bias: Mapping[int, float] | None = None,
+        constraint: TokenConstraint | None = None,
     ) -> Row:
         """Add a row. It takes part from the next step on."""
-        [row] = self.add_all([prompt], sampling, [number], alternatives, bias)
+        [row] = self.add_all([prompt], sampling, [number], alternatives, bias, constraint)
         return row
 
     def add_all(
@@ -99,6 +111,7 @@ class GenerationEngine:
         numbers: Sequence[int] | None = None,
         alternatives: int = 0,
         bias: Mapping[int, float] | None = None,
+        constraint: TokenConstraint | None = None,
     ) -> list[Row]:
         """Add rows. With a model that has sources, prompt i belongs to source i, and no rows can be added later."""
         if self._decoder is None:
@@ -109,9 +122,12 @@ class GenerationEngine:
             for prompt in prompts:
                 self._decoder.add(list(prompt))
         added = [
-            Row(tokens, sampling, number, alternatives, bias or {}, len(tokens))
+            Row(tokens, sampling, number, alternatives, bias or {}, constraint, len(tokens))
             for tokens, number in zip(self._decoder.tokens[len(self.rows) :], numbers or range(len(prompts)), strict=True)
         ]
+        if constraint is not None:
+            for row in added:
+                row.state = constraint.start()
         self.rows += added
         return added
 
@@ -138,11 +154,16 @@ class GenerationEngine:
         before_bias = logits
         if any(row.bias for row in rows):
             logits = _biased(logits, rows)
-        tokens = self._choose(logits, rows)
+        tokens = self._choose(_constrained(logits, rows), rows)
         sampled = _report((before_bias if self.raw else logits).log_softmax(-1), tokens, [row.alternatives for row in rows])
         for index, row, choice in zip(indices, rows, sampled, strict=True):
             self._decoder.append(index, choice.token)
             row.step += 1
+            if row.constraint is not None and row.failed is None:
+                try:
+                    row.state = row.constraint.advance(row.state, choice.token)
+                except GlasshouseError as error:
+                    row.failed = error
         return list(zip(rows, sampled, strict=True))
 
     def _choose(self, logits_BV: Tensor, rows: list[Row]) -> Tensor:
@@ -169,6 +190,23 @@ def _biased(logits_BV: Tensor, rows: list[Row]) -> Tensor:
     where = torch.tensor([entry[:2] for entry in entries], device=logits_BV.device)
     values = torch.tensor([entry[2] for entry in entries], device=logits_BV.device)
     return logits_BV.index_put((where[:, 0], where[:, 1]), values, accumulate=True)
+
+
+def _constrained(logits_BV: Tensor, rows: list[Row]) -> Tensor:
+    """The logits, with minus infinity for the tokens that the constraint of a row does not allow."""
+    if not any(row.constraint for row in rows):
+        return logits_BV
+    allowed = torch.ones(logits_BV.shape, dtype=torch.bool)
+    for index, row in enumerate(rows):
+        if row.constraint is None or row.finished:
+            continue
+        try:
+            allowed[index] = False
+            allowed[index, : row.constraint.vocabulary] = row.constraint.allowed(row.state)
+        except GlasshouseError as error:
+            row.failed = error
+            allowed[index] = True
+    return logits_BV.masked_fill(~allowed.to(logits_BV.device), float("-inf"))
 
 
 def _count_tokens(texts: list[list[int]], logits_BV: Tensor) -> Tensor:

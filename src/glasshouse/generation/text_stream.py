@@ -7,12 +7,16 @@ from typing import Any
 
 from glasshouse.generation.engine import GenerationEngine, SampledToken
 from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.token_constraint import TokenConstraint
 from glasshouse.tokenizers import Tokenizer
 
 
 @dataclass
 class Completion:
-    """A prompt and its continuation. `finish` says why it ended: "length", "stop" (a stop string) or "end" (a token)."""
+    """A prompt and its continuation.
+
+    `finish` says why it ended: "length", "stop" (a stop string) or "end" (an end token, or nothing may follow).
+    """
 
     prompt: str
     prompt_tokens: list[int]
@@ -52,14 +56,20 @@ def stream(
     cached: bool = True,
     alternatives: int = 0,
     end_tokens: Collection[int] = (),
+    constraint: TokenConstraint | None = None,
 ) -> Iterator[TextPiece]:
     """Extend the completions in place. Yield each new piece of text as soon as it cannot change any more.
 
     A text ends at a token of `end_tokens`, by default the end-of-text token. Ids beyond the tokenizer's vocabulary are
-    never sampled.
+    never sampled. With a `constraint`, which must have the same end tokens, the continuation has its form, unless the number
+    of tokens or a stop string ends it earlier.
     """
     engine = GenerationEngine(model, context, tokenizer.vocabulary, cached)
-    engine.add_all([completion.prompt_tokens for completion in completions], sampling, alternatives=alternatives)
+    prompts = [completion.prompt_tokens for completion in completions]
+    for generating in engine.add_all(prompts, sampling, alternatives=alternatives, constraint=constraint):
+        if generating.finished:  # the constraint allows the empty text only
+            completions[generating.number].finish = "end"
+            engine.remove(generating)
     if not end_tokens and tokenizer.end_of_text is not None:
         end_tokens = {tokenizer.end_of_text}
     decoders = [StreamDecoder(tokenizer, stop) for _ in completions]
@@ -67,6 +77,8 @@ def stream(
         if not engine.rows:
             break
         for generating, sampled in engine.step():
+            if generating.failed is not None:
+                raise generating.failed
             row = generating.number
             completion = completions[row]
             if sampled.token in end_tokens:
@@ -75,8 +87,8 @@ def stream(
                 continue
             completion.choices.append(sampled)
             text, stopped = decoders[row].add(sampled.token)
-            if stopped:
-                completion.finish = "stop"
+            if stopped or generating.finished:
+                completion.finish = "stop" if stopped else "end"
                 engine.remove(generating)
             if text:
                 completion.text += text

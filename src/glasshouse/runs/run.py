@@ -1,7 +1,8 @@
 """An open run: the model and everything in its folder. It does not need the training process and changes no file."""
 
+import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,10 +17,12 @@ from torch import Tensor, nn
 
 from glasshouse import models, tokenizers
 from glasshouse.data import prepared_data, shards
-from glasshouse.generation import text_stream
+from glasshouse.generation import json_schema as json_schemas
+from glasshouse.generation import regular_language, text_stream
 from glasshouse.generation.beam_search import BeamOptions
 from glasshouse.generation.sampling import Sampling
 from glasshouse.generation.text_stream import Completion, TextPiece
+from glasshouse.generation.token_constraint import TokenConstraint
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.models.encoder import Encoder
 from glasshouse.models.heads.next_token import NextTokenHead
@@ -125,9 +128,15 @@ class Run:
         stop: str | Sequence[str] = (),
         cached: bool = True,
         alternatives: int = 0,
+        regex: str | None = None,
+        json_schema: Mapping[str, Any] | bool | str | PathLike[str] | None = None,
         **sampling: Any,
     ) -> Iterator[TextPiece]:
-        """Extend the completions in place and yield each new piece of text. `sampling`: temperature, top_k, seed, ..."""
+        """Extend the completions in place and yield each new piece of text. `sampling`: temperature, top_k, seed, ...
+
+        The whole continuation matches `regex`, or is valid under `json_schema` (a schema, or the path of its file), unless
+        it is cut off: then its `finish` is "length" or "stop".
+        """
         if tokens < 1:
             raise GlasshouseError("bad-option", f"tokens={tokens} is below the minimum; choose 1 or more")
         if not self.continues_text:
@@ -137,6 +146,7 @@ class Run:
                 "use a decoder, a recurrent model or a causal encoder with the head next-token",
             )
         options = Sampling(**sampling)
+        constraint = self.constraint(regex, json_schema)
         return text_stream.stream(
             self.model,
             self.tokenizer,
@@ -148,7 +158,23 @@ class Run:
             cached and hasattr(self.model, "empty_cache"),
             alternatives,
             self.end_tokens,
+            constraint,
         )
+
+    def constraint(
+        self, regex: str | None = None, json_schema: Mapping[str, Any] | bool | str | PathLike[str] | None = None
+    ) -> TokenConstraint | None:
+        """What keeps a continuation in the form of a regular expression or of a JSON schema. None without either."""
+        if regex is not None and json_schema is not None:
+            raise GlasshouseError("bad-option", "regex and json_schema cannot both be given; leave one out")
+        if regex is not None:
+            grammar = regular_language.parse(regex)
+        elif json_schema is not None:
+            schema = _read_schema(json_schema) if isinstance(json_schema, str | PathLike) else json_schema
+            grammar = json_schemas.parse(schema)
+        else:
+            return None
+        return TokenConstraint(grammar, self.tokenizer, self.end_tokens)
 
     def evaluate(
         self, data: str | PathLike[str] | None = None, progress: Callable[[float], None] = lambda share: None
@@ -387,3 +413,13 @@ class Run:
                 ]
         cells = "".join(f"<tr><td>{escape(name)}</td><td>{escape(str(value))}</td></tr>" for name, value in rows)
         return f"<table>{cells}</table>"
+
+
+def _read_schema(path: str | PathLike[str]) -> Any:
+    """The content of a JSON file."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError("unreadable-file", f"cannot read the schema {path}: {error.strerror}; check the path") from None
+    except (ValueError, RecursionError) as error:
+        raise GlasshouseError("bad-schema", f"the schema {path} is not JSON: {error}; correct the file") from None

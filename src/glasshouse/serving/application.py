@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 
 from glasshouse.generation.sampling import Sampling
 from glasshouse.generation.text_stream import encode_prompt
+from glasshouse.generation.token_constraint import TokenConstraint
 from glasshouse.llms.chat_template import render_chat
 from glasshouse.llms.language_model import Message
 from glasshouse.pages import playground_page
@@ -173,6 +174,7 @@ def create_app(runs: Mapping[str, Run], options: ServerOptions | None = None) ->
             raise _bad("best_of", f"best_of={body.best_of} is not supported; leave it out, or choose n={count}")
         job = _job(body, prompts, context, tokenizer.vocabulary, options, 16 if body.max_tokens is None else body.max_tokens)
         job.alternatives = body.logprobs or 0
+        job.constraint = await _constraint(body, model.run)
         job.score_prompts = echo and body.logprobs is not None
         head = answers.envelope("text_completion", body.model)
         choices = [answers.TextChoice(index) for index in range(len(prompts) * count)]
@@ -225,6 +227,7 @@ def create_app(runs: Mapping[str, Run], options: ServerOptions | None = None) ->
         most = asked or max(min(context - len(prompts[0]), options.most_tokens), 1)
         job = _job(body, prompts, context, tokenizer.vocabulary, options, most, template_stops)
         job.alternatives = body.top_logprobs or 0
+        job.constraint = await _constraint(body, model.run)
         count = body.n or 1
         texts, tokens, finishes = [""] * count, [[] for _ in range(count)], [""] * count  # type: ignore[var-annotated]
 
@@ -447,6 +450,20 @@ def _job(
         seed=secrets.randbits(62) if body.seed is None else body.seed,
     )
     return TextJob(prompts, sampling, most, print, body.n or 1, (*own, *stops), bias=bias)
+
+
+async def _constraint(body: Any, run: Run) -> TokenConstraint | None:
+    """The form that the text must have."""
+    wanted, schema = body.response_format, None
+    if wanted is not None and wanted.type == "json_schema":
+        if wanted.json_schema is None:
+            raise _bad("response_format", "a response_format of type 'json_schema' needs the field json_schema; add it")
+        schema = wanted.json_schema.given
+    elif wanted is not None and wanted.type == "json_object":
+        schema = {"type": "object"}
+    if schema is None and body.regex is None:
+        return None
+    return await anyio.to_thread.run_sync(run.constraint, body.regex, schema)
 
 
 def _prompts(prompt: Any, tokenizer: Any) -> tuple[list[str], list[list[int]]]:

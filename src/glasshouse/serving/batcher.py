@@ -17,6 +17,7 @@ from glasshouse.generation.prefix_cache import PrefixCache
 from glasshouse.generation.prompt_scores import prompt_scores
 from glasshouse.generation.sampling import Sampling
 from glasshouse.generation.text_stream import StreamDecoder
+from glasshouse.generation.token_constraint import TokenConstraint
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 
@@ -78,12 +79,11 @@ class TextJob:
     stop: Sequence[str] = ()
     alternatives: int = 0
     bias: Mapping[int, float] = field(default_factory=dict)
-    constraint: Any = None
+    constraint: TokenConstraint | None = None
     score_prompts: bool = False
     deadline: float = float("inf")
     limit: float = float("inf")
     cancelled: bool = False
-    running: int = 0
 
     @property
     def rows(self) -> int:
@@ -99,8 +99,8 @@ class _Choice:
         self.waiting: list[SampledToken] = []  # tokens whose text is held back
         self.count = 0
 
-    def add(self, sampled: SampledToken, end_tokens: set[int]) -> Piece | None:
-        """The piece of text that a token makes certain, if it makes any."""
+    def add(self, sampled: SampledToken, end_tokens: set[int], finished: bool) -> Piece | None:
+        """The piece of text that a token makes certain, if it makes any. `finished`: nothing may follow this token."""
         self.count += 1
         if sampled.token in end_tokens:
             return self._piece(self.decoder.rest(), "end")
@@ -108,8 +108,8 @@ class _Choice:
         text, stopped = self.decoder.add(sampled.token)
         if stopped:
             return self._piece(text, "stop")
-        if self.count == self.job.max_tokens:
-            return self._piece(text + self.decoder.rest(), "length")
+        if finished or self.count == self.job.max_tokens:
+            return self._piece(text + self.decoder.rest(), "end" if finished else "length")
         return self._piece(text, None) if text else None
 
     def _piece(self, text: str, finish: str | None) -> Piece:
@@ -221,9 +221,10 @@ class Batcher:
             for prompt in job.prompts:
                 for choice in range(job.choices):
                     # A text depends on the prompt, the options, the seed and the number of the choice, on nothing else.
-                    row = self._engine.add(prompt, job.sampling, choice, job.alternatives, job.bias)
+                    row = self._engine.add(prompt, job.sampling, choice, job.alternatives, job.bias, job.constraint)
                     self._choices[row] = _Choice(job, next(numbers), self.run.tokenizer)
-                    job.running += 1
+                    if row.finished:  # the constraint allows the empty text only
+                        self._leave(row, Piece(self._choices[row].number, "", (), "end"))
         except Exception as error:
             self._fail(job, error)
 
@@ -238,17 +239,25 @@ class Batcher:
 
     def _step(self) -> None:
         for row, sampled in self._engine.step():
-            choice = self._choices[row]
+            choice = self._choices.get(row)
+            if choice is None:  # another choice of its job has failed
+                continue
+            if row.failed is not None:
+                self._fail(choice.job, row.failed)
+                continue
             self.tokens += 1
-            piece = choice.add(sampled, self.run.end_tokens or self._end_of_text())
+            piece = choice.add(sampled, self.run.end_tokens or self._end_of_text(), row.finished)
             if piece is None:
                 continue
             if piece.finish:
-                self._engine.remove(row)
-                del self._choices[row]
-                choice.job.running -= 1
-            choice.job.deliver(piece)
+                self._leave(row, piece)
+            else:
+                choice.job.deliver(piece)
         self.steps += 1
+
+    def _leave(self, row: Row, last: Piece) -> None:
+        self._engine.remove(row)
+        self._choices.pop(row).job.deliver(last)
 
     def _end_of_text(self) -> set[int]:
         end = self.run.tokenizer.end_of_text

@@ -16,6 +16,19 @@ class StreamOptions(_Body):
     include_usage: bool = False
 
 
+class JSONSchema(_Body):
+    """`schema` is a JSON schema; its name and description are ignored."""
+
+    given: dict[str, Any] | bool = Field(True, alias="schema")
+
+
+class ResponseFormat(_Body):
+    """The form of the answer: any text, any JSON, or JSON by a schema."""
+
+    type: Literal["text", "json_object", "json_schema"] = "text"
+    json_schema: JSONSchema | None = None
+
+
 class _Generation(_Body):
     """What both kinds of requests for text have in common."""
 
@@ -31,6 +44,8 @@ class _Generation(_Body):
     presence_penalty: float | None = Field(0.0, ge=-2, le=2)
     frequency_penalty: float | None = Field(0.0, ge=-2, le=2)
     logit_bias: dict[str, Annotated[float, Field(ge=-100, le=100)]] | None = Field(None, max_length=MOST_BIASES)
+    response_format: ResponseFormat | None = Field(None, description="The text is JSON, by a schema if one is given.")
+    regex: str | None = Field(None, max_length=10_000, description="Not in the OpenAI API. The text matches this pattern.")
     user: str | None = None
 
 

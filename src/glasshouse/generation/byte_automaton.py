@@ -1,0 +1,296 @@
+"""The deterministic automaton of a grammar over UTF-8 bytes. Knows nothing of tokens.
+
+States are built when they are needed, so a counted repetition costs nothing until it is walked. A state is a set of
+continuations: what may still follow, as a linked list of nodes. Reading a byte takes the partial derivative of each
+continuation (Antimirov, Partial derivatives of regular expressions, 1996). A rule that refers to itself makes the list
+longer, so the list is also the stack of a pushdown automaton.
+
+Every state can be completed, because a `Grammar` has no part that matches nothing.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from glasshouse.generation.grammar import (
+    Alternation,
+    CharacterSet,
+    Concatenation,
+    Expression,
+    Grammar,
+    Repetition,
+)
+from glasshouse.generation.utf8_branches import Branches, utf8_branches
+from glasshouse.specs.errors import GlasshouseError
+
+DEAD: Final = 0
+"""The state of a text that cannot be completed."""
+
+MAX_STATES: Final = 200_000
+MAX_CONTINUATIONS: Final = 1_000
+
+_BYTES, _SEQUENCE, _CHOICE, _REPEAT, _RULE = range(5)
+_END: Final = 0  # the empty continuation
+_Node = tuple[int, int, tuple[int, ...], int | None]
+_NO_NODE: Final[_Node] = (_SEQUENCE, 0, (), None)
+_Edge = tuple[int, int]
+"""The classes of bytes that may come next, as a bit set, and the continuation after them."""
+
+
+class ByteAutomaton:
+    """States are numbers. `table[state, classes[byte]]` is the next state, for a state that `build` has seen.
+
+    Bytes that the grammar never tells apart are one class, which keeps the table small.
+    """
+
+    def __init__(self, grammar: Grammar) -> None:
+        self._grammar = grammar
+        self._nodes: list[_Node] = []
+        self._node_lengths: list[float] = []
+        self._node_ids: dict[_Node, int] = {}
+        self._known: dict[int, int] = {}
+        self._rule_ids = {name: index for index, name in enumerate(grammar.rules)}
+        self._rule_lengths = [grammar.shortest(rule) for rule in grammar.rules.values()]
+        self._rules = [self._node_of(rule) for rule in grammar.rules.values()]
+        root = self._node_of(grammar.root)
+        self._separate_bytes()
+        # Continuation number -> its first node, the rest, the length of its shortest text, and what `_read` finds.
+        self._first_nodes, self._rests, self._lengths = [-1], [-1], [0.0]
+        self._continuations: dict[tuple[int, int], int] = {}
+        self._edges: dict[int, tuple[bool, list[_Edge]]] = {}
+        # State number -> its continuations. State 0 has none.
+        self._members: list[tuple[int, ...]] = [()]
+        self._state_ids: dict[tuple[int, ...], int] = {(): DEAD}
+        self.table = np.zeros((64, int(self.classes.max()) + 1), np.int32)
+        self.built = np.zeros(64, bool)
+        self.built[DEAD] = True
+        start = () if grammar.empty else (self._continuation(root, _END),)
+        self.start = self._state(start)
+
+    def accepts(self, state: int) -> bool:
+        """Whether the text that led to this state is complete."""
+        return any(self._read(member)[0] for member in self._members[state])
+
+    def extends(self, state: int) -> bool:
+        """Whether any byte can follow."""
+        return any(self._read(member)[1] for member in self._members[state])
+
+    def shortest(self, state: int) -> float:
+        """The number of bytes that complete the text at least."""
+        return min((self._lengths[member] for member in self._members[state]), default=float("inf"))
+
+    def step(self, state: int, byte: int) -> int:
+        """The state after one more byte."""
+        if not self.built[state]:
+            self.build(state)
+        return int(self.table[state, self.classes[byte]])
+
+    def walk(self, state: int, text: bytes) -> int:
+        """The state after some bytes."""
+        for byte in text:
+            state = self.step(state, byte)
+        return state
+
+    def build_all(self, states: np.ndarray) -> None:
+        """Fill the rows of these states in the table."""
+        missing = states[~self.built[states]]
+        if missing.size:
+            for state in np.unique(missing).tolist():
+                self.build(state)
+
+    def build(self, state: int) -> None:
+        """Fill the row of a state in the table."""
+        parts: list[tuple[int, frozenset[int]]] = []  # disjoint sets of classes, and the continuations after each
+        covered = 0
+        for member in self._members[state]:
+            for classes, after in self._read(member)[1]:
+                if classes & covered:
+                    split: list[tuple[int, frozenset[int]]] = []
+                    for part, members in parts:
+                        if part & classes:
+                            split.append((part & classes, members | {after}))
+                        if part & ~classes:
+                            split.append((part & ~classes, members))
+                    parts = split
+                if fresh := classes & ~covered:
+                    parts.append((fresh, frozenset((after,))))
+                    covered |= fresh
+        row = np.zeros(self.table.shape[1], np.int32)
+        for part, members in parts:
+            row[self._class_indices(part)] = self._state(members)
+        self.table[state] = row
+        self.built[state] = True
+
+    # Nodes ---------------------------------------------------------------------------------------------------------------
+
+    def _node_of(self, expression: Expression) -> int:
+        """The number of the node of an expression. Equal expressions have the same node."""
+        if id(expression) not in self._known:
+            self._known[id(expression)] = self._add_expression(expression)
+        return self._known[id(expression)]
+
+    def _add_expression(self, expression: Expression) -> int:
+        if isinstance(expression, CharacterSet):
+            return self._add_branches(utf8_branches(expression.ranges))
+        if isinstance(expression, Concatenation):
+            return self._add((_SEQUENCE, 0, tuple(map(self._node_of, expression.parts)), None))
+        if isinstance(expression, Alternation):
+            return self._add((_CHOICE, 0, tuple(map(self._node_of, expression.parts)), None))
+        if isinstance(expression, Repetition):
+            return self._add_repeat(self._node_of(expression.part), expression.least, expression.most)
+        return self._add((_RULE, self._rule_ids[expression.name], (), None))
+
+    def _add_branches(self, branches: Branches) -> int:
+        nodes = []
+        for bits, after in branches:
+            node = self._add((_BYTES, bits, (), None))
+            nodes.append(self._add((_SEQUENCE, 0, (node, self._add_branches(after)), None)) if after else node)
+        return nodes[0] if len(nodes) == 1 else self._add((_CHOICE, 0, tuple(nodes), None))
+
+    def _add_repeat(self, part: int, least: int, most: int | None) -> int:
+        if self._node_lengths[part] == 0:
+            least = 0  # a part that matches the empty text can always be repeated without writing anything
+        kind, inner_least, inner, inner_most = self._nodes[part]
+        if kind == _REPEAT and inner_least == 0 and least == 0 and most != 0:
+            # (x{0,k}){0,n} is x{0,kn}: fewer states.
+            product = None if most is None or inner_most is None else most * inner_most
+            return self._add_repeat(inner[0], 0, product)
+        if most == 0:
+            return self._add((_SEQUENCE, 0, (), None))
+        return part if least == most == 1 else self._add((_REPEAT, least, (part,), most))
+
+    def _add(self, node: _Node) -> int:
+        if node not in self._node_ids:
+            self._node_ids[node] = len(self._nodes)
+            self._nodes.append(node)
+            self._node_lengths.append(self._length_of(node))
+        return self._node_ids[node]
+
+    def _length_of(self, node: _Node) -> float:
+        kind, number, parts, _ = node
+        if kind == _BYTES:
+            return 1
+        if kind == _SEQUENCE:
+            return sum(self._node_lengths[part] for part in parts)
+        if kind == _CHOICE:
+            return min((self._node_lengths[part] for part in parts), default=float("inf"))
+        if kind == _REPEAT:
+            return number * self._node_lengths[parts[0]]
+        return self._rule_lengths[number]
+
+    def _separate_bytes(self) -> None:
+        """Number the classes of bytes, and rewrite the nodes of bytes as sets of classes."""
+        byte_sets = [number for kind, number, _, _ in self._nodes if kind == _BYTES]
+        classes = np.zeros(256, np.int64)
+        for bits in byte_sets:
+            members = np.unpackbits(np.frombuffer(bits.to_bytes(32, "little"), np.uint8), bitorder="little")
+            classes = np.unique(classes * 2 + members, return_inverse=True)[1]
+        self.classes = classes.astype(np.int32)
+        self._class_sets: dict[int, int] = {}
+        for bits in byte_sets:
+            found = {int(classes[byte]) for byte in range(256) if bits >> byte & 1}
+            self._class_sets[bits] = sum(1 << number for number in found)
+        self._indices: dict[int, np.ndarray] = {}
+
+    def _class_indices(self, classes: int) -> np.ndarray:
+        if classes not in self._indices:
+            self._indices[classes] = np.array([n for n in range(classes.bit_length()) if classes >> n & 1], np.int64)
+        return self._indices[classes]
+
+    # Continuations and states ----------------------------------------------------------------------------------------------
+
+    def _continuation(self, node: int, rest: int) -> int:
+        """The continuation that starts with a node."""
+        key = (node, rest)
+        if (known := self._continuations.get(key)) is not None:
+            return known
+        self._first_nodes.append(node)
+        self._rests.append(rest)
+        self._lengths.append(self._node_lengths[node] + self._lengths[rest])
+        self._continuations[key] = len(self._rests) - 1
+        return len(self._rests) - 1
+
+    def _read(self, continuation: int) -> tuple[bool, list[_Edge]]:
+        """Whether a continuation may be empty, and what may be its first byte."""
+        if (known := self._edges.get(continuation)) is not None:
+            return known
+        accepting, edges = False, []
+        seen, waiting = {continuation}, [continuation]
+        largest: dict[tuple[int, int], float] = {}
+        while waiting:
+            current = waiting.pop()
+            if current == _END:
+                accepting = True
+                continue
+            rest = self._rests[current]
+            kind, number, parts, most = self._nodes[self._first_nodes[current]]
+            following: list[int] = []
+            if kind == _BYTES:
+                edges.append((self._class_sets[number], rest))
+            elif kind == _SEQUENCE:
+                for part in reversed(parts):
+                    rest = self._continuation(part, rest)
+                following = [rest]
+            elif kind == _CHOICE:
+                following = [self._continuation(part, rest) for part in parts]
+            elif kind == _RULE:
+                following = [self._continuation(self._rules[number], rest)]
+            else:
+                if number == 0:
+                    # x{0,9} followed by something includes x{0,8} followed by the same.
+                    limit = float("inf") if most is None else most
+                    if largest.get((parts[0], rest), -1) >= limit:
+                        continue
+                    largest[parts[0], rest] = limit
+                    following.append(rest)
+                fewer = self._add_repeat(parts[0], max(number - 1, 0), None if most is None else most - 1)
+                following.append(self._continuation(parts[0], self._continuation(fewer, rest)))
+            for new in reversed(following):
+                if new not in seen:
+                    seen.add(new)
+                    waiting.append(new)
+            if len(seen) > MAX_CONTINUATIONS:
+                raise _too_complex(f"a state with over {MAX_CONTINUATIONS:,} ways to go on")
+        self._edges[continuation] = (accepting, edges)
+        return self._edges[continuation]
+
+    def _state(self, members: Iterable[int]) -> int:
+        """The number of the state with these continuations."""
+        key = self._without_included(members)
+        if (known := self._state_ids.get(key)) is not None:
+            return known
+        state = len(self._members)
+        if state > MAX_STATES:
+            raise _too_complex(f"over {MAX_STATES:,} states")
+        if len(key) > MAX_CONTINUATIONS:
+            raise _too_complex(f"a state with over {MAX_CONTINUATIONS:,} ways to go on")
+        self._members.append(key)
+        self._state_ids[key] = state
+        if state >= len(self.built):
+            self.table = np.concatenate([self.table, np.zeros_like(self.table)])
+            self.built = np.concatenate([self.built, np.zeros_like(self.built)])
+        return state
+
+    def _without_included(self, members: Iterable[int]) -> tuple[int, ...]:
+        """The continuations without those that another includes: x{0,8} beside x{0,9}, each followed by the same."""
+        members = tuple(sorted(members))
+        if len(members) < 2:
+            return members
+        kept, largest = [], dict[tuple[int, int], tuple[float, int]]()
+        for member in members:
+            kind, least, parts, most = self._nodes[self._first_nodes[member]] if member != _END else _NO_NODE
+            if kind != _REPEAT or least:
+                kept.append(member)
+                continue
+            key, limit = (parts[0], self._rests[member]), float("inf") if most is None else most
+            if key not in largest or limit > largest[key][0]:
+                largest[key] = (limit, member)
+        return tuple(sorted([*kept, *(member for _, member in largest.values())]))
+
+
+def _too_complex(what: str) -> GlasshouseError:
+    return GlasshouseError(
+        "constraint-too-complex",
+        f"the pattern or schema needs {what}; use smaller counts, or fewer repetitions that can match the same text",
+    )

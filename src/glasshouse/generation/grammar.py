@@ -1,0 +1,227 @@
+"""Grammars: expressions over characters, and named rules that may refer to each other. Knows nothing of bytes or tokens.
+
+A regular expression is a grammar without rules. Nested text, such as JSON, needs rules that refer to themselves.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+CodePoints = tuple[tuple[int, int], ...]
+"""Code points as ranges (first, last), in order and without overlap."""
+
+ALL_CHARACTERS: Final[CodePoints] = ((0, 0xD7FF), (0xE000, 0x10FFFF))
+"""Every character that UTF-8 can encode: all code points except the surrogates."""
+
+IMPOSSIBLE: Final = float("inf")
+
+
+# Expressions are compared by identity: a large one may contain the same part many times.
+@dataclass(frozen=True, eq=False)
+class CharacterSet:
+    """One character of a set."""
+
+    ranges: CodePoints
+
+
+@dataclass(frozen=True, eq=False)
+class Concatenation:
+    """All parts, one after the other."""
+
+    parts: tuple["Expression", ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Alternation:
+    """One of the parts. Without parts, it matches nothing at all."""
+
+    parts: tuple["Expression", ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Repetition:
+    """A part, at least `least` and at most `most` times. None is any number of times."""
+
+    part: "Expression"
+    least: int
+    most: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class RuleReference:
+    """What the rule of this name matches."""
+
+    name: str
+
+
+Expression = CharacterSet | Concatenation | Alternation | Repetition | RuleReference
+
+EMPTY: Final = Concatenation(())
+NOTHING: Final = Alternation(())
+
+
+def characters(ranges: Iterable[tuple[int, int]]) -> CharacterSet:
+    """One character of these ranges, which may overlap. Surrogates are left out."""
+    return CharacterSet(intersection(_merged(ranges), ALL_CHARACTERS))
+
+
+def one_of(text: str) -> CharacterSet:
+    """One of the characters of this text."""
+    return characters((ord(character), ord(character)) for character in text)
+
+
+def literal(text: str) -> Concatenation:
+    """Exactly this text."""
+    return Concatenation(tuple(one_of(character) for character in text))
+
+
+def sequence(*parts: Expression) -> Expression:
+    """All parts, one after the other."""
+    flat: list[Expression] = []
+    for part in parts:
+        flat.extend(part.parts if isinstance(part, Concatenation) else (part,))
+    return flat[0] if len(flat) == 1 else Concatenation(tuple(flat))
+
+
+def choice(*parts: Expression) -> Expression:
+    """One of the parts."""
+    return parts[0] if len(parts) == 1 else Alternation(parts)
+
+
+def repeat(part: Expression, least: int = 0, most: int | None = None) -> Expression:
+    """A part, at least `least` and at most `most` times."""
+    return EMPTY if most == 0 else part if least == most == 1 else Repetition(part, least, most)
+
+
+def complement(ranges: Iterable[tuple[int, int]]) -> CodePoints:
+    """All characters that are not in these ranges."""
+    gaps, first = [], 0
+    for start, last in _merged(ranges):
+        gaps.append((first, start - 1))
+        first = last + 1
+    return intersection((*gaps, (first, 0x10FFFF)), ALL_CHARACTERS)
+
+
+def intersection(left: CodePoints, right: CodePoints) -> CodePoints:
+    """The characters that are in both."""
+    common, i, j = [], 0, 0
+    while i < len(left) and j < len(right):
+        first, last = max(left[i][0], right[j][0]), min(left[i][1], right[j][1])
+        if first <= last:
+            common.append((first, last))
+        if left[i][1] < right[j][1]:
+            i += 1
+        else:
+            j += 1
+    return tuple(common)
+
+
+def _merged(ranges: Iterable[tuple[int, int]]) -> CodePoints:
+    merged: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    return tuple(merged)
+
+
+def map_characters(expression: Expression, change: Callable[[CharacterSet], Expression]) -> Expression:
+    """The expression with every set of characters replaced. A part that occurs several times is changed once."""
+    known: dict[int, Expression] = {}
+
+    def changed(expression: Expression) -> Expression:
+        if id(expression) not in known:
+            known[id(expression)] = build(expression)
+        return known[id(expression)]
+
+    def build(expression: Expression) -> Expression:
+        if isinstance(expression, CharacterSet):
+            return change(expression)
+        if isinstance(expression, Repetition):
+            return Repetition(changed(expression.part), expression.least, expression.most)
+        if isinstance(expression, RuleReference):
+            return expression
+        return type(expression)(tuple(changed(part) for part in expression.parts))
+
+    return changed(expression)
+
+
+class Grammar:
+    """A root expression and its rules. What no finite text can match is left out, so every beginning can be completed."""
+
+    def __init__(self, root: Expression, rules: Mapping[str, Expression] | None = None) -> None:
+        rules = rules or {}
+        self._rule_lengths: dict[str, float] = dict.fromkeys(rules, IMPOSSIBLE)
+        self._lengths: dict[int, float] = {}
+        changed = True
+        while changed:  # until the shortest text of every rule is known
+            changed = False
+            for name in reversed(list(rules)):  # a rule mostly refers to later ones
+                self._lengths = {}
+                if (length := self.shortest(rules[name])) != self._rule_lengths[name]:
+                    self._rule_lengths[name], changed = length, True
+        self._lengths = {}
+        self.empty = self.shortest(root) == IMPOSSIBLE
+        """Whether no text matches."""
+        pruned: dict[int, Expression] = {}
+        self.root = self._pruned(root, pruned)
+        self.rules = {name: self._pruned(rule, pruned) for name, rule in rules.items()}
+        # The lengths are stored by identity: those of the expressions before pruning must not be mistaken for later ones.
+        self._lengths = {}
+
+    def shortest(self, expression: Expression) -> float:
+        """The number of bytes in the shortest text that matches an expression of this grammar."""
+        if id(expression) not in self._lengths:
+            self._lengths[id(expression)] = self._shortest(expression)
+        return self._lengths[id(expression)]
+
+    def restricted(self, alphabet: CodePoints) -> "Grammar":
+        """The texts of this grammar that consist of these characters only."""
+
+        def restrict(expression: Expression) -> Expression:
+            return map_characters(expression, lambda part: CharacterSet(intersection(part.ranges, alphabet)))
+
+        return Grammar(restrict(self.root), {name: restrict(rule) for name, rule in self.rules.items()})
+
+    def required_characters(self) -> list[str]:
+        """The characters that stand alone in the grammar, outside classes: those of its literals."""
+        found: dict[str, None] = {}
+
+        def collect(part: CharacterSet) -> Expression:
+            if len(part.ranges) == 1 and part.ranges[0][0] == part.ranges[0][1]:
+                found[chr(part.ranges[0][0])] = None
+            return part
+
+        for expression in (self.root, *self.rules.values()):
+            map_characters(expression, collect)
+        return list(found)
+
+    def _shortest(self, expression: Expression) -> float:
+        if isinstance(expression, CharacterSet):
+            return len(chr(expression.ranges[0][0]).encode()) if expression.ranges else IMPOSSIBLE
+        if isinstance(expression, Concatenation):
+            return sum(map(self.shortest, expression.parts))
+        if isinstance(expression, Alternation):
+            return min(map(self.shortest, expression.parts), default=IMPOSSIBLE)
+        if isinstance(expression, Repetition):
+            return expression.least * self.shortest(expression.part) if expression.least else 0
+        return self._rule_lengths[expression.name]
+
+    def _pruned(self, expression: Expression, known: dict[int, Expression]) -> Expression:
+        if id(expression) not in known:
+            known[id(expression)] = self._prune(expression, known)
+        return known[id(expression)]
+
+    def _prune(self, expression: Expression, known: dict[int, Expression]) -> Expression:
+        if self.shortest(expression) == IMPOSSIBLE:
+            return NOTHING
+        if isinstance(expression, Concatenation):
+            return sequence(*(self._pruned(part, known) for part in expression.parts))
+        if isinstance(expression, Alternation):
+            return choice(*(self._pruned(part, known) for part in expression.parts if self.shortest(part) < IMPOSSIBLE))
+        if isinstance(expression, Repetition):
+            if self.shortest(expression.part) == IMPOSSIBLE:
+                return EMPTY
+            return repeat(self._pruned(expression.part, known), expression.least, expression.most)
+        return expression

@@ -1,0 +1,168 @@
+"""Which tokens may come next, so that the text has the form of a grammar. Knows nothing of models.
+
+A token is allowed if the text after it can still be completed with tokens of this vocabulary. So a text never reaches a
+dead end, whatever is sampled. Tokens may split characters: the automaton reads bytes.
+
+Axes: N nodes of the trie of tokens, V vocabulary.
+"""
+
+import heapq
+from collections import OrderedDict
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from glasshouse.generation.byte_automaton import DEAD, ByteAutomaton
+from glasshouse.generation.grammar import ALL_CHARACTERS, Grammar
+from glasshouse.generation.token_trie import TokenTrie
+from glasshouse.specs.errors import GlasshouseError
+from glasshouse.tokenizers import Tokenizer
+
+ENDED: Final = -1
+"""The state after an end token."""
+
+CACHE_BYTES: Final = 64 << 20
+"""The memory for masks. The masks that were not used for the longest time are dropped."""
+
+SEARCHED_STATES: Final = 500
+"""For a vocabulary of whole words: how many states are tried to prove that a text can be completed."""
+
+
+@dataclass(frozen=True)
+class _AllowedTokens:
+    """The allowed tokens of a state, and whether any of them writes text."""
+
+    mask_V: Tensor
+    any_text: bool
+
+
+class TokenConstraint:
+    """The tokens that keep a text in the form of a grammar. A row of a batch has a state, which is a number.
+
+    `end_tokens` end a text; by default the tokenizer's end-of-text token. They are allowed where the text is complete.
+    """
+
+    def __init__(self, grammar: Grammar, tokenizer: Tokenizer, end_tokens: Collection[int] = ()) -> None:
+        self.vocabulary = tokenizer.vocabulary
+        default = () if tokenizer.end_of_text is None else (tokenizer.end_of_text,)
+        self.end_tokens = frozenset(end_tokens or default)
+        self._trie = TokenTrie.of(tokenizer)
+        alphabet = self._trie.alphabet
+        # With a token for every byte or every character, the restricted grammar has no dead end. Otherwise look for them.
+        # An end token that also writes text, as some imported models have it, only ends here.
+        self._ends = np.isin(self._trie.tokens, list(self.end_tokens))
+        self._must_search = alphabet is None or bool(self._ends.any())
+        writable = grammar if alphabet is None or alphabet == ALL_CHARACTERS else grammar.restricted(alphabet)
+        self._automaton = ByteAutomaton(writable)
+        self._classes_N = self._automaton.classes[self._trie.bytes_N]
+        self._completable: dict[int, bool] = {}
+        self._masks: OrderedDict[int, _AllowedTokens] = OrderedDict()
+        start = self._automaton.start
+        if start == DEAD or (self._must_search and not self._can_complete(start)):
+            raise _no_text(grammar, self._trie)
+
+    def start(self) -> int:
+        """The state of a text that has not begun."""
+        return self._automaton.start
+
+    def allowed(self, state: int) -> Tensor:
+        """Which tokens (V) may come next, as booleans on the CPU. The end tokens are allowed where the text is complete.
+
+        The tensor is shared: do not change it.
+        """
+        return self._allowed(state).mask_V
+
+    def advance(self, state: int, token: int) -> int:
+        """The state after one more token."""
+        if token in self.end_tokens and (state == ENDED or self._automaton.accepts(state)):
+            return ENDED
+        text = self._trie.texts.get(token) if token not in self.end_tokens else None
+        after = self._automaton.walk(state, text) if text and state != ENDED else DEAD
+        if after == DEAD:
+            raise GlasshouseError(
+                "token-not-allowed", f"the token {token} cannot follow here; choose one of those that `allowed` marks"
+            )
+        return after
+
+    def complete(self, state: int) -> bool:
+        """Whether the text so far has the whole form. More may be able to follow."""
+        return state == ENDED or self._automaton.accepts(state)
+
+    def bytes_left(self, state: int) -> float:
+        """The number of bytes that complete the text at least."""
+        return 0 if state == ENDED else self._automaton.shortest(state)
+
+    def finished(self, state: int) -> bool:
+        """Whether the text is complete and nothing but an end token can follow."""
+        return state == ENDED or (self._automaton.accepts(state) and not self._allowed(state).any_text)
+
+    def _allowed(self, state: int) -> _AllowedTokens:
+        if (known := self._masks.get(state)) is not None:
+            self._masks.move_to_end(state)
+            return known
+        mask_V = np.zeros(self.vocabulary, bool)
+        if state != ENDED:
+            mask_V[self._trie.tokens] = self._reachable(state)
+        allowed = _AllowedTokens(torch.from_numpy(mask_V), bool(mask_V.any()))
+        if self.complete(state):
+            mask_V[[token for token in self.end_tokens if token < self.vocabulary]] = True
+        self._masks[state] = allowed
+        while len(self._masks) * self.vocabulary > CACHE_BYTES and len(self._masks) > 1:
+            self._masks.popitem(last=False)
+        return allowed
+
+    def _reachable(self, state: int) -> np.ndarray:
+        """For each token of the trie, whether the text after it can be completed."""
+        states = self._after_tokens(state)
+        if not self._must_search:
+            return states != DEAD
+        good = [after for after in np.unique(states).tolist() if after != DEAD and self._can_complete(after)]
+        return np.isin(states, good)
+
+    def _after_tokens(self, state: int) -> np.ndarray:
+        """The state after each token of the trie."""
+        states = self._trie.walk(self._automaton, self._classes_N, state)
+        states[self._ends] = DEAD
+        return states
+
+    def _can_complete(self, start: int) -> bool:
+        """Whether some tokens complete the text, by a search that tries the shortest continuation first.
+
+        If the search ends without an answer, the state counts as one that cannot be completed: this is safe.
+        """
+        if start in self._completable:
+            return self._completable[start]
+        before: dict[int, int] = {start: DEAD}
+        waiting, tried = [(self._automaton.shortest(start), start)], 0
+        while waiting and tried < SEARCHED_STATES:
+            _, state = heapq.heappop(waiting)
+            if self._completable.get(state) or self._automaton.accepts(state):
+                while state != DEAD:  # every state on the way can be completed
+                    self._completable[state] = True
+                    state = before[state]
+                return True
+            tried += 1
+            for after in np.unique(self._after_tokens(state)).tolist():
+                if after != DEAD and after not in before and self._completable.get(after, True):
+                    before[after] = state
+                    heapq.heappush(waiting, (self._automaton.shortest(after), after))
+        self._completable.update(dict.fromkeys(before, False) if not waiting else {start: False})
+        return False
+
+
+def _no_text(grammar: Grammar, trie: TokenTrie) -> GlasshouseError:
+    """The error for a form that no tokens of the vocabulary can write."""
+    if grammar.empty:
+        return GlasshouseError("impossible-form", "no text has the form that is asked for; change the pattern or the schema")
+    known = set(b"".join(trie.texts.values()).decode("utf-8", "ignore"))
+    missing = [repr(character) for character in grammar.required_characters() if character not in known]
+    lacking = f"; it lacks {', '.join(missing[:10])}" if missing else ""
+    return GlasshouseError(
+        "impossible-form",
+        f"the vocabulary of this model cannot write a text of this form{lacking}; change the pattern or the schema, or use "
+        "a model with a byte-level tokenizer (data.tokenizer=byte-pair)",
+    )
