@@ -158,7 +158,7 @@ def test_probabilities_are_those_of_the_model(tokenizer):
     [forced] = complete(model, tokenizer, ["the"], *options, constraint=constrain("Z", tokenizer))
     token = int(tokenizer.encode("Z")[0])
     assert forced.choices[0].token == token != free.choices[0].token
-    assert forced.choices[0].probability == pytest.approx(dict(free.choices[0].alternatives)[token])
+    assert forced.choices[0].log_probability == pytest.approx(dict(free.choices[0].alternatives)[token])
 
 
 def test_the_empty_text(tokenizer):
