@@ -1,5 +1,6 @@
 """The server over real HTTP, asked by the `openai` package and by plain requests."""
 
+import contextlib
 import json
 import math
 import re
@@ -18,6 +19,7 @@ import torch
 
 import glasshouse
 from glasshouse.runs.run import Run
+from tests.refusals import refused
 from tests.serving.conftest import serving
 
 
@@ -305,6 +307,25 @@ def test_a_full_queue_a_slow_request_and_a_client_that_goes(language_model: Run)
         assert outcomes == [504]
         wait(0, 0)
         assert request(address, "/v1/completions", {**long, "max_tokens": 3})[0] == 200
+
+
+@pytest.mark.parametrize(("top", "raw"), [(2, False), (5, False), (20, False), (2, True)])
+def test_the_whole_distribution_is_recovered_over_http(language_model: Run, address: str, top: int, raw: bool) -> None:
+    own = own_log_probabilities(language_model, language_model.new_completion("the cat").prompt_tokens)[-1]
+    with contextlib.ExitStack() as stack:
+        if raw:
+            address = stack.enter_context(serving({"small": language_model}, raw=True))
+        Path("llms.toml").write_text(f'[models.remote]\nmodel = "openai:small"\nbase_url = "{address}/v1"\n')
+        recovery = glasshouse.open_recovery("remote", "the cat", top=top)
+        found = glasshouse.recover(recovery)
+        error = abs(torch.from_numpy(found.log_probabilities) - own.double()).max()
+        assert error < 1e-3, (found.method, found.calls)
+        size = len(own)
+        if not raw:
+            assert found.calls <= math.ceil((size - 1) / (top - 1)) + 2
+        assert recovery.api.token_text(int(own.argmax())) == language_model.tokenizer.decode([int(own.argmax())])
+        with refused("bad-option", "behind a server"):
+            glasshouse.open_recovery("remote", "the cat", decimals=4)
 
 
 def test_measurements(address: str, client: openai.OpenAI) -> None:

@@ -20,10 +20,12 @@ from glasshouse.llms.grid_results import GridResults, results_of
 from glasshouse.llms.language_model import LanguageModel, Message, Options, Reply, streamed_reply
 from glasshouse.llms.model_list import find_model
 from glasshouse.llms.next_token_api import RunAPI
+from glasshouse.llms.openai_model import OpenAIModel
 from glasshouse.llms.question_files import read_questions
+from glasshouse.llms.server_api import MOST_TOP, ServerAPI
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.runs.run import Run
-from glasshouse.specs.errors import Interrupted
+from glasshouse.specs.errors import GlasshouseError, Interrupted
 
 # The largest answer, unless the context is so small that it would leave no room for the chat.
 MAX_TOKENS = 256
@@ -156,18 +158,40 @@ def open_recovery(
     before_bias: bool = False,
     journal: str | PathLike[str] | None = None,
     device: str = "auto",
+    config: str | PathLike[str] | None = None,
 ) -> Recovery:
-    """A recovery of the next token's distribution after a prompt, from what an API would show of a run (`run:NAME`).
+    """A recovery of the next token's distribution after a prompt, from what an API shows of a model.
 
-    The API shows `top` log-probabilities, rounded to `decimals`, after or before the bias. Answers are kept in `journal`, by
-    default in the run's folder, so that `recover` continues after a kill.
+    The API is that of a server, for a model of kind `openai` in `config` (default: ./llms.toml), or what an API would show
+    of a run: `top` log-probabilities, rounded to `decimals`, after or before the bias. Answers are kept in `journal`, by
+    default in the run's folder or in `recoveries`, so that `recover` continues after a kill.
     """
-    run = Run(model.removeprefix("run:"), device)
+    entry = find_model(model, _path(config))
+    if entry.kind == "gguf":
+        raise GlasshouseError(
+            "no-token-numbers", f"{model} is a GGUF file, and llama.cpp shows tokens as texts; import it as a run instead"
+        )
+    opened = entry.open(device)
+    if isinstance(opened, OpenAIModel):
+        if decimals is not None or before_bias:
+            raise GlasshouseError(
+                "bad-option",
+                f"--decimals and --before-bias imitate an API over a run, and {model} is behind a server; leave them out",
+            )
+        server = ServerAPI(opened, entry.vocabulary)
+        if journal is None:
+            journal = Path("recoveries") / f"{_digest(prompt, server.shows)}.jsonl"
+            journal.parent.mkdir(exist_ok=True)
+        return Recovery(server, prompt, min(top, MOST_TOP), method, Path(journal))
+    run = Run(entry.target, device)
     api = RunAPI(run, prompt, after_bias=not before_bias, decimals=decimals, most_top=top, shows_sampled=before_bias)
     if journal is None:
-        digest = hashlib.blake2b(json.dumps([prompt, api.shows]).encode(), digest_size=4).hexdigest()
-        journal = run.folder.path / f"recovery-{digest}.jsonl"
+        journal = run.folder.path / f"recovery-{_digest(prompt, api.shows)}.jsonl"
     return Recovery(api, prompt, top, method, Path(journal))
+
+
+def _digest(prompt: str, shows: str) -> str:
+    return hashlib.blake2b(json.dumps([prompt, shows]).encode(), digest_size=4).hexdigest()
 
 
 def recover(recovery: Recovery) -> Recovered:
@@ -176,9 +200,10 @@ def recover(recovery: Recovery) -> Recovered:
         return recovery.run(bar)
 
 
-def recovery_error(recovery: Recovery, found: Recovered) -> float:
-    """The largest error of a recovered log-probability, for an API whose logits are known."""
-    assert isinstance(recovery.api, RunAPI)
+def recovery_error(recovery: Recovery, found: Recovered) -> float | None:
+    """The largest error of a recovered log-probability, for an API whose logits are known; None behind a server."""
+    if not isinstance(recovery.api, RunAPI):
+        return None
     present = np.isfinite(found.log_probabilities)
     return float(np.abs(found.log_probabilities - recovery.api.log_probabilities)[present].max())
 

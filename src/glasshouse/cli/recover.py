@@ -17,7 +17,9 @@ SHOWN = 10
 
 
 def recover(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="The name of a run, or run:NAME.")],
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="A run, run:NAME, or a model of kind openai that llms.toml names.")
+    ],
     prompt: Annotated[str, typer.Option(help="The text before the next token.")],
     top: Annotated[int, typer.Option(min=1, help="The number of log-probabilities that the API shows.")] = 20,
     method: Annotated[
@@ -41,6 +43,7 @@ def recover(
     journal: Annotated[
         Path | None, typer.Option(help="The file of the answers so far; default: in the folder of the run.")
     ] = None,
+    config: Annotated[Path | None, typer.Option(help="The file that names models; default: llms.toml.")] = None,
     device: Device = "auto",
 ) -> None:
     """Recover the probability of every next token from an API that shows only the most likely ones and takes a logit bias.
@@ -52,7 +55,7 @@ def recover(
 
     if output is not None:
         glasshouse.check_output(output)
-    recovery = glasshouse.open_recovery(model, prompt, top, method, decimals, before_bias, journal, device)
+    recovery = glasshouse.open_recovery(model, prompt, top, method, decimals, before_bias, journal, device, config)
     probe = recovery.probe()
     plan = recovery.plan(probe)
     side = "after" if probe.after_bias else "before"
@@ -70,9 +73,10 @@ def recover(
         for error in (found.errors[token],)
     ]
     show(("token", "probability", "relative error"), rows, right=(1, 2))
+    error = glasshouse.recovery_error(recovery, found)
     console.print(
-        f"{found.calls:,} calls; largest error against the log-probabilities of the run: "
-        f"{glasshouse.recovery_error(recovery, found):.1g}"
+        f"{found.calls:,} calls"
+        + ("" if error is None else f"; largest error against the log-probabilities of the run: {error:.1g}")
         + (f"; {found.missing:,} tokens too improbable to be shown" if found.missing else "")
     )
     if top_p is not None:

@@ -79,7 +79,11 @@ class HTTPEndpoint:
         self._next_request, self._lock = 0.0, threading.Lock()
         self.requests = 0  # sent so far, retries included
 
-    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    def get(self, path: str) -> dict[str, Any]:
+        """Read a path and return the JSON of the response."""
+        return self.post(path, None)
+
+    def post(self, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
         """Send a request and return the JSON of the response."""
 
         def read(response: http.client.HTTPResponse) -> dict[str, Any]:
@@ -126,8 +130,8 @@ class HTTPEndpoint:
             )
         return event
 
-    def _send(self, path: str, body: dict[str, Any], read: Callable[[Any], Any]) -> Any:
-        data = json.dumps(body).encode()
+    def _send(self, path: str, body: dict[str, Any] | None, read: Callable[[Any], Any]) -> Any:
+        data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"

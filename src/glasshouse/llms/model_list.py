@@ -24,7 +24,7 @@ from glasshouse.specs.errors import GlasshouseError
 
 FILE: Final = "llms.toml"
 KINDS: Final = ("run", "gguf", "openai")
-REMOTE_FIELDS: Final = ("base_url", "key_env", "requests_per_minute", "timeout")
+REMOTE_FIELDS: Final = ("base_url", "key_env", "requests_per_minute", "timeout", "vocabulary")
 FIELDS: Final = ("model", "context", "price_per_million", *REMOTE_FIELDS)
 PRICES: Final = ("prompt", "tokens")
 # Fields that would hold a key.
@@ -60,6 +60,7 @@ class ModelEntry:
     key_env: str = ""
     requests_per_minute: float = 0.0
     timeout: float = TIMEOUT
+    vocabulary: int = 0  # 0: not known
 
     @property
     def remote(self) -> bool:
@@ -165,6 +166,7 @@ def _entry(path: Path, name: str, table: Any) -> ModelEntry:
         table.get("key_env", ""),
         _number(where, "requests_per_minute", table.get("requests_per_minute", 0)),
         _number(where, "timeout", table.get("timeout", TIMEOUT), above_zero=True),
+        int(_number(where, "vocabulary", table.get("vocabulary", 0))),
     )
 
 

@@ -4,7 +4,7 @@ import base64
 import secrets
 import struct
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,25 +35,37 @@ class TextChoice:
 
 
 def completion_log_probabilities(
-    tokenizer: Tokenizer, tokens: Sequence[SampledToken | None], first: int | None, count: int, offset: int = 0
+    tokenizer: Tokenizer,
+    tokens: Sequence[SampledToken | None],
+    first: int | None,
+    count: int,
+    offset: int = 0,
+    numbers: bool = False,
 ) -> dict[str, Any]:
-    """`logprobs` of /v1/completions. `first` is the first token of an echoed prompt, which has no log-probability."""
+    """`logprobs` of /v1/completions. `first` is the first token of an echoed prompt, which has no log-probability.
+
+    `numbers` shows tokens as `token_id:NUMBER`, because two tokens may have the same text.
+    """
+
+    def shown(token: int) -> str:
+        return f"token_id:{token}" if numbers else token_text(tokenizer, token)
+
     texts, values, tops, offsets = [], [], [], []
     for sampled in tokens:
         token = int(first or 0) if sampled is None else sampled.token
-        texts.append(token_text(tokenizer, token))
+        texts.append(shown(token))
         values.append(None if sampled is None else sampled.log_probability)
-        tops.append(None if sampled is None else _top(tokenizer, sampled, count))
+        tops.append(None if sampled is None else _top(shown, sampled, count))
         offsets.append(offset)
         offset += len(tokenizer.token_bytes(token).decode(errors="replace"))
     return {"tokens": texts, "token_logprobs": values, "top_logprobs": tops if count else None, "text_offset": offsets}
 
 
-def _top(tokenizer: Tokenizer, sampled: SampledToken, count: int) -> dict[str, float]:
-    """The most likely tokens, and the sampled one, which may not be among them."""
-    top = {token_text(tokenizer, token): value for token, value in reversed(sampled.alternatives[:count])}
-    top = dict(reversed(top.items()))
-    top.setdefault(token_text(tokenizer, sampled.token), sampled.log_probability)
+def _top(shown: Callable[[int], str], sampled: SampledToken, count: int) -> dict[str, float]:
+    """The most likely tokens, and the sampled one, which may not be among them. The likelier of equal texts."""
+    top: dict[str, float] = {}
+    for token, value in (*sampled.alternatives[:count], (sampled.token, sampled.log_probability)):
+        top.setdefault(shown(token), value)
     return top
 
 

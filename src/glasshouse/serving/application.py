@@ -32,7 +32,9 @@ from glasshouse.serving.requests import (
     ChatRequest,
     ClassifyRequest,
     CompletionRequest,
+    DetokenizeRequest,
     EmbeddingRequest,
+    TokenizeRequest,
     TranslateRequest,
 )
 from glasshouse.specs.errors import GlasshouseError
@@ -80,7 +82,14 @@ class ServedModel:
 
     @property
     def description(self) -> dict[str, Any]:
-        return {"id": self.run.name, "object": "model", "created": self.created, "owned_by": "glasshouse"}
+        return {
+            "id": self.run.name,
+            "object": "model",
+            "created": self.created,
+            "owned_by": "glasshouse",
+            "context": self.run.spec.data.context,
+            "vocabulary": self.run.tokenizer.vocabulary,
+        }
 
     @property
     def path(self) -> str:
@@ -185,7 +194,7 @@ def create_app(runs: Mapping[str, Run], options: ServerOptions | None = None) ->
             log_probabilities = None
             if body.logprobs is not None:
                 log_probabilities = answers.completion_log_probabilities(
-                    tokenizer, tokens, choice.first_token, body.logprobs, offset
+                    tokenizer, tokens, choice.first_token, body.logprobs, offset, bool(body.return_tokens_as_token_ids)
                 )
             return {
                 "index": choice.index,
@@ -203,8 +212,10 @@ def create_app(runs: Mapping[str, Run], options: ServerOptions | None = None) ->
             choice = choices[event.choice]
             choice.finish, offset = event.finish, len(choice.text)
             choice.text += event.text
-            choice.tokens += event.tokens
-            return [chunk(choice, event.text, list(event.tokens), offset)]
+            # Who wants the numbers of tokens wants that of the end token too; in a text it has no place.
+            end = [event.end] if event.end is not None and body.return_tokens_as_token_ids else []
+            choice.tokens += [*event.tokens, *end]
+            return [chunk(choice, event.text, [*event.tokens, *end], offset)]
 
         answer = _Answer(job, batcher, measurements, options, head, len(choices), sum(map(len, prompts)))
         if body.stream:
@@ -269,6 +280,20 @@ def create_app(runs: Mapping[str, Run], options: ServerOptions | None = None) ->
                 for index in range(count)
             ]
         )
+
+    @app.post("/v1/tokenize", responses=ERRORS)
+    async def tokenize(body: TokenizeRequest) -> dict[str, Any]:
+        """The tokens of a text, as a prompt has them."""
+        tokens = encode_prompt(find(body.model).run.tokenizer, body.prompt)
+        return {"tokens": tokens, "count": len(tokens)}
+
+    @app.post("/v1/detokenize", responses=ERRORS)
+    async def detokenize(body: DetokenizeRequest) -> dict[str, Any]:
+        """The text of tokens."""
+        tokenizer = find(body.model).run.tokenizer
+        if beyond := [token for token in body.tokens if token >= tokenizer.vocabulary]:
+            raise _bad("tokens", f"token {beyond[0]} is not in the vocabulary; choose tokens below {tokenizer.vocabulary}")
+        return {"prompt": tokenizer.decode(body.tokens)}
 
     @app.post("/v1/embeddings", responses=ERRORS)
     async def embeddings(body: EmbeddingRequest) -> dict[str, Any]:

@@ -48,12 +48,16 @@ class ServerStops(GlasshouseError):
 
 @dataclass(frozen=True)
 class Piece:
-    """New text of one choice and the tokens that it is made of. `finish` says why the choice has ended, if it has."""
+    """New text of one choice and the tokens that it is made of. `finish` says why the choice has ended, if it has.
+
+    `end` is the end token, if one was sampled. It is no part of the text.
+    """
 
     choice: int
     text: str
     tokens: tuple[SampledToken, ...]
     finish: str | None = None
+    end: SampledToken | None = None
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ class _Choice:
         """The piece of text that a token makes certain, if it makes any. `finished`: nothing may follow this token."""
         self.count += 1
         if sampled.token in end_tokens:
-            return self._piece(self.decoder.rest(), "end")
+            return self._piece(self.decoder.rest(), "end", sampled)
         self.waiting.append(sampled)
         text, stopped = self.decoder.add(sampled.token)
         if stopped:
@@ -112,9 +116,9 @@ class _Choice:
             return self._piece(text + self.decoder.rest(), "end" if finished else "length")
         return self._piece(text, None) if text else None
 
-    def _piece(self, text: str, finish: str | None) -> Piece:
+    def _piece(self, text: str, finish: str | None, end: SampledToken | None = None) -> Piece:
         tokens, self.waiting = tuple(self.waiting), []
-        return Piece(self.number, text, tokens, finish)
+        return Piece(self.number, text, tokens, finish, end)
 
 
 class Batcher:

@@ -15,6 +15,8 @@ PATHS = (
     "/v1/models",
     "/v1/completions",
     "/v1/chat/completions",
+    "/v1/tokenize",
+    "/v1/detokenize",
     "/v1/embeddings",
     "/v1/classify",
     "/v1/translate",

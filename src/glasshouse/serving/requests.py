@@ -61,6 +61,9 @@ class CompletionRequest(_Generation):
     max_tokens: int | None = Field(16, ge=0)
     logprobs: int | None = Field(None, ge=0, le=20)
     echo: bool | None = False
+    return_tokens_as_token_ids: bool | None = Field(
+        False, description="Not in the OpenAI API. Show tokens as token_id:NUMBER in logprobs, as vLLM does."
+    )
     best_of: int | None = Field(None, description="Only the value of n is possible.")
     suffix: str | None = Field(None, max_length=0, description="Not supported.")
 
@@ -86,6 +89,20 @@ class ChatRequest(_Generation):
     max_completion_tokens: int | None = Field(None, ge=1)
     logprobs: bool | None = False
     top_logprobs: int | None = Field(None, ge=0, le=20)
+
+
+class TokenizeRequest(_Body):
+    """The body of /v1/tokenize."""
+
+    model: str
+    prompt: str
+
+
+class DetokenizeRequest(_Body):
+    """The body of /v1/detokenize."""
+
+    model: str
+    tokens: Annotated[list[Token], Field(max_length=100_000)]
 
 
 class EmbeddingRequest(_Body):
