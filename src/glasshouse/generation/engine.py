@@ -155,7 +155,9 @@ class GenerationEngine:
         if any(row.bias for row in rows):
             logits = _biased(logits, rows)
         tokens = self._choose(_constrained(logits, rows), rows)
-        sampled = _report((before_bias if self.raw else logits).log_softmax(-1), tokens, [row.alternatives for row in rows])
+        sampled = report_tokens(
+            (before_bias if self.raw else logits).log_softmax(-1), tokens, [row.alternatives for row in rows]
+        )
         for index, row, choice in zip(indices, rows, sampled, strict=True):
             self._decoder.append(index, choice.token)
             row.step += 1
@@ -218,7 +220,8 @@ def _count_tokens(texts: list[list[int]], logits_BV: Tensor) -> Tensor:
     return counts
 
 
-def _report(log_probabilities_BV: Tensor, tokens_B: Tensor, alternatives: list[int]) -> list[SampledToken]:
+def report_tokens(log_probabilities_BV: Tensor, tokens_B: Tensor, alternatives: list[int]) -> list[SampledToken]:
+    """The tokens of a step with their log-probabilities, and so many of the most likely tokens for each row."""
     chosen = log_probabilities_BV.gather(-1, tokens_B[:, None])[:, 0].tolist()
     most = min(max(alternatives), log_probabilities_BV.shape[-1])
     if not most:
