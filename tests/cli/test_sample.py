@@ -124,3 +124,16 @@ def test_forms_that_are_refused(run: Path) -> None:
 def test_a_prompt_that_is_not_text(run: Path) -> None:
     # What Python makes of a byte on the command line that is not UTF-8.
     refused(call("sample", "tiny", "--prompt", "ba\udcff"), "lone-surrogate")
+
+
+def test_sample_with_a_draft(run: Path) -> None:
+    plain = worked(call("sample", run.name, "--prompt", "ba", "--temperature", "0", "--tokens", "30"))
+    drafted = worked(
+        call(
+            "sample", run.name, "--prompt", "ba", "--temperature", "0", "--tokens", "30", "--draft", run.name, "--ahead", "3"
+        )
+    )
+    assert drafted.out == plain.out
+    refused(call("sample", run.name, "--draft", run.name, "--regex", "a*"), "bad-option")
+    refused(call("sample", run.name, "--draft", run.name, "--repetition-penalty", "2"), "bad-option")
+    refused(call("sample", run.name, "--draft", "missing"), "unknown-run")

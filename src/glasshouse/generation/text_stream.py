@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from glasshouse.generation.engine import GenerationEngine, SampledToken
+from glasshouse.generation.engine import GenerationEngine, Row, SampledToken
 from glasshouse.generation.sampling import Sampling
+from glasshouse.generation.speculative_engine import SpeculativeEngine
 from glasshouse.generation.token_constraint import TokenConstraint
 from glasshouse.tokenizers import Tokenizer
 
@@ -26,6 +27,15 @@ class Completion:
 
     def __str__(self) -> str:
         return self.prompt + self.text
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A smaller model with the same tokenizer, which drafts `ahead` tokens at a time."""
+
+    model: Any
+    context: int
+    ahead: int = 4
 
 
 @dataclass(frozen=True)
@@ -57,39 +67,50 @@ def stream(
     alternatives: int = 0,
     end_tokens: Collection[int] = (),
     constraint: TokenConstraint | None = None,
+    draft: Draft | None = None,
 ) -> Iterator[TextPiece]:
     """Extend the completions in place. Yield each new piece of text as soon as it cannot change any more.
 
     A text ends at a token of `end_tokens`, by default the end-of-text token. Ids beyond the tokenizer's vocabulary are
     never sampled. With a `constraint`, which must have the same end tokens, the continuation has its form, unless the number
-    of tokens or a stop string ends it earlier.
+    of tokens or a stop string ends it earlier. A `draft` makes it faster, and cannot be combined with a constraint.
     """
-    engine = GenerationEngine(model, context, tokenizer.vocabulary, cached)
     prompts = [completion.prompt_tokens for completion in completions]
-    for generating in engine.add_all(prompts, sampling, alternatives=alternatives, constraint=constraint):
+    engine: GenerationEngine | SpeculativeEngine
+    if draft is not None:
+        engine = SpeculativeEngine(model, draft.model, context, draft.context, tokenizer.vocabulary, draft.ahead)
+        rows = engine.add_all(prompts, sampling, alternatives)
+    else:
+        engine = GenerationEngine(model, context, tokenizer.vocabulary, cached)
+        rows = engine.add_all(prompts, sampling, alternatives=alternatives, constraint=constraint)
+    left: set[int] = set()  # the numbers of the rows whose text has ended
+
+    def end(row: Row, finish: str) -> None:
+        completions[row.number].finish = finish
+        engine.remove(row)
+        left.add(row.number)
+
+    for generating in rows:
         if generating.finished:  # the constraint allows the empty text only
-            completions[generating.number].finish = "end"
-            engine.remove(generating)
+            end(generating, "end")
     if not end_tokens and tokenizer.end_of_text is not None:
         end_tokens = {tokenizer.end_of_text}
     decoders = [StreamDecoder(tokenizer, stop) for _ in completions]
-    for _ in range(tokens):
-        if not engine.rows:
-            break
+    while engine.rows:
         for generating, sampled in engine.step():
+            row = generating.number
+            if row in left:  # a step of speculative decoding has several tokens of a row
+                continue
             if generating.failed is not None:
                 raise generating.failed
-            row = generating.number
             completion = completions[row]
             if sampled.token in end_tokens:
-                completion.finish = "end"
-                engine.remove(generating)
+                end(generating, "end")
                 continue
             completion.choices.append(sampled)
             text, stopped = decoders[row].add(sampled.token)
-            if stopped or generating.finished:
-                completion.finish = "stop" if stopped else "end"
-                engine.remove(generating)
+            if stopped or generating.finished or len(completion.choices) == tokens:
+                end(generating, "stop" if stopped else "end" if generating.finished else "length")
             if text:
                 completion.text += text
                 yield TextPiece(row, text)
