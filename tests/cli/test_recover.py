@@ -24,4 +24,4 @@ def test_a_distribution_is_recovered_from_the_top_of_a_run(runs: Path, tmp_path:
     tokens = json.loads(output.read_text())["tokens"]
     assert [row["token"] for row in tokens] == list(range(len(tokens)))
     refused(call(*asked, "--method", "forced"), "method-does-not-fit")
-    refused(call("recover", "missing", "--prompt", "x"), "unknown-run")
+    refused(call("recover", "missing", "--prompt", "x"), "unknown-model")

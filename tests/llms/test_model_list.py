@@ -19,7 +19,7 @@ def listed(tmp_path, text, name="llms.toml"):
 def test_names_of_the_file_come_first_and_runs_need_none(tmp_path, tiny_run):
     listed(tmp_path, f'[models.small]\nmodel = "run:{tiny_run}"\n' + REMOTE)
     assert open_language_model("small", device="cpu").name == "small"
-    assert open_language_model(str(tiny_run), device="cpu").complete("the", Options(max_tokens=2)).tokens == 2
+    assert open_language_model(str(tiny_run), device="cpu").complete("the", Options(max_tokens=2)).prompt_tokens == 3
     assert open_language_model(f"run:{tiny_run}", device="cpu").name == f"run:{tiny_run}"
     with refused("unknown-model", "'nothing'", "small, remote"):
         open_language_model("nothing")

@@ -22,11 +22,15 @@ def serve(
 
     `max_concurrent` texts are generated at the same time. `raw` reports log-probabilities before the logit bias.
     """
-    if len(set(runs)) < len(runs):
-        raise GlasshouseError("same-name", f"a run is named twice: {', '.join(runs)}; name each once")
-    opened = {name: Run(name, device) for name in runs}
-    for run in opened.values():
-        _ = run.model  # a run without a checkpoint is refused now, not at the first request
+    opened: dict[str, Run] = {}
+    for name in runs:
+        run = Run(name, device)
+        if run.name in opened:
+            raise GlasshouseError("same-name", f"two runs are named {run.name!r}; name each once, or rename one")
+        _ = run.model, run.tokenizer  # a run without a checkpoint is refused now, not at the first request
+        opened[run.name] = run
+    if api_key is not None and not (api_key := api_key.strip()):
+        raise GlasshouseError("empty-key", "the API key is empty; choose one, or leave the option out")
     try:
         from glasshouse.serving import server
         from glasshouse.serving.application import ServerOptions

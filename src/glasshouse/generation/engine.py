@@ -56,12 +56,8 @@ class Row:
     prompt_length: int = 0
     step: int = 0
     state: int = 0  # of the constraint
+    finished: bool = False  # the text has the form of the constraint and nothing can follow: the row must be removed
     failed: GlasshouseError | None = None  # the constraint has become too complex: the row must be removed
-
-    @property
-    def finished(self) -> bool:
-        """Whether the text has the form of the constraint and nothing can follow. Remove such a row."""
-        return self.constraint is not None and self.constraint.finished(self.state)
 
     @property
     def generated(self) -> list[int]:
@@ -114,6 +110,8 @@ class GenerationEngine:
         constraint: TokenConstraint | None = None,
     ) -> list[Row]:
         """Add rows. With a model that has sources, prompt i belongs to source i, and no rows can be added later."""
+        state = constraint.start() if constraint is not None else 0
+        finished = constraint is not None and constraint.finished(state)
         if self._decoder is None:
             self._decoder = IncrementalDecoder(
                 self.model, [list(p) for p in prompts], self.context, self.cached, self.prefixes
@@ -125,9 +123,8 @@ class GenerationEngine:
             Row(tokens, sampling, number, alternatives, bias or {}, constraint, len(tokens))
             for tokens, number in zip(self._decoder.tokens[len(self.rows) :], numbers or range(len(prompts)), strict=True)
         ]
-        if constraint is not None:
-            for row in added:
-                row.state = constraint.start()
+        for row in added:
+            row.state, row.finished = state, finished
         self.rows += added
         return added
 
@@ -139,6 +136,8 @@ class GenerationEngine:
         last = self.rows.pop()
         if last is not row:
             self.rows[index] = last
+        if not self.rows:
+            self._decoder = None  # the memory of the largest batch so far
 
     @torch.inference_mode()
     def step(self) -> list[tuple[Row, SampledToken]]:
@@ -155,15 +154,17 @@ class GenerationEngine:
         if any(row.bias for row in rows):
             logits = _biased(logits, rows)
         tokens = self._choose(_constrained(logits, rows), rows)
-        sampled = report_tokens(
-            (before_bias if self.raw else logits).log_softmax(-1), tokens, [row.alternatives for row in rows]
-        )
+        log_probabilities = (before_bias if self.raw else logits).log_softmax(-1)[:, : self.vocabulary]
+        sampled = report_tokens(log_probabilities, tokens, [row.alternatives for row in rows])
         for index, row, choice in zip(indices, rows, sampled, strict=True):
+            if row.step == 0 and self.prefixes is not None and self._decoder.cache is not None:
+                self.prefixes.keep(self._decoder.window(index), self._decoder.cache, index)
             self._decoder.append(index, choice.token)
             row.step += 1
             if row.constraint is not None and row.failed is None:
                 try:
                     row.state = row.constraint.advance(row.state, choice.token)
+                    row.finished = row.constraint.finished(row.state)
                 except GlasshouseError as error:
                     row.failed = error
         return list(zip(rows, sampled, strict=True))

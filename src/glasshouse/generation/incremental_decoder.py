@@ -55,13 +55,13 @@ class IncrementalDecoder:
         if not prompt:
             raise GlasshouseError("empty-prompt", "a prompt has no tokens; start it with the end-of-text token instead")
         row = len(self.tokens)
+        if self.cache is not None:
+            self._reserve(row + 1, min(len(prompt), self.context))
         self.tokens.append(list(prompt))
         self.starts.append(max(0, len(prompt) - self.context))
         self.read_tokens.append(0)
-        if self.cache is not None:
-            self._reserve(row + 1, len(prompt) - self.starts[row])
-            if self.prefixes is not None:
-                self.read_tokens[row] = self.prefixes.restore(self.window(row), self.cache, row)
+        if self.cache is not None and self.prefixes is not None:
+            self.read_tokens[row] = self.prefixes.restore(self.window(row), self.cache, row)
         return row
 
     @torch.inference_mode()
@@ -189,8 +189,6 @@ class IncrementalDecoder:
             self.read_tokens[row] += len(chunk)
             if self.read_tokens[row] == len(self.window(row)):
                 done.append(row)
-                if self.prefixes is not None:
-                    self.prefixes.keep(self.window(row), self.cache, row)
         last = [len(chunks[row - rows.start]) for row in done]
         return done, self._project_last(features[[row - rows.start for row in done]], last)
 

@@ -10,6 +10,8 @@ from torch import Tensor
 
 from glasshouse.parts.cache import Cache
 
+# A search looks at every prompt.
+MOST_PROMPTS = 256
 # Copying fewer tokens than this takes as long as reading them.
 FEWEST_TOKENS = 16
 
@@ -34,9 +36,11 @@ class PrefixCache:
         entry = [
             (layer.keys[row, :, : len(key)].clone(), layer.values[row, :, : len(key)].clone()) for layer in cache.layers
         ]
+        if _size(entry) > self.most_bytes:
+            return
         self.bytes += _size(entry)
         self._entries[key] = entry
-        while self.bytes > self.most_bytes and self._entries:
+        while self.bytes > self.most_bytes or len(self._entries) > MOST_PROMPTS:
             _, oldest = self._entries.popitem(last=False)
             self.bytes -= _size(oldest)
 
@@ -46,9 +50,9 @@ class PrefixCache:
 
         The last token is never filled: its logits have to be computed.
         """
-        best, count = None, FEWEST_TOKENS - 1
+        best, count, before_last = None, FEWEST_TOKENS - 1, tokens[:-1]
         for key in self._entries:
-            shared = _common(key, tokens[:-1])
+            shared = _common(key, before_last)
             if shared > count:
                 best, count = key, shared
         if best is None or cache.prefix:

@@ -45,14 +45,18 @@ class Sampling:
                 raise GlasshouseError("bad-option", f"{name}={value} is out of range; choose {rule}")
 
 
+# A lower temperature is greedy decoding: logits divided by it would not be numbers.
+LEAST_TEMPERATURE = 1e-5
+
+
 class SamplingRows:
     """The options of each row of a batch, as tensors (B, 1) on a device. One row of options serves a batch of any size."""
 
     def __init__(self, rows: Sequence[Sampling], device: torch.device | str = "cpu") -> None:
         self.rows, self.device = list(rows), device
         self.highest_k = max(row.top_k for row in rows)
-        self.any_greedy = any(row.temperature == 0 for row in rows)
-        self.all_greedy = all(row.temperature == 0 for row in rows)
+        greedy = [row.temperature < LEAST_TEMPERATURE for row in rows]
+        self.any_greedy, self.all_greedy = any(greedy), all(greedy)
         self.any_repetition = any(row.repetition_penalty != 1 for row in rows)
         self.any_count = any(row.presence_penalty or row.frequency_penalty for row in rows)
         self.any_top_p = any(row.top_p < 1 for row in rows)
@@ -83,7 +87,8 @@ class SamplingRows:
         greedy = torch.zeros_like(logits).scatter_(-1, logits.argmax(-1, keepdim=True), 1.0) if self.any_greedy else None
         if self.all_greedy and greedy is not None:
             return greedy
-        logits = logits / (self.temperature if greedy is None else torch.where(self.temperature > 0, self.temperature, 1.0))
+        warm = self.temperature >= LEAST_TEMPERATURE
+        logits = logits / (self.temperature if greedy is None else torch.where(warm, self.temperature, 1.0))
         size, rows = logits.shape[-1], len(logits)
         if self.top_k is not None:
             highest = logits.topk(min(self.highest_k, size), dim=-1).values
@@ -96,12 +101,13 @@ class SamplingRows:
             # A token stays if the more likely tokens together have not reached p. This is the smallest set that reaches p.
             top_p = self._column("top_p")
             dropped = (ordered.cumsum(-1) - ordered >= top_p) & (top_p < 1)
+            dropped[:, 0] = False
             probabilities = probabilities.masked_fill(torch.zeros_like(dropped).scatter(-1, index, dropped), 0.0)
         if self.any_min_p:
             largest = probabilities.max(dim=-1, keepdim=True).values
             probabilities = probabilities.masked_fill(probabilities < self._column("min_p") * largest, 0.0)
         probabilities = probabilities / probabilities.sum(-1, keepdim=True)
-        return probabilities if greedy is None else torch.where(self.temperature == 0, greedy, probabilities)
+        return probabilities if greedy is None else torch.where(warm, probabilities, greedy)
 
 
 def distribution(logits_BV: Tensor, sampling: Sampling) -> Tensor:

@@ -23,7 +23,11 @@ DRAFT, KEEP, REPLACE = range(3)
 
 
 class SpeculativeEngine:
-    """Generates like `GenerationEngine`, several tokens a step. `kept / drafted` is the share of drafts that was kept."""
+    """Generates like `GenerationEngine`, several tokens a step. `kept / drafted` is the share of drafts that was kept.
+
+    The text of a seed is another than without a draft. Fewer tokens are drafted while some row is about to fill its context,
+    so near there the text depends on the other rows; its distribution does not.
+    """
 
     def __init__(
         self, model: Any, draft: Any, context: int, draft_context: int, vocabulary: int | None = None, ahead: int = 4
@@ -71,7 +75,7 @@ class SpeculativeEngine:
         assert guess is not None
         # A window must not restart while tokens are checked, because those that are not kept are taken back.
         room = min(self.context - len(target.window(row)) for row in range(len(rows)))
-        ahead = max(min(self.ahead, room - 1), 0)
+        ahead = max(min(self.ahead, room - 1, self.draft_context // 2 - 2), 0)
         options = SamplingRows([row.sampling for row in rows], target.device)
         begins = [len(row.tokens) for row in rows]
         drafts, guesses = [], []

@@ -78,7 +78,10 @@ if (form) {
         ...(seed === "" ? {} : { seed: Number(seed) }),
       }),
     });
-    if (!response.ok) throw new Error((await response.json()).error.message);
+    if (!response.ok) {
+      remark.textContent = "refused";
+      throw new Error((await response.json()).error.message);
+    }
     try {
       for await (const event of events(response)) {
         if (event.error) throw new Error(event.error.message);
@@ -88,6 +91,7 @@ if (form) {
         // Held-back bytes of a character belong to one piece of text, so a piece is shown as its tokens only where they agree.
         const pieces = choice.logprobs.tokens;
         const agree = pieces.join("") === choice.text;
+        if (!pieces.length && choice.text) text.append(page.element("span", "", choice.text));
         pieces.forEach((piece, index) => addToken(text, agree ? piece : index ? "" : choice.text, choice.logprobs.token_logprobs[index], choice.logprobs.top_logprobs[index]));
         count += pieces.length;
         remark.textContent = `${count} tokens`;

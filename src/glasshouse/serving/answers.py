@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from glasshouse.generation.engine import SampledToken
+from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tokenizers import Tokenizer
 
 FINISH_REASONS = {"end": "stop", "stop": "stop", "length": "length"}
@@ -16,9 +17,11 @@ FINISH_REASONS = {"end": "stop", "stop": "stop", "length": "length"}
 
 def token_text(tokenizer: Tokenizer, token: int) -> str:
     """A token as text; bytes that are no whole character as `bytes:\\x..`, as the OpenAI API writes them."""
-    raw = tokenizer.token_bytes(token)
     try:
+        raw = tokenizer.token_bytes(token)
         return raw.decode()
+    except GlasshouseError:  # an id that no token has
+        return f"token_id:{token}"
     except UnicodeDecodeError:
         return "bytes:" + "".join(f"\\x{byte:02x}" for byte in raw)
 

@@ -1,12 +1,12 @@
 """The HTTP application: the OpenAI API over runs, a plain endpoint for classifiers and translators, metrics, and a page."""
 
 import asyncio
+import contextlib
 import json
+import logging
 import secrets
-import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,10 +25,11 @@ from glasshouse.llms.language_model import Message
 from glasshouse.pages import playground_page
 from glasshouse.runs.run import Run
 from glasshouse.serving import answers
-from glasshouse.serving.batcher import Batcher, Piece, PromptScores, QueueFull, TextJob
+from glasshouse.serving.batcher import Batcher, Piece, PromptScores, QueueFull, TextJob, TimeLimit
 from glasshouse.serving.guard import Guard
 from glasshouse.serving.measurements import ServerMeasurements
 from glasshouse.serving.requests import (
+    MOST_TEXTS,
     ChatRequest,
     ClassifyRequest,
     CompletionRequest,
@@ -75,7 +76,7 @@ class ServedModel:
     def __init__(self, run: Run, options: ServerOptions) -> None:
         self.run, self.options = run, options
         self.created = int(run.folder.path.stat().st_mtime)
-        self.lock, self.waiting = threading.Lock(), 0
+        self.lock, self.waiting = asyncio.Lock(), 0
         self.batcher: Batcher | None = None
         if run.continues_text:
             self.batcher = Batcher(run, options.most_concurrent, options.most_waiting, options.raw)
@@ -101,14 +102,12 @@ class ServedModel:
         """Call a function of the run in a thread, one call at a time."""
         if self.waiting >= self.options.most_waiting:
             raise QueueFull(self.waiting)
-
-        def locked() -> Any:
-            with self.lock:
-                return function()
-
         self.waiting += 1
         try:
-            return await anyio.to_thread.run_sync(locked)
+            async with asyncio.timeout(self.options.seconds), self.lock:
+                return await anyio.to_thread.run_sync(function)
+        except TimeoutError:
+            raise TimeLimit(self.options.seconds) from None
         finally:
             self.waiting -= 1
 
@@ -120,7 +119,7 @@ def create_app(runs: Mapping[str, Run], options: ServerOptions | None = None) ->
     batchers = {name: model.batcher for name, model in models.items() if model.batcher is not None}
     measurements = ServerMeasurements(batchers)
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
         for batcher in batchers.values():
@@ -129,7 +128,7 @@ def create_app(runs: Mapping[str, Run], options: ServerOptions | None = None) ->
     app = FastAPI(title="Glasshouse", version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan)
     _handle_errors(app)
 
-    @app.get("/health", responses={503: ERRORS[503]})
+    @app.get("/health")
     async def health() -> dict[str, Any]:
         """Whether the server answers, and how much it has to do."""
         return {
@@ -358,13 +357,14 @@ class _Answer:
         prompt_tokens: int,
     ) -> None:
         self.job, self.batcher, self.measurements, self.head = job, batcher, measurements, head
-        self.unfinished, self.prompt_tokens, self.tokens = choices, prompt_tokens, 0
+        self.unfinished, self.prompt_tokens, self.tokens, self.first = choices, prompt_tokens, 0, True
         self.began = time.monotonic()
         self.events: asyncio.Queue[Any] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
         def deliver(event: Any) -> None:
-            loop.call_soon_threadsafe(self.events.put_nowait, event)
+            with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits
+                loop.call_soon_threadsafe(self.events.put_nowait, event)
 
         job.deliver = deliver
         job.deadline, job.limit = self.began + options.seconds, options.seconds
@@ -376,7 +376,8 @@ class _Answer:
         if isinstance(event, Exception):
             raise event
         if isinstance(event, Piece):
-            if not self.tokens:
+            if self.first and event.tokens:
+                self.first = False
                 self.measurements.first_token.observe(time.monotonic() - self.began)
             self.tokens += len(event.tokens)
             self.unfinished -= event.finish is not None
@@ -388,11 +389,13 @@ class _Answer:
         try:
             while self.unfinished:
                 event = asyncio.ensure_future(self._next())
-                await asyncio.wait({event, watch}, return_when=asyncio.FIRST_COMPLETED)
-                if not event.done():
+                try:
+                    await asyncio.wait({event, watch}, return_when=asyncio.FIRST_COMPLETED)
+                    if not event.done():
+                        raise HTTPException(499, "the client has gone")
+                    update(event.result())
+                finally:
                     event.cancel()
-                    raise HTTPException(499, "the client has gone")
-                update(event.result())
         finally:
             watch.cancel()
             self.batcher.cancel(self.job)
@@ -420,6 +423,9 @@ class _Answer:
                 yield "data: [DONE]\n\n"
             except GlasshouseError as error:
                 yield _event(answers.error(str(error), "server_error", code=error.code))
+            except Exception as error:
+                logging.getLogger("uvicorn.error").exception("a step failed")
+                yield _event(answers.error(f"the server failed: {error}", "server_error"))
             finally:
                 self.batcher.cancel(self.job)
                 self.measurements.count(self.prompt_tokens, self.tokens)
@@ -460,9 +466,11 @@ def _job(
         raise _bad(
             "max_tokens", f"max_tokens={most} is above the limit of this server; choose {options.most_tokens} or less"
         )
+    if len(prompts) * (body.n or 1) > MOST_TEXTS:
+        raise _bad("n", f"n={body.n} for {len(prompts)} prompts makes more than {MOST_TEXTS} texts; ask for fewer at a time")
     bias = {}
     for key, value in (body.logit_bias or {}).items():
-        if not (key.isascii() and key.isdigit() and int(key) < vocabulary):
+        if not (key.isascii() and key.isdigit() and len(key) < 12 and int(key) < vocabulary):
             raise _bad("logit_bias", f"logit_bias has the key {key!r}; choose token ids below {vocabulary}")
         bias[int(key)] = value
     own = [body.stop] if isinstance(body.stop, str) else body.stop or []
@@ -472,7 +480,7 @@ def _job(
         temperature=1.0 if body.temperature is None else body.temperature,
         top_k=body.top_k or 0,
         top_p=1.0 if body.top_p is None else body.top_p,
-        seed=secrets.randbits(62) if body.seed is None else body.seed,
+        seed=secrets.randbits(62) if body.seed is None else body.seed % 2**63,
     )
     return TextJob(prompts, sampling, most, print, body.n or 1, (*own, *stops), bias=bias)
 
@@ -525,8 +533,12 @@ def _handle_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"][1:2]) or None
+        field = next((part for part in first["loc"][1:2] if isinstance(part, str)), None)
         return JSONResponse(answers.error(f"{field or 'the body'}: {first['msg']}", param=field, code="invalid_value"), 400)
+
+    @app.exception_handler(Exception)
+    async def failed(request: Request, error: Exception) -> JSONResponse:
+        return JSONResponse(answers.error(f"the server failed: {error}", "server_error"), 500)
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> JSONResponse:

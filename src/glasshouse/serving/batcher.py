@@ -127,7 +127,9 @@ class Batcher:
     def __init__(self, run: Run, most_rows: int = 32, most_waiting: int = 256, raw: bool = False) -> None:
         self.run, self.most_rows, self.most_waiting = run, most_rows, most_waiting
         self.prefixes = PrefixCache()
-        self.tokens = self.steps = 0
+        self.steps = 0
+        end = run.tokenizer.end_of_text
+        self._end_tokens = run.end_tokens or (set() if end is None else {end})
         self._raw = raw
         self._engine = self._new_engine()
         self._waiting: deque[TextJob] = deque()
@@ -160,6 +162,8 @@ class Batcher:
         """Forget a job. Its rows leave before the next step."""
         with self._changed:
             job.cancelled = True
+            if job in self._waiting:
+                self._waiting.remove(job)
             self._changed.notify()
 
     def stop(self, seconds: float) -> None:
@@ -205,6 +209,8 @@ class Batcher:
             job = self._waiting.popleft()
             taken.append(job)
             rows += job.rows
+            if job.score_prompts:  # reads whole prompts: other texts take a step before the next
+                break
         return taken
 
     def _start(self, job: TextJob) -> None:
@@ -214,9 +220,7 @@ class Batcher:
             if time.monotonic() > job.deadline:
                 raise TimeLimit(job.limit)
             if job.score_prompts:
-                job.deliver(
-                    PromptScores(prompt_scores(self.run.model, job.prompts, job.alternatives, self.run.tokenizer.vocabulary))
-                )
+                job.deliver(PromptScores(self._score_prompts(job)))
             if not job.max_tokens:
                 for choice in range(len(job.prompts) * job.choices):
                     job.deliver(Piece(choice, "", (), "length"))
@@ -229,8 +233,19 @@ class Batcher:
                     self._choices[row] = _Choice(job, next(numbers), self.run.tokenizer)
                     if row.finished:  # the constraint allows the empty text only
                         self._leave(row, Piece(self._choices[row].number, "", (), "end"))
-        except Exception as error:
+        except GlasshouseError as error:
             self._fail(job, error)
+        except Exception as error:  # such as too little memory: the state of the engine is not known
+            job.deliver(error)
+            self._fail_all(error)
+
+    def _score_prompts(self, job: TextJob) -> list[list[SampledToken | None]]:
+        scores = []
+        for prompt in job.prompts:
+            if time.monotonic() > job.deadline or job.cancelled:
+                raise TimeLimit(job.limit)
+            scores += prompt_scores(self.run.model, [prompt], job.alternatives, self.run.tokenizer.vocabulary)
+        return scores
 
     def _drop(self) -> None:
         """Remove the rows of jobs that were cancelled or took too long."""
@@ -246,11 +261,13 @@ class Batcher:
             choice = self._choices.get(row)
             if choice is None:  # another choice of its job has failed
                 continue
-            if row.failed is not None:
-                self._fail(choice.job, row.failed)
+            try:
+                if row.failed is not None:
+                    raise row.failed
+                piece = choice.add(sampled, self._end_tokens, row.finished)
+            except GlasshouseError as error:
+                self._fail(choice.job, error)
                 continue
-            self.tokens += 1
-            piece = choice.add(sampled, self.run.end_tokens or self._end_of_text(), row.finished)
             if piece is None:
                 continue
             if piece.finish:
@@ -262,10 +279,6 @@ class Batcher:
     def _leave(self, row: Row, last: Piece) -> None:
         self._engine.remove(row)
         self._choices.pop(row).job.deliver(last)
-
-    def _end_of_text(self) -> set[int]:
-        end = self.run.tokenizer.end_of_text
-        return set() if end is None else {end}
 
     def _remove(self, job: TextJob) -> None:
         for row, choice in list(self._choices.items()):

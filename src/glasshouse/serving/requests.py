@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 Token = Annotated[StrictInt, Field(ge=0, lt=2**31)]
-MOST_CHOICES, MOST_PROMPTS, MOST_STOPS, MOST_BIASES = 16, 64, 4, 1024
+MOST_CHOICES, MOST_PROMPTS, MOST_TEXTS, MOST_STOPS, MOST_BIASES = 16, 64, 128, 4, 1024
 
 
 class _Body(BaseModel):
@@ -37,7 +37,7 @@ class _Generation(_Body):
     temperature: float | None = Field(1.0, ge=0, le=2, description="0 is greedy decoding.")
     top_p: float | None = Field(1.0, gt=0, le=1)
     top_k: int | None = Field(0, ge=0, lt=2**31, description="Not in the OpenAI API. 0 is off.")
-    seed: int | None = Field(None, ge=0, lt=2**63, description="Without a seed the text is different each time.")
+    seed: int | None = Field(None, ge=-(2**63), lt=2**63, description="Without a seed the text is different each time.")
     stop: str | Annotated[list[str], Field(max_length=MOST_STOPS)] | None = None
     stream: bool | None = False
     stream_options: StreamOptions | None = None
@@ -68,9 +68,16 @@ class CompletionRequest(_Generation):
     suffix: str | None = Field(None, max_length=0, description="Not supported.")
 
 
+class ContentPart(_Body):
+    """A part of a message. Only text is understood."""
+
+    type: Literal["text"]
+    text: str
+
+
 class ChatMessage(_Body):
     role: Literal["system", "developer", "user", "assistant"]
-    content: str | list[dict[str, Any]] | None = ""
+    content: str | list[ContentPart] | None = ""
     name: str | None = None
 
     @property
@@ -78,7 +85,7 @@ class ChatMessage(_Body):
         """The text of a message, whose content may be a list of parts."""
         if self.content is None or isinstance(self.content, str):
             return self.content or ""
-        return "".join(str(part.get("text", "")) for part in self.content)
+        return "".join(part.text for part in self.content)
 
 
 class ChatRequest(_Generation):
