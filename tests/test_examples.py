@@ -51,6 +51,7 @@ def test_its_word_is_listed(installed: Path) -> None:
     assert "cosine" not in attentions(worked(call("recipes", "demo-lm")).out)
 
 
+@pytest.mark.slow
 def test_a_run_with_it_trains(installed: Path, runs: Path, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text(some_text())
     worked(finish(start(*TRAIN, env=environment(PYTHONPATH=str(installed)))))

@@ -75,6 +75,7 @@ def test_the_same_seed_gives_the_same_and_training_is_quiet(capfd):
     assert "step" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_it_works_in_a_pipeline_cross_validation_and_a_grid():
     texts, classes = rows()
     upper = [text.upper() for text in texts]

@@ -63,6 +63,7 @@ def test_a_correct_run_passes_every_check():
         run.folder.path.rmdir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "check", "reason"),
     [

@@ -65,6 +65,7 @@ def test_an_arm_that_is_worse_by_half_the_margin_is_not_refuted():
     assert refuted <= 6
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.floats(-3, 3), min_size=3, max_size=12),
     st.floats(0.01, 2),
@@ -80,6 +81,7 @@ def test_negated_values_have_the_opposite_outcome(differences, margin, direction
     assert outcome(opposite("a", "b", margin), values, first) == swapped.get(found, found)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-3, 3), min_size=4, max_size=12), st.floats(0.05, 1), st.floats(1.01, 4))
 def test_a_wider_margin_never_makes_a_difference_matter_more(differences, margin, factor):
     values, first = dict(enumerate(differences)), dict.fromkeys(range(len(differences)), 0.0)

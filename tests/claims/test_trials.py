@@ -5,6 +5,8 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 import glasshouse
 from glasshouse.claims import trials
 from glasshouse.claims.claim import Measurements
@@ -56,6 +58,7 @@ def test_a_plan_can_be_registered_long_before_it_is_run(made_up):
     assert again.trials[0].registration == case.trials[0].registration
 
 
+@pytest.mark.slow
 def test_a_changed_plan_and_a_replication_are_new_trials_beside_the_old_one(made_up, monkeypatch):
     glasshouse.try_claim("made-up", seeds=2, device="cpu")
     case = glasshouse.try_claim("made-up", seeds=2, replicate=True, device="cpu")

@@ -22,7 +22,11 @@ def speculate(engine, prompts, sampling, tokens):
     return [row.generated[:tokens] for row in rows]
 
 
-@pytest.mark.parametrize("options", [{}, {"temperature": 0.7, "top_k": 3}, {"top_p": 0.8}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{"temperature": 0.7, "top_k": 3}, *(pytest.param(each, marks=pytest.mark.slow) for each in ({}, {"top_p": 0.8}))],
+    ids=str,
+)
 def test_the_frequencies_are_those_of_the_large_model(options):
     """All texts of three tokens, against the product of the large model's probabilities."""
     model, draft = build_decoder(VOCABULARY, width=16), build_decoder(VOCABULARY, width=8, layers=1, heads=1)

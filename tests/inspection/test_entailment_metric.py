@@ -18,6 +18,7 @@ def test_a_judge_reads_texts_in_the_form_of_its_training_pairs(judge):
         assert row == pytest.approx([labels[label] for label in entailment_metric.LABELS], abs=1e-5)
 
 
+@pytest.mark.slow
 def test_every_split_has_its_metrics(scene_translator, judge):
     metrics = glasshouse.evaluate(scene_translator, device="cpu", metric="entailment", judge=judge, examples=12)
     assert set(metrics) == {"validation", "test"}

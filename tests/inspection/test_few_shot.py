@@ -71,6 +71,7 @@ def test_scores_are_sums_of_log_probabilities():
             assert scores[row, column] == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_a_model_that_knows_the_template_beats_the_most_frequent_class(tmp_path):
     run = train_language_model(count=400, training={"steps": 200})
     result = few_shot.measure(run, SPLITS, shots=(0, 1), draws=2)

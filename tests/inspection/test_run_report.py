@@ -4,6 +4,8 @@ import dataclasses
 import re
 from pathlib import Path
 
+import pytest
+
 import glasshouse
 from glasshouse.inspection import run_report, translation_samples
 from glasshouse.metrics.translation import signatures
@@ -44,6 +46,7 @@ def test_the_page_has_the_translations_marks_exact_ones_and_states_the_metric_si
     assert report.attention.sources == (*PROMPT, END)
 
 
+@pytest.mark.slow
 def test_the_page_notes_that_the_data_has_changed():
     run = train_translator()
     Path("pairs.tsv").write_text("".join(f"{'a' * length}\tb\n" for length in range(1, 30)))

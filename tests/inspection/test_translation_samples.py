@@ -1,6 +1,7 @@
 """The translations in a report: which held-out pairs are shown, and which text the attention map shows."""
 
 import numpy as np
+import pytest
 
 from glasshouse.inspection import run_report, translation_samples
 
@@ -19,6 +20,7 @@ def test_half_of_the_shown_pairs_are_wrong_if_enough_are_wrong():
     assert translation_samples.choose_pairs(np.array([True, False])) == [0, 1]
 
 
+@pytest.mark.slow
 def test_the_map_shows_the_first_text_that_fits_or_one_word_of_a_word_by_word_translator(letter_translator):
     samples = translation_samples.collect(letter_translator, 5)
     assert samples is not None

@@ -29,6 +29,7 @@ def simulation():
     return module
 
 
+@pytest.mark.slow
 def test_arms_without_an_effect_are_seldom_called_better_or_worse(simulation):
     """5,000 studies of five arms, tested once with 8 seeds, and tested at up to eight looks."""
     values = simulation.draw("normal", (5000, 5, 32), 0.5, np.random.default_rng(1))
@@ -58,6 +59,7 @@ def test_a_difference_at_the_margin_is_seldom_called_no_difference(simulation):
     assert simulation.judge(values).equivalent.mean() > 0.97
 
 
+@pytest.mark.slow
 def test_arms_that_are_skewed_apart_are_judged_better_than_by_the_t_test(simulation):
     """4,000 studies of two arms with 16 seeds, and until decided."""
     values = simulation.draw("skewed apart", (4000, 2, 32), 0.0, np.random.default_rng(6))

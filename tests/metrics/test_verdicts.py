@@ -79,6 +79,7 @@ def test_a_verdict_does_not_depend_on_the_unit_or_the_zero_of_the_metric(values,
             assert getattr(same, figure) == pytest.approx(getattr(difference, figure) * scale, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.slow
 @properties
 @given(studies(), rules)
 def test_a_negated_metric_gives_the_same_verdict(values, rule):
@@ -252,6 +253,7 @@ def test_a_difference_below_the_margin_is_no_difference_even_if_its_direction_is
     assert [difference.word for difference in words] == [direction, direction, "no difference"]
 
 
+@pytest.mark.slow
 @properties
 @given(studies(), rules, st.floats(1.0, 10.0))
 def test_a_larger_margin_never_turns_no_difference_into_another_word(values, rule, factor):
@@ -284,6 +286,7 @@ def test_the_seed_that_decides_is_named():
     assert judge(even_study(0.02, 0.04), rule)["rotary"].fragile is None
 
 
+@pytest.mark.slow
 @properties
 @given(studies(), rules)
 def test_without_the_seed_that_decides_the_word_is_another(values, rule):

@@ -89,6 +89,7 @@ def test_every_attention_and_position_is_checked_by_both_computations(monkeypatc
     assert len(seen) >= 3 * pairs
 
 
+@pytest.mark.slow
 def test_random_tokens_can_be_predicted_only_without_the_mask():
     language = mask_training.random_language()
     with_mask, without = (mask_training.train(language, masked, 0, 60, CPU) for masked in (True, False))

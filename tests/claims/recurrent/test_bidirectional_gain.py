@@ -95,6 +95,7 @@ def test_a_quick_run_measures_everything():
     assert facts["both directions, as many parameters"] == "4,078 parameters, 2 steps"
 
 
+@pytest.mark.slow
 def test_one_direction_learns_the_past_and_not_the_future():
     runs = [("past/1", 0.03, 0), ("future/1", 0.03, 0)]
     networks = bidirectional_gain.train(ONE, runs, 60, torch.device("cpu"))
