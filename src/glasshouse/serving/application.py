@@ -56,6 +56,9 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     }.items()
 }
 
+# An answer with text is one object, or a stream of events.
+STREAM: dict[int | str, dict[str, Any]] = {200: {"description": "the answer", "content": {"text/event-stream": {}}}}
+
 
 @dataclass(frozen=True)
 class ServerOptions:
@@ -171,7 +174,7 @@ def create_app(runs: Mapping[str, Run], options: ServerOptions | None = None) ->
             )
         return model, model.batcher
 
-    @app.post("/v1/completions", responses=ERRORS)
+    @app.post("/v1/completions", responses=STREAM | ERRORS)
     async def completions(body: CompletionRequest, request: Request) -> Response:
         """Continue texts."""
         model, batcher = language_model(body.model)
@@ -223,7 +226,7 @@ def create_app(runs: Mapping[str, Run], options: ServerOptions | None = None) ->
         await answer.collect(update, request)
         return answer.whole([chunk(choice, choice.text, choice.tokens, 0) for choice in choices])
 
-    @app.post("/v1/chat/completions", responses=ERRORS)
+    @app.post("/v1/chat/completions", responses=STREAM | ERRORS)
     async def chat(body: ChatRequest, request: Request) -> Response:
         """Answer a chat. A plain language model gets the chat as one text: "User: ...", then "Assistant:"."""
         model, batcher = language_model(body.model)
