@@ -10,7 +10,8 @@ import uvicorn
 
 import glasshouse
 from glasshouse.runs.run import Run
-from glasshouse.serving.application import ServerOptions, create_app
+from glasshouse.serving.application import create_app
+from glasshouse.serving.served_model import ServerOptions
 
 TEXT = "the cat sat on the mat, and the dog sat on the log. who sat where? naïve café. "
 SMALL = (

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from glasshouse.runs.run import Run
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import GlasshouseError, MissingExtra
 
 
 def serve(
@@ -33,10 +33,8 @@ def serve(
         raise GlasshouseError("empty-key", "the API key is empty; choose one, or leave the option out")
     try:
         from glasshouse.serving import server
-        from glasshouse.serving.application import ServerOptions
+        from glasshouse.serving.served_model import ServerOptions
     except ImportError as error:
-        raise GlasshouseError(
-            "missing-extra", f"serve needs the package {error.name}; install it with: pip install 'glasshouse[serve]'"
-        ) from error
+        raise MissingExtra(str(error.name), "glasshouse serve", "fastapi uvicorn prometheus-client") from error
     options = ServerOptions(api_key, max_concurrent, most_tokens=max_tokens, seconds=timeout, raw=raw)
     server.serve(opened, options, host, port, started_at)

@@ -4,13 +4,13 @@ A line is on the disk before the next question is asked, so a grid that was kill
 """
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from glasshouse.records import atomic_files
+from glasshouse.records.journals import JournalFile
 from glasshouse.specs.errors import GlasshouseError
 
 DESIGN: Final = "grid.json"
@@ -50,7 +50,7 @@ class AnswerJournal:
     def __init__(self, folder: Path, design: Mapping[str, Any]) -> None:
         self.folder = folder
         self.answers: dict[tuple[str, str, int], GridAnswer] = {}
-        self._file: IO[str] | None = None
+        self._file: JournalFile | None = None
         if folder.exists() and not folder.is_dir():
             raise GlasshouseError("file-not-folder", f"{folder} is a file; name a folder with --output")
         asked = json.loads(json.dumps(design))
@@ -94,24 +94,19 @@ class AnswerJournal:
     def _read(self) -> None:
         path = self.folder / ANSWERS
         names = {field.name for field in fields(GridAnswer)}
-        text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-        for line in text.splitlines():
+        self._file = JournalFile(path)
+        for line in self._file.lines:
             try:
                 answer = GridAnswer(**{name: value for name, value in json.loads(line).items() if name in names})
             except (ValueError, TypeError, AttributeError):
-                continue  # the line that was being written when the process died
+                continue  # a damaged line: its question is asked again
             self.answers.setdefault(answer.cell, answer)
-        self._file = path.open("a", encoding="utf-8")
-        if text and not text.endswith("\n"):
-            self._file.write("\n")
 
     def add(self, answer: GridAnswer) -> None:
         """Keep an answer. It is on the disk when this returns."""
         assert self._file is not None
         self.answers[answer.cell] = answer
-        self._file.write(json.dumps(asdict(answer)) + "\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        self._file.write(asdict(answer))
 
     def close(self) -> None:
         if self._file is not None:

@@ -1,14 +1,14 @@
 """The journal of a debate: a file with one line for everything that was asked and answered. Knows nothing of debates.
 
-Each line is on the disk before the next question is asked. A lone surrogate is written as its escape, which JSON allows.
+Each line is on the disk before the next question is asked.
 """
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from glasshouse.records.journals import JournalFile
 from glasshouse.specs.errors import GlasshouseError
 
 FORMAT = 1
@@ -21,39 +21,29 @@ class DebateJournal:
         self.path = path
         self._records: dict[tuple[str, str], dict[str, Any]] = {}
         header = {"format": FORMAT, **json.loads(json.dumps(settings))}
-        lines = self._read()
+        self._file = JournalFile(path)
+        lines = self._parsed(self._file.lines)
         if lines:
             self._check(header, lines[0])
         for line in lines[1:]:
             self._records[line.pop("kind"), line.pop("key")] = line
-        self._file = path.open("a", encoding="utf-8", errors="backslashreplace")
         if not lines:
-            self._write(header)
+            self._file.write(header)
 
     def find(self, kind: str, key: str) -> dict[str, Any] | None:
         return self._records.get((kind, key))
 
     def add(self, kind: str, key: str, record: Mapping[str, Any]) -> None:
         self._records[kind, key] = dict(record)
-        self._write({"kind": kind, "key": key, **record})
+        self._file.write({"kind": kind, "key": key, **record})
 
     def close(self) -> None:
         self._file.close()
 
-    def _write(self, value: object) -> None:
-        self._file.write(json.dumps(value, ensure_ascii=False) + "\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-    def _read(self) -> list[dict[str, Any]]:
-        """The records of the file. A last line that was being written when the process died is cut off."""
-        content = self.path.read_bytes() if self.path.exists() else b""
-        complete = content[: content.rfind(b"\n") + 1]
-        if len(complete) < len(content):
-            with self.path.open("r+b") as file:
-                file.truncate(len(complete))
+    def _parsed(self, texts: list[str]) -> list[dict[str, Any]]:
+        """The records of the file."""
         lines = []
-        for number, line in enumerate(complete.splitlines(), 1):
+        for number, line in enumerate(texts, 1):
             try:
                 value = json.loads(line)
                 if number > 1:

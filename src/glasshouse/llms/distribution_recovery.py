@@ -16,7 +16,6 @@ Axes: V vocabulary.
 
 import json
 import math
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ import torch
 
 from glasshouse.generation.sampling import Sampling, distribution, draw
 from glasshouse.llms.next_token_api import MOST_BIAS, Answer, NextTokenAPI
+from glasshouse.records.journals import JournalFile
 from glasshouse.specs.errors import GlasshouseError
 
 RATIO, CLOSED, FORCED, BISECTION = METHODS = ("ratio", "closed-form", "forced", "bisection")
@@ -96,11 +96,11 @@ class Journal:
 
     def __init__(self, path: Path | None, key: Mapping[str, object]) -> None:
         self.path, self.answers = path, {}
-        self._file = None
+        self._file: JournalFile | None = None
         if path is None:
             return
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        if lines:
+        self._file = JournalFile(path)
+        if lines := self._file.lines:
             if lines[0] != json.dumps(dict(key)):
                 raise GlasshouseError(
                     "other-recovery",
@@ -110,27 +110,18 @@ class Journal:
                 try:
                     bias, token, shown, top = json.loads(line)
                 except ValueError:
-                    continue  # the line that was being written when the process died
+                    continue  # a damaged line: it is asked again
                 self.answers[bias] = Answer(token, shown, tuple((int(t), float(v)) for t, v in top))
-        self._file = path.open("a", encoding="utf-8")
         if not lines:
-            self._write(dict(key))
-        elif not path.read_bytes().endswith(b"\n"):
-            self._file.write("\n")
+            self._file.write(dict(key))
 
     def add(self, bias: str, answer: Answer) -> None:
         self.answers[bias] = answer
         if self._file is not None:
-            self._write([bias, answer.token, answer.log_probability, answer.top])
-
-    def _write(self, value: object) -> None:
-        assert self._file is not None
-        self._file.write(json.dumps(value) + "\n")
-        self._file.flush()
+            self._file.write([bias, answer.token, answer.log_probability, answer.top], to_disk=False)
 
     def close(self) -> None:
         if self._file is not None:
-            os.fsync(self._file.fileno())
             self._file.close()
             self._file = None
 

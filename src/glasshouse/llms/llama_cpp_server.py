@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from glasshouse.llms.http_endpoint import HTTPEndpoint, RetryPolicy
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import GlasshouseError, MissingExtra
 
 _SINGLE_THREAD_BYTES: Final = 1 << 26
 """A file below this size is run with one thread, because several would wait for each other longer than they compute."""
@@ -27,11 +27,7 @@ _TIMEOUT: Final = 600.0
 def start_server(path: Path, context: int = 0, device: str = "auto") -> HTTPEndpoint:
     """Start a server for the file. It ends when the endpoint is no longer used. `context` 0 is that of the file."""
     if importlib.util.find_spec("xllamacpp") is None:
-        raise GlasshouseError(
-            "missing-package",
-            "running a GGUF file needs the package 'xllamacpp', which is not installed; "
-            "install it with: pip install 'glasshouse[interop]'",
-        )
+        raise MissingExtra("xllamacpp", "running a GGUF file")
     if not path.is_file():
         raise GlasshouseError("missing-file", f"the GGUF file {path} does not exist; check the path")
     key = secrets.token_urlsafe(16)  # other users of this machine can reach the port, but not without the key

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 import uvicorn
 
 from glasshouse.runs.run import Run
-from glasshouse.serving.application import ServerOptions, create_app
+from glasshouse.serving.application import create_app
+from glasshouse.serving.served_model import ServerOptions
 from glasshouse.specs.errors import GlasshouseError
 
 

@@ -45,10 +45,11 @@ class CannotExport(GlasshouseError):
 
 
 class MissingExtra(GlasshouseError):
-    """An optional dependency that is not installed."""
+    """An optional dependency that is not installed. `install` are all packages of this purpose."""
 
-    def __init__(self, package: str, purpose: str) -> None:
+    def __init__(self, package: str, purpose: str, install: str = "") -> None:
         super().__init__(
             "missing-package",
-            f"{purpose} needs the package {package!r}, which is not installed; install it with: pip install {package}",
+            f"{purpose} needs the package {package!r}, which is not installed; "
+            f"install it with: pip install {install or package}",
         )

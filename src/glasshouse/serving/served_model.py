@@ -1,0 +1,66 @@
+"""A run behind the API, and the limits of a server."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import anyio.to_thread
+
+from glasshouse.runs.run import Run
+from glasshouse.serving.batcher import Batcher, QueueFull, TimeLimit
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """The limits of a server. `raw` reports log-probabilities before the bias."""
+
+    api_key: str | None = None
+    most_concurrent: int = 32
+    most_waiting: int = 256
+    most_bytes: int = 2**20
+    most_tokens: int = 4096
+    seconds: float = 600.0
+    raw: bool = False
+
+
+class ServedModel:
+    """A run behind the API. A language model has a batcher; the other kinds answer one request at a time."""
+
+    def __init__(self, run: Run, options: ServerOptions) -> None:
+        self.run, self.options = run, options
+        self.created = int(run.folder.path.stat().st_mtime)
+        self.lock, self.waiting = asyncio.Lock(), 0
+        self.batcher: Batcher | None = None
+        if run.continues_text:
+            self.batcher = Batcher(run, options.most_concurrent, options.most_waiting, options.raw)
+
+    @property
+    def description(self) -> dict[str, Any]:
+        return {
+            "id": self.run.name,
+            "object": "model",
+            "created": self.created,
+            "owned_by": "glasshouse",
+            "context": self.run.spec.data.context,
+            "vocabulary": self.run.tokenizer.vocabulary,
+        }
+
+    @property
+    def path(self) -> str:
+        """The endpoint for models of this kind."""
+        paths = {"classify": "/v1/classify", "translate": "/v1/translate"}
+        return "/v1/completions" if self.batcher else paths.get(self.run.spec.task, "/v1/embeddings")
+
+    async def call(self, function: Callable[[], Any]) -> Any:
+        """Call a function of the run in a thread, one call at a time."""
+        if self.waiting >= self.options.most_waiting:
+            raise QueueFull(self.waiting)
+        self.waiting += 1
+        try:
+            async with asyncio.timeout(self.options.seconds), self.lock:
+                return await anyio.to_thread.run_sync(function)
+        except TimeoutError:
+            raise TimeLimit(self.options.seconds) from None
+        finally:
+            self.waiting -= 1
