@@ -3,26 +3,30 @@
 Rows may join and leave between two steps. The tokens of a row depend on its prompt, options and random numbers only, not on
 the other rows.
 
+On CUDA, where `RecordedSteps` choose the tokens, the engine launches a step before it reads the tokens of the one before, so
+that the device does not wait for it. A row that is removed then has one token too many, which is dropped.
+
 Axes: B rows, V vocabulary.
 """
 
 import math
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from glasshouse.generation.incremental_decoder import IncrementalDecoder
 from glasshouse.generation.prefix_cache import PrefixCache
+from glasshouse.generation.recorded_steps import Launch
 from glasshouse.generation.sampling import Sampling, SamplingRows, draw
 from glasshouse.generation.token_constraint import TokenConstraint
 from glasshouse.specs.errors import GlasshouseError
 
 
-@dataclass(frozen=True)
-class SampledToken:
+class SampledToken(NamedTuple):
     """A sampled token with its log-probability, and the most likely tokens with theirs.
 
     Log-probabilities are those before the constraint, penalties, temperature and filters.
@@ -68,7 +72,8 @@ class GenerationEngine:
     """Generates for many rows at once.
 
     Token ids from `vocabulary` on are never sampled. `chunk` is the number of prompt tokens that one step reads at most, by
-    default all. `raw` reports log-probabilities before the bias instead of after it.
+    default all. `raw` reports log-probabilities before the bias instead of after it. `recorded`: see
+    `IncrementalDecoder`.
     """
 
     def __init__(
@@ -80,10 +85,13 @@ class GenerationEngine:
         chunk: int | None = None,
         raw: bool = False,
         prefixes: PrefixCache | None = None,
+        recorded: bool | None = None,
     ) -> None:
         self.model, self.context, self.vocabulary, self.cached = model, context, vocabulary, cached
-        self.chunk, self.raw, self.prefixes = chunk, raw, prefixes
+        self.chunk, self.raw, self.prefixes, self.recorded = chunk, raw, prefixes, recorded
         self.rows: list[Row] = []
+        self._launched: deque[tuple[list[Row], Launch]] = deque()  # steps whose tokens have not been read
+        self._loaded = False  # whether the recorded steps have the rows of this moment
         self._decoder: IncrementalDecoder | None = None
         self._options: SamplingRows | None = None
 
@@ -114,7 +122,13 @@ class GenerationEngine:
         finished = constraint is not None and constraint.finished(state)
         if self._decoder is None:
             self._decoder = IncrementalDecoder(
-                self.model, [list(p) for p in prompts], self.context, self.cached, self.prefixes
+                self.model,
+                [list(prompt) for prompt in prompts],
+                self.context,
+                self.cached,
+                self.prefixes,
+                self.vocabulary,
+                self.recorded,
             )
         else:
             for prompt in prompts:
@@ -126,6 +140,7 @@ class GenerationEngine:
         for row in added:
             row.state, row.finished = state, finished
         self.rows += added
+        self._loaded = False
         return added
 
     def remove(self, row: Row) -> None:
@@ -136,13 +151,31 @@ class GenerationEngine:
         last = self.rows.pop()
         if last is not row:
             self.rows[index] = last
+        if self._loaded:
+            assert self._decoder.steps is not None
+            self._decoder.steps.move(len(self.rows), index)
         if not self.rows:
-            self._decoder = None  # the memory of the largest batch so far
+            # The memory of the largest batch so far. Recorded steps stay: making them takes longer than a short text.
+            if self._decoder.steps is None or not self._decoder.accepts_rows:
+                self._decoder = None
+            self._launched.clear()
 
     @torch.inference_mode()
     def step(self) -> list[tuple[Row, SampledToken]]:
         """Sample the next token of each row whose prompt has been read."""
         assert self._decoder is not None
+        if self._launched:
+            if self._loaded:
+                self._launch()
+            sampled = self._collect()
+            if sampled:
+                return sampled
+        if self._can_choose_on_device():
+            self._load()
+            self._launch()
+            self._launch()
+            return self._collect()
+        self._loaded = False
         indices, logits = self._decoder.read(self.chunk)
         rows = [self.rows[index] for index in indices]
         if not rows:
@@ -155,8 +188,8 @@ class GenerationEngine:
             logits = _biased(logits, rows)
         tokens = self._choose(_constrained(logits, rows), rows)
         log_probabilities = (before_bias if self.raw else logits).log_softmax(-1)[:, : self.vocabulary]
-        sampled = report_tokens(log_probabilities, tokens, [row.alternatives for row in rows])
-        for index, row, choice in zip(indices, rows, sampled, strict=True):
+        choices = report_tokens(log_probabilities, tokens, [row.alternatives for row in rows])
+        for index, row, choice in zip(indices, rows, choices, strict=True):
             if row.step == 0 and self.prefixes is not None and self._decoder.cache is not None:
                 self.prefixes.keep(self._decoder.window(index), self._decoder.cache, index)
             self._decoder.append(index, choice.token)
@@ -167,7 +200,59 @@ class GenerationEngine:
                     row.finished = row.constraint.finished(row.state)
                 except GlasshouseError as error:
                     row.failed = error
-        return list(zip(rows, sampled, strict=True))
+        return list(zip(rows, choices, strict=True))
+
+    def _can_choose_on_device(self) -> bool:
+        """Whether every row has one unread token, and options that the recorded steps know."""
+        assert self._decoder is not None
+        steps = self._decoder.steps
+        if steps is None or not steps.samples or any(count != 1 for count in self._decoder.unread()):
+            return False
+        return not any(
+            row.alternatives
+            or row.bias
+            or row.constraint
+            or row.sampling.repetition_penalty != 1
+            or row.sampling.presence_penalty
+            or row.sampling.frequency_penalty
+            for row in self.rows
+        )
+
+    def _load(self) -> None:
+        assert self._decoder is not None
+        assert self._decoder.steps is not None
+        self._decoder.steps.load(
+            [row.tokens[-1] for row in self.rows],
+            list(self._decoder.read_tokens),
+            [row.sampling for row in self.rows],
+            [row.number for row in self.rows],
+            [row.step for row in self.rows],
+        )
+        self._loaded = True
+
+    def _launch(self) -> None:
+        """Launch a step, if there is room for its tokens in the windows of all rows."""
+        assert self._decoder is not None
+        steps = self._decoder.next_step()
+        if steps is None:
+            self._loaded = False
+            return
+        self._launched.append((list(self.rows), steps.launch(len(self.rows))))
+
+    def _collect(self) -> list[tuple[Row, SampledToken]]:
+        """The tokens of the earliest step that was launched, for the rows that are still there."""
+        assert self._decoder is not None
+        rows, launch = self._launched.popleft()
+        tokens, log_probabilities = launch.wait()
+        places = {row: index for index, row in enumerate(self.rows)}
+        sampled = []
+        for row, token, log_probability in zip(rows, tokens, log_probabilities, strict=True):
+            index = places.get(row)
+            if index is not None:
+                self._decoder.append(index, token)
+                row.step += 1
+                sampled.append((row, SampledToken(token, log_probability)))
+        return sampled
 
     def _choose(self, logits_BV: Tensor, rows: list[Row]) -> Tensor:
         samplings = [row.sampling for row in rows]

@@ -15,17 +15,22 @@ import torch
 from torch import Tensor
 
 from glasshouse.generation.prefix_cache import PrefixCache
+from glasshouse.generation.recorded_steps import RecordedSteps
 from glasshouse.parts.cache import Cache
 from glasshouse.specs.errors import GlasshouseError
 
-# The first size of a cache. It doubles when a row needs more slots, or when there are more rows.
+# The first size of a cache. It doubles when a row needs more slots, or when there are more rows. Steps are recorded for a
+# cache of one size. Recorded steps read no more slots than a row has, so that unused slots take memory but no time.
 FIRST_SLOTS = 64
+FIRST_SLOTS_RECORDED = 256
 
 
 class IncrementalDecoder:
     """Prompts (lists of token ids of any length above zero), and a model with `features` and `project` that reads them.
 
     prefixes: keys and values of earlier prompts, so that prompts which begin alike are read once.
+    vocabulary: tokens from here on are never sampled by the `steps`.
+    recorded: whether steps are recorded, by default on CUDA. A model with hooks is not: a replay would not call them.
     """
 
     def __init__(
@@ -35,9 +40,13 @@ class IncrementalDecoder:
         context: int,
         cached: bool = True,
         prefixes: PrefixCache | None = None,
+        vocabulary: int | None = None,
+        recorded: bool | None = None,
     ) -> None:
-        self.model, self.context, self.prefixes = model.eval(), context, prefixes
+        self.model, self.context, self.prefixes, self.vocabulary = model.eval(), context, prefixes, vocabulary
         self.device = next(model.parameters()).device
+        self._recorded = (self.device.type == "cuda" if recorded is None else recorded) and not _has_hooks(model)
+        self._steps: RecordedSteps | None = None
         self.tokens: list[list[int]] = []
         self.starts: list[int] = []  # where the window of each row starts
         self.read_tokens: list[int] = []  # how many tokens of each window the cache has
@@ -46,12 +55,23 @@ class IncrementalDecoder:
         if cached:
             with torch.inference_mode():
                 self.rows = max(len(prompts), 1)
-                self.cache = model.empty_cache(self.rows, min(FIRST_SLOTS, context))
+                first_slots = FIRST_SLOTS_RECORDED if self._recorded else FIRST_SLOTS
+                self.cache = model.empty_cache(self.rows, min(first_slots, context))
         for prompt in prompts:
             self.add(prompt)
 
+    @property
+    def steps(self) -> RecordedSteps | None:
+        """The recorded steps for the cache of this moment, or None if steps are not recorded."""
+        if self.cache is None or not self._recorded:
+            return None
+        if self._steps is None or self._steps.rows < self.rows:
+            self._steps = RecordedSteps(self.model, self.rows, self.vocabulary, self.device)
+        self._steps.use(self.cache)
+        return self._steps
+
     def add(self, prompt: list[int]) -> int:
-        """Add a row at the end; return its number. A model with sources has one row for each source, and no more."""
+        """Add a row at the end; return its number."""
         if not prompt:
             raise GlasshouseError("empty-prompt", "a prompt has no tokens; start it with the end-of-text token instead")
         row = len(self.tokens)
@@ -92,6 +112,17 @@ class IncrementalDecoder:
     def window(self, row: int) -> list[int]:
         """The tokens of a row that the model sees."""
         return self.tokens[row][self.starts[row] :]
+
+    def unread(self) -> list[int]:
+        """How many tokens of each row's window have not been read."""
+        counts = zip(self.tokens, self.starts, self.read_tokens, strict=True)
+        return [len(tokens) - start - read for tokens, start, read in counts]
+
+    @property
+    def accepts_rows(self) -> bool:
+        """Whether rows can be added. A model with sources has one row for each source, and no more."""
+        cache = self.cache
+        return cache is None or not (cache.memory or cache.prefix or any(layer.source for layer in cache.layers))
 
     def rearrange(self, rows: list[int], same_sources: bool = False) -> None:
         """Replace row i by the former row `rows[i]`. A row may be used several times or not at all.
@@ -153,7 +184,7 @@ class IncrementalDecoder:
         if self.cache is None:
             rows = list(range(len(self.tokens)))
             return rows, self._project_last(self._read_windows(rows, None), [len(self.window(row)) for row in rows])
-        unread = [len(self.window(row)) - read for row, read in enumerate(self.read_tokens)]
+        unread = self.unread()
         self._reserve(len(unread), max(len(self.window(row)) for row in range(len(unread))))
         rows, parts = [row for row, count in enumerate(unread) if count == 1], []
         if rows:
@@ -211,11 +242,25 @@ class IncrementalDecoder:
         """
         assert self.cache is not None
         count = len(self.tokens)
-        last = torch.tensor([row[-1:] for row in self.tokens], device=self.device)
         slots = [len(row) - start - 1 for row, start in zip(self.tokens, self.starts, strict=True)]
+        if self.steps is not None:
+            return self.steps.logits([row[-1] for row in self.tokens], slots)
+        last = torch.tensor([row[-1:] for row in self.tokens], device=self.device)
         positions = torch.tensor(slots, device=self.device)[:, None]
         features = self.model.features(last, positions, self.cache.view(slice(0, count), max(slots) + 1))
         return self.model.project(features[:, -1])
+
+    def next_step(self) -> RecordedSteps | None:
+        """The recorded steps, after one more token of each row has been counted as read; None if there is no room for it.
+
+        The tokens themselves are appended when the step has chosen them.
+        """
+        longest = max(self.read_tokens) + 1
+        if longest > self.context:
+            return None
+        self._reserve(len(self.tokens), longest)
+        self.read_tokens = [read + 1 for read in self.read_tokens]
+        return self.steps
 
     def _reserve(self, rows: int, slots: int) -> None:
         """Make the cache large enough."""
@@ -243,3 +288,7 @@ def _neighbours(rows: Iterator[int] | Sequence[int]) -> Iterator[tuple[int, int]
         first = last = row
     if first is not None and last is not None:
         yield first, last
+
+
+def _has_hooks(model: Any) -> bool:
+    return any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())

@@ -111,6 +111,9 @@ class ConditionedDecoder:
     def parameters(self) -> Any:
         return self.model.parameters()
 
+    def modules(self) -> Any:
+        return self.model.modules()
+
     def eval(self) -> "ConditionedDecoder":
         self.model.eval()
         return self

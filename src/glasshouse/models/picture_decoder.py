@@ -111,6 +111,9 @@ class PrefixedDecoder:
     def parameters(self) -> Any:
         return self.model.parameters()
 
+    def modules(self) -> Any:
+        return self.model.modules()
+
     def eval(self) -> "PrefixedDecoder":
         self.model.eval()
         return self

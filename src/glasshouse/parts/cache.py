@@ -119,9 +119,9 @@ class Cache:
             for tensor in layer.source or ():
                 tensor[new] = tensor[old]
         if self.memory is not None:
-            index = torch.arange(len(self.memory.states), device=self.memory.states.device)
-            index[new] = old
-            self.memory = self.memory.select_rows(index)
+            self.memory.states[new] = self.memory.states[old]
+            if self.memory.lengths is not None:
+                self.memory.lengths[new] = self.memory.lengths[old]
 
 
 def slot_positions(slots: Tensor) -> Tensor:

@@ -11,11 +11,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from glasshouse.parts.attention import distance_bias_kernel, scaled_dot_product
+from glasshouse.parts.attention import decoding_kernel, distance_bias_kernel, scaled_dot_product
 from glasshouse.parts.cache import LayerCache, slot_positions
 from glasshouse.parts.capabilities import Unsupported, require
 from glasshouse.parts.masks import Everything, Mask
 from glasshouse.parts.positions.base import NoPosition, Position
+from glasshouse.parts.positions.rotary import Rotary
 from glasshouse.parts.probe import Probe
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import SpecError
@@ -29,6 +30,8 @@ class Attention(nn.Module, ABC):
     """
 
     unsupported: ClassVar[Unsupported] = {}
+    # Whether `mix` is `dot_product` and nothing else. Then a step of generation has a kernel of its own.
+    mixes_by_dot_product: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -102,6 +105,10 @@ class Attention(nn.Module, ABC):
             positions = torch.arange(x_BTD.shape[1], device=x_BTD.device)
         projected = self.projection(x_BTD).split(self._projection_sizes, dim=-1)
         queries, keys, values = (self._split_heads(x) for x in projected)
+        if cache is not None and self._decodes_by_kernel(queries, cache, mask):
+            frequencies = self.position.frequencies if isinstance(self.position, Rotary) else None
+            mixed = decoding_kernel.attend(queries, keys, values, cache.keys, cache.values, positions, frequencies)
+            return self.output(self.mixed(mixed).transpose(1, 2).flatten(2))
         keys, values = self.keys(self.position.rotate(keys, positions)), self.values(values)
         key_positions = positions
         if cache is not None:
@@ -130,6 +137,13 @@ class Attention(nn.Module, ABC):
         queries = self.queries(self.position.rotate(queries, query_positions))
         mixed = self.mixed(self.mix(queries, keys, values, mask, query_positions, key_positions))
         return self.output(mixed.transpose(1, 2).flatten(2))
+
+    def _decodes_by_kernel(self, queries: Tensor, cache: LayerCache, mask: Mask) -> bool:
+        """Whether one kernel can rotate, write to the cache and attend. It shows no probe what it computes on the way."""
+        if not (self.mixes_by_dot_product and mask.lower_triangular and decoding_kernel.usable(queries, cache.keys)):
+            return False
+        hooked = self.needs_weights or any(probe.hooked for probe in (self.queries, self.keys, self.values))
+        return not hooked and (not self.position.mechanism or type(self.position) is Rotary)
 
     @property
     def needs_weights(self) -> bool:

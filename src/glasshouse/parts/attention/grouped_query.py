@@ -19,6 +19,8 @@ class GroupedQueryAttention(Attention):
     heads / key_value_heads. With one key-value head it is multi-query attention (Shazeer 2019).
     """
 
+    mixes_by_dot_product = True
+
     @dataclass(frozen=True)
     class Settings:
         key_value_heads: int = setting(0, "number of key-value heads; 0 means half of heads", minimum=0)

@@ -15,6 +15,8 @@ class MultiHeadAttention(Attention):
     Costs n^2 h + n h^2 operations, h being the width. Needs n h memory, or n^2 per head if the weights are recorded.
     """
 
+    mixes_by_dot_product = True
+
     @classmethod
     def build(cls, sizes: Sizes, settings: NoSettings, position: Position) -> "MultiHeadAttention":
         return cls(sizes.width, sizes.heads, position, sizes.bias, sizes.dropout, head_width=sizes.head_width)

@@ -1,0 +1,183 @@
+"""Recorded steps: the model's step on the last token of each row, as CUDA graphs that one call replays.
+
+A step launches hundreds of small kernels, and launching them from Python takes longer than running them. A recording is made
+for each number of rows, rounded up, and used while the cache stays in its place. `logits` leaves the choice of the token to
+the caller. `launch` chooses it on the device too and makes it the input of the next step, so that the next step can be
+launched before the tokens of this one have been read. On a CPU the same steps run directly, for tests.
+
+Axes: B rows, V vocabulary.
+"""
+
+import contextlib
+import warnings
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from glasshouse.generation import sampling_kernel
+from glasshouse.generation.sampling import Sampling
+from glasshouse.parts.cache import Cache
+from glasshouse.parts.memory import Memory
+
+# Steps whose results may be on their way at the same time: one that is read, one that runs.
+MOST_LAUNCHES = 2
+# Larger batches are rounded up to a multiple of this, smaller ones to a power of two.
+ROWS_MULTIPLE = 64
+
+
+class Launch:
+    """The results of a step that may still be running."""
+
+    def __init__(self, results: Tensor, event: torch.cuda.Event | None) -> None:
+        self._results, self._event = results, event
+
+    def wait(self) -> tuple[list[int], list[float]]:
+        """Tokens and log-probabilities. Must be called before the next launch but one, which overwrites them."""
+        if self._event is not None:
+            self._event.synchronize()
+        return self._results[0].long().tolist(), self._results[1].tolist()
+
+
+class RecordedSteps:
+    """Steps of a model for at most `rows` rows. Tokens from `vocabulary` on are never sampled."""
+
+    def __init__(self, model: Any, rows: int, vocabulary: int | None, device: torch.device) -> None:
+        self.model, self.rows, self.vocabulary, self.device = model, rows, vocabulary, device
+        # The inputs of a step: token, position, seed, number, step, and 1 for rows in use. The others are padding.
+        self._state = torch.zeros(6, rows, dtype=torch.long, device=device)
+        self._options = torch.zeros(4, rows, device=device)  # temperature, top_k, top_p, min_p
+        self._results = torch.zeros(2, rows, dtype=torch.float64, device=device)  # token, log-probability
+        self._flags = (False, False, False)  # whether any row uses top_k, top_p, min_p
+        self._cache: Cache | None = None
+        self._memory: Memory | None = None
+        self._replays: dict[Hashable, Callable[[], Tensor | None]] = {}
+        self._seen: set[Hashable] = set()
+        self._on_cuda = self._recordable = device.type == "cuda"
+        if self._on_cuda:
+            self._pool = torch.cuda.graph_pool_handle()
+            self._buffers = deque(
+                (torch.zeros(2, rows, dtype=torch.float64, pin_memory=True), torch.cuda.Event())
+                for _ in range(MOST_LAUNCHES)
+            )
+
+    @property
+    def samples(self) -> bool:
+        """Whether tokens can be chosen on this device."""
+        return not self._on_cuda or sampling_kernel.usable(self.device)
+
+    def use(self, cache: Cache) -> None:
+        """Use this cache from now on. Recordings with another one are dropped."""
+        if cache is self._cache and cache.memory is self._memory:
+            return
+        if self._on_cuda:
+            torch.cuda.synchronize(self.device)
+        self._replays.clear()
+        self._seen.clear()
+        self._cache, self._memory = cache, cache.memory
+
+    @torch.inference_mode()
+    def logits(self, tokens: Sequence[int], positions: Sequence[int]) -> Tensor:
+        """Logits (B, V) after these tokens. They are overwritten by the next step."""
+        count = len(tokens)
+        self._state[:2, :count] = torch.tensor([tokens, positions], device=self.device)
+        self._state[:2, count:] = 0
+        padded = self._padded(count)
+        logits = self._run(("logits", padded), lambda: self._forward(padded))
+        assert logits is not None
+        return logits[:count]
+
+    @torch.inference_mode()
+    def load(
+        self,
+        tokens: Sequence[int],
+        positions: Sequence[int],
+        samplings: Sequence[Sampling],
+        numbers: Sequence[int],
+        steps: Sequence[int],
+    ) -> None:
+        """Set the rows of the next launches."""
+        seeds = [sampling.seed for sampling in samplings]
+        columns = [tokens, positions, seeds, numbers, steps, [1] * len(tokens)]
+        self._state.zero_()
+        self._state[:, : len(tokens)] = torch.tensor(columns, device=self.device)
+        options = [(row.temperature, float(row.top_k), row.top_p, row.min_p) for row in samplings]
+        self._options[:, : len(tokens)] = torch.tensor(options, device=self.device).T
+        self._flags = (
+            any(row.top_k for row in samplings),
+            any(row.top_p < 1 for row in samplings),
+            any(row.min_p > 0 for row in samplings),
+        )
+
+    @torch.inference_mode()
+    def move(self, old: int, new: int) -> None:
+        """Row `old`, the last one, becomes row `new`."""
+        for tensor in (self._state, self._options):
+            tensor[:, new] = tensor[:, old]
+        self._state[:, old] = 0
+
+    @torch.inference_mode()
+    def launch(self, count: int) -> "Launch":
+        """Take a step with the first rows. Its tokens are the input of the next one."""
+        padded = self._padded(count)
+        self._run(("sample", padded, self._flags), lambda: self._sample(padded))
+        if not self._on_cuda:
+            return Launch(self._results[:, :count].clone(), None)
+        buffer, event = self._buffers[0]
+        self._buffers.rotate(-1)
+        buffer.copy_(self._results, non_blocking=True)
+        event.record()
+        return Launch(buffer[:, :count], event)
+
+    def _padded(self, count: int) -> int:
+        """The number of rows that a recording for `count` rows has."""
+        if not self._on_cuda:
+            return count
+        power = 1 << (count - 1).bit_length()
+        return min(power if power <= ROWS_MULTIPLE else -(-count // ROWS_MULTIPLE) * ROWS_MULTIPLE, self.rows)
+
+    def _forward(self, rows: int) -> Tensor:
+        assert self._cache is not None
+        tokens, positions = self._state[0, :rows, None], self._state[1, :rows, None]
+        features = self.model.features(tokens, positions, self._cache.view(slice(0, rows), self._cache.slots))
+        return self.model.project(features[:, -1])
+
+    def _sample(self, rows: int) -> None:
+        logits = self._forward(rows)
+        size = logits.shape[-1] if self.vocabulary is None else min(self.vocabulary, logits.shape[-1])
+        sample = sampling_kernel.sample if self._on_cuda else sampling_kernel.sample_plainly
+        sample(logits, self._state, self._options, self._results, size, *self._flags)
+
+    def _run(self, key: Hashable, step: Callable[[], Tensor | None]) -> Tensor | None:
+        """Take a step: directly at first, which loads kernels and workspaces, and by its recording from the second on."""
+        autocast = self._on_cuda and torch.is_autocast_enabled("cuda")
+        key = (key, autocast)
+        if key in self._replays:
+            return self._replays[key]()
+        if not self._recordable or key not in self._seen:
+            self._seen.add(key)
+            return step()
+        graph = torch.cuda.CUDAGraph()
+        # Without its cache, autocast converts the weights within the graph. Cached copies would be freed.
+        convert = (
+            torch.autocast("cuda", torch.get_autocast_dtype("cuda"), cache_enabled=False)
+            if autocast
+            else contextlib.nullcontext()
+        )
+        try:
+            with convert, torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
+                output = step()
+        except RuntimeError as error:  # a part that waits for the device
+            self._recordable = False
+            reason = str(error).splitlines()[0]
+            warnings.warn(f"generation is slower, because a step of this model cannot be recorded: {reason}", stacklevel=2)
+            return step()
+
+        def replay() -> Tensor | None:
+            graph.replay()
+            return output
+
+        self._replays[key] = replay
+        return replay()
