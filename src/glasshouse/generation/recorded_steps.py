@@ -15,10 +15,13 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from glasshouse.generation import sampling_kernel
 from glasshouse.generation.sampling import Sampling
+from glasshouse.models.decoder import Decoder
+from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.parts.cache import Cache
 from glasshouse.parts.memory import Memory
 
@@ -26,6 +29,8 @@ from glasshouse.parts.memory import Memory
 MOST_LAUNCHES = 2
 # Larger batches are rounded up to a multiple of this, smaller ones to a power of two.
 ROWS_MULTIPLE = 64
+# The logits of a row start at a multiple of so many elements. Otherwise cuBLAS takes kernels that are four times slower.
+ALIGNMENT = 64
 
 
 class Launch:
@@ -56,6 +61,7 @@ class RecordedSteps:
         self._replays: dict[Hashable, Callable[[], Tensor | None]] = {}
         self._seen: set[Hashable] = set()
         self._on_cuda = self._recordable = device.type == "cuda"
+        self._head = _aligned_head(model) if self._on_cuda else None
         if self._on_cuda:
             self._pool = torch.cuda.graph_pool_handle()
             self._buffers = deque(
@@ -142,7 +148,10 @@ class RecordedSteps:
         assert self._cache is not None
         tokens, positions = self._state[0, :rows, None], self._state[1, :rows, None]
         features = self.model.features(tokens, positions, self._cache.view(slice(0, rows), self._cache.slots))
-        return self.model.project(features[:, -1])
+        if self._head is None:
+            return self.model.project(features[:, -1])
+        matrix, bias = self._head
+        return F.linear(features[:, -1], matrix, bias)[:, : self.model.vocabulary]
 
     def _sample(self, rows: int) -> None:
         logits = self._forward(rows)
@@ -181,3 +190,11 @@ class RecordedSteps:
 
         self._replays[key] = replay
         return replay()
+
+
+def _aligned_head(model: Any) -> tuple[Tensor, Tensor | None] | None:
+    """The output matrix and its bias, padded with rows for tokens that do not exist; None if that is not needed."""
+    if not isinstance(model, Decoder) or type(model.head) is not NextTokenHead or not model.vocabulary % ALIGNMENT:
+        return None
+    matrix, bias, missing = model.head.matrix(model.embedding.weight), model.head.bias, -model.vocabulary % ALIGNMENT
+    return F.pad(matrix.detach(), (0, 0, 0, missing)), None if bias is None else F.pad(bias.detach(), (0, missing))

@@ -1,9 +1,10 @@
 """Sampling by one Triton kernel for CUDA: from logits to tokens, with the options of each row, without leaving the device.
 
 Does what `SamplingRows.distribution` and `draw` do, without penalties. Those take some thirty launches and sort the
-vocabulary; this kernel reads a row of logits a few times, from the second-level cache. It finds the smallest logit that
-top-k or top-p keeps without sorting: four bits at a time, by counting the logits above fifteen thresholds. Sums are not in
-the same order, so that a token may differ where a random number falls on the border between two.
+vocabulary; this kernel reads a row of logits a few times, from the second-level cache. The tokens that top-k or top-p can
+keep are few: they are copied, and the rest happens among them. The smallest logit to keep is found without sorting: four
+bits at a time, by counting the logits above fifteen borders. Sums are not in the same order, so that a token may differ
+where a random number falls on the border between two.
 
 Axes: B batch, V vocabulary.
 """
@@ -19,6 +20,11 @@ TRITON_INSTALLED = find_spec("triton") is not None
 # Logits that a program holds at a time.
 BLOCK = 8192
 WARPS = 16
+# The logits of a row are in so many groups, which bound the k-th largest logit. If top-k is at most BOUND, and not more than
+# CANDIDATES logits reach the bound, the others are not looked at again. Top-p alone takes the bound of the largest k.
+GROUPS = 512
+BOUND = 256
+CANDIDATES = 1024
 
 if TRITON_INSTALLED:
     import triton
@@ -54,36 +60,42 @@ if TRITON_INSTALLED:
         return flipped.to(tl.uint32, bitcast=True)
 
     @triton.jit
+    def _threshold_of_vector(values, amounts, needed):  # type: ignore[no-untyped-def]
+        """The largest t such that the amounts of values from t on reach `needed`, or 0."""
+        prefix = tl.full((), 0, tl.uint32)
+        level = tl.arange(0, 16)
+        for step in range(8):
+            bits = 28 - 4 * step
+            borders = prefix + (level << bits).to(tl.uint32, bitcast=True)
+            above = tl.sum(tl.where(values[None, :] >= borders[:, None], amounts[None, :], 0.0), 1)
+            # Border 0 is the prefix, which is known to be low enough.
+            chosen = tl.max(tl.where((above >= needed) | (level == 0), level, 0), 0)
+            prefix += (chosen << bits).to(tl.uint32, bitcast=True)
+        return prefix
+
+    @triton.jit
     def _threshold(  # type: ignore[no-untyped-def]
         logits, size, temperature, maximum, least, needed, COUNT: tl.constexpr, BLOCK: tl.constexpr
     ):
-        """The largest ordered value t such that values from t on number `needed`, or weigh as much if not COUNT.
-
-        Values below `least` do not count. If all of them together are too few, t is 0.
-        """
+        """The same over all logits. Those below `least` do not count. The amounts are 1, or weights if not COUNT."""
         prefix = tl.full((), 0, tl.uint32)
-        shift = tl.full((), 28, tl.int32)
         level = tl.arange(0, 16)
-        exact = tl.full((), 0, tl.int1)
-        while (shift >= 0) & (exact == 0):
-            borders = prefix + (level.to(tl.uint32) << shift.to(tl.uint32))
+        for step in range(8):
+            bits = 28 - 4 * step
+            borders = prefix + (level << bits).to(tl.uint32, bitcast=True)
             above = tl.zeros((16,), tl.float32)
             for start in range(0, size, BLOCK):
                 token = start + tl.arange(0, BLOCK)
                 scaled = _scaled(logits, token, size, temperature)
                 values = _ordered(scaled)
                 if COUNT:
-                    amount = tl.where(token < size, 1.0, 0.0)
+                    amounts = tl.where(token < size, 1.0, 0.0)
                 else:
-                    amount = tl.exp(scaled - maximum)
-                amount = tl.where(values >= least, amount, 0.0)
-                above += tl.sum(tl.where(values[None, :] >= borders[:, None], amount[None, :], 0.0), 1)
-            # At level 0 the border is the prefix, which is known to be low enough.
+                    amounts = tl.exp(scaled - maximum)
+                amounts = tl.where(values >= least, amounts, 0.0)
+                above += tl.sum(tl.where(values[None, :] >= borders[:, None], amounts[None, :], 0.0), 1)
             chosen = tl.max(tl.where((above >= needed) | (level == 0), level, 0), 0)
-            prefix += chosen.to(tl.uint32) << shift.to(tl.uint32)
-            if COUNT:
-                exact = tl.sum(tl.where(level == chosen, above, 0.0), 0) == needed
-            shift -= 4
+            prefix += (chosen << bits).to(tl.uint32, bitcast=True)
         return prefix
 
     @triton.jit
@@ -92,6 +104,7 @@ if TRITON_INSTALLED:
         state,
         settings,
         results,
+        scratch,
         row_stride,
         columns,
         size,
@@ -100,18 +113,30 @@ if TRITON_INSTALLED:
         TOP_P: tl.constexpr,
         MIN_P: tl.constexpr,
         BLOCK: tl.constexpr,
+        GROUPS: tl.constexpr,
+        CANDIDATES: tl.constexpr,
+        BOUND: tl.constexpr,
     ):
         row = tl.program_id(0)
         logits += row.to(tl.int64) * row_stride
+        scratch += row.to(tl.int64) * CANDIDATES * 2
         temperature = tl.load(settings + row)
         greedy = temperature < LEAST_TEMPERATURE
+        top_k = tl.load(settings + columns + row)
+        top_p = tl.load(settings + 2 * columns + row)
+        lowest_weight = tl.load(settings + 3 * columns + row)
+        seed, number = tl.load(state + 2 * columns + row), tl.load(state + 3 * columns + row)
+        uniform = _uniform_number(seed, number, tl.load(state + 4 * columns + row))
         # The largest logit and the first token that has it; the sum of exponentials for the log-probability.
         largest = tl.full((), float("-inf"), tl.float32)
         token_of_largest = tl.full((), 0, tl.int32)
         exp_sum = tl.full((), 0.0, tl.float32)
+        group_largest = tl.full((BLOCK,), float("-inf"), tl.float32)
         for start in range(0, size, BLOCK):
             token = start + tl.arange(0, BLOCK)
             loaded = tl.load(logits + token, mask=token < size, other=float("-inf")).to(tl.float32)
+            if TOP_K or TOP_P:
+                group_largest = tl.maximum(group_largest, loaded)
             block_largest = tl.max(loaded, 0)
             if block_largest > largest:
                 token_of_largest = tl.min(tl.where(loaded == block_largest, token, 2147483647), 0)
@@ -120,77 +145,119 @@ if TRITON_INSTALLED:
             if largest > float("-inf"):
                 exp_sum += tl.sum(tl.exp(loaded - largest), 0)
         chosen_token = token_of_largest
-        if not greedy:
-            maximum = tl.div_rn(largest, temperature)
+        chosen = greedy
+        maximum = tl.div_rn(largest, tl.where(greedy, 1.0, temperature))
+        if TOP_K or TOP_P:
+            # Few logits matter. The k-th largest of the groups' largest logits is no larger than the k-th largest logit, so
+            # that the tokens from there on include all that can be kept. They are copied, in their order.
+            wanted = tl.where(top_k > 0, top_k, BOUND * 1.0)
+            filtered = ((top_k > 0) & (top_k < size)) | (top_p < 1)
+            if filtered & (wanted <= BOUND) & (size > GROUPS) & (chosen == 0):
+                groups = tl.max(tl.reshape(group_largest, (GROUPS, BLOCK // GROUPS)), 1)
+                groups = _ordered(tl.div_rn(groups, temperature))
+                bound = _threshold_of_vector(groups, tl.full((GROUPS,), 1.0, tl.float32), wanted)
+                count = tl.full((), 0, tl.int32)
+                total = tl.full((), 0.0, tl.float32)
+                for start in range(0, size, BLOCK):
+                    token = start + tl.arange(0, BLOCK)
+                    scaled = _scaled(logits, token, size, temperature)
+                    if TOP_P:
+                        total += tl.sum(tl.exp(scaled - maximum), 0)
+                    candidate = ((_ordered(scaled) >= bound) & (token < size)).to(tl.int32)
+                    found = tl.sum(candidate, 0)
+                    if found > 0:
+                        place = count + tl.cumsum(candidate, 0) - 1
+                        inside = (candidate == 1) & (place < CANDIDATES)
+                        tl.store(scratch + place, scaled, mask=inside)
+                        tl.store(scratch + CANDIDATES + place, token.to(tl.float32), mask=inside)
+                        count += found
+                tl.debug_barrier()
+                if count <= CANDIDATES:
+                    place = tl.arange(0, CANDIDATES)
+                    scaled = tl.load(scratch + place, mask=place < count, other=float("-inf"))
+                    token = tl.load(scratch + CANDIDATES + place, mask=place < count, other=0.0).to(tl.int32)
+                    values = tl.where(place < count, _ordered(scaled), 0)
+                    weights = tl.where(place < count, tl.exp(scaled - maximum), 0.0)
+                    if TOP_K:  # noqa: SIM102
+                        if top_k > 0:
+                            ones = tl.where(place < count, 1.0, 0.0)
+                            weights = tl.where(values >= _threshold_of_vector(values, ones, top_k), weights, 0.0)
+                            total = tl.sum(weights, 0)
+                    enough = tl.full((), 1, tl.int1)
+                    if TOP_P:  # noqa: SIM102
+                        if top_p < 1:
+                            needed = top_p * total
+                            enough = tl.sum(weights, 0) >= needed
+                            least = _threshold_of_vector(values, weights, needed)
+                            # Of equal tokens at the border only the first ones are kept: as many as are needed.
+                            above = tl.sum(tl.where(values > least, weights, 0.0), 0)
+                            equal = (values == least) & (weights > 0)
+                            before = tl.cumsum(tl.where(equal, weights, 0.0), 0) - weights
+                            weights = tl.where((values > least) | (equal & (above + before < needed)), weights, 0.0)
+                    if MIN_P:
+                        weights = tl.where(weights >= lowest_weight, weights, 0.0)
+                    if enough:
+                        sums = tl.cumsum(weights.to(tl.float64), 0)
+                        threshold = uniform * tl.max(sums, 0)
+                        chosen_token = tl.min(tl.where((sums > threshold) & (weights > 0), token, 2147483647), 0)
+                        last_token = tl.max(tl.where(weights > 0, token, -1), 0)
+                        chosen_token = tl.minimum(chosen_token, last_token)
+                        chosen = tl.full((), 1, tl.int1)
+        if chosen == 0:
+            # All logits matter, or too many.
             least = tl.full((), 1, tl.uint32)
-            if TOP_K:
-                top_k = tl.load(settings + columns + row)
+            ties = tl.full((), 2147483647, tl.int32)  # how many values that equal `least` are kept
+            if TOP_K:  # noqa: SIM102
                 if (top_k > 0) & (top_k < size):
                     least = _threshold(logits, size, temperature, maximum, least, top_k, True, BLOCK)
-            ties = tl.full((), 2147483647, tl.int32)  # how many values that equal `least` are kept
-            if TOP_P:
-                top_p = tl.load(settings + 2 * columns + row)
+            if TOP_P:  # noqa: SIM102
                 if top_p < 1:
-                    total = tl.full((), 0.0, tl.float32)
+                    kept_total = tl.full((), 0.0, tl.float32)
                     for start in range(0, size, BLOCK):
                         scaled = _scaled(logits, start + tl.arange(0, BLOCK), size, temperature)
-                        total += tl.sum(tl.where(_ordered(scaled) >= least, tl.exp(scaled - maximum), 0.0), 0)
-                    before = least
-                    least = _threshold(logits, size, temperature, maximum, before, top_p * total, False, BLOCK)
-                    least = tl.maximum(least, before)
-                    # Of equal tokens at the border only the first ones are kept: as many as are needed.
-                    above = tl.full((), 0.0, tl.float32)
+                        kept_total += tl.sum(tl.where(_ordered(scaled) >= least, tl.exp(scaled - maximum), 0.0), 0)
+                    before_p = least
+                    least = _threshold(logits, size, temperature, maximum, before_p, top_p * kept_total, False, BLOCK)
+                    least = tl.maximum(least, before_p)
+                    heavier = tl.full((), 0.0, tl.float32)
                     weight = tl.full((), 0.0, tl.float32)
                     for start in range(0, size, BLOCK):
                         scaled = _scaled(logits, start + tl.arange(0, BLOCK), size, temperature)
                         values = _ordered(scaled)
                         weights = tl.exp(scaled - maximum)
-                        above += tl.sum(tl.where(values > least, weights, 0.0), 0)
+                        heavier += tl.sum(tl.where(values > least, weights, 0.0), 0)
                         weight = tl.maximum(weight, tl.max(tl.where(values == least, weights, 0.0), 0))
-                    needed = tl.ceil((top_p * total - above) / tl.maximum(weight, 1e-38))
-                    ties = tl.minimum(tl.maximum(needed, 1.0), 2e9).to(tl.int32)
-            lowest_weight = tl.full((), 0.0, tl.float32)
-            if MIN_P:
-                lowest_weight += tl.load(settings + 3 * columns + row)
+                    tied_needed = tl.ceil((top_p * kept_total - heavier) / tl.maximum(weight, 1e-38))
+                    ties = tl.minimum(tl.maximum(tied_needed, 1.0), 2e9).to(tl.int32)
             # Two passes over what is kept: its sum, and the first token at which the running sum exceeds the threshold.
             kept_sum = tl.full((), 0.0, tl.float64)
             tied = tl.full((), 0, tl.int32)
             for start in range(0, size, BLOCK):
-                scaled = _scaled(logits, start + tl.arange(0, BLOCK), size, temperature)
-                values = _ordered(scaled)
-                weights = tl.exp(scaled - maximum)
-                weights = tl.where((values >= least) & (weights >= lowest_weight), weights, 0.0)
-                if TOP_P:
-                    equal = (values == least).to(tl.int32)
-                    weights = tl.where((equal == 1) & (tied + tl.cumsum(equal, 0) > ties), 0.0, weights)
-                    tied += tl.sum(equal, 0)
+                weights, equal_count = _kept_weights(
+                    logits, start, size, temperature, maximum, least, lowest_weight, tied, ties, TOP_P, MIN_P, BLOCK
+                )
+                tied += equal_count
                 kept_sum += tl.sum(weights, 0).to(tl.float64)
-            seed, number = tl.load(state + 2 * columns + row), tl.load(state + 3 * columns + row)
-            step = tl.load(state + 4 * columns + row)
-            threshold = _uniform_number(seed, number, step) * kept_sum
+            draw_at = uniform * kept_sum
             running = tl.full((), 0.0, tl.float64)
             tied = tl.full((), 0, tl.int32)
-            found = tl.full((), 0, tl.int1)
+            drawn = tl.full((), 0, tl.int1)
             for start in range(0, size, BLOCK):
-                if found == 0:
+                if drawn == 0:
                     token = start + tl.arange(0, BLOCK)
-                    scaled = _scaled(logits, token, size, temperature)
-                    values = _ordered(scaled)
-                    weights = tl.exp(scaled - maximum)
-                    weights = tl.where((values >= least) & (weights >= lowest_weight), weights, 0.0)
-                    if TOP_P:
-                        equal = (values == least).to(tl.int32)
-                        weights = tl.where((equal == 1) & (tied + tl.cumsum(equal, 0) > ties), 0.0, weights)
-                        tied += tl.sum(equal, 0)
+                    weights, equal_count = _kept_weights(
+                        logits, start, size, temperature, maximum, least, lowest_weight, tied, ties, TOP_P, MIN_P, BLOCK
+                    )
+                    tied += equal_count
                     block_sum = tl.sum(weights, 0).to(tl.float64)
                     if block_sum > 0:
                         # Rounding may leave the sum within the block a little short: then it is the last kept token.
                         chosen_token = tl.max(tl.where(weights > 0, token, -1), 0)
-                    if running + block_sum > threshold:
+                    if running + block_sum > draw_at:
                         sums = running + tl.cumsum(weights.to(tl.float64), 0)
-                        first = tl.min(tl.where((sums > threshold) & (weights > 0), token, 2147483647), 0)
+                        first = tl.min(tl.where((sums > draw_at) & (weights > 0), token, 2147483647), 0)
                         chosen_token = tl.minimum(first, chosen_token)
-                        found = tl.full((), 1, tl.int1)
+                        drawn = tl.full((), 1, tl.int1)
                     running += block_sum
         logit = tl.load(logits + chosen_token).to(tl.float32)
         tl.store(results + row, chosen_token.to(tl.float64))
@@ -200,6 +267,34 @@ if TRITON_INSTALLED:
         tl.store(state + row, chosen_token.to(tl.int64))
         tl.store(state + columns + row, tl.load(state + columns + row) + in_use)
         tl.store(state + 4 * columns + row, tl.load(state + 4 * columns + row) + in_use)
+
+    @triton.jit
+    def _kept_weights(  # type: ignore[no-untyped-def]
+        logits,
+        start,
+        size,
+        temperature,
+        maximum,
+        least,
+        lowest_weight,
+        tied,
+        ties,
+        TOP_P: tl.constexpr,
+        MIN_P: tl.constexpr,
+        BLOCK: tl.constexpr,
+    ):
+        """The weights of a block of tokens, 0 for those that are not kept; and how many of its values equal `least`."""
+        scaled = _scaled(logits, start + tl.arange(0, BLOCK), size, temperature)
+        values = _ordered(scaled)
+        weights = tl.where(values >= least, tl.exp(scaled - maximum), 0.0)
+        if MIN_P:
+            weights = tl.where(weights >= lowest_weight, weights, 0.0)
+        equal_count = tl.full((), 0, tl.int32)
+        if TOP_P:
+            equal = (values == least).to(tl.int32)
+            weights = tl.where((equal == 1) & (tied + tl.cumsum(equal, 0) > ties), 0.0, weights)
+            equal_count += tl.sum(equal, 0)
+        return weights, equal_count
 
 
 def usable(device: torch.device) -> bool:
@@ -217,11 +312,13 @@ def sample(
     columns of each are used. Tokens from `size` on are never sampled; `top_k`, `top_p` and `min_p` say which options any
     row uses.
     """
+    scratch = torch.empty(len(logits_BV), 2, CANDIDATES, device=logits_BV.device) if top_k or top_p else results
     _sample_kernel[(len(logits_BV),)](
         logits_BV,
         state,
         options,
         results,
+        scratch,
         logits_BV.stride(0),
         state.shape[1],
         size,
@@ -230,6 +327,9 @@ def sample(
         TOP_P=top_p,
         MIN_P=min_p,
         BLOCK=BLOCK,
+        GROUPS=GROUPS,
+        CANDIDATES=CANDIDATES,
+        BOUND=BOUND,
         num_warps=WARPS,
     )
 

@@ -24,14 +24,17 @@ _ERRORS_ONLY: Final = 1
 _TIMEOUT: Final = 600.0
 
 
-def start_server(path: Path, context: int = 0, device: str = "auto") -> HTTPEndpoint:
-    """Start a server for the file. It ends when the endpoint is no longer used. `context` 0 is that of the file."""
+def start_server(path: Path, context: int = 0, device: str = "auto", parallel: int = 1) -> HTTPEndpoint:
+    """Start a server for the file. It ends when the endpoint is no longer used. `context` 0 is that of the file.
+
+    `parallel` requests are answered at the same time. They share the context.
+    """
     if importlib.util.find_spec("xllamacpp") is None:
         raise MissingExtra("xllamacpp", "running a GGUF file")
     if not path.is_file():
         raise GlasshouseError("missing-file", f"the GGUF file {path} does not exist; check the path")
     key = secrets.token_urlsafe(16)  # other users of this machine can reach the port, but not without the key
-    settings = {"path": str(path.resolve()), "context": context, "key": key, "cpu": device == "cpu"}
+    settings = {"path": str(path.resolve()), "context": context, "key": key, "cpu": device == "cpu", "parallel": parallel}
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", __name__],
         stdin=subprocess.PIPE,
@@ -79,7 +82,7 @@ def _main() -> None:
 
     params = xllamacpp.CommonParams()
     params.model.path = path = settings["path"]
-    params.n_ctx, params.api_keys, params.n_parallel = settings["context"], [settings["key"]], 1
+    params.n_ctx, params.api_keys, params.n_parallel = settings["context"], [settings["key"]], settings["parallel"]
     params.warmup = params.fit_params = params.ui = params.ctx_shift = False
     params.cache_ram_mib = 0
     params.verbosity = _ERRORS_ONLY

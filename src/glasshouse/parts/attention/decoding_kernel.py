@@ -18,6 +18,7 @@ from torch import Tensor
 TRITON_INSTALLED = find_spec("triton") is not None
 # Slots that a program reads at a time.
 BLOCK = 64
+WARPS = 4
 # A program that shares a row has at least this many slots.
 LEAST_SHARE = 256
 # Programs that keep a large GPU busy.
@@ -200,7 +201,7 @@ def attend(
         BLOCK=BLOCK,
         SHARES=shares,
         ROTARY=frequencies is not None,
-        num_warps=4,
+        num_warps=WARPS,
     )
     if shares > 1:
         _combine_kernel[(rows * heads,)](
