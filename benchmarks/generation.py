@@ -6,7 +6,7 @@
 Every row continues a prompt of 32 tokens by 64 (`--prompt`, `--tokens`) at temperature 0.8 with the 50 most likely tokens,
 in bfloat16 on a GPU and in float32 on a CPU. Weights are random, and no text ends early. Times are medians of interleaved
 rounds, so that a busy moment of the machine hits both. The first token is timed apart: it waits for the prompt. Our engine
-is kept between the rounds, as the server keeps it. The first round is shown apart: on a GPU it compiles and records the step.
+is kept between the rounds, as the server keeps it. The first round is shown apart: on a GPU it compiles and records steps.
 """
 
 import argparse

@@ -104,3 +104,17 @@ def test_an_engine_without_rows_takes_new_ones():
             engine.remove(row)
     assert found[0] == found[2][:2]
     assert found[1][0] == found[0][0]
+
+
+def test_warming_up_leaves_no_rows_and_changes_no_text():
+    model = build_decoder(VOCABULARY)
+    found = []
+    for most_rows, recorded in ((0, True), (5, True), (5, False)):
+        engine = GenerationEngine(model, CONTEXT, recorded=recorded, most_rows=most_rows)
+        engine.warm_up()
+        assert not engine.rows
+        rows = engine.add_all([[1], [2, 3], [4]], Sampling(seed=1))
+        for _ in range(5):
+            engine.step()
+        found.append([row.generated[:5] for row in rows])
+    assert found[0] == found[1] == found[2]

@@ -72,8 +72,8 @@ class GenerationEngine:
     """Generates for many rows at once.
 
     Token ids from `vocabulary` on are never sampled. `chunk` is the number of prompt tokens that one step reads at most, by
-    default all. `raw` reports log-probabilities before the bias instead of after it. `recorded`: see
-    `IncrementalDecoder`.
+    default all. `raw` reports log-probabilities before the bias instead of after it. `recorded` and
+    `most_rows`: see `IncrementalDecoder`.
     """
 
     def __init__(
@@ -86,9 +86,10 @@ class GenerationEngine:
         raw: bool = False,
         prefixes: PrefixCache | None = None,
         recorded: bool | None = None,
+        most_rows: int = 0,
     ) -> None:
         self.model, self.context, self.vocabulary, self.cached = model, context, vocabulary, cached
-        self.chunk, self.raw, self.prefixes, self.recorded = chunk, raw, prefixes, recorded
+        self.chunk, self.raw, self.prefixes, self.recorded, self.most_rows = chunk, raw, prefixes, recorded, most_rows
         self.rows: list[Row] = []
         self._launched: deque[tuple[list[Row], Launch]] = deque()  # steps whose tokens have not been read
         self._loaded = False  # whether the recorded steps have the rows of this moment
@@ -129,6 +130,7 @@ class GenerationEngine:
                 self.prefixes,
                 self.vocabulary,
                 self.recorded,
+                self.most_rows,
             )
         else:
             for prompt in prompts:
@@ -142,6 +144,19 @@ class GenerationEngine:
         self.rows += added
         self._loaded = False
         return added
+
+    def warm_up(self) -> None:
+        """Record the steps for all numbers of rows up to `most_rows`, so that no text has to wait for it later."""
+        count = 1
+        while count <= self.most_rows:
+            rows = self.add_all([[0]] * count, Sampling())
+            assert self._decoder is not None
+            recorded = self._decoder.steps is not None
+            for _ in range(4 if recorded else 0):
+                self.step()
+            for row in reversed(rows):
+                self.remove(row)
+            count = 2 * count if recorded else self.most_rows + 1
 
     def remove(self, row: Row) -> None:
         """Remove a row, so that it takes no more time."""
@@ -180,15 +195,13 @@ class GenerationEngine:
         rows = [self.rows[index] for index in indices]
         if not rows:
             return []
-        logits = logits.float()
-        if self.vocabulary is not None and self.vocabulary < logits.shape[-1]:
-            logits[:, self.vocabulary :] = float("-inf")
-        before_bias = logits
-        if any(row.bias for row in rows):
-            logits = _biased(logits, rows)
-        tokens = self._choose(_constrained(logits, rows), rows)
-        log_probabilities = (before_bias if self.raw else logits).log_softmax(-1)[:, : self.vocabulary]
-        choices = report_tokens(log_probabilities, tokens, [row.alternatives for row in rows])
+        steps = self._decoder.steps
+        if steps is not None and steps.samples and all(map(_is_plain, rows)):
+            numbers, counts = [row.number for row in rows], [row.step for row in rows]
+            tokens, log_probabilities = steps.choose(logits, [row.sampling for row in rows], numbers, counts)
+            choices = list(map(SampledToken, tokens, log_probabilities))
+        else:
+            choices = self._choose_plainly(logits, rows)
         for index, row, choice in zip(indices, rows, choices, strict=True):
             if row.step == 0 and self.prefixes is not None and self._decoder.cache is not None:
                 self.prefixes.keep(self._decoder.window(index), self._decoder.cache, index)
@@ -202,21 +215,25 @@ class GenerationEngine:
                     row.failed = error
         return list(zip(rows, choices, strict=True))
 
+    def _choose_plainly(self, logits: Tensor, rows: list[Row]) -> list[SampledToken]:
+        """Choose with all options, by plain operations."""
+        logits = logits.float()
+        if self.vocabulary is not None and self.vocabulary < logits.shape[-1]:
+            logits[:, self.vocabulary :] = float("-inf")
+        before_bias = logits
+        if any(row.bias for row in rows):
+            logits = _biased(logits, rows)
+        tokens = self._choose(_constrained(logits, rows), rows)
+        log_probabilities = (before_bias if self.raw else logits).log_softmax(-1)[:, : self.vocabulary]
+        return report_tokens(log_probabilities, tokens, [row.alternatives for row in rows])
+
     def _can_choose_on_device(self) -> bool:
         """Whether every row has one unread token, and options that the recorded steps know."""
         assert self._decoder is not None
         steps = self._decoder.steps
         if steps is None or not steps.samples or any(count != 1 for count in self._decoder.unread()):
             return False
-        return not any(
-            row.alternatives
-            or row.bias
-            or row.constraint
-            or row.sampling.repetition_penalty != 1
-            or row.sampling.presence_penalty
-            or row.sampling.frequency_penalty
-            for row in self.rows
-        )
+        return all(map(_is_plain, self.rows))
 
     def _load(self) -> None:
         assert self._decoder is not None
@@ -270,6 +287,13 @@ class GenerationEngine:
             return probabilities.argmax(-1)
         numbers, steps = torch.tensor([[row.number for row in rows], [row.step for row in rows]], device=logits_BV.device)
         return draw(probabilities, options.seeds, numbers, steps)
+
+
+def _is_plain(row: Row) -> bool:
+    """Whether the recorded steps know all options of this row."""
+    sampling = row.sampling
+    penalised = sampling.repetition_penalty != 1 or sampling.presence_penalty or sampling.frequency_penalty
+    return not (row.alternatives or row.bias or row.constraint or penalised)
 
 
 def _biased(logits_BV: Tensor, rows: list[Row]) -> Tensor:

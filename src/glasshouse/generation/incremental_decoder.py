@@ -30,6 +30,7 @@ class IncrementalDecoder:
 
     prefixes: keys and values of earlier prompts, so that prompts which begin alike are read once.
     vocabulary: tokens from here on are never sampled by the `steps`.
+    most_rows: the cache has room for so many rows from the start, if steps are recorded: more rows need new recordings.
     recorded: whether steps are recorded, by default on CUDA. A model with hooks is not: a replay would not call them.
     """
 
@@ -42,6 +43,7 @@ class IncrementalDecoder:
         prefixes: PrefixCache | None = None,
         vocabulary: int | None = None,
         recorded: bool | None = None,
+        most_rows: int = 0,
     ) -> None:
         self.model, self.context, self.prefixes, self.vocabulary = model.eval(), context, prefixes, vocabulary
         self.device = next(model.parameters()).device
@@ -54,7 +56,7 @@ class IncrementalDecoder:
         self.rows = 0  # of the cache
         if cached:
             with torch.inference_mode():
-                self.rows = max(len(prompts), 1)
+                self.rows = max(len(prompts), most_rows if self._recorded else 0, 1)
                 first_slots = FIRST_SLOTS_RECORDED if self._recorded else FIRST_SLOTS
                 self.cache = model.empty_cache(self.rows, min(first_slots, context))
         for prompt in prompts:

@@ -96,6 +96,16 @@ class RecordedSteps:
         return logits[:count]
 
     @torch.inference_mode()
+    def choose(
+        self, logits_BV: Tensor, samplings: Sequence[Sampling], numbers: Sequence[int], steps: Sequence[int]
+    ) -> tuple[list[int], list[float]]:
+        """Sample a token for each row from given logits: tokens and log-probabilities."""
+        state = self._state_of([0] * len(numbers), [0] * len(numbers), samplings, numbers, steps)
+        results = torch.zeros(2, len(numbers), dtype=torch.float64, device=self.device)
+        self._sample_from(logits_BV, state, self._options_of(samplings), results, _flags_of(samplings))
+        return Launch(results.cpu(), None).wait()
+
+    @torch.inference_mode()
     def load(
         self,
         tokens: Sequence[int],
@@ -105,17 +115,25 @@ class RecordedSteps:
         steps: Sequence[int],
     ) -> None:
         """Set the rows of the next launches."""
-        seeds = [sampling.seed for sampling in samplings]
-        columns = [tokens, positions, seeds, numbers, steps, [1] * len(tokens)]
         self._state.zero_()
-        self._state[:, : len(tokens)] = torch.tensor(columns, device=self.device)
-        options = [(row.temperature, float(row.top_k), row.top_p, row.min_p) for row in samplings]
-        self._options[:, : len(tokens)] = torch.tensor(options, device=self.device).T
-        self._flags = (
-            any(row.top_k for row in samplings),
-            any(row.top_p < 1 for row in samplings),
-            any(row.min_p > 0 for row in samplings),
-        )
+        self._state[:, : len(tokens)] = self._state_of(tokens, positions, samplings, numbers, steps)
+        self._options[:, : len(tokens)] = self._options_of(samplings)
+        self._flags = _flags_of(samplings)
+
+    def _state_of(
+        self,
+        tokens: Sequence[int],
+        positions: Sequence[int],
+        samplings: Sequence[Sampling],
+        numbers: Sequence[int],
+        steps: Sequence[int],
+    ) -> Tensor:
+        seeds = [sampling.seed for sampling in samplings]
+        return torch.tensor([tokens, positions, seeds, numbers, steps, [1] * len(tokens)], device=self.device)
+
+    def _options_of(self, samplings: Sequence[Sampling]) -> Tensor:
+        rows = [(row.temperature, float(row.top_k), row.top_p, row.min_p) for row in samplings]
+        return torch.tensor(rows, device=self.device).T.contiguous()
 
     @torch.inference_mode()
     def move(self, old: int, new: int) -> None:
@@ -154,10 +172,14 @@ class RecordedSteps:
         return F.linear(features[:, -1], matrix, bias)[:, : self.model.vocabulary]
 
     def _sample(self, rows: int) -> None:
-        logits = self._forward(rows)
+        self._sample_from(self._forward(rows), self._state, self._options, self._results, self._flags)
+
+    def _sample_from(
+        self, logits: Tensor, state: Tensor, options: Tensor, results: Tensor, flags: tuple[bool, bool, bool]
+    ) -> None:
         size = logits.shape[-1] if self.vocabulary is None else min(self.vocabulary, logits.shape[-1])
         sample = sampling_kernel.sample if self._on_cuda else sampling_kernel.sample_plainly
-        sample(logits, self._state, self._options, self._results, size, *self._flags)
+        sample(logits, state, options, results, size, *flags)
 
     def _run(self, key: Hashable, step: Callable[[], Tensor | None]) -> Tensor | None:
         """Take a step: directly at first, which loads kernels and workspaces, and by its recording from the second on."""
@@ -190,6 +212,15 @@ class RecordedSteps:
 
         self._replays[key] = replay
         return replay()
+
+
+def _flags_of(samplings: Sequence[Sampling]) -> tuple[bool, bool, bool]:
+    """Whether any row uses top_k, top_p, min_p."""
+    return (
+        any(row.top_k for row in samplings),
+        any(row.top_p < 1 for row in samplings),
+        any(row.min_p > 0 for row in samplings),
+    )
 
 
 def _aligned_head(model: Any) -> tuple[Tensor, Tensor | None] | None:

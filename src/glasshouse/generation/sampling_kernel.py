@@ -18,8 +18,8 @@ from glasshouse.generation.sampling import LEAST_TEMPERATURE, Sampling, Sampling
 
 TRITON_INSTALLED = find_spec("triton") is not None
 # Logits that a program holds at a time.
-BLOCK = 8192
-WARPS = 16
+BLOCK = 4096
+WARPS = 8
 # The logits of a row are in so many groups, which bound the k-th largest logit. If top-k is at most BOUND, and not more than
 # CANDIDATES logits reach the bound, the others are not looked at again. Top-p alone takes the bound of the largest k.
 GROUPS = 512
@@ -98,7 +98,7 @@ if TRITON_INSTALLED:
             prefix += (chosen << bits).to(tl.uint32, bitcast=True)
         return prefix
 
-    @triton.jit
+    @triton.jit(do_not_specialize=["columns", "size"])
     def _sample_kernel(  # type: ignore[no-untyped-def]
         logits,
         state,

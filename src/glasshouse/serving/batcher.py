@@ -183,9 +183,14 @@ class Batcher:
             CHUNK,
             self._raw,
             self.prefixes,
+            most_rows=self.most_rows,
         )
 
     def _work(self) -> None:
+        try:
+            self._engine.warm_up()
+        except Exception as error:  # the first request will fail in the same way, and say why
+            self._fail_all(error)
         while True:
             with self._changed:
                 while not (self._waiting or self._choices or self._stopping):

@@ -18,11 +18,12 @@ from torch import Tensor
 TRITON_INSTALLED = find_spec("triton") is not None
 # Slots that a program reads at a time.
 BLOCK = 64
-WARPS = 4
+WARPS = 1
 # A program that shares a row has at least this many slots.
 LEAST_SHARE = 256
-# Programs that keep a large GPU busy.
+# Programs that keep a large GPU busy, and how many of them may share a row.
 ENOUGH_PROGRAMS = 256
+MOST_SHARES = 32
 # `tl.dot` multiplies matrices of at least 16 rows.
 LEAST_ROWS = 16
 
@@ -41,7 +42,7 @@ if TRITON_INSTALLED:
         angle = position.to(tl.float32) * tl.load(frequencies + pair, mask=feature < WIDTH, other=0.0)
         return own * tl.cos(angle) + tl.where(feature < half, -other, other) * tl.sin(angle)
 
-    @triton.jit
+    @triton.jit(do_not_specialize=["shares"])
     def _attend_kernel(  # type: ignore[no-untyped-def]
         queries,
         new_keys,
@@ -59,13 +60,14 @@ if TRITON_INSTALLED:
         row_stride,
         group_stride,
         position_stride,
+        shares,
         GROUPS: tl.constexpr,
         HEADS: tl.constexpr,
         ROWS: tl.constexpr,
         WIDTH: tl.constexpr,
         PADDED: tl.constexpr,
         BLOCK: tl.constexpr,
-        SHARES: tl.constexpr,
+        SHARED: tl.constexpr,
         ROTARY: tl.constexpr,
     ):
         """One row and key-value head. HEADS: query heads of the group; ROWS: the same, padded for `tl.dot`, or 1."""
@@ -92,7 +94,7 @@ if TRITON_INSTALLED:
         slots = row * row_stride + group * group_stride
         # Slots of this share: whole blocks, so that only the last one is cut.
         blocks = (position + BLOCK - 1) // BLOCK
-        blocks_each = (blocks + SHARES - 1) // SHARES
+        blocks_each = (blocks + shares - 1) // shares
         first, last = share * blocks_each * BLOCK, tl.minimum((share + 1) * blocks_each * BLOCK, position)
         maximum = tl.full((ROWS,), float("-inf"), tl.float32)
         total = tl.zeros((ROWS,), tl.float32)
@@ -126,26 +128,26 @@ if TRITON_INSTALLED:
             maximum = new_maximum
         index = (row * GROUPS + group) * HEADS + head
         inside_output = (head[:, None] < HEADS) & (feature[None, :] < WIDTH)
-        if SHARES == 1:
-            result = (mixed / total[:, None]).to(output.dtype.element_ty)
-            tl.store(output + index[:, None] * WIDTH + feature[None, :], result, mask=inside_output)
-        else:
-            place = partial + (index * SHARES + share) * (WIDTH + 2)
+        if SHARED:
+            place = partial + (index * shares + share) * (WIDTH + 2)
             tl.store(place[:, None] + feature[None, :], mixed, mask=inside_output)
             tl.store(place + WIDTH, maximum, mask=head < HEADS)
             tl.store(place + WIDTH + 1, total, mask=head < HEADS)
+        else:
+            result = (mixed / total[:, None]).to(output.dtype.element_ty)
+            tl.store(output + index[:, None] * WIDTH + feature[None, :], result, mask=inside_output)
 
-    @triton.jit
+    @triton.jit(do_not_specialize=["shares"])
     def _combine_kernel(  # type: ignore[no-untyped-def]
-        partial, output, WIDTH: tl.constexpr, PADDED: tl.constexpr, SHARES: tl.constexpr, PADDED_SHARES: tl.constexpr
+        partial, output, shares, WIDTH: tl.constexpr, PADDED: tl.constexpr, MOST_SHARES: tl.constexpr
     ):
         """One row and head: the weighted mean of what its shares found."""
         index = tl.program_id(0).to(tl.int64)
-        feature, share = tl.arange(0, PADDED), tl.arange(0, PADDED_SHARES)
-        place = partial + (index * SHARES + share) * (WIDTH + 2)
-        maximum = tl.load(place + WIDTH, mask=share < SHARES, other=float("-inf"))
-        total = tl.load(place + WIDTH + 1, mask=share < SHARES, other=0.0)
-        inside = (share[:, None] < SHARES) & (feature[None, :] < WIDTH)
+        feature, share = tl.arange(0, PADDED), tl.arange(0, MOST_SHARES)
+        place = partial + (index * shares + share) * (WIDTH + 2)
+        maximum = tl.load(place + WIDTH, mask=share < shares, other=float("-inf"))
+        total = tl.load(place + WIDTH + 1, mask=share < shares, other=0.0)
+        inside = (share[:, None] < shares) & (feature[None, :] < WIDTH)
         mixed = tl.load(place[:, None] + feature[None, :], mask=inside, other=0.0)
         factor = tl.exp(maximum - tl.max(maximum, 0))
         result = tl.sum(mixed * factor[:, None], 0) / tl.sum(total * factor, 0)
@@ -177,7 +179,7 @@ def attend(
     groups, slots = cached_keys_BGSE.shape[1:3]
     each = heads // groups
     padded = max(triton.next_power_of_2(width), LEAST_ROWS)
-    shares = min(max(slots // LEAST_SHARE, 1), max(ENOUGH_PROGRAMS // (rows * groups), 1))
+    shares = min(max(slots // LEAST_SHARE, 1), max(ENOUGH_PROGRAMS // (rows * groups), 1), MOST_SHARES)
     output = queries_BH1E.new_empty(rows, heads, width)
     partial = output if shares == 1 else queries_BH1E.new_empty(rows, heads, shares, width + 2, dtype=torch.float32)
     new = [_with_head_stride(tensor, width) for tensor in (queries_BH1E, keys_BG1E, values_BG1E)]
@@ -193,13 +195,14 @@ def attend(
         *(tensor.stride(0) for tensor in new),
         *cached_keys_BGSE.stride()[:2],
         positions_B1.stride(0),
+        shares,
         GROUPS=groups,
         HEADS=each,
         ROWS=1 if each == 1 else max(triton.next_power_of_2(each), LEAST_ROWS),
         WIDTH=width,
         PADDED=padded,
         BLOCK=BLOCK,
-        SHARES=shares,
+        SHARED=shares > 1,
         ROTARY=frequencies is not None,
         num_warps=WARPS,
     )
@@ -207,10 +210,10 @@ def attend(
         _combine_kernel[(rows * heads,)](
             partial,
             output,
+            shares,
             WIDTH=width,
             PADDED=padded,
-            SHARES=shares,
-            PADDED_SHARES=triton.next_power_of_2(shares),
+            MOST_SHARES=MOST_SHARES,
             num_warps=1,
         )
     return output[:, :, None]
