@@ -18,7 +18,6 @@ from torch import Tensor
 TRITON_INSTALLED = find_spec("triton") is not None
 # Slots that a program reads at a time.
 BLOCK = 64
-WARPS = 1
 # A program that shares a row has at least this many slots.
 LEAST_SHARE = 256
 # Programs that keep a large GPU busy, and how many of them may share a row.
@@ -204,7 +203,7 @@ def attend(
         BLOCK=BLOCK,
         SHARED=shares > 1,
         ROTARY=frequencies is not None,
-        num_warps=WARPS,
+        num_warps=_warps(each, padded),
     )
     if shares > 1:
         _combine_kernel[(rows * heads,)](
@@ -217,6 +216,11 @@ def attend(
             num_warps=1,
         )
     return output[:, :, None]
+
+
+def _warps(each: int, width: int) -> int:
+    """Warps of a program. One is the fastest where its registers suffice: nothing has to be exchanged between warps."""
+    return 4 if each > 1 or width > 128 else 2 if width > 64 else 1
 
 
 def _with_head_stride(tensor: Tensor, width: int) -> Any:
