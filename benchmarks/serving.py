@@ -1,6 +1,6 @@
 """Throughput and latency of `glasshouse serve` over HTTP, on a CPU beside llama.cpp's server on the same weights in float32.
 
-    python benchmarks/serving.py            # 1, 8 and 32 clients; 22 M parameters on a CPU, 87 M on a GPU
+    python benchmarks/serving.py            # 1, 8 and 32 clients; 19 M parameters on a CPU, 86 M in bfloat16 on a GPU
     python benchmarks/serving.py --smoke    # does it run? A few seconds, and no figure worth keeping
 
 Each client asks one request after another: the same prompt of some 20 tokens, continued by 64 (`--tokens`) at temperature
@@ -50,9 +50,9 @@ def make_run(folder: Path, width: int, layers: int, device: str) -> None:
 
 
 @contextmanager
-def ours(device: str, clients: int) -> Iterator[HTTPEndpoint]:
+def ours(device: str, dtype: str, clients: int) -> Iterator[HTTPEndpoint]:
     """Our server."""
-    command = [sys.executable, "-m", "glasshouse", "serve", RUN, "--port", "0", "--device", device]
+    command = [sys.executable, "-m", "glasshouse", "serve", RUN, "--port", "0", "--device", device, "--dtype", dtype]
     environment = {**os.environ, "COLUMNS": "200"}
     options = ["--max-concurrent", str(clients)]
     with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True, env=environment) as server:
@@ -106,14 +106,14 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true")
     options = parser.parse_args()
     device = str(devices.pick(options.device))
-    width, layers = (768, 12) if device == "cuda" else (512, 6)
+    width, layers, dtype = (768, 12, "bfloat16") if device == "cuda" else (512, 6, "float32")
     clients = [int(count) for count in options.clients.split(",")]
     if options.smoke:
         width, layers, clients, options.tokens, options.requests = 32, 1, [2], 8, 1
     table = Table("clients", "", "tokens/s", "ratio", "median, ms", "99th percentile, ms")
     with tempfile.TemporaryDirectory() as folder:
         make_run(Path(folder), width, layers, device)
-        servers: dict[str, Any] = {"ours": lambda count: ours(device, count)}
+        servers: dict[str, Any] = {"ours": lambda count: ours(device, dtype, count)}
         if device == "cpu" and find_spec("xllamacpp") is not None:
             file = glasshouse.export(RUN, "gguf", Path(folder) / "served.gguf")
             servers["llama.cpp"] = lambda count: llama_cpp(file, count)
@@ -127,7 +127,7 @@ def main() -> None:
                 ratio = f"{rates[name] / rates['ours']:.2f}"
                 cells = (f"{1000 * statistics.median(latencies):.0f}", f"{1000 * slowest:.0f}")
                 table.add_row(str(count), name, f"{rates[name]:,.0f}", ratio, *cells)
-    Console().print(f"{device}, width {width}, {layers} layers, {options.tokens} tokens a request", table)
+    Console().print(f"{device}, {dtype}, width {width}, {layers} layers, {options.tokens} tokens a request", table)
 
 
 if __name__ == "__main__":

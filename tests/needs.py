@@ -36,9 +36,9 @@ NOT_APPLICABLE = "does not apply to this combination of parts"
 def _kernels() -> bool:
     if not torch.cuda.is_available():
         return False
-    from glasshouse.tasks import cross_entropy_kernels
+    from glasshouse.parts.triton_installed import TRITON_INSTALLED
 
-    return cross_entropy_kernels.TRITON_INSTALLED
+    return TRITON_INSTALLED
 
 
 def skip(need: str) -> None:

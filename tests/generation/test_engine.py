@@ -165,3 +165,14 @@ def test_a_bias_is_in_the_reported_log_probability_unless_it_is_to_be_raw(tokeni
         assert plain.token == int(logits.argmax())
         reported = torch.tensor([value for _, value in sorted(sampled.alternatives)])
         torch.testing.assert_close(reported, expected.log_softmax(-1), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("position", catalogue.names("position"))
+def test_a_model_in_bfloat16_generates_almost_the_same(tokenizer, position):
+    model = build_decoder(tokenizer.vocabulary, context=64, position=position, width=64)
+    prompt = encode_prompt(tokenizer, "the state of our union is strong")
+    values = []
+    for dtype in (torch.float32, torch.bfloat16):
+        decoder = IncrementalDecoder(model.to(dtype), [prompt * 4], 64)
+        values.append(decoder.logits().float().log_softmax(-1))
+    torch.testing.assert_close(values[1], values[0], atol=0.3, rtol=0.1)

@@ -20,9 +20,9 @@ from glasshouse.specs.errors import GlasshouseError
 from glasshouse.studies import study_folder, study_results
 
 
-def open_run(name: str | PathLike[str], device: str = "auto") -> Run:
-    """Open a run by its name or path."""
-    return Run(name, device)
+def open_run(name: str | PathLike[str], device: str = "auto", dtype: str = "float32") -> Run:
+    """Open a run by its name or path. `dtype` is the number format of the weights: "float32" or "bfloat16"."""
+    return Run(name, device, dtype)
 
 
 def list_runs() -> list[Run]:

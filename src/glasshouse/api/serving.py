@@ -16,15 +16,17 @@ def serve(
     timeout: float = 600.0,
     raw: bool = False,
     device: str = "auto",
+    dtype: str = "float32",
     started_at: Callable[[str], None] = lambda address: None,
 ) -> None:
     """Serve runs by the OpenAI API until a signal; `started_at` is called with the address. Port 0 takes any free one.
 
     `max_concurrent` texts are generated at the same time. `raw` reports log-probabilities before the logit bias.
+    `dtype` is the number format of the weights: "float32" or "bfloat16".
     """
     opened: dict[str, Run] = {}
     for name in runs:
-        run = Run(name, device)
+        run = Run(name, device, dtype)
         if run.name in opened:
             raise GlasshouseError("same-name", f"two runs are named {run.name!r}; name each once, or rename one")
         _ = run.model, run.tokenizer  # a run without a checkpoint is refused now, not at the first request

@@ -7,6 +7,12 @@ import typer
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The name of a run (see `glasshouse runs`) or its folder.")]
 Device = Annotated[str, typer.Option(help="The device to compute on: auto, cpu, cuda or mps.")]
+DType = Annotated[
+    str,
+    typer.Option(
+        metavar="float32|bfloat16", help="The number format of the weights; bfloat16 is faster on a GPU and less precise."
+    ),
+]
 Overrides = Annotated[
     list[str] | None, typer.Argument(metavar="FIELD=VALUE", help="Fields of the spec to change, such as model.width=64.")
 ]

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Device, Run
+from glasshouse.cli.arguments import Device, DType, Run
 
 EXAMPLES = (
     'Examples: glasshouse sample demo-lm --prompt "The state of" · '
@@ -48,12 +48,13 @@ def sample(
     count: Annotated[int, typer.Option(min=1, help="The number of continuations.")] = 1,
     seed: Annotated[int, typer.Option(help="The random seed; the same seed gives the same text.")] = 0,
     device: Device = "auto",
+    dtype: DType = "float32",
 ) -> None:
     """Continue a prompt. A single continuation is printed token by token."""
     import glasshouse
     from glasshouse.cli.run_output import print_completion
 
-    opened = glasshouse.open_run(run, device)
+    opened = glasshouse.open_run(run, device, dtype)
     completions = [opened.new_completion(prompt) for _ in range(count)]
     pieces = opened.stream(
         completions,
@@ -61,7 +62,7 @@ def sample(
         stop=stop or (),
         regex=regex,
         json_schema=json_schema,
-        draft=None if draft is None else glasshouse.open_run(draft, device),
+        draft=None if draft is None else glasshouse.open_run(draft, device, dtype),
         ahead=ahead,
         temperature=temperature,
         top_k=top_k,

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from glasshouse.cli.arguments import Device
+from glasshouse.cli.arguments import Device, DType
 
 EXAMPLES = (
     "Examples: glasshouse serve demo-lm · glasshouse serve small large --port 8080 --api-key secret · "
@@ -28,6 +28,7 @@ def serve(
         Literal["biased", "raw"], typer.Option(help="Whether log-probabilities include the logit bias.")
     ] = "biased",
     device: Device = "auto",
+    dtype: DType = "float32",
 ) -> None:
     """Serve runs by the OpenAI API, with a page to try them.
 
@@ -40,6 +41,5 @@ def serve(
     def started(address: str) -> None:
         console.print(f"serving {', '.join(runs)} at {address} (Ctrl-C ends it)", markup=False, soft_wrap=True)
 
-    glasshouse.serve(
-        runs, host, port, api_key, max_concurrent, max_tokens, timeout, logprobs == "raw", device, started_at=started
-    )
+    raw = logprobs == "raw"
+    glasshouse.serve(runs, host, port, api_key, max_concurrent, max_tokens, timeout, raw, device, dtype, started_at=started)

@@ -9,14 +9,12 @@ where a random number falls on the border between two.
 Axes: B batch, V vocabulary.
 """
 
-from importlib.util import find_spec
-
 import torch
 from torch import Tensor
 
 from glasshouse.generation.sampling import LEAST_TEMPERATURE, Sampling, SamplingRows, draw
+from glasshouse.parts.triton_installed import TRITON_INSTALLED
 
-TRITON_INSTALLED = find_spec("triton") is not None
 # Logits that a program holds at a time.
 BLOCK = 4096
 WARPS = 8

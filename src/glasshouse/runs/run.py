@@ -40,6 +40,9 @@ from glasshouse.tasks.translate import Translate
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.training import devices, precision, warm_start
 
+# Number formats of the weights, by their names in torch.
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
 
 @dataclass(frozen=True)
 class Translation:
@@ -60,11 +63,13 @@ class Translation:
 
 
 class Run:
-    """One trained (or partly trained) model and everything in its run folder."""
+    """One trained (or partly trained) model and everything in its run folder. `dtype`: the number format of the weights."""
 
-    def __init__(self, where: RunFolder | str | PathLike[str], device: str = "auto") -> None:
+    def __init__(self, where: RunFolder | str | PathLike[str], device: str = "auto", dtype: str = "float32") -> None:
+        if dtype not in DTYPES:
+            raise RunError("bad-option", f"dtype={dtype!r} is not one of {', '.join(DTYPES)}")
         self.folder = where if isinstance(where, RunFolder) else run_folder.find(where)
-        self.device = devices.pick(device)
+        self.device, self.dtype = devices.pick(device), DTYPES[dtype]
 
     @property
     def name(self) -> str:
@@ -101,7 +106,8 @@ class Run:
         where = f"the checkpoint of step {saved.step}"
         # The weights of a model that is loaded in inference mode could never have gradients.
         with torch.inference_mode(False):
-            return warm_start.load_model(self.folder, self.spec, saved.weights, where).to(self.device).eval()
+            model = warm_start.load_model(self.folder, self.spec, saved.weights, where)
+            return model.to(self.device, self.dtype).eval()
 
     def model_step(self) -> int:
         """The step whose weights the model has."""

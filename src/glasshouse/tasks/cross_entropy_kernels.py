@@ -7,14 +7,13 @@ about twice as often. A row is one prediction: V contiguous logits, processed by
 import warnings
 from collections.abc import Callable
 from functools import cache
-from importlib.util import find_spec
 
 import torch
 from torch import Tensor
 
+from glasshouse.parts.triton_installed import TRITON_INSTALLED
 from glasshouse.tasks.base import IGNORED
 
-TRITON_INSTALLED = find_spec("triton") is not None
 # The maximum number of logits that a program holds at a time.
 BLOCK = 2048
 

@@ -7,8 +7,8 @@ float32. Axes: R replicas, N predictions, D width, V vocabulary; a tile has `ROW
 import torch
 from torch import Tensor
 
+from glasshouse.parts.triton_installed import TRITON_INSTALLED
 from glasshouse.tasks.base import IGNORED
-from glasshouse.tasks.cross_entropy_kernels import TRITON_INSTALLED
 
 ROWS = 128
 TOKENS = 128

@@ -9,13 +9,13 @@ Axes: B batch, H heads, G key-value heads, S slots, E head width.
 """
 
 import math
-from importlib.util import find_spec
 from typing import Any
 
 import torch
 from torch import Tensor
 
-TRITON_INSTALLED = find_spec("triton") is not None
+from glasshouse.parts.triton_installed import TRITON_INSTALLED
+
 # Slots that a program reads at a time.
 BLOCK = 64
 # A program that shares a row has at least this many slots.

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
-from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -22,6 +21,7 @@ from torch.nn.attention.flex_attention import BlockMask, flex_attention
 
 from glasshouse.parts.attention import scaled_dot_product
 from glasshouse.parts.masks import Everything, Mask, Padding
+from glasshouse.parts.triton_installed import TRITON_INSTALLED
 
 # For shorter sequences the matrix of biases is small, and compiling takes longer than it saves.
 LEAST_LENGTH = 1024
@@ -55,7 +55,7 @@ def usable(queries_BHTE: Tensor, mask: Mask, dropout: float) -> bool:
     known_mask = mask.lower_triangular or isinstance(mask, Everything | Padding)
     within_transform = torch._C._functorch.peek_interpreter_stack() is not None  # vmap, jacrev and the like
     worth_it = length >= LEAST_LENGTH and head_width in HEAD_WIDTHS and not dropout
-    return on_cuda and worth_it and known_mask and not within_transform and find_spec("triton") is not None
+    return on_cuda and worth_it and known_mask and not within_transform and TRITON_INSTALLED
 
 
 def attend(queries_BHTE: Tensor, keys_BGTE: Tensor, values_BGTE: Tensor, bias_HD: Tensor, mask: Mask) -> Tensor:

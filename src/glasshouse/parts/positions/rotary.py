@@ -5,6 +5,7 @@ Axes: B batch, H heads, T time, E head width.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -39,6 +40,14 @@ class Rotary(Position):
             )
         exponents = torch.arange(0, head_width, 2, dtype=torch.float32) / head_width
         self.register_buffer("frequencies", base**-exponents, persistent=False)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> "Rotary":
+        """Move or convert. In a model of 16 bits the frequencies stay in float32: otherwise the angles would be wrong."""
+        before = self.frequencies
+        super()._apply(fn, recurse)
+        if self.frequencies.dtype.itemsize < before.dtype.itemsize:
+            self.frequencies = before.to(self.frequencies.device)
+        return self
 
     @classmethod
     def build(cls, sizes: Sizes, settings: Settings) -> "Rotary":
