@@ -44,7 +44,14 @@ def run_checks(run, *names):
         return {check.name: check for check in certify(run)}
 
 
-QUICK = ("cache against full", "batch size", "gradient accumulation", "fp32 against bf16", "resumed against uninterrupted")
+QUICK = (
+    "cache against full",
+    "generation against full",
+    "batch size",
+    "gradient accumulation",
+    "fp32 against bf16",
+    "resumed against uninterrupted",
+)
 
 
 def test_a_correct_run_passes():
@@ -90,7 +97,8 @@ def test_llama_cpp_does_not_apply_to_an_imported_model_of_another_kind():
 
 def test_a_cache_that_forgets_is_detected(gpt2, monkeypatch):
     monkeypatch.setattr(LayerCache, "extend", lambda cache, keys, values, positions: (cache.keys, cache.values))
-    assert run_checks(gpt2, "cache against full")["cache against full"].verdict == "FAIL"
+    for name in ("cache against full", "generation against full"):
+        assert run_checks(gpt2, name)[name].verdict == "FAIL"
 
 
 def test_a_checkpoint_without_the_optimiser_state_is_detected(gpt2, monkeypatch):

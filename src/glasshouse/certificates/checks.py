@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.certificates.random_task import RandomTask
+from glasshouse.generation.engine import GenerationEngine, Row, SampledToken
+from glasshouse.generation.sampling import Sampling
 from glasshouse.interop import round_trips
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.models.encoder_decoder import EncoderDecoder
@@ -124,6 +126,43 @@ def _cache(subject: CertifiedRun) -> Check:
     return _compare(torch.cat(chunks, 1), subject.output(), note=note)
 
 
+def _generation(subject: CertifiedRun) -> Check:
+    """Log-probabilities of tokens that the engine samples, beside a full pass over the finished text."""
+    model: Any = subject.model
+    if "tokens_BT" not in subject.inputs or not hasattr(model, "empty_cache") or not subject.run.continues_text:
+        raise DoesNotApply("it does not continue a text by itself")
+    tokens = subject.inputs["tokens_BT"].tolist()
+    length = len(tokens[0])
+    engine = GenerationEngine(model, length, chunk=5)
+    rows, found, expected = [], [], []
+    for number, prompt in enumerate(tokens):
+        # A row joins while the others generate. The first one is greedy.
+        sampling = Sampling(temperature=min(number, 1), seed=number)
+        rows.append(engine.add(prompt[: max(length // 2 - number, 1)], sampling))
+        found += engine.step()
+    while rows[-1].step < max(length // 4, 1):
+        found += engine.step()
+    reported: dict[Row, list[SampledToken]] = {row: [] for row in rows}
+    for row, sampled in found:
+        reported[row].append(sampled)
+    values = []
+    for row in rows:
+        text = torch.tensor([row.tokens[: length + 1]], device=subject.run.device)
+        with torch.inference_mode():
+            full = model(tokens_BT=text[:, :-1]).float().log_softmax(-1)[0]
+        choices = reported[row][: text.shape[1] - row.prompt_length]
+        places = torch.arange(row.prompt_length - 1, row.prompt_length - 1 + len(choices), device=full.device)
+        expected.append(full[places, text[0, row.prompt_length : row.prompt_length + len(choices)]])
+        values += [choice.log_probability for choice in choices]
+        if row is rows[0]:
+            # A greedy token is the most likely one of the full pass too, but for a tie.
+            behind = full[places].max(-1).values - expected[0]
+            if float(behind.max()) > ROUNDING * max(float(expected[0].abs().max()), 1.0):
+                return Check("", float(behind.max()), 0.0, "a greedy token is not the most likely one of a full pass")
+    note = f"{len(values)} tokens of {len(rows)} rows that join one after the other"
+    return _compare(torch.tensor(values), torch.cat(expected).cpu(), note=note)
+
+
 def _batch_size(subject: CertifiedRun) -> Check:
     together = subject.output()
     alone = [subject.output(rows=slice(row, row + 1)) for row in range(ROWS)]
@@ -219,6 +258,7 @@ def _llama_cpp(subject: CertifiedRun) -> Check:
 
 CHECKS: dict[str, Callable[[CertifiedRun], Check]] = {
     "cache against full": _cache,
+    "generation against full": _generation,
     "batch size": _batch_size,
     "gradient accumulation": _accumulation,
     "compiled against eager": _compiled,
