@@ -100,7 +100,8 @@ class RecordedSteps:
         self, logits_BV: Tensor, samplings: Sequence[Sampling], numbers: Sequence[int], steps: Sequence[int]
     ) -> tuple[list[int], list[float]]:
         """Sample a token for each row from given logits: tokens and log-probabilities."""
-        state = self._state_of([0] * len(numbers), [0] * len(numbers), samplings, numbers, steps)
+        zeros, seeds = [0] * len(numbers), [sampling.seed for sampling in samplings]
+        state = torch.tensor([zeros, zeros, seeds, numbers, steps, zeros], device=self.device)
         results = torch.zeros(2, len(numbers), dtype=torch.float64, device=self.device)
         self._sample_from(logits_BV, state, self._options_of(samplings), results, _flags_of(samplings))
         return Launch(results.cpu(), None).wait()
@@ -116,20 +117,10 @@ class RecordedSteps:
     ) -> None:
         """Set the rows of the next launches."""
         self._state.zero_()
-        self._state[:, : len(tokens)] = self._state_of(tokens, positions, samplings, numbers, steps)
+        columns = [tokens, positions, [sampling.seed for sampling in samplings], numbers, steps, [1] * len(tokens)]
+        self._state[:, : len(tokens)] = torch.tensor(columns, device=self.device)
         self._options[:, : len(tokens)] = self._options_of(samplings)
         self._flags = _flags_of(samplings)
-
-    def _state_of(
-        self,
-        tokens: Sequence[int],
-        positions: Sequence[int],
-        samplings: Sequence[Sampling],
-        numbers: Sequence[int],
-        steps: Sequence[int],
-    ) -> Tensor:
-        seeds = [sampling.seed for sampling in samplings]
-        return torch.tensor([tokens, positions, seeds, numbers, steps, [1] * len(tokens)], device=self.device)
 
     def _options_of(self, samplings: Sequence[Sampling]) -> Tensor:
         rows = [(row.temperature, float(row.top_k), row.top_p, row.min_p) for row in samplings]
