@@ -280,7 +280,8 @@ def test_a_key_guards_everything_but_the_health(language_model: Run) -> None:
 
 def test_a_full_queue_a_slow_request_and_a_client_that_goes(language_model: Run) -> None:
     options = {"most_concurrent": 1, "most_waiting": 1, "most_tokens": 10**6, "seconds": 3.0}
-    long = {"model": "small", "prompt": "the", "max_tokens": 10**6, "logit_bias": {}}
+    end = language_model.tokenizer.end_of_text  # never sampled: the text must outlast the time limit
+    long = {"model": "small", "prompt": "the", "max_tokens": 10**6, "logit_bias": {str(end): -100}}
     with serving({"small": language_model}, **options) as address:
 
         def health() -> dict[str, int]:
