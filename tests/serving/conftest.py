@@ -1,17 +1,15 @@
 """A language model, and a server on a free port of this machine."""
 
 import contextlib
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import uvicorn
 
 import glasshouse
 from glasshouse.runs.run import Run
-from glasshouse.serving.application import create_app
 from glasshouse.serving.served_model import ServerOptions
+from glasshouse.serving.server import background_server
 
 TEXT = "the cat sat on the mat, and the dog sat on the log. who sat where? naïve café. "
 SMALL = (
@@ -43,18 +41,8 @@ def language_model(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path)
 @contextlib.contextmanager
 def serving(runs: dict[str, Run], **options: object) -> Iterator[str]:
     """The address of a server in a thread of this process."""
-    config = uvicorn.Config(create_app(runs, ServerOptions(**options)), port=0, log_level="warning")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive()
-    try:
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(20)
-        assert not thread.is_alive()
+    with background_server(runs, ServerOptions(**options)) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

@@ -20,10 +20,6 @@ ASSERTIONS: dict[str, dict[str, str]] = {
         "compute-optimal": "Whether a given run is compute-optimal can be told.",
     },
     _LARGE_MODELS: {
-        "ask": "A model behind any interface answers a question.",
-        "model-grid": "Larger models answer right where small ones are wrong.",
-        "debate": "Models that argue both sides repeat and contradict themselves.",
-        "clip-prompt": "The prompt that retrieves a picture depends on small changes of wording.",
         "slurm": "The training job runs as a batch script on a Slurm cluster.",
     },
 }

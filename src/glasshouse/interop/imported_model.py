@@ -86,12 +86,15 @@ def tensor_shapes(model: ModelSpec, vocabulary: int, context: int) -> dict[str, 
     return {name: tuple(tensor.shape) for name, tensor in built.state_dict().items()}
 
 
-def save_as_run(imported: ImportedModel, name: str) -> RunFolder:
-    """Create a run folder with the model, which every command opens like a run that was trained here."""
+def save_as_run(imported: ImportedModel, name: str, path: Path | None = None) -> RunFolder:
+    """Create a run folder with the model, which every command opens like a run that was trained here.
+
+    It is in the runs folder under `name`, or at `path`.
+    """
     check_spec(imported.model, imported.context, imported.origin)
     if imported.tokenizer is not None:
         _check_tokenizer(imported)
-    run = run_folder.create(imported.spec, name, name)
+    run = run_folder.create(imported.spec, name, name) if path is None else run_folder.create_at(path, imported.spec, name)
     saved = Checkpoint(0, {"model": imported.tensors}, {"seconds": 0.0, "best": {}})
     checkpoint.save(run.checkpoints, saved)
     if imported.tokenizer is not None:

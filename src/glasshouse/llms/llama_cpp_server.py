@@ -29,8 +29,7 @@ def start_server(path: Path, context: int = 0, device: str = "auto", parallel: i
 
     `parallel` requests are answered at the same time. They share the context.
     """
-    if importlib.util.find_spec("xllamacpp") is None:
-        raise MissingExtra("xllamacpp", "running a GGUF file")
+    check_installed()
     if not path.is_file():
         raise GlasshouseError("missing-file", f"the GGUF file {path} does not exist; check the path")
     key = secrets.token_urlsafe(16)  # other users of this machine can reach the port, but not without the key
@@ -56,6 +55,12 @@ def start_server(path: Path, context: int = 0, device: str = "auto", parallel: i
     endpoint = HTTPEndpoint(address, key, _TIMEOUT, RetryPolicy(attempts=1))
     weakref.finalize(endpoint, _end, process)
     return endpoint
+
+
+def check_installed() -> None:
+    """Refuse to go on without llama.cpp."""
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise MissingExtra("xllamacpp", "running a GGUF file")
 
 
 def _reason(process: subprocess.Popen[str]) -> str:

@@ -1,6 +1,9 @@
-"""A server process: runs on a port, until a signal."""
+"""A server process: runs on a port, until a signal. Or a server in a thread, until the block that uses it ends."""
 
-from collections.abc import Callable, Mapping
+import queue
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 import uvicorn
 
@@ -8,6 +11,9 @@ from glasshouse.runs.run import Run
 from glasshouse.serving.application import create_app
 from glasshouse.serving.served_model import ServerOptions
 from glasshouse.specs.errors import GlasshouseError
+
+# Seconds in which a server in a thread must have started.
+STARTING_SECONDS = 60.0
 
 
 class _Server(uvicorn.Server):
@@ -32,7 +38,31 @@ def serve(
     started_at: Callable[[str], None] = lambda address: None,
 ) -> None:
     """Serve until SIGINT or SIGTERM. Then no new requests are taken, and those that run are finished. Port 0: a free one."""
-    config = uvicorn.Config(
+    config = _configuration(runs, options, host, port)
+    try:
+        _Server(config, started_at).run()
+    except SystemExit as error:  # uvicorn exits if it cannot bind
+        raise GlasshouseError(
+            "cannot-bind", f"port {port} of {host} is not free or not allowed; choose another one with --port"
+        ) from error
+
+
+@contextmanager
+def background_server(runs: Mapping[str, Run], options: ServerOptions) -> Iterator[str]:
+    """Serve in a thread on a free port of the loopback interface, and yield the address. Ends with the block."""
+    addresses: queue.Queue[str] = queue.Queue()
+    server = _Server(_configuration(runs, options, "127.0.0.1", 0), addresses.put)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        yield addresses.get(timeout=STARTING_SECONDS)
+    finally:
+        server.should_exit = True
+        thread.join(options.seconds)
+
+
+def _configuration(runs: Mapping[str, Run], options: ServerOptions, host: str, port: int) -> uvicorn.Config:
+    return uvicorn.Config(
         create_app(runs, options),
         host=host,
         port=port,
@@ -40,9 +70,3 @@ def serve(
         access_log=False,
         timeout_graceful_shutdown=int(options.seconds) + 1,
     )
-    try:
-        _Server(config, started_at).run()
-    except SystemExit as error:  # uvicorn exits if it cannot bind
-        raise GlasshouseError(
-            "cannot-bind", f"port {port} of {host} is not free or not allowed; choose another one with --port"
-        ) from error

@@ -1,0 +1,67 @@
+"""The claim clip-prompt: its prompts, its verdict on made-up values, and a quick run."""
+
+import pytest
+
+from glasshouse.claims import trials
+from glasshouse.claims.language_models.clip_prompt import (
+    ARMS,
+    CAPTION,
+    EXAMPLES,
+    PIECES,
+    PLURAL,
+    REGULAR,
+    SETTINGS,
+    SINGULAR,
+    WORDS,
+    ClipPrompt,
+    prompts_of,
+)
+from glasshouse.data.sources.scenes import english
+from glasshouse.data.sources.scenes.meaning import Meaning
+from glasshouse.pages.claim_content import DEPENDS, REFUTED, UNDECIDED, UPHELD
+from tests.claims.example_values import close_values
+from tests.claims.judging import judge
+
+
+def values(plural=0.1, pieces=0.1, caption=0.9, noise=0.001):
+    shares = {WORDS: plural, PIECES: pieces}
+    return {
+        **{f"{CAPTION}/{arm}": close_values(caption, noise) for arm in ARMS},
+        **{f"{PLURAL}/{arm}": close_values(share, noise, shift=1) for arm, share in shares.items()},
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ({}, UPHELD),
+        ({"plural": 0.9, "pieces": 0.9}, REFUTED),
+        ({"pieces": 0.9}, DEPENDS),
+        ({"caption": 0.1}, REFUTED),  # nothing works
+        ({"noise": 5.0}, UNDECIDED),
+    ],
+)
+def test_captions_must_work_and_the_other_plural_must_not(changes, verdict):
+    assert judge(ClipPrompt, values(**changes)).verdict == verdict
+
+
+def test_tokenizers_are_judged_apart():
+    assert dict(judge(ClipPrompt, values(pieces=0.9)).by_setting) == {SETTINGS[WORDS]: UPHELD, SETTINGS[PIECES]: REFUTED}
+
+
+def test_prompts_of_each_form():
+    for form, example in EXAMPLES.items():
+        assert example in [text for text, _ in prompts_of(form)]
+    for form in (CAPTION, REGULAR):
+        assert all(text in english.captions(Meaning((group,))) for text, group in prompts_of(form))
+    for form in (PLURAL, SINGULAR):
+        assert not any(text in english.captions(Meaning((group,))) for text, group in prompts_of(form))
+    assert [group for _, group in prompts_of(CAPTION)] == [group for _, group in prompts_of(PLURAL)]
+    assert [group for _, group in prompts_of(REGULAR)] == [group for _, group in prompts_of(SINGULAR)]
+
+
+@pytest.mark.slow
+def test_a_quick_run_measures_everything():
+    series = trials.try_claim("clip-prompt", quick=True, device="cpu").trials[-1].measured.series
+    assert set(series) == set(ClipPrompt.quantities)
+    assert all(0 <= value <= 1 for found in series.values() for value in found.values.values())
