@@ -125,6 +125,7 @@ def run_blocks(monkeypatch):
     return run
 
 
+@pytest.mark.slow
 def test_the_tour_can_be_taken(run_blocks, tmp_path):
     blocks, scope = run_blocks("docs/tour.md")
     assert blocks > 8

@@ -17,15 +17,17 @@ def name_of(path: Path) -> str:
     return ".".join(words[:-1] if words[-1] == "__init__" else words)
 
 
+NAMES = {name_of(module) for module in MODULES}
+
+
 def imports_of(path: Path, late: bool) -> set[str]:
     """The modules of ours that a file imports; `late` counts those inside functions and under TYPE_CHECKING too."""
-    names = {name_of(module) for module in MODULES}
     found = set()
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree) if late else tree.body:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("glasshouse"):
             inner = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= {name if name in names else node.module for name in inner}
+            found |= {name if name in NAMES else node.module for name in inner}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if alias.name.startswith("glasshouse")}
     return found - {"glasshouse"}

@@ -88,6 +88,7 @@ def test_it_works_in_a_pipeline_cross_validation_and_a_grid():
     assert search.predict(["SAW RASP"]).tolist() == ["tool"]
 
 
+@pytest.mark.slow
 def test_a_grid_can_vary_overrides(tmp_path):
     texts, classes = rows(24)
     grid = {"overrides": [OVERRIDES, (*OVERRIDES, "model.position=rotary")]}

@@ -1,6 +1,7 @@
 """Recorded steps: the same texts as without them, whatever joins and leaves. On a CPU the steps run without a recording."""
 
 import random
+from itertools import product
 
 import pytest
 import torch
@@ -10,6 +11,8 @@ from glasshouse.generation.sampling import Sampling
 from tests.generation.small_models import CONTEXT, build_decoder, continue_greedily
 from tests.needs import needs_cuda
 
+# Two of eight combinations run every time.
+SLOW = pytest.mark.slow
 DEVICES = ["cpu", pytest.param("cuda", marks=needs_cuda)]
 OPTIONS = [
     Sampling(temperature=0),
@@ -53,10 +56,18 @@ def texts(model, recorded, schedule, chunk, options):
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(
-    "settings", [{"position": "learned"}, {"position": "rotary", "attention": "grouped-query"}], ids=str
+    ("settings", "chunk", "options"),
+    [
+        pytest.param(settings, chunk, options, id=f"{name}-{chunk}-{settings}", marks=SLOW if 0 < place < 7 else ())
+        for place, ((name, options), chunk, settings) in enumerate(
+            product(
+                (("on the device", OPTIONS[:-1]), ("mixed", OPTIONS)),
+                (None, 3),
+                ({"position": "learned"}, {"position": "rotary", "attention": "grouped-query"}),
+            )
+        )
+    ],
 )
-@pytest.mark.parametrize("chunk", [None, 3])
-@pytest.mark.parametrize("options", [OPTIONS[:-1], OPTIONS], ids=["on the device", "mixed"])
 def test_rows_that_join_and_leave_have_the_same_texts(settings, chunk, options, device):
     model = build_decoder(VOCABULARY, **settings).to(device)
     for schedule in range(6):

@@ -35,7 +35,7 @@ def uninterrupted(request, tmp_path_factory, shared_cache) -> tuple[tuple[str, .
     return changes, run
 
 
-@pytest.mark.parametrize("stop", [1, 4, 7, 11])
+@pytest.mark.parametrize("stop", [1, 7, *(pytest.param(step, marks=pytest.mark.slow) for step in (4, 11))])
 def test_an_interrupted_run_ends_bit_identical(uninterrupted, text, stop, monkeypatch):
     changes, whole = uninterrupted
     take_step = loop.Engine.step
@@ -120,7 +120,7 @@ def test_runs_of_different_shapes_cannot_be_replicas(text):
         loop.train_group(runs, "cpu", together=True)
 
 
-@pytest.mark.parametrize("freeze", ["none", "gradual"])
+@pytest.mark.parametrize("freeze", ["none", pytest.param("gradual", marks=pytest.mark.slow)])
 def test_a_replica_can_continue_alone(text, monkeypatch, freeze):
     whole = new_runs(text, f"training.freeze={freeze}", stem="whole", seeds=(0, 1))
     loop.train_group(whole, "cpu", together=True)
@@ -136,7 +136,11 @@ def test_a_replica_can_continue_alone(text, monkeypatch, freeze):
 
 
 @pytest.mark.parametrize(
-    "change", ["training.ema=0", pytest.param("training.ema=0.9", marks=pytest.mark.slow), "training.freeze=gradual"]
+    "change",
+    [
+        "training.ema=0",
+        *(pytest.param(change, marks=pytest.mark.slow) for change in ("training.ema=0.9", "training.freeze=gradual")),
+    ],
 )
 def test_a_group_that_is_stopped_ends_as_if_it_had_not_been(text, monkeypatch, change):
     whole = new_runs(text, change, "model.dropout=0.1", stem="whole")

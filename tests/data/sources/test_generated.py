@@ -7,8 +7,11 @@ import pytest
 from glasshouse.data.documents import SPLITS
 from tests.data.sources.source_access import GENERATED, make_source
 
+# Every picture is drawn twice.
+SLOW = ("scene-pairs", "scenes", "scenes-unseen")
 DIGESTS = {
     "arithmetic-text": "c649b7ca",
+    "calculations": "3e3ae5a5",
     "pig-latin": "d4a95676",
     "pig-latin-small": "75737603",
     "pig-latin-phrases-1": "9c30ae62",
@@ -24,7 +27,7 @@ DIGESTS = {
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name in ("scene-pairs", "scenes-unseen"))) for name in GENERATED],
+    [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in GENERATED],
 )
 def test_generated_sources_are_the_same_at_every_reading_and_share_nothing(name):
     one, two = make_source(name), make_source(name)
