@@ -1,4 +1,5 @@
-"""Generation throughput beside a peer in one run: our engine and `transformers`' `generate` with GPT-2's architecture.
+"""Generation throughput beside peers in one run: our engine, `transformers`' `generate` with GPT-2's architecture, and on a
+CPU llama.cpp with a GGUF export of our weights, where `xllamacpp` and `gguf` are installed.
 
     python benchmarks/generation.py            # GPT-2 small (124 M): batches 1, 64 and 256 on a GPU, 1 and 16 on a CPU
     python benchmarks/generation.py --smoke    # does it run? A few seconds, and no figure worth keeping
@@ -7,12 +8,19 @@ Every row continues a prompt of 32 tokens by 64 (`--prompt`, `--tokens`) at temp
 in bfloat16 on a GPU and in float32 on a CPU. Weights are random, and no text ends early. Times are medians of interleaved
 rounds, so that a busy moment of the machine hits both. The first token is timed apart: it waits for the prompt. Our engine
 is kept between the rounds, as the server keeps it. The first round is shown apart: on a GPU it compiles and records steps.
+llama.cpp runs as a server in a process of its own, with as many slots as the largest batch has rows. Its weights are in
+float32 too, its keys and values in 16 bits.
 """
 
 import argparse
+import json
 import statistics
+import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -22,19 +30,26 @@ from rich.table import Table
 from glasshouse import models
 from glasshouse.generation.engine import GenerationEngine
 from glasshouse.generation.sampling import Sampling
+from glasshouse.interop import gguf_export
+from glasshouse.interop.imported_model import ImportedModel, save_as_run
+from glasshouse.llms import llama_cpp_server
+from glasshouse.runs.run import Run
 from glasshouse.specs.spec import ModelSpec
+from glasshouse.tokenizers.byte_pair import BytePair
 from glasshouse.training import devices
 
 VOCABULARY, WIDTH, LAYERS, HEADS = 50257, 768, 12, 12
 SAMPLING = Sampling(temperature=0.8, top_k=50)
 
 
-def ours(sizes: tuple[int, int, int, int], context: int, device: torch.device, dtype: torch.dtype) -> Callable[..., None]:
-    """A function that generates `tokens` for each prompt with our engine."""
-    vocabulary, width, layers, heads = sizes
-    spec = ModelSpec(width=width, layers=layers, heads=heads, position="learned", norm="layer", activation="gelu", bias=True)
-    model = models.build(spec, vocabulary, context).to(device, dtype).eval()
+def spec_of(sizes: tuple[int, int, int, int]) -> ModelSpec:
+    """GPT-2's architecture in these sizes: vocabulary, width, layers and heads."""
+    _, width, layers, heads = sizes
+    return ModelSpec(width=width, layers=layers, heads=heads, position="learned", norm="layer", activation="gelu", bias=True)
 
+
+def ours(model: Any, context: int) -> Callable[..., None]:
+    """A function that generates `tokens` for each prompt with our engine."""
     engine = GenerationEngine(model, context)
 
     def generate(prompts: torch.Tensor, tokens: int) -> None:
@@ -79,6 +94,38 @@ def theirs(sizes: tuple[int, int, int, int], context: int, device: torch.device,
     return generate
 
 
+def llama_cpp(
+    model: Any, spec: ModelSpec, vocabulary: int, context: int, most_rows: int, folder: Path
+) -> Callable[..., None]:
+    """The same with llama.cpp, on our weights in float32. Its tokenizer is not used: prompts are token ids."""
+    tokenizer = BytePair.train(["a text for a tokenizer that is not used"], 260)
+    tokenizer.save(folder / "tokenizer.json")
+    contents = json.loads((folder / "tokenizer.json").read_text())
+    imported = ImportedModel(spec, context, vocabulary, model.state_dict(), contents, "benchmark")
+    file = folder / "model.gguf"
+    gguf_export.export(Run(save_as_run(imported, "run", folder / "run"), "cpu"), file)
+    server = llama_cpp_server.start_server(file, context * most_rows, "cpu", most_rows)
+
+    def generate(prompts: torch.Tensor, tokens: int) -> None:
+        bodies = [
+            {
+                "prompt": prompt,
+                "n_predict": tokens,
+                "ignore_eos": True,
+                "temperature": SAMPLING.temperature,
+                "top_k": SAMPLING.top_k,
+                "samplers": ["top_k", "temperature"],
+                "cache_prompt": False,
+            }
+            for prompt in prompts.tolist()
+        ]
+        with ThreadPoolExecutor(len(bodies)) as pool:
+            answers = list(pool.map(lambda body: server.post("/completion", body), bodies))
+        assert all(answer["tokens_predicted"] == tokens for answer in answers)
+
+    return generate
+
+
 def seconds(generate: Callable[..., None], prompts: torch.Tensor, tokens: int, device: torch.device) -> float:
     devices.synchronise(device)
     began = time.perf_counter()
@@ -102,9 +149,13 @@ def main() -> None:
     sizes, context = (VOCABULARY, WIDTH, LAYERS, HEADS), options.context
     batches = [int(batch) for batch in (options.batches or ("1,64,256" if gpu else "1,16")).split(",")]
     if options.smoke:
-        sizes, context, batches, options.tokens, options.rounds = (100, 16, 1, 2), 64, [2], 4, 1
+        sizes, context, batches, options.tokens, options.rounds = (300, 16, 1, 2), 64, [2], 4, 1
     dtype = torch.bfloat16 if gpu else torch.float32
-    generators = {"ours": ours(sizes, context, device, dtype), "transformers": theirs(sizes, context, device, dtype)}
+    model = models.build(spec_of(sizes), sizes[0], context).to(device, dtype).eval()
+    generators = {"ours": ours(model, context), "transformers": theirs(sizes, context, device, dtype)}
+    folder = tempfile.TemporaryDirectory()
+    if not gpu and all(map(find_spec, ("xllamacpp", "gguf"))):
+        generators["llama.cpp"] = llama_cpp(model, spec_of(sizes), sizes[0], context, max(batches), Path(folder.name))
     table = Table("batch", "", "tokens/s", "ratio", "first token, ms", "first round, s")
     for batch in batches:
         prompts = torch.randint(0, sizes[0], (batch, options.prompt), generator=torch.Generator().manual_seed(0))
