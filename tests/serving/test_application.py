@@ -325,6 +325,7 @@ def test_the_whole_distribution_is_recovered_over_http(language_model: Run, addr
         if not raw:
             assert found.calls <= math.ceil((size - 1) / (top - 1)) + 2
         assert recovery.api.token_text(int(own.argmax())) == language_model.tokenizer.decode([int(own.argmax())])
+        glasshouse.open_recovery("remote", "the cat", top=top + 1)  # a recovery of its own: nothing is refused
         with refused("bad-option", "behind a server"):
             glasshouse.open_recovery("remote", "the cat", decimals=4)
 

@@ -180,18 +180,19 @@ def open_recovery(
             )
         server = ServerAPI(opened, entry.vocabulary)
         if journal is None:
-            journal = Path("recoveries") / f"{_digest(prompt, server.shows)}.jsonl"
+            journal = Path("recoveries") / f"{_digest(prompt, top, server.name, server.shows)}.jsonl"
             journal.parent.mkdir(exist_ok=True)
         return Recovery(server, prompt, min(top, MOST_TOP), method, Path(journal))
     run = Run(entry.target, device)
     api = RunAPI(run, prompt, after_bias=not before_bias, decimals=decimals, most_top=top, shows_sampled=before_bias)
     if journal is None:
-        journal = run.folder.path / f"recovery-{_digest(prompt, api.shows)}.jsonl"
+        journal = run.folder.path / f"recovery-{_digest(prompt, top, api.shows)}.jsonl"
     return Recovery(api, prompt, top, method, Path(journal))
 
 
-def _digest(prompt: str, shows: str) -> str:
-    return hashlib.blake2b(json.dumps([prompt, shows]).encode(), digest_size=4).hexdigest()
+def _digest(*asked: str | int) -> str:
+    """What distinguishes a recovery from others, so that each has a journal of its own."""
+    return hashlib.blake2b(json.dumps(asked).encode(), digest_size=4).hexdigest()
 
 
 def recover(recovery: Recovery) -> Recovered:

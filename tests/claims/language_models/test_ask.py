@@ -30,8 +30,8 @@ def test_answers_are_compared_up_to_the_first_near_tie():
     tokenizer = SimpleNamespace(decode=lambda tokens: "".join(" abc"[token : token + 2] for token in tokens))
     run = SimpleNamespace(sample=lambda *words, **options: [completion], tokenizer=tokenizer)
     assert ask._certain_answer(run, "?") == ("a", "abc")
-    model = SimpleNamespace(chat=lambda messages, options: Reply(" axx", "end"))
-    assert ask._differing(model, ["a"] * len(ask.QUESTIONS)) == 0
+    model = SimpleNamespace(chat=lambda messages, options: Reply(" axx\n", "end"))
+    assert ask._differing(model, ["a\n", *["a"] * (len(ask.QUESTIONS) - 1)]) == 0
     assert ask._differing(model, ["a", *["ab"] * (len(ask.QUESTIONS) - 1)]) == len(ask.QUESTIONS) - 1
 
 

@@ -76,8 +76,8 @@ class Ask(Claim):
         f"is asked the reported question and {len(QUESTIONS) - 1} others, with greedy decoding of up to {TOKENS} tokens: in "
         "this process, over HTTP from `glasshouse serve`, and as an exported GGUF file in llama.cpp. The answers must "
         f"begin with the same text, up to the first token that another was as likely as, within {TIE:g} of its "
-        "log-probability. Beside it, whether an answer to the reported question mentions an emperor, a king, a ruler or "
-        "India."
+        "log-probability, and apart from white space around them. Beside it, whether an answer to the reported question "
+        "mentions an emperor, a king, a ruler or India."
     )
     would_change = (
         "A GGUF file with fewer bits, another chat template, or sampling: the interfaces have different random numbers."
@@ -176,7 +176,10 @@ def _differing_in_gguf(run: Run, certain: Sequence[str]) -> float:
 
 
 def _differing(model: LanguageModel, certain: Sequence[str]) -> float:
-    """The number of questions that the model answers otherwise."""
+    """The number of questions that the model answers otherwise.
+
+    White space around an answer is left out: llama.cpp does not send line breaks at the end that could begin a stop string.
+    """
     options = Options(TOKENS, temperature=0, seed=0)
-    answers = [model.chat([Message("user", question)], options).text.lstrip() for question in QUESTIONS]
-    return float(sum(not answer.startswith(expected) for answer, expected in zip(answers, certain, strict=True)))
+    answers = [model.chat([Message("user", question)], options).text.strip() for question in QUESTIONS]
+    return float(sum(not answer.startswith(expected.strip()) for answer, expected in zip(answers, certain, strict=True)))
