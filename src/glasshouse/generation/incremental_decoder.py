@@ -243,14 +243,12 @@ class IncrementalDecoder:
         A row with other unread tokens is run too, and its result is wrong; reading those tokens overwrites it.
         """
         assert self.cache is not None
-        count = len(self.tokens)
         slots = [len(row) - start - 1 for row, start in zip(self.tokens, self.starts, strict=True)]
         if self.steps is not None:
             return self.steps.logits([row[-1] for row in self.tokens], slots)
         last = torch.tensor([row[-1:] for row in self.tokens], device=self.device)
         positions = torch.tensor(slots, device=self.device)[:, None]
-        features = self.model.features(last, positions, self.cache.view(slice(0, count), max(slots) + 1))
-        return self.model.project(features[:, -1])
+        return self.model.project(self.model.features(last, positions, self.cache.one_token_view(slots))[:, -1])
 
     def next_step(self) -> RecordedSteps | None:
         """The recorded steps, after one more token of each row has been counted as read; None if there is no room for it.

@@ -8,7 +8,8 @@ for training.
 Axes: B batch, H heads, T new tokens, S slots, E head width.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,11 +17,38 @@ from torch import Tensor
 from glasshouse.parts.memory import Memory
 
 
-class LayerCache:
-    """The slots of one layer (keys and values). `source` holds the keys and values of a source for cross-attention."""
+class OneTokenStep:
+    """A step of generation that reads one token of each row. All layers share what it needs: a mask, and rotations.
 
-    def __init__(self, keys_BHSE: Tensor, values_BHSE: Tensor, source: tuple[Tensor, Tensor] | None = None) -> None:
-        self.keys, self.values, self.source = keys_BHSE, values_BHSE, source
+    seen: the slots (B, 1, 1, S) that each row has, its new one included; None if every row has all.
+    """
+
+    def __init__(self, seen: Tensor | None) -> None:
+        self.seen = seen
+        self._shared: dict[Any, Any] = {}
+
+    def once(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """The result of `compute`, which is called for the first layer alone."""
+        if key not in self._shared:
+            self._shared[key] = compute()
+        return self._shared[key]
+
+
+class LayerCache:
+    """The slots of one layer (keys and values).
+
+    source: the keys and values of a source for cross-attention.
+    step: set if one token of each row is read, and the slots end with that of the longest row.
+    """
+
+    def __init__(
+        self,
+        keys_BHSE: Tensor,
+        values_BHSE: Tensor,
+        source: tuple[Tensor, Tensor] | None = None,
+        step: OneTokenStep | None = None,
+    ) -> None:
+        self.keys, self.values, self.source, self.step = keys_BHSE, values_BHSE, source, step
 
     @classmethod
     def empty(
@@ -38,6 +66,10 @@ class LayerCache:
 
     def extend(self, keys_BHTE: Tensor, values_BHTE: Tensor, positions_BT: Tensor) -> tuple[Tensor, Tensor]:
         """Write new keys and values at their positions; return the keys and values of all slots."""
+        if self.step is not None and self.step.seen is None:  # all are at the last slot
+            self.keys[:, :, -1:] = keys_BHTE
+            self.values[:, :, -1:] = values_BHTE
+            return self.keys, self.values
         index = positions_BT[:, None, :, None].expand_as(keys_BHTE)
         self.keys.scatter_(2, index, keys_BHTE.to(self.keys.dtype))
         self.values.scatter_(2, index, values_BHTE.to(self.values.dtype))
@@ -84,7 +116,7 @@ class Cache:
             layer.keys[:, :, tokens] = layer.keys[index, :, tokens]
             layer.values[:, :, tokens] = layer.values[index, :, tokens]
 
-    def view(self, rows: slice, slots: int) -> "Cache":
+    def view(self, rows: slice, slots: int, step: OneTokenStep | None = None) -> "Cache":
         """Some rows, with their prefix and the first slots of their tokens, without a copy: writing to it writes here.
 
         Attention reads all slots that it is given, so it is given none that no row has reached.
@@ -95,10 +127,20 @@ class Cache:
                 layer.keys[rows, :, :end],
                 layer.values[rows, :, :end],
                 None if layer.source is None else (layer.source[0][rows], layer.source[1][rows]),
+                step,
             )
             for layer in self.layers
         ]
         return Cache(layers, None if self.memory is None else self.memory.select_rows(rows), self.prefix)
+
+    def one_token_view(self, last: Sequence[int]) -> "Cache":
+        """A view of the first rows for a step that reads one token of each; `last` are the slots of these tokens."""
+        longest, seen = max(last), None
+        if min(last) < longest:
+            device = self.layers[0].keys.device
+            ends = torch.tensor(last, device=device) + self.prefix
+            seen = (torch.arange(self.prefix + longest + 1, device=device) <= ends[:, None])[:, None, None]
+        return self.view(slice(0, len(last)), longest + 1, OneTokenStep(seen))
 
     def resized(self, rows: int, slots: int) -> "Cache":
         """A copy with more rows and slots, which are empty. A cache with sources keeps its number of rows."""

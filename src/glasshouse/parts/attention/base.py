@@ -5,6 +5,7 @@ Axes: B batch, T time, D width, H heads, G key-value heads, Q queries, K keys, E
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
@@ -12,11 +13,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from glasshouse.parts.attention import decoding_kernel, distance_bias_kernel, scaled_dot_product
-from glasshouse.parts.cache import LayerCache, slot_positions
+from glasshouse.parts.cache import LayerCache, OneTokenStep, slot_positions
 from glasshouse.parts.capabilities import Unsupported, require
 from glasshouse.parts.masks import Everything, Mask
 from glasshouse.parts.positions.base import NoPosition, Position
-from glasshouse.parts.positions.rotary import Rotary
+from glasshouse.parts.positions.rotary import Rotary, rotate_by
 from glasshouse.parts.probe import Probe
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import SpecError
@@ -109,6 +110,8 @@ class Attention(nn.Module, ABC):
             frequencies = self.position.frequencies if isinstance(self.position, Rotary) else None
             mixed = decoding_kernel.attend(queries, keys, values, cache.keys, cache.values, positions, frequencies)
             return self.output(self.mixed(mixed).transpose(1, 2).flatten(2))
+        if cache is not None and cache.step is not None and self._needs_no_mask(mask):
+            return self._decode_one_token(queries, keys, values, positions, cache, cache.step)
         keys, values = self.keys(self.position.rotate(keys, positions)), self.values(values)
         key_positions = positions
         if cache is not None:
@@ -138,12 +141,27 @@ class Attention(nn.Module, ABC):
         mixed = self.mixed(self.mix(queries, keys, values, mask, query_positions, key_positions))
         return self.output(mixed.transpose(1, 2).flatten(2))
 
+    def _decode_one_token(
+        self, queries: Tensor, keys: Tensor, values: Tensor, positions: Tensor, cache: LayerCache, step: OneTokenStep
+    ) -> Tensor:
+        """The same as `forward`, with the mask and the rotation that all layers share: a step is mostly small operations."""
+        if isinstance(self.position, Rotary):
+            turn = step.once(self.position.key, partial(self.position.cosine_and_sine, positions))
+            queries, keys = rotate_by(queries, *turn), rotate_by(keys, *turn)
+        queries, keys, values = self.queries(queries), self.keys(keys), self.values(values)
+        mixed = scaled_dot_product.one_query(queries, *cache.extend(keys, values, positions), step.seen)
+        return self.output(self.mixed(mixed).transpose(1, 2).flatten(2))
+
+    def _needs_no_mask(self, mask: Mask) -> bool:
+        """Whether a new token simply attends to every slot that its row has."""
+        plain_position = not self.position.mechanism or type(self.position) is Rotary
+        return self.mixes_by_dot_product and mask.lower_triangular and plain_position and not self.needs_weights
+
     def _decodes_by_kernel(self, queries: Tensor, cache: LayerCache, mask: Mask) -> bool:
         """Whether one kernel can rotate, write to the cache and attend. It shows no probe what it computes on the way."""
-        if not (self.mixes_by_dot_product and mask.lower_triangular and decoding_kernel.usable(queries, cache.keys)):
+        if not (decoding_kernel.usable(queries, cache.keys) and self._needs_no_mask(mask)):
             return False
-        hooked = self.needs_weights or any(probe.hooked for probe in (self.queries, self.keys, self.values))
-        return not hooked and (not self.position.mechanism or type(self.position) is Rotary)
+        return not any(probe.hooked for probe in (self.queries, self.keys, self.values))
 
     @property
     def needs_weights(self) -> bool:

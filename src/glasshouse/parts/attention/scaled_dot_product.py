@@ -53,6 +53,16 @@ def fused(
     return mixed if allowed is None else mixed.masked_fill(~allowed.any(-1, keepdim=True), 0.0)
 
 
+def one_query(queries_BH1E: Tensor, keys_BGKE: Tensor, values_BGKE: Tensor, allowed: Tensor | None) -> Tensor:
+    """The same for one query of each head and a mask (B, 1, 1, K) that hides no query entirely.
+
+    The heads that share keys and values are queries of one head, so that these need not be repeated.
+    """
+    groups = queries_BH1E.unflatten(1, (keys_BGKE.shape[1], -1)).squeeze(3)
+    mixed = F.scaled_dot_product_attention(groups, keys_BGKE, values_BGKE, attn_mask=allowed)
+    return mixed.flatten(1, 2).unsqueeze(2)
+
+
 def repeat_for_heads(keys_BGKE: Tensor, heads: int) -> Tensor:
     """Repeat keys or values so that every head has its own: H / G neighbouring heads share one."""
     groups = keys_BGKE.shape[1]

@@ -38,6 +38,7 @@ class Rotary(Position):
                 f"rotary positions rotate pairs of features, but the head width {head_width} is odd; "
                 "change model.heads or model.width",
             )
+        self.key = ("rotary", head_width, base)  # parts with the same key rotate alike
         exponents = torch.arange(0, head_width, 2, dtype=torch.float32) / head_width
         self.register_buffer("frequencies", base**-exponents, persistent=False)
 
@@ -62,11 +63,19 @@ class Rotary(Position):
             )
 
     def rotate(self, x_BHTE: Tensor, positions: Tensor) -> Tensor:
+        return rotate_by(x_BHTE, *self.cosine_and_sine(positions))
+
+    def cosine_and_sine(self, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """The cosine and sine of the angles at positions (T) or (B, T): (T, E/2) or (B, 1, T, E/2)."""
         angles = positions[..., None].float() * self.frequencies
         if positions.dim() == 2:
             angles = angles[:, None]
-        # The angles are float32. The products stay in float32 and are rounded to the dtype of x only once, at the end.
-        cosine, sine = angles.cos(), angles.sin()
-        first, second = x_BHTE.chunk(2, dim=-1)
-        rotated = torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
-        return rotated.to(x_BHTE.dtype)
+        return angles.cos(), angles.sin()
+
+
+def rotate_by(x_BHTE: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    """The features (i, i + E/2), rotated."""
+    # The angles are float32. The products stay in float32 and are rounded to the dtype of x only once, at the end.
+    first, second = x_BHTE.chunk(2, dim=-1)
+    rotated = torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
+    return rotated.to(x_BHTE.dtype)
