@@ -85,3 +85,19 @@ def test_random_numbers_on_the_device_are_those_of_the_batches(words):
     columns = [np.array(column, np.uint64) for column in zip(*words, strict=True)]
     expected = (hash64(*columns) >> np.uint64(11)).astype(np.float64) * 2.0**-53
     assert uniform_numbers(*(torch.tensor(column) for column in zip(*words, strict=True))).tolist() == expected.tolist()
+
+
+@given(st.lists(OPTIONS, min_size=1, max_size=5), st.integers(0, 2**31), st.booleans())
+def test_candidates_have_the_distribution_of_all_tokens(options, seed, tied):
+    logits = torch.randn(len(options), 40, generator=torch.Generator().manual_seed(seed))
+    if tied:
+        logits = logits.round()
+    rows = SamplingRows(options)
+    found = rows.candidates(logits)
+    if found is None:
+        assert tied or any(option.top_k == 0 for option in options)
+        return
+    among_all = rows.distribution(logits)
+    of_candidates = torch.zeros_like(logits).scatter_(-1, found, rows.distribution(logits.gather(-1, found)))
+    assert torch.allclose(of_candidates, among_all, atol=1e-6)
+    assert (found.diff(dim=-1) > 0).all(), "in the order of their numbers"

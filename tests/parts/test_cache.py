@@ -25,7 +25,7 @@ def test_a_one_token_step_equals_the_general_path(settings, last):
         assert (view.layers[0].step is not None) == one_token
         outputs.append(model.features(torch.tensor([[1], [2], [3]]), positions, view))
         caches.append(cache)
-    assert torch.allclose(*outputs, atol=1e-5)
+    assert torch.allclose(outputs[0], outputs[1], atol=1e-5)
     for general, single in zip(caches[0].layers, caches[1].layers, strict=True):
         assert torch.allclose(general.keys, single.keys, atol=1e-6)
         assert torch.allclose(general.values, single.values, atol=1e-6)

@@ -282,11 +282,14 @@ class GenerationEngine:
             seen = _count_tokens(windows, logits_BV) > 0
         if options.any_count:
             counts = _count_tokens([row.generated for row in rows], logits_BV)
-        probabilities = options.distribution(options.penalised(logits_BV, seen, counts))
+        logits = options.penalised(logits_BV, seen, counts)
         if options.all_greedy:
-            return probabilities.argmax(-1)
+            return logits.argmax(-1)
+        candidates = options.candidates(logits)
+        probabilities = options.distribution(logits if candidates is None else logits.gather(-1, candidates))
         numbers, steps = torch.tensor([[row.number for row in rows], [row.step for row in rows]], device=logits_BV.device)
-        return draw(probabilities, options.seeds, numbers, steps)
+        drawn = draw(probabilities, options.seeds, numbers, steps)
+        return drawn if candidates is None else candidates.gather(-1, drawn[:, None])[:, 0]
 
 
 def _is_plain(row: Row) -> bool:

@@ -45,6 +45,8 @@ class Sampling:
                 raise GlasshouseError("bad-option", f"{name}={value} is out of range; choose {rule}")
 
 
+# With more candidates, sorting them takes as long as what it saves.
+MOST_CANDIDATES = 256
 # A lower temperature is greedy decoding: logits divided by it would not be numbers.
 LEAST_TEMPERATURE = 1e-5
 
@@ -80,6 +82,20 @@ class SamplingRows:
             logits_BV = logits_BV - self._column("presence_penalty") * (counts_BV > 0)
             logits_BV = logits_BV - self._column("frequency_penalty") * counts_BV
         return logits_BV
+
+    def candidates(self, logits_BV: Tensor) -> Tensor | None:
+        """The tokens (B, K) that top-k leaves, in the order of their numbers: all others have probability 0.
+
+        None if a row has no top-k or a large one, or if a token beyond the k-th is as likely as that.
+        """
+        if not self.highest_k or self.highest_k > MOST_CANDIDATES or any(row.top_k == 0 for row in self.rows):
+            return None
+        if self.highest_k >= logits_BV.shape[-1]:
+            return None
+        highest, tokens = logits_BV.topk(self.highest_k + 1, dim=-1)
+        if bool((highest[:, -1] == highest[:, -2]).any()):
+            return None
+        return tokens[:, :-1].sort(dim=-1).values
 
     def distribution(self, logits_BV: Tensor) -> Tensor:
         """Probabilities (B, V) after temperature and filters."""

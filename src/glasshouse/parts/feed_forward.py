@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from glasshouse.parts.linear import Linear
 from glasshouse.parts.probe import Probe
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.declared import NoSettings
@@ -20,7 +21,7 @@ class _InnerLayer(nn.Module):
     def __init__(self, inner: int, bias: bool) -> None:
         super().__init__()
         self.hidden = Probe()
-        self.across = nn.Linear(inner, inner, bias=bias)
+        self.across = Linear(inner, inner, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.across(self.hidden(x))
@@ -37,10 +38,10 @@ class _FeedForward(nn.Module, ABC):
         super().__init__()
         if layers < 1:
             raise SpecError("no-layers", f"model.feed_forward_layers={layers} leaves no inner layer; choose 1 or more")
-        self.up = nn.Linear(width, inner, bias=bias)
+        self.up = Linear(width, inner, bias=bias)
         # With one inner layer this list is empty: it adds no weights and no random draws.
         self.between = nn.ModuleList(_InnerLayer(inner, bias) for _ in range(layers - 1))
-        self.down = nn.Linear(inner, width, bias=bias)
+        self.down = Linear(inner, width, bias=bias)
         self.hidden = Probe()
 
     @classmethod
@@ -100,9 +101,9 @@ class SwiGLU(nn.Module):
 
     def __init__(self, width: int, inner: int, bias: bool = False) -> None:
         super().__init__()
-        self.gate = nn.Linear(width, inner, bias=bias)
-        self.up = nn.Linear(width, inner, bias=bias)
-        self.down = nn.Linear(inner, width, bias=bias)
+        self.gate = Linear(width, inner, bias=bias)
+        self.up = Linear(width, inner, bias=bias)
+        self.down = Linear(inner, width, bias=bias)
         self.hidden = Probe()
 
     @classmethod
@@ -125,7 +126,7 @@ class SingleLayerReLU(nn.Module):
 
     def __init__(self, width: int, bias: bool = True) -> None:
         super().__init__()
-        self.linear = nn.Linear(width, width, bias=bias)
+        self.linear = Linear(width, width, bias=bias)
         self.hidden = Probe()
 
     @classmethod

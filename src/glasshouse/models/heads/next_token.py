@@ -6,10 +6,10 @@ Axes: B batch, T time, D width, V vocabulary.
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from glasshouse.models.heads.base import Head, HeadSizes
+from glasshouse.parts.linear import linear
 from glasshouse.specs.spec_fields import setting
 
 
@@ -33,7 +33,7 @@ class NextTokenHead(Head):
         return cls(sizes.width, sizes.vocabulary, sizes.tied, settings.bias)
 
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
-        return F.linear(features_BTD, self.matrix(embedding_VD), self.bias)
+        return linear(features_BTD, self.matrix(embedding_VD), self.bias)
 
     def matrix(self, embedding_VD: Tensor) -> Tensor:
         """The output matrix W: the head's weight, or the embedding if the head is tied."""

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from glasshouse.parts.attention import decoding_kernel, distance_bias_kernel, scaled_dot_product
 from glasshouse.parts.cache import LayerCache, OneTokenStep, slot_positions
 from glasshouse.parts.capabilities import Unsupported, require
+from glasshouse.parts.linear import Linear
 from glasshouse.parts.masks import Everything, Mask
 from glasshouse.parts.positions.base import NoPosition, Position
 from glasshouse.parts.positions.rotary import Rotary, rotate_by
@@ -67,8 +68,8 @@ class Attention(nn.Module, ABC):
         self.position.check(heads, self.head_width)
         # One matrix product gives queries, keys and values: one kernel launch instead of three.
         self._projection_sizes = [heads * self.head_width] + 2 * [self.key_value_heads * self.head_width]
-        self.projection = nn.Linear(width, sum(self._projection_sizes), bias=bias)
-        self.output = nn.Linear(heads * self.head_width, width, bias=bias)
+        self.projection: nn.Linear = Linear(width, sum(self._projection_sizes), bias=bias)
+        self.output: nn.Linear = Linear(heads * self.head_width, width, bias=bias)
         self.queries, self.keys, self.values, self.mixed = Probe(), Probe(), Probe(), Probe()
         if "rows" not in self.unsupported:
             self.scores, self.weights = Probe(), Probe()
@@ -239,7 +240,7 @@ def _selected(linear: nn.Linear, indices: Sequence[int], axis: int) -> nn.Linear
     """A linear layer with some of the outputs (axis 0) or inputs (axis 1) of another."""
     index = torch.tensor(indices, device=linear.weight.device)
     weight = linear.weight.detach().index_select(axis, index)
-    smaller = nn.Linear(weight.shape[1], weight.shape[0], bias=linear.bias is not None, device=weight.device)
+    smaller = Linear(weight.shape[1], weight.shape[0], bias=linear.bias is not None, device=weight.device)
     smaller.weight = nn.Parameter(weight)
     if linear.bias is not None:
         smaller.bias = nn.Parameter(linear.bias.detach().index_select(0, index) if axis == 0 else linear.bias.detach())

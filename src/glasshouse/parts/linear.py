@@ -1,0 +1,31 @@
+"""A linear layer that is faster for a few rows, as a step of generation on a CPU has them.
+
+Axes: N rows, I inputs, O outputs.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+# MKL multiplies W x^T faster than x W^T for so many rows: 1.3 to 1.8 times with AVX-512, for matrices of 2 to 150 MB.
+FEW_ROWS = range(8, 49)
+
+
+class Linear(nn.Linear):
+    """x W^T + b."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return linear(x, self.weight, self.bias)
+
+
+def linear(x: Tensor, weight_OI: Tensor, bias_O: Tensor | None = None) -> Tensor:
+    """The same as `F.linear`."""
+    if torch.is_grad_enabled() or x.is_cuda or x.dtype != torch.float32 or not _is_few(x):
+        return F.linear(x, weight_OI, bias_O)
+    x_IN = x.flatten(0, -2).T
+    product_ON = weight_OI @ x_IN if bias_O is None else torch.addmm(bias_O[:, None], weight_OI, x_IN)
+    return product_ON.T.unflatten(0, x.shape[:-1])
+
+
+def _is_few(x: Tensor) -> bool:
+    return x.dim() > 1 and x.numel() // max(x.shape[-1], 1) in FEW_ROWS and torch.backends.mkl.is_available()
