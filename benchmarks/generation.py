@@ -9,10 +9,11 @@ in bfloat16 on a GPU and in float32 on a CPU. Weights are random, and no text en
 rounds, so that a busy moment of the machine hits both. The first token is timed apart: it waits for the prompt. Our engine
 is kept between the rounds, as the server keeps it. The first round is shown apart: on a GPU it compiles and records steps.
 llama.cpp runs as a server in a process of its own, with as many slots as the largest batch has rows. Its weights are in
-float32 too, its keys and values in 16 bits.
+float32 too, its keys and values in 16 bits. On a CPU our engine is also shown with weights of 8 bits.
 """
 
 import argparse
+import copy
 import json
 import statistics
 import tempfile
@@ -33,6 +34,7 @@ from glasshouse.generation.sampling import Sampling
 from glasshouse.interop import gguf_export
 from glasshouse.interop.imported_model import ImportedModel, save_as_run
 from glasshouse.llms import llama_cpp_server
+from glasshouse.models import int8_weights
 from glasshouse.runs.run import Run
 from glasshouse.specs.spec import ModelSpec
 from glasshouse.tokenizers.byte_pair import BytePair
@@ -154,6 +156,8 @@ def main() -> None:
     model = models.build(spec_of(sizes), sizes[0], context).to(device, dtype).eval()
     generators = {"ours": ours(model, context), "transformers": theirs(sizes, context, device, dtype)}
     folder = tempfile.TemporaryDirectory()
+    if not gpu and int8_weights.can_have_int8_weights(model):
+        generators["ours, int8"] = ours(int8_weights.with_int8_weights(copy.deepcopy(model)), context)
     if not gpu and all(map(find_spec, ("xllamacpp", "gguf"))):
         generators["llama.cpp"] = llama_cpp(model, spec_of(sizes), sizes[0], context, max(batches), Path(folder.name))
     table = Table("batch", "", "tokens/s", "ratio", "first token, ms", "first round, s")

@@ -21,7 +21,7 @@ from glasshouse.studies import study_folder, study_results
 
 
 def open_run(name: str | PathLike[str], device: str = "auto", dtype: str = "float32") -> Run:
-    """Open a run by its name or path. `dtype` is the number format of the weights: "float32" or "bfloat16"."""
+    """Open a run by its name or path. `dtype` is the number format of the weights: "float32", "bfloat16" or "int8"."""
     return Run(name, device, dtype)
 
 

@@ -22,7 +22,7 @@ def serve(
     """Serve runs by the OpenAI API until a signal; `started_at` is called with the address. Port 0 takes any free one.
 
     `max_concurrent` texts are generated at the same time. `raw` reports log-probabilities before the logit bias.
-    `dtype` is the number format of the weights: "float32" or "bfloat16".
+    `dtype` is the number format of the weights: "float32", "bfloat16" or "int8".
     """
     opened: dict[str, Run] = {}
     for name in runs:

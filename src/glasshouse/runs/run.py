@@ -31,6 +31,7 @@ from glasshouse.models.recurrent import Recurrent
 from glasshouse.records import checkpoint, metric_log, run_folder
 from glasshouse.records.progress_bar import say
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.runs import weight_formats
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError, GlasshouseError, RunError
 from glasshouse.specs.spec import Spec
@@ -39,9 +40,6 @@ from glasshouse.tasks.classify import Classify, padded
 from glasshouse.tasks.translate import Translate
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.training import devices, precision, warm_start
-
-# Number formats of the weights, by their names in torch.
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 @dataclass(frozen=True)
@@ -66,10 +64,9 @@ class Run:
     """One trained (or partly trained) model and everything in its run folder. `dtype`: the number format of the weights."""
 
     def __init__(self, where: RunFolder | str | PathLike[str], device: str = "auto", dtype: str = "float32") -> None:
-        if dtype not in DTYPES:
-            raise RunError("bad-option", f"dtype={dtype!r} is not one of {', '.join(DTYPES)}")
         self.folder = where if isinstance(where, RunFolder) else run_folder.find(where)
-        self.device, self.dtype = devices.pick(device), DTYPES[dtype]
+        self.device, self.dtype = devices.pick(device), dtype
+        weight_formats.check(dtype, self.device)
 
     @property
     def name(self) -> str:
@@ -107,7 +104,7 @@ class Run:
         # The weights of a model that is loaded in inference mode could never have gradients.
         with torch.inference_mode(False):
             model = warm_start.load_model(self.folder, self.spec, saved.weights, where)
-            return model.to(self.device, self.dtype).eval()
+            return weight_formats.convert(model.to(self.device), self.dtype, self.name).eval()
 
     def model_step(self) -> int:
         """The step whose weights the model has."""

@@ -1,0 +1,78 @@
+"""A decoder with weights of 8 bits, for faster generation on a CPU. It cannot be trained.
+
+Each output of a matrix has a scale of its own, and so has each row of its input, which is rounded to 7 bits in each call.
+Torch's kernels for quantised layers multiply. Embeddings, norms, positions and attention stay as they are.
+
+Axes: N rows, I inputs, O outputs, D width, V vocabulary.
+"""
+
+import warnings
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from glasshouse.models.decoder import Decoder
+from glasshouse.models.heads.next_token import NextTokenHead
+
+LARGEST = 127
+
+
+class Int8Linear(nn.Module):
+    """x W^T + b."""
+
+    extremes: Tensor
+
+    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None) -> None:
+        super().__init__()
+        self.out_features, self.in_features = weight_OI.shape
+        self.bias = bias_O
+        # The kernel takes one scale from the smallest and the largest input of all rows. With this row they are always -1
+        # and 1, so that a row does not depend on the others.
+        extremes = torch.zeros(1, self.in_features)
+        extremes[0, 0], extremes[0, -1] = -1.0, 1.0
+        self.register_buffer("extremes", extremes, persistent=False)
+        scales_O = weight_OI.abs().amax(1).clamp(min=1e-12).double() / LARGEST
+        zeros_O = torch.zeros(len(weight_OI), dtype=torch.long)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch announces that another package will have these kernels one day
+            rounded = torch.quantize_per_channel(weight_OI.float(), scales_O, zeros_O, 0, torch.qint8)
+            self._packed: Any = torch.ops.quantized.linear_prepack(rounded, None)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x_NI = x.reshape(-1, self.in_features)
+        largest_N1 = x_NI.abs().amax(-1, keepdim=True).clamp(min=1e-12)
+        scaled = torch.cat([x_NI / largest_N1, self.extremes])
+        product_NO = torch.ops.quantized.linear_dynamic(scaled, self._packed, reduce_range=True)[:-1] * largest_N1
+        return (product_NO if self.bias is None else product_NO + self.bias).unflatten(0, x.shape[:-1])
+
+
+class Int8Head(NextTokenHead):
+    """A next-token head with a copy of its matrix in 8 bits. A tied matrix is also the embedding, so it stays too."""
+
+    def __init__(self, head: NextTokenHead, embedding_VD: Tensor) -> None:
+        super().__init__(head.width, head.vocabulary, tied=True)
+        self.weight, self.bias = head.weight, head.bias
+        self.product = Int8Linear(head.matrix(embedding_VD).detach(), None if head.bias is None else head.bias.detach())
+
+    def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
+        return self.product(features_BTD)
+
+
+def can_have_int8_weights(model: nn.Module) -> bool:
+    """Whether `with_int8_weights` knows this model, and torch has its kernels on this machine."""
+    has_kernels = torch.backends.quantized.engine != "none"
+    return isinstance(model, Decoder) and type(model.head) is NextTokenHead and has_kernels
+
+
+def with_int8_weights(model: nn.Module) -> Decoder:
+    """The decoder, after its matrices have been replaced."""
+    assert isinstance(model, Decoder)
+    for parent in list(model.blocks.modules()):
+        for name, child in list(parent.named_children()):
+            if isinstance(child, nn.Linear):
+                bias = None if child.bias is None else child.bias.detach()
+                setattr(parent, name, Int8Linear(child.weight.detach(), bias))
+    assert isinstance(model.head, NextTokenHead)
+    model.head = Int8Head(model.head, model.embedding.weight)
+    return model

@@ -1,0 +1,33 @@
+"""The number formats in which a run's weights can be used. Its checkpoints keep float32."""
+
+from typing import Final
+
+import torch
+from torch import nn
+
+from glasshouse.models import int8_weights
+from glasshouse.specs.errors import RunError
+
+FLOAT32, BFLOAT16, INT8 = FORMATS = ("float32", "bfloat16", "int8")
+_DTYPES: Final = {FLOAT32: torch.float32, BFLOAT16: torch.bfloat16}
+
+
+def check(name: str, device: torch.device) -> None:
+    """Refuse a format that does not exist, or not on this device."""
+    if name not in FORMATS:
+        raise RunError("bad-option", f"dtype={name!r} is not one of {', '.join(FORMATS)}")
+    if name == INT8 and device.type != "cpu":
+        raise RunError("bad-option", f"dtype='int8' is for a CPU, not for {device}; choose bfloat16 there")
+
+
+def convert(model: nn.Module, name: str, run: str) -> nn.Module:
+    """The model with its weights in this format. `run` is its name, for messages."""
+    if name != INT8:
+        return model.to(_DTYPES[name])
+    if not int8_weights.can_have_int8_weights(model):
+        raise RunError(
+            "bad-option",
+            f"dtype='int8' is for decoders with the head next-token, where torch has kernels of 8 bits, and not for {run}; "
+            "choose float32",
+        )
+    return int8_weights.with_int8_weights(model)
