@@ -144,6 +144,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=64)
     parser.add_argument("--context", type=int, default=1024)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--without", default="", help="what to leave out, such as 'ours, int8' or llama.cpp")
     parser.add_argument("--smoke", action="store_true")
     options = parser.parse_args()
     device = devices.pick(options.device)
@@ -156,9 +157,9 @@ def main() -> None:
     model = models.build(spec_of(sizes), sizes[0], context).to(device, dtype).eval()
     generators = {"ours": ours(model, context), "transformers": theirs(sizes, context, device, dtype)}
     folder = tempfile.TemporaryDirectory()
-    if not gpu and int8_weights.can_have_int8_weights(model):
+    if not gpu and options.without != "ours, int8" and int8_weights.can_have_int8_weights(model):
         generators["ours, int8"] = ours(int8_weights.with_int8_weights(copy.deepcopy(model)), context)
-    if not gpu and all(map(find_spec, ("xllamacpp", "gguf"))):
+    if not gpu and options.without != "llama.cpp" and all(map(find_spec, ("xllamacpp", "gguf"))):
         generators["llama.cpp"] = llama_cpp(model, spec_of(sizes), sizes[0], context, max(batches), Path(folder.name))
     table = Table("batch", "", "tokens/s", "ratio", "first token, ms", "first round, s")
     for batch in batches:

@@ -101,12 +101,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--clients", default="1,8,32")
+    parser.add_argument("--dtype", help="number format of our weights; by default bfloat16 on a GPU and float32 on a CPU")
     parser.add_argument("--requests", type=int, default=0, help="requests of each client; by default as many as seem needed")
     parser.add_argument("--tokens", type=int, default=64)
     parser.add_argument("--smoke", action="store_true")
     options = parser.parse_args()
     device = str(devices.pick(options.device))
     width, layers, dtype = (768, 12, "bfloat16") if device == "cuda" else (512, 6, "float32")
+    dtype = options.dtype or dtype
     clients = [int(count) for count in options.clients.split(",")]
     if options.smoke:
         width, layers, clients, options.tokens, options.requests = 32, 1, [2], 8, 1

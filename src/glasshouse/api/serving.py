@@ -1,6 +1,9 @@
 """The public function that serves runs over HTTP."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
 
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError, MissingExtra
@@ -24,19 +27,34 @@ def serve(
     `max_concurrent` texts are generated at the same time. `raw` reports log-probabilities before the logit bias.
     `dtype` is the number format of the weights: "float32", "bfloat16" or "int8".
     """
-    opened: dict[str, Run] = {}
-    for name in runs:
-        run = Run(name, device, dtype)
-        if run.name in opened:
-            raise GlasshouseError("same-name", f"two runs are named {run.name!r}; name each once, or rename one")
-        _ = run.model, run.tokenizer  # a run without a checkpoint is refused now, not at the first request
-        opened[run.name] = run
-    if api_key is not None and not (api_key := api_key.strip()):
-        raise GlasshouseError("empty-key", "the API key is empty; choose one, or leave the option out")
+    with _no_workers():
+        opened: dict[str, Run] = {}
+        for name in runs:
+            run = Run(name, device, dtype)
+            if run.name in opened:
+                raise GlasshouseError("same-name", f"two runs are named {run.name!r}; name each once, or rename one")
+            _ = run.model, run.tokenizer  # a run without a checkpoint is refused now, not at the first request
+            opened[run.name] = run
+        if api_key is not None and not (api_key := api_key.strip()):
+            raise GlasshouseError("empty-key", "the API key is empty; choose one, or leave the option out")
+        try:
+            from glasshouse.serving import server
+            from glasshouse.serving.served_model import ServerOptions
+        except ImportError as error:
+            raise MissingExtra(str(error.name), "glasshouse serve", "fastapi uvicorn prometheus-client") from error
+        options = ServerOptions(api_key, max_concurrent, most_tokens=max_tokens, seconds=timeout, raw=raw)
+        server.serve(opened, options, host, port, started_at)
+
+
+@contextmanager
+def _no_workers() -> Iterator[None]:
+    """Compute in one thread. Texts are generated in another one, which has workers of its own.
+
+    Every thread that computes in parallel keeps workers, and if there are more of them than cores, all of them are slow.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     try:
-        from glasshouse.serving import server
-        from glasshouse.serving.served_model import ServerOptions
-    except ImportError as error:
-        raise MissingExtra(str(error.name), "glasshouse serve", "fastapi uvicorn prometheus-client") from error
-    options = ServerOptions(api_key, max_concurrent, most_tokens=max_tokens, seconds=timeout, raw=raw)
-    server.serve(opened, options, host, port, started_at)
+        yield
+    finally:
+        torch.set_num_threads(threads)

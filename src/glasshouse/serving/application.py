@@ -145,7 +145,9 @@ def create_app(runs: Mapping[str, Run], options: ServerOptions | None = None) ->
             choice.tokens += [*event.tokens, *end]
             return [chunk(choice, event.text, [*event.tokens, *end], offset)]
 
-        answer = TextAnswer(job, batcher, measurements, options, head, len(choices), sum(map(len, prompts)))
+        answer = TextAnswer(
+            job, batcher, measurements, options, head, len(choices), sum(map(len, prompts)), bool(body.stream)
+        )
         if body.stream:
             first = [chunk(choice, choice.text, [], 0) for choice in choices] if echo and not job.score_prompts else []
             return answer.stream(update, first, bool(body.stream_options and body.stream_options.include_usage))
@@ -189,7 +191,16 @@ def create_app(runs: Mapping[str, Run], options: ServerOptions | None = None) ->
             ]
 
         kind = "chat.completion.chunk" if body.stream else "chat.completion"
-        answer = TextAnswer(job, batcher, measurements, options, answers.envelope(kind, body.model), count, len(prompts[0]))
+        answer = TextAnswer(
+            job,
+            batcher,
+            measurements,
+            options,
+            answers.envelope(kind, body.model),
+            count,
+            len(prompts[0]),
+            bool(body.stream),
+        )
         if body.stream:
             first = [
                 {"index": index, "delta": {"role": "assistant", "content": ""}, "logprobs": None, "finish_reason": None}

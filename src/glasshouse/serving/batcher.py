@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 from glasshouse.generation.engine import GenerationEngine, Row, SampledToken
 from glasshouse.generation.prefix_cache import PrefixCache
 from glasshouse.generation.prompt_scores import prompt_scores
@@ -187,6 +189,8 @@ class Batcher:
         )
 
     def _work(self) -> None:
+        # The default of a new thread. It must be set, because MKL takes the number that was set last in any thread.
+        torch.set_num_threads(torch.get_num_threads())
         try:
             self._engine.warm_up()
         except Exception as error:  # the first request will fail in the same way, and say why

@@ -20,7 +20,11 @@ from glasshouse.specs.errors import GlasshouseError
 
 
 class TextAnswer:
-    """The answer to a request for text: whole, or as a stream of chunks."""
+    """The answer to a request for text: whole, or as a stream of chunks (`streams`).
+
+    The events of a whole answer are held back until it is complete: otherwise every token would wake the event loop, and the
+    thread that generates would wait for it.
+    """
 
     def __init__(
         self,
@@ -31,6 +35,7 @@ class TextAnswer:
         head: dict[str, Any],
         choices: int,
         prompt_tokens: int,
+        streams: bool,
     ) -> None:
         self.job, self.batcher, self.measurements, self.head = job, batcher, measurements, head
         self.unfinished, self.prompt_tokens, self.tokens, self.first = choices, prompt_tokens, 0, True
@@ -38,13 +43,27 @@ class TextAnswer:
         self.events: asyncio.Queue[Any] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
+        held: list[Any] = []
+        unfinished, self.first_token = choices, 0.0
+
         def deliver(event: Any) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits
-                loop.call_soon_threadsafe(self.events.put_nowait, event)
+            nonlocal unfinished
+            if isinstance(event, Piece):
+                unfinished -= event.finish is not None
+                self.first_token = self.first_token or time.monotonic()
+            held.append(event)
+            if streams or not unfinished or isinstance(event, Exception):
+                with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits
+                    loop.call_soon_threadsafe(self._put, held.copy())
+                held.clear()
 
         job.deliver = deliver
         job.deadline, job.limit = self.began + options.seconds, options.seconds
         batcher.submit(job)
+
+    def _put(self, events: list[Any]) -> None:
+        for event in events:
+            self.events.put_nowait(event)
 
     async def _next(self) -> Any:
         """The next event."""
@@ -54,7 +73,7 @@ class TextAnswer:
         if isinstance(event, Piece):
             if self.first and event.tokens:
                 self.first = False
-                self.measurements.first_token.observe(time.monotonic() - self.began)
+                self.measurements.first_token.observe(self.first_token - self.began)
             self.tokens += len(event.tokens)
             self.unfinished -= event.finish is not None
         return event
