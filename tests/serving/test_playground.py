@@ -46,6 +46,7 @@ def test_tokens_stream_in_and_show_their_alternatives(page, language_model: Run)
 
 def test_two_runs_side_by_side_and_an_error(page) -> None:
     page.select_option("#second", "twin")
+    page.fill("#seed", "3")
     page.click("#write")
     page.locator("#write:enabled").wait_for()
     first, second = page.locator(".written .text").all_inner_texts()
