@@ -16,6 +16,8 @@ from glasshouse.models.decoder import Decoder
 from glasshouse.models.heads.next_token import NextTokenHead
 
 LARGEST = 127
+# Outputs whose weights are all smaller get the scale of this number: a scale of 0 is none.
+SMALLEST = 1e-6
 
 
 class Int8Linear(nn.Module):
@@ -32,7 +34,7 @@ class Int8Linear(nn.Module):
         extremes = torch.zeros(1, self.in_features)
         extremes[0, 0], extremes[0, -1] = -1.0, 1.0
         self.register_buffer("extremes", extremes, persistent=False)
-        scales_O = weight_OI.abs().amax(1).clamp(min=1e-12).double() / LARGEST
+        scales_O = weight_OI.abs().amax(1).clamp(min=SMALLEST).double() / LARGEST
         zeros_O = torch.zeros(len(weight_OI), dtype=torch.long)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch announces that another package will have these kernels one day
