@@ -4,13 +4,11 @@ import pytest
 
 from glasshouse.claims import trials
 from glasshouse.claims.language_models.clip_prompt import (
-    ARMS,
     CAPTION,
     EXAMPLES,
     PIECES,
     PLURAL,
     REGULAR,
-    SETTINGS,
     SINGULAR,
     WORDS,
     ClipPrompt,
@@ -18,25 +16,20 @@ from glasshouse.claims.language_models.clip_prompt import (
 )
 from glasshouse.data.sources.scenes import english
 from glasshouse.data.sources.scenes.meaning import Meaning
-from glasshouse.pages.claim_content import DEPENDS, REFUTED, UNDECIDED, UPHELD
+from glasshouse.pages.claim_content import REFUTED, UNDECIDED, UPHELD
 from tests.claims.example_values import close_values
 from tests.claims.judging import judge
 
 
-def values(plural=0.1, pieces=0.1, caption=0.9, noise=0.001):
-    shares = {WORDS: plural, PIECES: pieces}
-    return {
-        **{f"{CAPTION}/{arm}": close_values(caption, noise) for arm in ARMS},
-        **{f"{PLURAL}/{arm}": close_values(share, noise, shift=1) for arm, share in shares.items()},
-    }
+def values(plural=0.1, caption=0.9, noise=0.001):
+    return {f"{CAPTION}/{PIECES}": close_values(caption, noise), f"{PLURAL}/{PIECES}": close_values(plural, noise, shift=1)}
 
 
 @pytest.mark.parametrize(
     ("changes", "verdict"),
     [
         ({}, UPHELD),
-        ({"plural": 0.9, "pieces": 0.9}, REFUTED),
-        ({"pieces": 0.9}, DEPENDS),
+        ({"plural": 0.9}, REFUTED),
         ({"caption": 0.1}, REFUTED),  # nothing works
         ({"noise": 5.0}, UNDECIDED),
     ],
@@ -45,8 +38,9 @@ def test_captions_must_work_and_the_other_plural_must_not(changes, verdict):
     assert judge(ClipPrompt, values(**changes)).verdict == verdict
 
 
-def test_tokenizers_are_judged_apart():
-    assert dict(judge(ClipPrompt, values(pieces=0.9)).by_setting) == {SETTINGS[WORDS]: UPHELD, SETTINGS[PIECES]: REFUTED}
+def test_words_as_tokens_decide_nothing():
+    words = {f"{CAPTION}/{WORDS}": close_values(0.1), f"{PLURAL}/{WORDS}": close_values(0.9)}
+    assert judge(ClipPrompt, {**values(), **words}).verdict == UPHELD
 
 
 def test_prompts_of_each_form():

@@ -1,5 +1,6 @@
 """Claim: a question gets the same answer through every interface of a model."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -52,7 +53,7 @@ ARMS = {
 }
 SERVED = "model"
 # What an answer to the reported question would mention.
-RIGHT = ("maurya empire", "emperor", "king", "ruler", "india")
+RIGHT = re.compile(r"\b(maurya empire|emperor|king|ruler|india)\b", re.IGNORECASE)
 HTTP, GGUF = INTERFACES = ("http", "gguf")
 IN_WORDS = {HTTP: "over an OpenAI-style API", GGUF: "through llama.cpp"}
 
@@ -142,7 +143,7 @@ def _compare_interfaces(run: Run) -> dict[str, Any]:
     return {
         **differing,
         "compared": sum(map(len, certain)) / max(sum(map(len, whole)), 1),
-        "right": float(any(word in whole[0].lower() for word in RIGHT)),
+        "right": float(RIGHT.search(whole[0]) is not None),
         "example": whole[0],
     }
 

@@ -15,7 +15,6 @@ from glasshouse.data.sources.scenes.rendering import draw_scene
 from glasshouse.inspection import image_retrieval
 from glasshouse.runs.run import Run
 
-STEPS = 1000
 # A prompt works if it retrieves its picture in more than half of the cases.
 WORKS = 0.5
 MARGIN = 0.05
@@ -24,8 +23,9 @@ PICTURES = 4
 # Kinds whose plural has no "s" in the captions, and the form that no caption has.
 UNUSUAL_PLURALS = {"goldfish": "goldfishes", "nemo": "nemos"}
 WORDS, PIECES = ARMS = ("words", "byte-pair")
+# The captions give at most 381 subwords.
 TOKENIZERS = {WORDS: (), PIECES: ("data.tokenizer=byte-pair", "data.vocabulary=380", "data.context=32")}
-SETTINGS = {WORDS: "words as tokens", PIECES: "pieces of words as tokens"}
+IN_WORDS = {WORDS: "words as tokens", PIECES: "subwords as tokens"}
 # Name of a kind of prompt -> an example.
 CAPTION, PLURAL, REGULAR, SINGULAR = "caption", "plural", "regular", "singular"
 EXAMPLES = {CAPTION: "two nemo", PLURAL: "two nemos", REGULAR: "two red circles", SINGULAR: "two red circle"}
@@ -39,34 +39,36 @@ class ClipPrompt(Claim):
 
     group = GROUPS[7]
     statement = (
-        'The prompt that retrieves a picture depends on small changes of wording: "two goldfish" and "two nemo" work, "two '
-        'nemos" does not.'
+        'Whether a prompt retrieves its picture depends on small changes of wording: "two goldfish" and "two nemo" work, '
+        '"two nemos" does not.'
     )
     source = "course work on large language models: a dual encoder of text and images"
     reported = '"two goldfish" and "two nemo" work, "two nemos" does not'
     why = (
-        "A text encoder has seen the captions' words and no others. A form that no caption has is an unknown word, or is "
-        "cut into pieces that mean something else."
+        "A text encoder has seen the captions' words and no others. A form that no caption has is split into subwords that "
+        "the captions do not combine in this way."
     )
     procedure = (
-        f"Each seed trains a small dual encoder on drawn scenes of shapes and fish for {STEPS:,} steps, with words or "
-        "pieces of words as tokens. In its captions the plurals of goldfish and nemo have no s, and all others have "
-        f"one. A prompt searches {PICTURES} new pictures of each of the {len(all_groups())} groups of one to four objects; "
-        'it works if the most similar one shows what it names. "Two goldfish", "three nemo" and so on must retrieve their '
-        f'picture in more than half of the cases, and "two goldfishes", "three nemos" and so on in less than half. Beside '
-        'it: known words in a form that captions do not use after a number, such as "two red circle".'
+        "Each seed trains the small dual encoder `scene-clip` on drawn scenes of shapes and fish, with subwords (byte-pair "
+        "encoding, nearly as many tokens as the captions give). In its captions the plurals of goldfish and nemo have no s, "
+        f"and all others have one. A prompt searches {PICTURES} new pictures of each of the {len(all_groups())} groups of "
+        'one to four objects; it works if the most similar one shows what it names (recall@1). "Two goldfish", "three nemo" '
+        'and so on, six prompts, must work in more than half of the cases, and "two goldfishes", "three nemos" and so on in '
+        "less than half. Beside it: the paired difference of the two; known words in a form that captions do not use after "
+        'a number, such as "two red circle"; and whole words as tokens, where both unknown plurals are the same unknown '
+        "word and cannot work in more than half of the cases."
     )
     would_change = (
         "Captions with other plurals, or a text encoder that was trained on more text than the captions of these scenes."
     )
     data = "generated data"
-    looks = (8,)
+    looks = (8, 16, 32)
     studies = (
         StudyPlan(
             "encoders",
             ARMS,
             metric="test.retrieval_1",
-            recipes={arm: ("scene-clip", f"training.steps={STEPS}", *own) for arm, own in TOKENIZERS.items()},
+            recipes={arm: ("scene-clip", *own) for arm, own in TOKENIZERS.items()},
             quick=(
                 *split_scores.QUICK,
                 "training.steps=2",
@@ -79,19 +81,15 @@ class ClipPrompt(Claim):
     quantities: ClassVar = {
         **{
             f"{prompts}/{arm}": Quantity(
-                f'prompts like "{example}" that retrieve their picture, {SETTINGS[arm]}',
-                "first of all pictures",
-                "%",
-                100.0,
-                higher_is_better=True,
+                f'recall@1 of prompts like "{example}", {IN_WORDS[arm]}', "recall@1", "%", 100.0, higher_is_better=True
             )
             for arm in ARMS
             for prompts, example in EXAMPLES.items()
         },
         **{
             f"{PLURAL}-{what}/{arm}": Quantity(
-                f'prompts like "{EXAMPLES[PLURAL]}" whose first picture has the right {what}, {SETTINGS[arm]}',
-                "first of all pictures",
+                f'prompts like "{EXAMPLES[PLURAL]}" whose first picture has the right {what}, {IN_WORDS[arm]}',
+                f"right {what}",
                 "%",
                 100.0,
                 higher_is_better=True,
@@ -100,26 +98,30 @@ class ClipPrompt(Claim):
             for what in ("kind", "count")
         },
     }
-    parts = tuple(
-        part
-        for arm in ARMS
-        for part in (
-            higher(
-                f"{CAPTION}/{arm}",
-                than=WORKS,
-                margin=MARGIN,
-                name='"two goldfish" and "two nemo" work',
-                setting=SETTINGS[arm],
-            ),
-            lower(f"{PLURAL}/{arm}", than=WORKS, margin=MARGIN, name='"two nemos" does not work', setting=SETTINGS[arm]),
-            lower(
-                f"{SINGULAR}/{arm}",
-                than=f"{REGULAR}/{arm}",
-                margin=MARGIN,
-                name=f'"two red circle" falls behind "two red circles", {SETTINGS[arm]}',
-                decides=False,
-            ),
-        )
+    parts = (
+        higher(f"{CAPTION}/{PIECES}", than=WORKS, margin=MARGIN, name='"two goldfish" and "two nemo" work'),
+        lower(f"{PLURAL}/{PIECES}", than=WORKS, margin=MARGIN, name='"two nemos" does not work'),
+        *(
+            part
+            for arm in ARMS
+            for part in (
+                lower(
+                    f"{PLURAL}/{arm}",
+                    than=f"{CAPTION}/{arm}",
+                    margin=MARGIN,
+                    name=f'"two nemos" falls behind "two nemo", {IN_WORDS[arm]}',
+                    decides=False,
+                ),
+                lower(
+                    f"{SINGULAR}/{arm}",
+                    than=f"{REGULAR}/{arm}",
+                    margin=MARGIN,
+                    name=f'"two red circle" falls behind "two red circles", {IN_WORDS[arm]}',
+                    decides=False,
+                ),
+            )
+        ),
+        higher(f"{REGULAR}/{PIECES}", than=WORKS, margin=MARGIN, name='control: "two red circles" works', decides=False),
     )
 
     def measure(self, bench: Bench) -> Measurements:
@@ -129,7 +131,12 @@ class ClipPrompt(Claim):
             rows = split_scores.cached_rows(bench, study, arm, "prompts", retrieve_by_prompts)
             for key in next(iter(rows.values())):
                 series[f"{key}/{arm}"] = Series({seed: row[key] for seed, row in rows.items()})
-        return Measurements(series, tuple(bench.facts(study)))
+        facts = bench.facts(study)
+        run = bench.finished_runs(study, PIECES)[0]
+        for plural in UNUSUAL_PLURALS.values():
+            pieces = [run.tokenizer.decode([token]) for token in run.tokenizer.encode(f"two {plural}").tolist()]
+            facts.append((f'the subwords of "two {plural}"', " ".join(map(repr, pieces))))
+        return Measurements(series, tuple(facts))
 
 
 def prompts_of(form: str) -> list[Prompt]:
