@@ -20,7 +20,7 @@ from glasshouse.records import progress_bar
 SIZES = {"small": 16, "middle": 48, "large": 128}
 SMALL, MIDDLE, LARGE = SIZES
 STEPS = 800
-RATES = "training.learning_rate=1e-3,2e-3,4e-3,8e-3,1.6e-2"
+RATES = "training.learning_rate=2e-3,4e-3,8e-3,1.6e-2,3.2e-2,6.4e-2"
 # Questions for each operation, repeats of each, and the most tokens of an answer.
 QUESTIONS, REPEATS, TOKENS = 10, 3, 8
 TEMPERATURE = 0.7
@@ -56,7 +56,7 @@ class ModelGrid(Claim):
     procedure = (
         f"Decoders of two layers and width {', '.join(map(str, SIZES.values()))} learn calculations with two numbers up to "
         f"{calculations.LARGEST} (plus, minus, times, divided by) from short chats, for {STEPS:,} steps on the same text, "
-        "each with the best of five learning rates by validation loss over the whole chat. A grid asks every model "
+        "each with the best of six learning rates by validation loss over the whole chat. A grid asks every model "
         f"{QUESTIONS} questions of its training text for each operation, and as many held-out questions whose calculations "
         f"are in the training text in other wordings, {REPEATS} times each at temperature {TEMPERATURE:g}. Each model must "
         "give more right answers than the next smaller one, for both kinds of questions; questions are a random factor, "
