@@ -4,7 +4,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from glasshouse.parts import linear
 from glasshouse.parts.linear import FEW_ROWS, Linear
+
+
+@pytest.fixture(autouse=True)
+def _small_matrices_too(monkeypatch):
+    monkeypatch.setattr(linear, "LEAST_NUMBERS", 0)
 
 
 @pytest.mark.parametrize("bias", [True, False])

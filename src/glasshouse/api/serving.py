@@ -6,7 +6,8 @@ from contextlib import contextmanager
 import torch
 
 from glasshouse.runs.run import Run
-from glasshouse.specs.errors import GlasshouseError, MissingExtra
+from glasshouse.serving import installed
+from glasshouse.specs.errors import GlasshouseError
 
 
 def serve(
@@ -27,7 +28,7 @@ def serve(
     `max_concurrent` texts are generated at the same time. `raw` reports log-probabilities before the logit bias.
     `dtype` is the number format of the weights: "float32", "bfloat16" or "int8".
     """
-    with _no_workers():
+    with _no_workers() as threads:
         opened: dict[str, Run] = {}
         for name in runs:
             run = Run(name, device, dtype)
@@ -37,24 +38,23 @@ def serve(
             opened[run.name] = run
         if api_key is not None and not (api_key := api_key.strip()):
             raise GlasshouseError("empty-key", "the API key is empty; choose one, or leave the option out")
-        try:
-            from glasshouse.serving import server
-            from glasshouse.serving.served_model import ServerOptions
-        except ImportError as error:
-            raise MissingExtra(str(error.name), "glasshouse serve", "fastapi uvicorn prometheus-client") from error
-        options = ServerOptions(api_key, max_concurrent, most_tokens=max_tokens, seconds=timeout, raw=raw)
+        installed.check_installed("glasshouse serve")
+        from glasshouse.serving import server
+        from glasshouse.serving.served_model import ServerOptions
+
+        options = ServerOptions(api_key, max_concurrent, most_tokens=max_tokens, seconds=timeout, raw=raw, threads=threads)
         server.serve(opened, options, host, port, started_at)
 
 
 @contextmanager
-def _no_workers() -> Iterator[None]:
-    """Compute in one thread. Texts are generated in another one, which has workers of its own.
+def _no_workers() -> Iterator[int]:
+    """Compute in one thread, and yield the former number. Texts are generated in another thread, which has the workers.
 
     Every thread that computes in parallel keeps workers, and if there are more of them than cores, all of them are slow.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        yield
+        yield threads
     finally:
         torch.set_num_threads(threads)

@@ -45,7 +45,7 @@ class Sampling:
                 raise GlasshouseError("bad-option", f"{name}={value} is out of range; choose {rule}")
 
 
-# With more candidates, sorting them takes as long as what it saves.
+# Up to so many candidates are sampled from apart. Larger k are rare, and their speed was not measured.
 MOST_CANDIDATES = 256
 # A lower temperature is greedy decoding: logits divided by it would not be numbers.
 LEAST_TEMPERATURE = 1e-5

@@ -63,7 +63,7 @@ def results_of(grid: AnswerGrid) -> GridResults:
     answers = grid.answers
     names = [model.name for model in grid.models]
     scores = tuple(_score(name, [answer for answer in answers if answer.model == name]) for name in names)
-    by_model = {name: _by_question(answers, name) for name in names}
+    by_model = {name: right_by_question(answers, name) for name in names}
     return GridResults(scores, tuple(_compare(by_model)))
 
 
@@ -119,7 +119,7 @@ def _grouped(answers: Sequence[GridAnswer]) -> dict[str, list[GridAnswer]]:
     return groups
 
 
-def _by_question(answers: Sequence[GridAnswer], model: str) -> dict[str, float]:
+def right_by_question(answers: Sequence[GridAnswer], model: str) -> dict[str, float]:
     """Question -> the share of right answers."""
     own = [answer for answer in answers if answer.model == model and answer.passed is not None and not answer.cached]
     return {name: sum(bool(a.passed) for a in group) / len(group) for name, group in _grouped(own).items()}

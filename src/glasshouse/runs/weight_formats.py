@@ -15,7 +15,7 @@ _DTYPES: Final = {FLOAT32: torch.float32, BFLOAT16: torch.bfloat16}
 def check(name: str, device: torch.device) -> None:
     """Refuse a format that does not exist, or not on this device."""
     if name not in FORMATS:
-        raise RunError("bad-option", f"dtype={name!r} is not one of {', '.join(FORMATS)}")
+        raise RunError("bad-option", f"dtype={name!r} is not known; choose one of {', '.join(FORMATS)}")
     if name == INT8 and device.type != "cpu":
         raise RunError("bad-option", f"dtype='int8' is for a CPU, not for {device}; choose bfloat16 there")
 

@@ -124,15 +124,18 @@ class _Choice:
 
 
 class Batcher:
-    """Generates with one run. `most_rows` texts grow at the same time; `most_waiting` jobs wait for their turn."""
+    """Generates with one run. `most_rows` texts grow at the same time; `most_waiting` jobs wait for their turn.
 
-    def __init__(self, run: Run, most_rows: int = 32, most_waiting: int = 256, raw: bool = False) -> None:
+    `threads` is the number of CPU threads; 0 leaves torch's choice.
+    """
+
+    def __init__(self, run: Run, most_rows: int = 32, most_waiting: int = 256, raw: bool = False, threads: int = 0) -> None:
         self.run, self.most_rows, self.most_waiting = run, most_rows, most_waiting
         self.prefixes = PrefixCache()
         self.steps = 0
         end = run.tokenizer.end_of_text
         self._end_tokens = run.end_tokens or (set() if end is None else {end})
-        self._raw = raw
+        self._raw, self._threads = raw, threads
         self._engine = self._new_engine()
         self._waiting: deque[TextJob] = deque()
         self._choices: dict[Row, _Choice] = {}
@@ -189,8 +192,8 @@ class Batcher:
         )
 
     def _work(self) -> None:
-        # The default of a new thread. It must be set, because MKL takes the number that was set last in any thread.
-        torch.set_num_threads(torch.get_num_threads())
+        if self._threads:
+            torch.set_num_threads(self._threads)
         try:
             self._engine.warm_up()
         except Exception as error:  # the first request will fail in the same way, and say why

@@ -13,7 +13,11 @@ from glasshouse.serving.batcher import Batcher, QueueFull, TimeLimit
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """The limits of a server. `raw` reports log-probabilities before the bias."""
+    """The limits of a server.
+
+    raw: report log-probabilities before the bias.
+    threads: CPU threads of the thread that generates; 0 leaves torch's choice.
+    """
 
     api_key: str | None = None
     most_concurrent: int = 32
@@ -22,6 +26,7 @@ class ServerOptions:
     most_tokens: int = 4096
     seconds: float = 600.0
     raw: bool = False
+    threads: int = 0
 
 
 class ServedModel:
@@ -33,7 +38,7 @@ class ServedModel:
         self.lock, self.waiting = asyncio.Lock(), 0
         self.batcher: Batcher | None = None
         if run.continues_text:
-            self.batcher = Batcher(run, options.most_concurrent, options.most_waiting, options.raw)
+            self.batcher = Batcher(run, options.most_concurrent, options.most_waiting, options.raw, options.threads)
 
     @property
     def description(self) -> dict[str, Any]:

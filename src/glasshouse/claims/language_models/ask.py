@@ -17,8 +17,7 @@ from glasshouse.llms.http_endpoint import HTTPEndpoint
 from glasshouse.llms.language_model import LanguageModel, Message, Options
 from glasshouse.llms.openai_model import OpenAIModel
 from glasshouse.runs.run import Run
-from glasshouse.serving.served_model import ServerOptions
-from glasshouse.serving.server import background_server
+from glasshouse.serving import installed
 
 REPORTED = "Who was Chandragupta Maurya?"
 QUESTIONS = (
@@ -119,6 +118,7 @@ class Ask(Claim):
     )
 
     def measure(self, bench: Bench) -> Measurements:
+        installed.check_installed("the claim ask")
         llama_cpp_server.check_installed()
         gguf_package("the claim ask")
         study = bench.study("models")
@@ -166,6 +166,9 @@ def _certain_answer(run: Run, question: str) -> tuple[str, str]:
 
 
 def _differing_over_http(run: Run, certain: Sequence[str]) -> float:
+    from glasshouse.serving.served_model import ServerOptions
+    from glasshouse.serving.server import background_server
+
     with background_server({SERVED: run}, ServerOptions()) as address:
         return _differing(OpenAIModel(SERVED, HTTPEndpoint(f"{address}/v1", "")), certain)
 

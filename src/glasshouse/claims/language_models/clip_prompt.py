@@ -9,9 +9,10 @@ import numpy as np
 from glasshouse.claims import split_scores
 from glasshouse.claims.claim import GROUPS, Bench, Claim, Measurements, Quantity, Series, StudyPlan
 from glasshouse.claims.rules import higher, lower
-from glasshouse.data.sources.scenes.english import NUMBERS, PLURALS
+from glasshouse.data.sources.scenes import english
 from glasshouse.data.sources.scenes.meaning import Group, Meaning, all_groups
 from glasshouse.data.sources.scenes.rendering import draw_scene
+from glasshouse.data.sources.scenes.wordings import shortest_wording
 from glasshouse.inspection import image_retrieval
 from glasshouse.runs.run import Run
 
@@ -143,15 +144,11 @@ def prompts_of(form: str) -> list[Prompt]:
     """The prompts of one form for all groups of several objects that have this form."""
     unusual = form in (CAPTION, PLURAL)
     groups = [group for group in all_groups() if group.count > 1 and (group.kind in UNUSUAL_PLURALS) == unusual]
-    nouns = {
-        CAPTION: PLURALS,
-        REGULAR: PLURALS,
-        PLURAL: UNUSUAL_PLURALS,
-        SINGULAR: {group.kind: group.kind for group in groups},
-    }
-    return [
-        (" ".join(filter(None, (NUMBERS[group.count], group.colour, nouns[form][group.kind]))), group) for group in groups
-    ]
+    captions = [english.caption(meaning, shortest_wording(meaning)) for meaning in (Meaning((group,)) for group in groups)]
+    if form in (PLURAL, SINGULAR):  # the noun in another form
+        nouns = [UNUSUAL_PLURALS.get(group.kind, group.kind) for group in groups]
+        captions = [f"{caption.rpartition(' ')[0]} {noun}" for caption, noun in zip(captions, nouns, strict=True)]
+    return list(zip(captions, groups, strict=True))
 
 
 def retrieve_by_prompts(run: Run) -> dict[str, float]:

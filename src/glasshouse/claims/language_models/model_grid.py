@@ -9,6 +9,7 @@ from glasshouse.claims.claim import GROUPS, Bench, Claim, LineFigure, Measuremen
 from glasshouse.claims.rules import higher
 from glasshouse.data.sources import calculations
 from glasshouse.data.sources.calculations import OPERATIONS
+from glasshouse.llms import grid_results
 from glasshouse.llms.answer_checks import NUMBER, REGEX, AnswerCheck
 from glasshouse.llms.answer_grid import AnswerGrid, GridOptions
 from glasshouse.llms.answer_journal import GridAnswer
@@ -31,8 +32,6 @@ REPORTED = PromptQuestion("reported", "What is 77 divided by 26?", checks=(Answe
 
 # Split -> questions with what they ask for.
 Asked = dict[str, list[tuple[str, calculations.Calculation]]]
-# (question, model) -> its answers.
-Answers = dict[tuple[str, str], list[GridAnswer]]
 
 
 def right(split: str, arm: str) -> str:
@@ -150,9 +149,9 @@ class ModelGrid(Claim):
                 values.setdefault(key, {})[seed] = shares
             if seed == seeds[0]:
                 facts += [
-                    (f"{model}, first seed, {REPORTED.prompt}", repr(given[0].text))
-                    for (question, model), given in answers.items()
-                    if question == REPORTED.name
+                    (f"{answer.model}, first seed, {REPORTED.prompt}", repr(answer.text))
+                    for answer in answers
+                    if (answer.question, answer.repeat) == (REPORTED.name, 0)
                 ]
         if len(seeds) < bench.seeds:
             facts.append(("seeds that were left out, because a model diverged", str(bench.seeds - len(seeds))))
@@ -178,7 +177,7 @@ def checked_question(text: str, calculation: calculations.Calculation) -> Prompt
     return PromptQuestion(text, text, checks=(AnswerCheck(REGEX, pattern),))
 
 
-def _ask(folder: Path, paths: dict[str, Path], asked: Asked, seed: int, device: str) -> Answers:
+def _ask(folder: Path, paths: dict[str, Path], asked: Asked, seed: int, device: str) -> list[GridAnswer]:
     """The answers of the models of one seed to all questions. A grid that was interrupted continues."""
     questions = [checked_question(*each) for split in asked.values() for each in split]
     models = [ModelEntry(arm, "run", str(path.absolute()), Path()) for arm, path in paths.items()]
@@ -189,21 +188,18 @@ def _ask(folder: Path, paths: dict[str, Path], asked: Asked, seed: int, device: 
         grid.run(lambda event: show(len(grid.journal.answers) / cells))
     for error in grid.failed.values():
         raise error
-    found: Answers = {}
-    for answer in grid.answers:
-        found.setdefault((answer.question, answer.model), []).append(answer)
-    return found
+    return grid.answers
 
 
-def _shares_right(answers: Answers, asked: Asked) -> dict[str, tuple[float, ...]]:
+def _shares_right(answers: list[GridAnswer], asked: Asked) -> dict[str, tuple[float, ...]]:
     """Key of a quantity -> the share of right answers to each question."""
-    by_cell = {cell: sum(bool(answer.passed) for answer in given) / len(given) for cell, given in answers.items()}
     shares = {}
     for arm in SIZES:
+        by_question = grid_results.right_by_question(answers, arm)
         for split, chosen in asked.items():
-            shares[right(split, arm)] = tuple(by_cell[text, arm] for text, _ in chosen)
+            shares[right(split, arm)] = tuple(by_question[text] for text, _ in chosen)
             for operation in OPERATIONS:
-                own = tuple(by_cell[text, arm] for text, calculation in chosen if calculation[1] == operation)
+                own = tuple(by_question[text] for text, calculation in chosen if calculation[1] == operation)
                 shares[f"{right(split, arm)}/{operation}"] = own
-        shares[f"reported/{arm}"] = (by_cell[REPORTED.name, arm],)
+        shares[f"reported/{arm}"] = (by_question[REPORTED.name],)
     return shares

@@ -1,0 +1,15 @@
+"""Whether the packages of a server are installed. Imports none of them, so that the rest of Glasshouse works without."""
+
+from importlib.util import find_spec
+
+from glasshouse.specs.errors import MissingExtra
+
+PACKAGES = ("fastapi", "uvicorn", "prometheus_client")
+
+
+def check_installed(purpose: str) -> None:
+    """Refuse to go on without the packages of a server."""
+    for package in PACKAGES:
+        if find_spec(package) is None:
+            names = [name.replace("_", "-") for name in (package, *PACKAGES)]
+            raise MissingExtra(names[0], purpose, " ".join(names[1:]))
