@@ -1,5 +1,8 @@
 """Every claim in the catalogue declares what a reader and a registration need."""
 
+import subprocess
+import sys
+
 import pytest
 
 from glasshouse.claims import registration
@@ -28,3 +31,16 @@ def test_a_claim_declares_its_plan(name):
     drawn = {key for line in lines for key in line.values()}
     assert drawn <= set(claim.quantities)
     assert "/" not in name
+
+
+def test_every_claim_loads_without_the_optional_packages():
+    program = """
+import sys
+for name in ("fastapi", "uvicorn", "prometheus_client", "xllamacpp", "gguf", "transformers", "openai"):
+    sys.modules[name] = None
+from glasshouse.specs import catalogue
+for name in catalogue.names("claim"):
+    catalogue.find("claim", name)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
