@@ -119,8 +119,8 @@ def test_probability() -> None:
 
 
 def test_short_number() -> None:
-    values = (0, 0.25, 1500, 20_000, 3e-5, -2)
-    assert [formatting.short_number(value) for value in values] == ["0", "0.25", "1500", "20 K", "3×10⁻⁵", "−2"]
+    values = (0, 0.25, 1500, 20_000, 3e-5, -2, 1e-6)
+    assert [formatting.short_number(value) for value in values] == ["0", "0.25", "1500", "20 K", "3×10⁻⁵", "−2", "10⁻⁶"]
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def join_with_and(items: Iterable[object]) -> str:
 
 
 def short_number(value: float) -> str:
-    """Format a number in as few characters as possible, for an axis tick: "0.25", "1500", "20 K", "3×10⁻⁵"."""
+    """Format a number in as few characters as possible, for an axis tick: "0.25", "1500", "20 K", "3×10⁻⁵", "10⁻⁶"."""
     if value == 0:
         return "0"
     magnitude = abs(value)
@@ -126,7 +126,8 @@ def short_number(value: float) -> str:
         return f"{value:.4g}".replace("-", "−")
     digits, exponent = f"{value:.2e}".split("e")
     digits = digits.rstrip("0").rstrip(".").replace("-", "−")
-    return f"{digits}×10{str(int(exponent)).translate(SUPERSCRIPTS)}"
+    power = f"10{str(int(exponent)).translate(SUPERSCRIPTS)}"
+    return power if digits == "1" else f"{digits}×{power}"
 
 
 def rounded(value: float, uncertainty: float) -> str:

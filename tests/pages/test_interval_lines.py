@@ -4,7 +4,7 @@ import math
 import re
 import xml.etree.ElementTree as ET
 
-from glasshouse.pages.interval_lines import MOST_LETTERS, curves_figure, settings_figure
+from glasshouse.pages.interval_lines import BOTTOM, HEIGHT, MOST_LETTERS, curves_figure, settings_figure
 
 
 def test_means_with_intervals_are_drawn_at_equally_spaced_settings():
@@ -16,6 +16,17 @@ def test_means_with_intervals_are_drawn_at_equally_spaced_settings():
     assert "a &lt;b&gt;" in svg
     assert ">32<" in svg
     ET.fromstring(settings_figure({}, "width", "loss"))
+
+
+def test_an_interval_that_reaches_zero_is_cut_on_a_logarithmic_scale():
+    svg = settings_figure({"a": {512: (1.0, -2.0, 4.0), 2**20: (40.0, 39.0, 41.0)}}, "n", "ms")
+    ET.fromstring(svg)
+    assert ">1 M<" in svg
+    assert ">10<" in svg
+    assert ">20<" in svg
+    places = [float(y) for y in re.findall(r' y[12]="([0-9.]+)"', svg)]
+    assert len(places) > 4
+    assert max(places) <= HEIGHT - BOTTOM
 
 
 def test_curves_are_drawn_over_steps():

@@ -24,6 +24,8 @@ STYLE = (
     "<style>text{font:11px system-ui,sans-serif;fill:#4d5b54}.grid{stroke:#93a199;stroke-opacity:.35}"
     "@media(prefers-color-scheme:dark){text{fill:#b9c6be}}</style>"
 )
+# A larger ratio of the largest value to the smallest mean gives a logarithmic scale.
+LOG_SCALE_RATIO = 4
 Point = tuple[float, float, float, float]  # x, mean, low, high
 
 
@@ -34,7 +36,7 @@ def settings_figure(lines: Mapping[str, Mapping[float, tuple[float, float, float
     points = {
         name: [(float(places[setting]), *line[setting]) for setting in sorted(line)] for name, line in lines.items() if line
     }
-    ticks = [(float(places[setting]), f"{setting:g}") for setting in settings]
+    ticks = [(float(places[setting]), short_number(setting)) for setting in settings]
     return _draw(points, ticks, (-0.3, len(settings) - 0.7), x_label, y_label, marked=True)
 
 
@@ -47,6 +49,15 @@ def curves_figure(curves: Mapping[str, Sequence[tuple[float, float]]], x_label: 
     return _draw(points, ticks, (0.0, last), x_label, y_label, marked=False)
 
 
+def _y_scale(lines: Mapping[str, Sequence[Point]]) -> axes.Axis:
+    """Logarithmic if the means differ by a large ratio. Intervals that reach far below the lowest mean are cut."""
+    means = [mean for line in lines.values() for _, mean, _, _ in line if math.isfinite(mean)]
+    values = [number for line in lines.values() for _, *numbers in line for number in numbers if math.isfinite(number)]
+    if not means or min(means) <= 0 or max(values) / min(means) <= LOG_SCALE_RATIO:
+        return axes.linear(min(values, default=0.0), max(values, default=1.0))
+    return axes.logarithmic(max(min(values), min(means) / LOG_SCALE_RATIO), max(values))
+
+
 def _draw(
     lines: Mapping[str, Sequence[Point]],
     ticks: Sequence[tuple[float, str]],
@@ -55,13 +66,7 @@ def _draw(
     y_label: str,
     marked: bool,
 ) -> str:
-    values = [number for line in lines.values() for _, *numbers in line for number in numbers if math.isfinite(number)]
-    logarithmic = bool(values) and min(values) > 0 and max(values) / min(values) > 4
-    scale = (
-        axes.logarithmic(min(values), max(values))
-        if logarithmic
-        else axes.linear(min(values, default=0.0), max(values, default=1.0))
-    )
+    scale = _y_scale(lines)
     legend = len(lines) if len(lines) > 1 else 0
     height = HEIGHT + LEGEND_ROW * legend
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
@@ -73,7 +78,7 @@ def _draw(
         return left + (value - span[0]) / max(span[1] - span[0], 1e-12) * (right - left)
 
     def y_of(value: float) -> float:
-        return bottom - scale.fraction(value) * (bottom - TOP)
+        return bottom - scale.fraction(max(value, scale.low)) * (bottom - TOP)
 
     body = []
     for tick in scale.ticks:
