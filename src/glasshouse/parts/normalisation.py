@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
+from glasshouse.parts import normalisation_kernel
 from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.declared import NoSettings
@@ -21,6 +22,11 @@ class LayerNorm(nn.LayerNorm):
     def build(cls, sizes: Sizes, settings: NoSettings) -> "LayerNorm":
         return cls(sizes.width, sizes.bias, sizes.epsilon)
 
+    def forward(self, x: Tensor) -> Tensor:
+        if normalisation_kernel.usable(x, self.weight):
+            return normalisation_kernel.normalise(x, self.weight, self.bias, self.eps, centred=True)
+        return super().forward(x)
+
 
 class RMSNorm(nn.RMSNorm):
     """x / root mean square * gain (Zhang and Sennrich, Root Mean Square Layer Normalization, 2019)."""
@@ -31,6 +37,11 @@ class RMSNorm(nn.RMSNorm):
     @classmethod
     def build(cls, sizes: Sizes, settings: NoSettings) -> "RMSNorm":
         return cls(sizes.width, sizes.epsilon)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if normalisation_kernel.usable(x, self.weight):
+            return normalisation_kernel.normalise(x, self.weight, None, self.eps or 0.0, centred=False)
+        return super().forward(x)
 
 
 class BatchNorm(nn.Module):
