@@ -6,10 +6,11 @@ CPU llama.cpp with a GGUF export of our weights, where `xllamacpp` and `gguf` ar
 
 Every row continues a prompt of 32 tokens by 64 (`--prompt`, `--tokens`) at temperature 0.8 with the 50 most likely tokens,
 in bfloat16 on a GPU and in float32 on a CPU. Weights are random, and no text ends early. Times are medians of interleaved
-rounds, so that a busy moment of the machine hits both. The first token is timed apart: it waits for the prompt. tokens/s counts all times, the prompt's too. Our engine
-is kept between the rounds, as the server keeps it. The first round is shown apart: on a GPU it compiles and records steps.
-llama.cpp runs as a server in a process of its own, with as many slots as the largest batch has rows. Its weights are in
-float32 too, its keys and values in 16 bits. On a CPU our engine is also shown with weights of 8 bits.
+rounds, so that a busy moment of the machine hits both. The first token is timed apart: it waits for the prompt. tokens/s
+counts all times, the prompt's too. Our engine is kept between the rounds, as the server keeps it. The first round is shown
+apart: on a GPU it compiles and records steps. llama.cpp runs as a server in a process of its own, with as many slots as the
+largest batch has rows. Its weights are in float32 too, its keys and values in 16 bits. On a CPU our engine is also shown
+with weights of 8 bits.
 """
 
 import argparse
@@ -175,8 +176,9 @@ def main() -> None:
         for name, rate in rates.items():
             ratio = f"{rate / rates['transformers']:.2f}"
             first_token = statistics.median(first[name])
-            later = batch * (options.tokens - 1) / max(statistics.median(whole[name]) - first_token, 1e-9)
-            times = f"{1000 * first_token:.1f}", f"{later:,.0f}", f"{start[name]:.2f}"
+            rest = statistics.median(whole[name]) - first_token
+            later = f"{batch * (options.tokens - 1) / rest:,.0f}" if rest > 0 else "-"
+            times = f"{1000 * first_token:.1f}", later, f"{start[name]:.2f}"
             table.add_row(str(batch), name, f"{rate:,.0f}", ratio, *times)
     Console().print(f"{device}, {dtype}, context {context}, prompts of {options.prompt}, {options.tokens} tokens", table)
 
