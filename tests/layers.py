@@ -9,6 +9,7 @@ LAYERS = [
     "certificates",
     "serving",
     "llms",
+    "scaling",
     "studies",
     "inspection",
     "interop",

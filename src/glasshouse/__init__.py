@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         translate_file,
         write_lines,
     )
+    from glasshouse.api.scaling import scale_fit, scale_predict, scaling_content, write_scaling_page
     from glasshouse.api.serving import serve
     from glasshouse.api.studies import (
         check_claims,
@@ -129,6 +130,7 @@ _EXPORTS = {
         "translate_file",
         "write_lines",
     ),
+    "api.scaling": ("scale_fit", "scale_predict", "scaling_content", "write_scaling_page"),
     "api.serving": ("serve",),
     "api.studies": (
         "check_claims",
@@ -223,6 +225,9 @@ __all__ = [
     "runs_folder",
     "runs_overview",
     "sample",
+    "scale_fit",
+    "scale_predict",
+    "scaling_content",
     "serve",
     "spec_of",
     "studies_folder",
@@ -236,6 +241,7 @@ __all__ = [
     "try_claim",
     "write_lines",
     "write_recovered",
+    "write_scaling_page",
 ]
 
 

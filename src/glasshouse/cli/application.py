@@ -38,6 +38,7 @@ from glasshouse.cli import (
     resume,
     runs,
     sample,
+    scale,
     serve,
     studies,
     sweep,
@@ -82,6 +83,7 @@ def application() -> typer.Typer:
         # `import` is a keyword of Python, so its module and function end in an underscore.
         app.command(name.rstrip("_").replace("_", "-"), epilog=command.EXAMPLES)(getattr(command, name))
     app.add_typer(claims.app, name="claims")
+    app.add_typer(scale.app, name="scale")
     app.add_typer(data.app, name="data")
     app.add_typer(tokenizer.app, name="tokenizer")
     return app

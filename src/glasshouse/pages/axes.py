@@ -1,7 +1,11 @@
 """Axes of charts: the range to show and the positions of the ticks. Knows nothing of SVG or curves."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+
+# From a value to a position in pixels.
+Scale = Callable[[float], float]
 
 
 @dataclass(frozen=True)

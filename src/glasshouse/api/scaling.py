@@ -1,0 +1,61 @@
+"""Public functions for scaling laws: fit them to measurements, and ask what is best for a budget."""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+from glasshouse.pages import scaling_page
+from glasshouse.pages.scaling_page import ScalingContent
+from glasshouse.records import atomic_files
+from glasshouse.scaling import measurements, scaling_report
+from glasshouse.scaling.scaling_fit import RESAMPLES, LawPrediction, ScalingFit, fit_laws, parse_budgets
+
+
+def scale_fit(
+    path: str | PathLike[str],
+    parameters: str = "parameters",
+    tokens: str = "tokens",
+    loss: str = "loss",
+    flops: str | None = None,
+    run: str | None = None,
+    budgets: str | Sequence[float] | None = None,
+    different_tokens: float | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> ScalingFit:
+    """Fit scaling laws to the measurements in a CSV file: one row for each run, or for each point of a training curve.
+
+    `parameters`, `tokens`, `loss` and `flops` name columns; "tokens_millions*1e6" multiplies one. Without `flops`, compute
+    is 6 N D. Rows with the same value of the column `run` are one training curve, and `budgets`, such as "8e10,1.6e11", says
+    at which FLOPs to compare the curves. `different_tokens` is the number of tokens in the data, if they were repeated.
+    """
+    chosen = parse_budgets(budgets) if isinstance(budgets, str) else budgets
+    table = measurements.read_csv(Path(path), parameters, tokens, loss, flops, run)
+    return fit_laws(table, chosen, different_tokens, resamples, seed)
+
+
+def scale_predict(fit: ScalingFit, budget: float, different_tokens: float | None = None) -> list[LawPrediction]:
+    """The best size, its tokens and its loss for a budget in FLOPs, by each law, with 95 % intervals."""
+    return fit.predict(budget, different_tokens)
+
+
+def scaling_content(
+    fit: ScalingFit, title: str = "Scaling laws", budget: float | None = None, different_tokens: float | None = None
+) -> ScalingContent:
+    """A fit in words, tables and pictures; `budget` adds what to train for it."""
+    return scaling_report.content(fit, title, budget, different_tokens)
+
+
+def write_scaling_page(
+    fit: ScalingFit,
+    output: str | PathLike[str],
+    title: str = "Scaling laws",
+    budget: float | None = None,
+    different_tokens: float | None = None,
+) -> Path:
+    """Write the page of a fit: an answer in words, IsoFLOP curves, the frontier, contours, tables. One HTML file."""
+    path = Path(output)
+    atomic_files.check_output(path, (".html",))
+    page = scaling_page.render(scaling_content(fit, title, budget, different_tokens))
+    atomic_files.write_text(path, page)
+    return path

@@ -1,0 +1,114 @@
+"""`glasshouse scale`: scaling laws. How large a model, for how long, for this budget?"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+FIT_EXAMPLES = (
+    "Examples: glasshouse scale fit measurements.csv --parameters N --tokens D --loss L · "
+    "glasshouse scale fit curves.csv --parameters N --tokens 'millions*1e6' --loss val_loss --run width "
+    "--budgets 8e10,1.6e11,3.2e11 "
+    "--output scaling.html"
+)
+PREDICT_EXAMPLES = (
+    "Examples: glasshouse scale predict measurements.csv --budget 1e15 · "
+    "glasshouse scale predict measurements.csv --parameters N --tokens D --loss L --budget 1e15 --data 2e9"
+)
+app = typer.Typer(
+    help="Scaling laws: how large a model, for how long, for this budget? `fit` finds them, `predict` asks them.",
+    no_args_is_help=True,
+    epilog=FIT_EXAMPLES,
+)
+Source = Annotated[
+    Path, typer.Argument(metavar="CSV", help="A CSV file: a row for each run, or for each point of a training curve.")
+]
+Parameters = Annotated[str, typer.Option(metavar="COLUMN", help="The column of the number of parameters.")]
+Tokens = Annotated[str, typer.Option(metavar="COLUMN", help="The column of the number of training tokens.")]
+Loss = Annotated[str, typer.Option(metavar="COLUMN", help="The column of the loss.")]
+Flops = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="The column of the compute in FLOPs; default: 6 N D. NAME*1e12 multiplies."),
+]
+RunColumn = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Rows with the same value in this column are one training curve.")
+]
+Budgets = Annotated[
+    str | None,
+    typer.Option(metavar="C,C,...", help="FLOPs at which runs are compared; default: where several runs have the same."),
+]
+Data = Annotated[float | None, typer.Option(metavar="TOKENS", help="How many tokens the data have, if they are repeated.")]
+Resamples = Annotated[int, typer.Option(min=20, help="The number of resamples behind the intervals.")]
+Output = Annotated[Path | None, typer.Option(help="An HTML file for the page with all pictures.")]
+
+
+@app.command(epilog=FIT_EXAMPLES)
+def fit(
+    source: Source,
+    parameters: Parameters = "parameters",
+    tokens: Tokens = "tokens",
+    loss: Loss = "loss",
+    flops: Flops = None,
+    run: RunColumn = None,
+    budgets: Budgets = None,
+    data: Data = None,
+    resamples: Resamples = 1000,
+    output: Output = None,
+) -> None:
+    """Fit scaling laws to measured losses: IsoFLOP curves, the parametric law, and the envelope of training curves.
+
+    Each comes with 95 % intervals, and with what the data are too thin for.
+    """
+    _report(source, parameters, tokens, loss, flops, run, budgets, data, resamples, output)
+
+
+@app.command(epilog=PREDICT_EXAMPLES)
+def predict(
+    source: Source,
+    budget: Annotated[float, typer.Option(metavar="FLOPS", help="The compute that there is.")],
+    parameters: Parameters = "parameters",
+    tokens: Tokens = "tokens",
+    loss: Loss = "loss",
+    flops: Flops = None,
+    run: RunColumn = None,
+    budgets: Budgets = None,
+    data: Data = None,
+    resamples: Resamples = 1000,
+    output: Output = None,
+) -> None:
+    """Say what to train for a budget, by every law that the measurements allow, and how far that is beyond them."""
+    _report(source, parameters, tokens, loss, flops, run, budgets, data, resamples, output, budget)
+
+
+def _report(
+    source: Path,
+    parameters: str,
+    tokens: str,
+    loss: str,
+    flops: str | None,
+    run: str | None,
+    budgets: str | None,
+    data: float | None,
+    resamples: int,
+    output: Path | None,
+    budget: float | None = None,
+) -> None:
+    import glasshouse
+    from glasshouse.cli.tables import console, show
+
+    if output is not None:
+        glasshouse.check_output(output)
+    found = glasshouse.scale_fit(source, parameters, tokens, loss, flops, run, budgets, data, resamples)
+    content = glasshouse.scaling_content(found, source.name, budget, data)
+    for answer in content.answers:
+        console.print(answer, markup=False)
+    for table in content.tables:
+        console.print(f"\n{table.title}", markup=False)
+        show(table.columns, table.rows)
+        if table.note:
+            console.print(table.note, markup=False)
+    for note in content.notes:
+        console.print(f"- {note}", markup=False)
+    if output is not None:
+        written = glasshouse.write_scaling_page(found, output, source.name, budget, data)
+        console.print(f"page  {written}", markup=False, soft_wrap=True)

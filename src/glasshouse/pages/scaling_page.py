@@ -1,0 +1,109 @@
+"""The page of a scaling study: a plain answer, IsoFLOP curves, the frontier, contours, fit against measurement, tables.
+
+One HTML file that works offline. Knows nothing of how the laws were fitted.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from glasshouse.pages import template, xy_figure
+from glasshouse.pages.xy_figure import Place, XYSeries
+
+
+@dataclass(frozen=True)
+class IsoFLOPCurve:
+    """The measurements of one budget, the fitted parabola, and its minimum with an interval, if it has one."""
+
+    budget: str
+    points: Sequence[Place]
+    curve: Sequence[Place]
+    minimum: Place | None
+    interval: tuple[float, float]
+    used: bool
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """The best N over compute by one law: its line with a band. points: minima of budgets, with intervals."""
+
+    law: str
+    line: Sequence[Place]
+    band: Sequence[tuple[float, float, float]]
+    points: Sequence[Place] = ()
+    intervals: Sequence[tuple[float, float]] = ()
+
+
+@dataclass(frozen=True)
+class ScalingTable:
+    """A table: its title, the names of its columns, and its rows."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ScalingContent:
+    """Everything that the page shows.
+
+    contours: name of a loss -> (N, D) places. fitted: (measured loss, loss by the law).
+    """
+
+    title: str
+    subtitle: str
+    answers: Sequence[str]
+    notes: Sequence[str]
+    curves: Sequence[IsoFLOPCurve]
+    frontiers: Sequence[Frontier]
+    contours: Sequence[tuple[str, Sequence[Place]]]
+    measured: Sequence[Place]
+    fitted: Sequence[Place]
+    tables: Sequence[ScalingTable]
+
+
+def render(content: ScalingContent) -> str:
+    """The whole page."""
+    return template.fill(
+        "scaling.html",
+        content=content,
+        isoflop=isoflop_figure(content.curves) if content.curves else "",
+        frontier=frontier_figure(content.frontiers) if content.frontiers else "",
+        contours=contour_figure(content.contours, content.measured) if content.contours else "",
+        fitted=fitted_figure(content.fitted) if content.fitted else "",
+    )
+
+
+def isoflop_figure(curves: Sequence[IsoFLOPCurve]) -> str:
+    """Loss over N: a parabola for each budget, with its minimum."""
+    series = []
+    for index, curve in enumerate(curves):
+        series.append(
+            XYSeries(f"{curve.budget} FLOPs", curve.points, curve.curve, dashed=not curve.used, colour=index, hollow=True)
+        )
+        if curve.minimum is not None and curve.used:
+            series.append(XYSeries(points=[curve.minimum], bars=[curve.interval], colour=index))
+    return xy_figure.draw(series, "parameters N", "loss")
+
+
+def frontier_figure(frontiers: Sequence[Frontier]) -> str:
+    """The best N over compute, with a band for each law."""
+    series = [
+        XYSeries(each.law, each.points, each.line, each.band, vertical_bars=each.intervals, colour=index)
+        for index, each in enumerate(frontiers)
+    ]
+    return xy_figure.draw(series, "compute C, FLOPs", "best number of parameters N")
+
+
+def contour_figure(contours: Sequence[tuple[str, Sequence[Place]]], measured: Sequence[Place]) -> str:
+    """Lines of equal loss over N and D, and the measured runs."""
+    series = [XYSeries(f"loss {name}", line=line, colour=index) for index, (name, line) in enumerate(contours)]
+    return xy_figure.draw([*series, XYSeries("measured", measured, hollow=True, colour=4)], "parameters N", "tokens D")
+
+
+def fitted_figure(fitted: Sequence[Place]) -> str:
+    """The loss by the law over the measured one."""
+    values = [value for place in fitted for value in place]
+    ends = [(min(values), min(values)), (max(values), max(values))]
+    series = [XYSeries("equal", line=ends, dashed=True, colour=4), XYSeries("runs", fitted, hollow=True, colour=0)]
+    return xy_figure.draw(series, "measured loss", "loss by the law")

@@ -1,0 +1,165 @@
+"""Measured losses of models: parameters, tokens, compute and loss of each. Read from a CSV file of any origin.
+
+N parameters, D tokens, C compute in FLOPs.
+"""
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glasshouse.specs.errors import DataError
+
+Array = NDArray[np.float64]
+# Forward and backward pass: 2 and 4 FLOPs for each parameter and token (Kaplan et al., 2020).
+FLOPS_PER_PARAMETER_AND_TOKEN = 6.0
+# MeasuredLosses whose compute differs by less than this share belong to one budget.
+SAME_BUDGET = 0.1
+LEAST_MEASUREMENTS = 6
+
+
+@dataclass(frozen=True)
+class MeasuredLosses:
+    """One entry for each measured loss.
+
+    runs: the number of the run that a loss belongs to; several losses of one run are points of its training curve.
+    """
+
+    parameters: Array
+    tokens: Array
+    flops: Array
+    losses: Array
+    runs: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.losses)
+
+    @property
+    def sizes(self) -> int:
+        return len(np.unique(self.parameters))
+
+    @property
+    def curves(self) -> bool:
+        """Whether the runs have several measurements each."""
+        return len(np.unique(self.runs)) < len(self)
+
+    def at_budgets(self, budgets: Sequence[float]) -> tuple["MeasuredLosses", Array]:
+        """The measurements at given budgets, and the budget of each.
+
+        Along a training curve the logarithm of the loss is interpolated in log C. A run that does not reach a budget is left
+        out there. Without curves, a measurement belongs to a budget if its compute is nearly the same.
+        """
+        rows: list[tuple[float, float, float, float, int, float]] = []
+        for budget in budgets:
+            for run in np.unique(self.runs):
+                own = np.flatnonzero(self.runs == run)
+                own = own[np.argsort(self.flops[own])]
+                flops = self.flops[own]
+                if len(own) == 1:
+                    if abs(math.log(flops[0] / budget)) > SAME_BUDGET:
+                        continue
+                elif not flops[0] <= budget <= flops[-1] * (1 + 1e-9):
+                    continue
+                place, known = math.log(budget), np.log(flops)
+                tokens = np.exp(np.interp(place, known, np.log(self.tokens[own])))
+                loss = np.exp(np.interp(place, known, np.log(self.losses[own])))
+                rows.append((float(self.parameters[own[0]]), float(tokens), budget, float(loss), int(run), budget))
+        if not rows:
+            raise DataError(
+                "no-run-at-budget",
+                f"no run reaches a budget of {', '.join(f'{budget:.3g}' for budget in budgets)} FLOPs; the "
+                "measurements have "
+                f"{self.flops.min():.3g} to {self.flops.max():.3g}",
+            )
+        parameters, tokens_, flops_, losses, runs, of_budgets = (np.array(column) for column in zip(*rows, strict=True))
+        _, numbers = np.unique(runs, return_inverse=True)
+        return MeasuredLosses(parameters, tokens_, flops_, losses, numbers.astype(np.int64)), of_budgets
+
+    def found_budgets(self) -> list[float]:
+        """Budgets at which several measurements have nearly the same compute."""
+        ordered = np.sort(self.flops)
+        groups = np.split(ordered, np.flatnonzero(np.diff(np.log(ordered)) > SAME_BUDGET) + 1)
+        return [float(np.exp(np.log(group).mean())) for group in groups if len(group) >= 3]
+
+
+def read_csv(
+    path: str | Path, parameters: str, tokens: str, loss: str, flops: str | None = None, run: str | None = None
+) -> MeasuredLosses:
+    """Read measurements from columns of a CSV file.
+
+    A column may have a factor: "tokens_millions*1e6". Without `flops`, C = 6 N D. Rows that have the same value of `run` are
+    points of one training curve; without it every row is a run of its own.
+    """
+    table = _read_table(Path(path))
+    found = {name: _column(table, path, name) for name in (parameters, tokens, loss, *([flops] if flops else []))}
+    for what, name in (("parameters", parameters), ("tokens", tokens), ("loss", loss), ("flops", flops)):
+        if name is not None and (found[name] <= 0).any():
+            row = int(np.flatnonzero(found[name] <= 0)[0])
+            raise DataError(
+                "not-positive",
+                f"{path}, row {row + 2}: {what} is {found[name][row]:g} and must be above 0; correct or remove the row"
+                + (". A loss below 0 is a log-likelihood with the wrong sign" if what == "loss" else ""),
+            )
+    sizes, counts = found[parameters], found[tokens]
+    if len(sizes) < LEAST_MEASUREMENTS:
+        raise DataError(
+            "few-measurements",
+            f"{path} has {len(sizes)} rows; a scaling law needs at least {LEAST_MEASUREMENTS}, of several sizes and budgets",
+        )
+    if run is None:
+        runs = np.arange(len(sizes))
+    else:
+        _, runs = np.unique(np.array(_text_column(table, path, run)), return_inverse=True)
+    compute = found[flops] if flops else FLOPS_PER_PARAMETER_AND_TOKEN * sizes * counts
+    return MeasuredLosses(sizes, counts, compute, found[loss], runs.astype(np.int64))
+
+
+def _read_table(path: Path) -> Mapping[str, list[str]]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            rows = list(reader)
+            names = list(reader.fieldnames or [])
+    except FileNotFoundError:
+        raise DataError("missing-file", f"there is no file {path}; check the path") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError("unreadable-table", f"{path} cannot be read as a CSV file in UTF-8 ({error})") from None
+    if not rows:
+        raise DataError(
+            "empty-table", f"{path} has no rows; the first line must name the columns, and each other line is a run"
+        )
+    return {name: [row.get(name) or "" for row in rows] for name in names}
+
+
+def _text_column(table: Mapping[str, list[str]], path: str | Path, name: str) -> list[str]:
+    if name not in table:
+        raise DataError("unknown-column", f"{path} has no column {name!r}; its columns are: {', '.join(table)}")
+    return table[name]
+
+
+def _column(table: Mapping[str, list[str]], path: str | Path, name: str) -> Array:
+    """The numbers of a column, times the factor that its name may have."""
+    column, _, factor_text = name.partition("*")
+    texts = _text_column(table, path, column)
+    try:
+        factor = float(factor_text) if factor_text else 1.0
+    except ValueError:
+        raise DataError("bad-factor", f"{name!r} has no number after the '*'; write it like {column}*1e6") from None
+    numbers = []
+    for row, text in enumerate(texts):
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            shown = f"{text!r}" if text.strip() else "empty"
+            raise DataError(
+                "missing-value",
+                f"{path}, row {row + 2}: {column} is {shown} and must be a number; fill it in or remove the row",
+            )
+        numbers.append(number * factor)
+    return np.array(numbers)

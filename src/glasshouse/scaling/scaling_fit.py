@@ -1,0 +1,261 @@
+"""Fits of all scaling laws to the same measurements, what they say about a budget, and where the data are too thin.
+
+N parameters, D tokens, C compute in FLOPs.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glasshouse.scaling import envelope_law, isoflop_law, parametric_law, wild_bootstrap
+from glasshouse.scaling.envelope_law import EnvelopeFit
+from glasshouse.scaling.isoflop_law import IsoFLOPFit
+from glasshouse.scaling.measurements import MeasuredLosses
+from glasshouse.scaling.parametric_law import ParametricFit
+from glasshouse.specs.errors import DataError
+
+Array = NDArray[np.float64]
+ISOFLOP, PARAMETRIC, REPEATED, ENVELOPE = LAWS = ("IsoFLOP", "parametric", "parametric, repeated data", "envelope")
+RESAMPLES = 1000
+# An interval of the exponent that is wider than this says little. A floor below this share of the lowest loss is none.
+WIDE, NO_FLOOR = 0.5, 0.01
+# A law whose deviations have a larger root mean square, as a share of the loss, does not fit.
+POOR_FIT = 0.05
+# If C / (N D) varies by a larger ratio between measurements, one factor for all is rough.
+UNEVEN_FLOPS = 1.5
+
+
+@dataclass(frozen=True)
+class LawEstimate:
+    """A value with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def estimate(value: float, resampled: Array, freedom: float) -> LawEstimate:
+    """A value with the interval of its resamples, for noise with so many degrees of freedom."""
+    finite = np.asarray(resampled)[np.isfinite(resampled)]
+    low, high = wild_bootstrap.interval(finite, freedom) if len(finite) else (np.nan, np.nan)
+    return LawEstimate(float(value), low, high)
+
+
+@dataclass(frozen=True)
+class LawPrediction:
+    """What a law says about a budget: the best N and D, and the loss that they reach, if the law knows it."""
+
+    law: str
+    parameters: LawEstimate
+    tokens: LawEstimate
+    loss: LawEstimate | None
+
+
+@dataclass(frozen=True)
+class ScalingFit:
+    """The laws that the measurements allow, and notes: what is missing and where the data are too thin.
+
+    compared: the measurements that the IsoFLOP and parametric laws were fitted to, with the budget of each.
+    flops_factor: C / (N D), the same for all.
+    """
+
+    measurements: MeasuredLosses
+    compared: MeasuredLosses
+    budgets: Array
+    flops_factor: float
+    isoflop: IsoFLOPFit | None
+    parametric: ParametricFit | None
+    repeated: ParametricFit | None
+    envelope: EnvelopeFit | None
+    notes: tuple[str, ...]
+
+    @property
+    def largest_budget(self) -> float:
+        return float(self.measurements.flops.max())
+
+    @property
+    def best_parametric(self) -> tuple[str, ParametricFit] | None:
+        """The parametric law that the data prefer, with its name."""
+        found = [(name, fit) for name, fit in ((PARAMETRIC, self.parametric), (REPEATED, self.repeated)) if fit is not None]
+        return min(found, key=lambda each: each[1].information, default=None)
+
+    def size_exponents(self) -> dict[str, LawEstimate]:
+        """Law -> the exponent of C in the best N."""
+        found = {}
+        if self.isoflop is not None:
+            found[ISOFLOP] = estimate(self.isoflop.exponent, self.isoflop.resampled[:, 1], self.isoflop.freedom)
+        for name, fit in ((PARAMETRIC, self.parametric), (REPEATED, self.repeated)):
+            if fit is not None:
+                found[name] = estimate(fit.law.size_exponent, fit.resampled.size_exponent, fit.freedom)
+        if self.envelope is not None:
+            found[ENVELOPE] = estimate(self.envelope.exponent, self.envelope.resampled[:, 1], self.envelope.freedom)
+        return found
+
+    def predict(self, budget: float, different_tokens: float | None = None) -> list[LawPrediction]:
+        """The best model for a budget by each law. `different_tokens`: how many tokens the data have."""
+        check_budget(budget)
+        found = []
+        product_nd = budget / self.flops_factor
+        if self.isoflop is not None:
+            freedom = self.isoflop.freedom
+            sizes = estimate(*self.isoflop.best_parameters(budget), freedom)
+            found.append(LawPrediction(ISOFLOP, sizes, estimate(*self.isoflop.best_tokens(budget), freedom), None))
+        for name, fit in ((PARAMETRIC, self.parametric), (REPEATED, self.repeated)):
+            if fit is None:
+                continue
+            best, rows = (
+                law.best_parameters(product_nd)
+                if different_tokens is None or law.repetitions is None
+                else law.best_parameters_of(product_nd, different_tokens)
+                for law in (fit.law, fit.resampled)
+            )
+            losses = estimate(
+                fit.law.loss(best, product_nd / best, different_tokens),
+                fit.resampled.loss(rows, product_nd / rows, different_tokens),
+                fit.freedom,
+            )
+            sizes = estimate(best, rows, fit.freedom)
+            tokens = estimate(product_nd / best, product_nd / rows, fit.freedom)
+            found.append(LawPrediction(name, sizes, tokens, losses))
+        if self.envelope is not None:
+            best, rows = self.envelope.best_parameters(budget)
+            freedom = self.envelope.freedom
+            sizes, tokens = estimate(best, rows, freedom), estimate(product_nd / best, product_nd / rows, freedom)
+            found.append(LawPrediction(ENVELOPE, sizes, tokens, None))
+        return found
+
+
+def check_budget(budget: float) -> None:
+    """Refuse a budget that is not a number above 0."""
+    if not (np.isfinite(budget) and budget > 0):
+        raise DataError("bad-budget", f"--budget={budget:g} must be a number of FLOPs above 0, such as 1e15")
+
+
+def parse_budgets(text: str) -> list[float]:
+    """Budgets from text such as "8e10,1.6e11"."""
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise DataError("bad-budget", f"--budgets={text} is not a list of FLOPs; write it like 8e10,1.6e11,3.2e11") from None
+
+
+def fit_laws(
+    measurements: MeasuredLosses,
+    budgets: Sequence[float] | None = None,
+    different_tokens: float | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> ScalingFit:
+    """Fit every law that the measurements allow.
+
+    budgets: where IsoFLOP curves are taken; by default where several runs have nearly the same compute. Training curves need
+    them. different_tokens: how many tokens the data have, if they were repeated.
+    """
+    for budget in budgets or ():
+        check_budget(budget)
+    notes: list[str] = []
+    if budgets is None and measurements.curves:
+        raise DataError(
+            "no-budgets", "training curves have no budgets of their own; name them, such as --budgets 8e10,1.6e11,3.2e11"
+        )
+    chosen = list(budgets) if budgets is not None else measurements.found_budgets()
+    compared, of_budgets = measurements, np.full(len(measurements), np.nan)
+    if chosen:
+        compared, of_budgets = measurements.at_budgets(chosen)
+    isoflop = parametric = repeated = envelope = None
+    errors: list[DataError] = []
+    if chosen:
+        try:
+            isoflop = isoflop_law.fit(
+                compared.parameters, compared.tokens, compared.losses, of_budgets, compared.runs, resamples, seed
+            )
+        except DataError as error:
+            errors.append(error)
+    else:
+        errors.append(
+            DataError(
+                "no-budgets",
+                "no three runs have the same compute, so that there are no IsoFLOP curves; measure several sizes "
+                "at each budget",
+            )
+        )
+    whole = compared if measurements.curves else measurements
+    columns = (whole.parameters, whole.tokens, whole.losses, whole.runs, resamples, seed)
+    try:
+        parametric = parametric_law.fit(*columns)
+        if different_tokens is not None and (whole.tokens > different_tokens).any():
+            repeated = parametric_law.fit(*columns, np.full(len(whole), float(different_tokens)))
+    except DataError as error:
+        errors.append(error)
+    if measurements.curves:
+        try:
+            envelope = envelope_law.fit(measurements, resamples, seed)
+        except DataError as error:
+            errors.append(error)
+    if isoflop is None and parametric is None and envelope is None:
+        raise next((error for error in errors if error.code == "few-sizes"), errors[0])
+    notes += [f"{error}" for error in errors]
+    factors = whole.flops / (whole.parameters * whole.tokens)
+    result = ScalingFit(
+        measurements,
+        compared,
+        of_budgets,
+        float(np.exp(np.log(factors).mean())),
+        isoflop,
+        parametric,
+        repeated,
+        envelope,
+        (),
+    )
+    return replace(result, notes=(*notes, *_thin(result, factors)))
+
+
+def _thin(fit: ScalingFit, factors: Array) -> Iterator[str]:
+    """Where the data are too thin, and what would help."""
+    if fit.isoflop is not None:
+        for parabola in fit.isoflop.parabolas:
+            if not parabola.inside:
+                yield f"at {parabola.budget:.3g} FLOPs the minimum lies beyond the sizes; the budget is left out; add sizes"
+            elif not parabola.usable:
+                share = f"{parabola.share_with_minimum:.0%}"
+                yield (
+                    f"at {parabola.budget:.3g} FLOPs only {share} of the resamples have a minimum, and the budget "
+                    "is left out; add "
+                    "sizes or seeds"
+                )
+    wide = [law for law, exponent in fit.size_exponents().items() if not exponent.high - exponent.low < WIDE]
+    if wide:
+        yield f"the interval of the exponent is wide ({', '.join(wide)}); add budgets further apart, sizes and seeds"
+    preferred = fit.best_parametric
+    if preferred is not None:
+        name, found = preferred
+        deviation = float(np.exp(np.sqrt(np.mean(found.residuals**2))) - 1)
+        if deviation > POOR_FIT:
+            yield f"{name}: it deviates from the measured losses by {deviation:.0%}; this law does not fit these data"
+        if found.law.floor < NO_FLOOR * fit.compared.losses.min():
+            yield (
+                f"{name}: the data show no loss that remains at any size (E is near 0); losses predicted far beyond them "
+                "are too low"
+            )
+        if found.starts_agreeing < 0.5:
+            share = f"{found.starts_agreeing:.0%}"
+            yield f"{name}: only {share} of the starts end at the best optimum; the coefficients are uncertain"
+        if fit.repeated is not None and fit.parametric is not None:
+            gap = abs(fit.repeated.information - fit.parametric.information)
+            yield f"the data prefer the law {name} (difference in AICc {gap:.1f}{'; too small to tell' if gap < 2 else ''})"
+    if fit.measurements.curves:
+        yield (
+            "losses along a curve are read before its learning rate has decayed: exponents may be biased unless "
+            "every budget had "
+            "its own runs"
+        )
+    elif len({*zip(fit.measurements.parameters, fit.measurements.tokens, strict=True)}) == len(fit.measurements):
+        yield "one seed for each size and budget: the noise is estimated from deviations from the curves alone"
+    if factors.max() / factors.min() > UNEVEN_FLOPS:
+        yield (
+            f"C / (N D) varies from {factors.min():.2g} to {factors.max():.2g}; the parametric laws use "
+            f"{fit.flops_factor:.2g} "
+            "for every size"
+        )

@@ -1,0 +1,206 @@
+"""A fit of scaling laws in words, tables and pictures: what to train for a budget, and how sure that is."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from glasshouse import formatting
+from glasshouse.pages.scaling_page import Frontier, IsoFLOPCurve, ScalingContent, ScalingTable
+from glasshouse.scaling.parametric_law import ParametricFit
+from glasshouse.scaling.scaling_fit import ENVELOPE, ISOFLOP, LawEstimate, LawPrediction, ScalingFit, estimate
+
+# Points of a drawn line, lines of equal loss, and measured losses that are drawn at most.
+POINTS, CONTOURS, MOST_MEASURED = 60, 5, 400
+
+
+def count_interval(value: LawEstimate) -> str:
+    """A count with its interval: "2.3 M (68 K to 77 M)"."""
+    low, high = formatting.count(value.low), formatting.count(value.high)
+    return f"{formatting.count(value.value)} ({low} to {high})"
+
+
+def number_interval(value: LawEstimate) -> str:
+    """A number with its interval, to the digits that the interval supports."""
+    width = value.high - value.low
+    digits = [formatting.rounded(number, width / 4) for number in (value.value, value.low, value.high)]
+    return f"{digits[0]} ({digits[1]} to {digits[2]})"
+
+
+def reach(fit: ScalingFit, budget: float) -> str:
+    """How far a budget lies beyond the measured ones."""
+    factor = budget / fit.largest_budget
+    if factor <= 1:
+        return "within the measured budgets"
+    return f"{formatting.short_number(float(f'{factor:.2g}'))} times the largest measured compute"
+
+
+def answer(fit: ScalingFit, budget: float, predictions: Sequence[LawPrediction]) -> str:
+    """One sentence for a person who asks what to train."""
+    first = predictions[0]
+    size, tokens = count_interval(first.parameters), count_interval(first.tokens)
+    known = [(each.law, number_interval(each.loss)) for each in predictions if each.loss is not None]
+    loss = f" The law {known[0][0]} expects a loss of {known[0][1]}." if known else ""
+    return (
+        f"For {budget:.3g} FLOPs, {reach(fit, budget)}, train a model of {size} parameters on {tokens} tokens, by the law "
+        f"{first.law}.{loss} In brackets: 95 % intervals."
+    )
+
+
+def exponent_table(fit: ScalingFit) -> ScalingTable:
+    """The exponent of C in the best N, by each law."""
+    rows = [(law, number_interval(value)) for law, value in fit.size_exponents().items()]
+    return ScalingTable("Exponent of the best size: N grows with C to the power of", ("law", "exponent"), rows)
+
+
+def coefficient_table(fit: ScalingFit) -> ScalingTable | None:
+    """The coefficients of the parametric law that the data prefer."""
+    preferred = fit.best_parametric
+    if preferred is None:
+        return None
+    name, found = preferred
+    laws = found.law, found.resampled
+    rows = [
+        (symbol, number_interval(estimate(getattr(laws[0], field), getattr(laws[1], field), found.freedom)))
+        for symbol, field in (
+            ("E, the loss that remains", "floor"),
+            ("A", "parameter_scale"),
+            ("B", "token_scale"),
+            ("a", "parameter_exponent"),
+            ("b", "token_exponent"),
+            *([("R, repetitions", "repetitions")] if laws[0].repetitions is not None else []),
+        )
+    ]
+    spread = np.exp(np.sqrt(np.mean(found.residuals**2))) - 1
+    return ScalingTable(
+        f"Coefficients of the law {name}",
+        ("coefficient", "value"),
+        rows,
+        f"L = E + A / N^a + B / D^b. The root mean square of the deviations is {spread:.2%} of the loss.",
+    )
+
+
+def prediction_table(fit: ScalingFit, budget: float, predictions: Sequence[LawPrediction]) -> ScalingTable:
+    """What each law says about a budget."""
+    rows = [
+        (
+            each.law,
+            count_interval(each.parameters),
+            count_interval(each.tokens),
+            "–" if each.loss is None else number_interval(each.loss),
+        )
+        for each in predictions
+    ]
+    return ScalingTable(f"For {budget:.3g} FLOPs, {reach(fit, budget)}", ("law", "parameters", "tokens", "loss"), rows)
+
+
+def content(
+    fit: ScalingFit, title: str, budget: float | None = None, different_tokens: float | None = None
+) -> ScalingContent:
+    """Everything that the page shows. `budget`: what to predict."""
+    predictions = [] if budget is None else fit.predict(budget, different_tokens)
+    exponents = exponent_table(fit)
+    tables = [exponents]
+    answers = [
+        f"The best size grows with compute to the power of {value}, by the law {law}." for law, value in exponents.rows[:1]
+    ]
+    if budget is not None:
+        answers.insert(0, answer(fit, budget, predictions))
+        tables.insert(0, prediction_table(fit, budget, predictions))
+    if (coefficients := coefficient_table(fit)) is not None:
+        tables.append(coefficients)
+    measured = fit.measurements
+    runs = len(np.unique(measured.runs))
+    subtitle = (
+        f"{len(measured):,} measurements of {runs:,} runs, {measured.sizes} sizes from "
+        f"{formatting.count(measured.parameters.min())} to "
+        f"{formatting.count(measured.parameters.max())} parameters, {measured.flops.min():.2g} to "
+        f"{measured.flops.max():.2g} FLOPs."
+    )
+    preferred = fit.best_parametric
+    compared = fit.compared
+    return ScalingContent(
+        title,
+        subtitle,
+        answers,
+        fit.notes,
+        _curves(fit),
+        _frontiers(fit, budget),
+        [] if preferred is None else _contours(fit, preferred[1]),
+        list(zip(compared.parameters.tolist(), compared.tokens.tolist(), strict=True))[:MOST_MEASURED],
+        [] if preferred is None else _fitted(fit, preferred[1]),
+        tables,
+    )
+
+
+def _curves(fit: ScalingFit) -> list[IsoFLOPCurve]:
+    if fit.isoflop is None:
+        return []
+    found = []
+    for parabola in fit.isoflop.parabolas:
+        x = np.linspace(parabola.log_parameters.min(), parabola.log_parameters.max(), POINTS)
+        best = parabola.log_best
+        interval = estimate(best, parabola.minima, fit.isoflop.freedom)
+        found.append(
+            IsoFLOPCurve(
+                f"{parabola.budget:.3g}",
+                list(zip(np.exp(parabola.log_parameters).tolist(), parabola.losses.tolist(), strict=True)),
+                list(zip(np.exp(x).tolist(), parabola.loss(x).tolist(), strict=True)),
+                (float(np.exp(best)), float(parabola.loss(np.array(best)))) if np.isfinite(best) else None,
+                (float(np.exp(interval.low)), float(np.exp(interval.high))),
+                parabola.usable,
+            )
+        )
+    return found
+
+
+def _frontiers(fit: ScalingFit, budget: float | None) -> list[Frontier]:
+    """The laws of the size over compute, from the smallest measured budget to the asked one."""
+    low = float(np.nanmin(fit.budgets)) if np.isfinite(fit.budgets).any() else float(fit.measurements.flops.min())
+    grid = np.geomspace(low, max(fit.largest_budget, budget or 0.0), POINTS)
+    by_law: dict[str, list[LawEstimate]] = {}
+    for compute in grid:
+        for each in fit.predict(float(compute)):
+            if each.law != ENVELOPE:
+                by_law.setdefault(each.law, []).append(each.parameters)
+    found = []
+    for law, values in by_law.items():
+        points: list[tuple[float, float]] = []
+        intervals: list[tuple[float, float]] = []
+        if law == ISOFLOP and fit.isoflop is not None:
+            for parabola in fit.isoflop.parabolas:
+                if parabola.usable:
+                    interval = estimate(parabola.log_best, parabola.minima, fit.isoflop.freedom)
+                    points.append((parabola.budget, float(np.exp(parabola.log_best))))
+                    intervals.append((float(np.exp(interval.low)), float(np.exp(interval.high))))
+        found.append(
+            Frontier(
+                law,
+                [(float(c), value.value) for c, value in zip(grid, values, strict=True)],
+                [(float(c), value.low, value.high) for c, value in zip(grid, values, strict=True)],
+                points,
+                intervals,
+            )
+        )
+    return found
+
+
+def _contours(fit: ScalingFit, found: ParametricFit) -> list[tuple[str, list[tuple[float, float]]]]:
+    """Lines of equal loss within the measured range of N and D, as if no token were repeated."""
+    law, compared = found.law, fit.compared
+    parameters = np.exp(np.linspace(np.log(compared.parameters.min()), np.log(compared.parameters.max()), POINTS))
+    tokens = compared.tokens.min(), compared.tokens.max()
+    lines = []
+    for level in np.quantile(compared.losses, np.linspace(0.1, 0.9, CONTOURS)):
+        rest = level - law.floor - law.parameter_scale * parameters**-law.parameter_exponent
+        with np.errstate(invalid="ignore", divide="ignore"):
+            needed = (law.token_scale / rest) ** (1 / law.token_exponent)
+        inside = (rest > 0) & (needed >= tokens[0]) & (needed <= tokens[1])
+        if inside.sum() > 1:
+            lines.append((f"{level:.3g}", list(zip(parameters[inside].tolist(), needed[inside].tolist(), strict=True))))
+    return lines
+
+
+def _fitted(fit: ScalingFit, found: ParametricFit) -> list[tuple[float, float]]:
+    measured = (fit.compared if fit.measurements.curves else fit.measurements).losses
+    predicted = np.exp(np.log(measured) - found.residuals)
+    return list(zip(measured.tolist(), predicted.tolist(), strict=True))[:MOST_MEASURED]

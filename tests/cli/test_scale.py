@@ -1,0 +1,39 @@
+"""A pulse of `glasshouse scale`: laws from a CSV file, a prediction, the page, and the refusals."""
+
+from pathlib import Path
+
+from .program import call, refused, worked
+
+LAW = (1.69, 406.4, 410.7, 0.34, 0.28)
+
+
+def write_table(path: Path, factors: tuple[float, ...], around_best: bool = True) -> Path:
+    """Losses by the law at sizes around the best one of each budget, or at the same sizes for all."""
+    floor, a_scale, b_scale, a, b = LAW
+    rows = ["N,D,L"]
+    for budget in (1e15, 4e15, 1.6e16, 6.4e16):
+        best = (a * a_scale / (b * b_scale)) ** (1 / (a + b)) * (budget / 6) ** (b / (a + b))
+        for factor in factors:
+            size = (best if around_best else 1e7) * factor
+            tokens = budget / 6 / size
+            rows.append(f"{size:.6g},{tokens:.6g},{floor + a_scale * size**-a + b_scale * tokens**-b:.6f}")
+    path.write_text("\n".join(rows))
+    return path
+
+
+def test_laws_are_fitted_and_asked(tmp_path: Path) -> None:
+    table = write_table(tmp_path / "table.csv", (0.3, 0.6, 1.0, 1.7, 3.0))
+    columns = ("--parameters", "N", "--tokens", "D", "--loss", "L", "--resamples", "50")
+    shown = worked(call("scale", "fit", str(table), *columns)).out
+    assert "IsoFLOP" in shown
+    assert "0.45" in shown
+    page = tmp_path / "page.html"
+    shown = worked(call("scale", "predict", str(table), *columns, "--budget", "1e18", "--output", str(page))).out
+    assert "For 1e+18 FLOPs, 16 times the largest measured compute" in shown
+    assert "<svg" in page.read_text()
+    refused(call("scale", "predict", str(table), *columns, "--budget", "-1"), "bad-budget")
+    refused(call("scale", "fit", str(table), *columns, "--budgets", "x"), "bad-budget")
+    refused(call("scale", "fit", str(table)), "unknown-column")
+    refused(call("scale", "fit", str(table), *columns, "--output", str(tmp_path / "page.txt")), "wrong-suffix")
+    refused(call("scale", "fit", str(tmp_path / "none.csv")), "missing-file")
+    refused(call("scale", "fit", str(write_table(tmp_path / "few.csv", (0.5, 2.0), False)), *columns), "few-sizes")

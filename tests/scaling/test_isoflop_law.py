@@ -1,0 +1,57 @@
+"""IsoFLOP curves: exact parabolas give their minima, intervals cover the exponent, missing minima are named."""
+
+import numpy as np
+import pytest
+
+from glasshouse.scaling import isoflop_law, wild_bootstrap
+from glasshouse.specs.errors import DataError
+
+from .known_law import LAW, draw
+
+
+def fit(table, resamples=200, seed=0):
+    return isoflop_law.fit(table.parameters, table.tokens, table.losses, table.flops, table.runs, resamples, seed)
+
+
+def test_exact_parabolas_give_the_power_law():
+    budgets = np.repeat([1e15, 1e16, 1e17], 5)
+    best = 3.0 * budgets**0.4
+    parameters = best * np.tile([0.3, 0.6, 1.0, 1.8, 3.0], 3)
+    losses = 2 + 0.05 * np.log(parameters / best) ** 2
+    found = isoflop_law.fit(parameters, budgets / parameters / 6, losses, budgets, np.arange(15), 50)
+    assert found.exponent == pytest.approx(0.4, abs=1e-6)
+    assert found.token_exponent == pytest.approx(0.6, abs=1e-6)
+    assert found.best_parameters(1e18)[0] == pytest.approx(3 * 1e18**0.4, rel=1e-5)
+    assert found.best_tokens(1e18)[0] == pytest.approx(1e18 / 6 / (3 * 1e18**0.4), rel=1e-5)
+
+
+def test_intervals_cover_the_true_exponent():
+    covered = 0
+    for seed in range(30):
+        found = fit(draw(seed), seed=1000 + seed)
+        low, high = wild_bootstrap.interval(found.resampled[:, 1], found.freedom)
+        covered += low <= LAW.size_exponent <= high
+    assert covered >= 24
+
+
+def test_a_budget_with_its_minimum_beyond_the_sizes_is_left_out():
+    table = draw(0, noise=0.001)
+    first = table.flops == table.flops.min()
+    table.losses[first] = np.log(table.parameters[first])  # rises: no minimum
+    found = fit(table)
+    assert [parabola.usable for parabola in found.parabolas] == [False, True, True, True, True, True]
+    assert found.exponent == pytest.approx(LAW.size_exponent, abs=0.05)
+
+
+@pytest.mark.parametrize(("factors", "remedy"), [((2, 3, 5, 8), "smaller"), ((0.1, 0.15, 0.2, 0.3), "larger")])
+def test_sizes_on_one_side_of_the_minimum_are_refused(factors, remedy):
+    with pytest.raises(DataError) as caught:
+        fit(draw(0, noise=0.0005, factors=factors))
+    assert caught.value.code == "no-minimum"
+    assert remedy in str(caught.value)
+
+
+def test_two_sizes_are_refused():
+    with pytest.raises(DataError) as caught:
+        fit(draw(0, factors=(0.5, 2.0)))
+    assert caught.value.code == "few-sizes"
