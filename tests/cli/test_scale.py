@@ -31,6 +31,10 @@ def test_laws_are_fitted_and_asked(tmp_path: Path) -> None:
     shown = worked(call("scale", "predict", str(table), *columns, "--budget", "1e18", "--output", str(page))).out
     assert "For 1e+18 FLOPs, 16 times the largest measured compute" in shown
     assert "<svg" in page.read_text()
+    sizes = ("--size", "1e8", "--trained-on", "1e7")
+    shown = worked(call("scale", "check", "--against", str(table), *columns, *sizes)).out
+    assert "too large and was trained too briefly" in " ".join(shown.split())
+    refused(call("scale", "check", "--against", str(table), *columns), "no-size")
     refused(call("scale", "predict", str(table), *columns, "--budget", "-1"), "bad-budget")
     refused(call("scale", "fit", str(table), *columns, "--budgets", "x"), "bad-budget")
     refused(call("scale", "fit", str(table)), "unknown-column")

@@ -21,7 +21,7 @@ def read(tmp_path, text, **options):
 
 
 def test_columns_are_read_with_their_factors(tmp_path):
-    table = read(tmp_path, HEADER + ROWS, tokens="D*1e6", run="width")
+    table = read(tmp_path, HEADER + ROWS, tokens="D*1e6", curve="width")
     np.testing.assert_allclose(table.tokens, [10e6 * k for k in range(1, 9)])
     np.testing.assert_allclose(table.flops, 6 * table.parameters * table.tokens)
     assert table.runs.tolist() == [0, 1, 1, 2, 2, 3, 3, 4]

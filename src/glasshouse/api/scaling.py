@@ -7,8 +7,11 @@ from pathlib import Path
 from glasshouse.pages import scaling_page
 from glasshouse.pages.scaling_page import ScalingContent
 from glasshouse.records import atomic_files
-from glasshouse.scaling import measurements, scaling_report
+from glasshouse.runs.run import Run
+from glasshouse.scaling import compute_optimal, measurements, scaling_report
+from glasshouse.scaling.compute_optimal import OptimumCheck
 from glasshouse.scaling.scaling_fit import RESAMPLES, LawPrediction, ScalingFit, fit_laws, parse_budgets
+from glasshouse.specs.errors import DataError
 
 
 def scale_fit(
@@ -17,7 +20,7 @@ def scale_fit(
     tokens: str = "tokens",
     loss: str = "loss",
     flops: str | None = None,
-    run: str | None = None,
+    curve: str | None = None,
     budgets: str | Sequence[float] | None = None,
     different_tokens: float | None = None,
     resamples: int = RESAMPLES,
@@ -26,17 +29,37 @@ def scale_fit(
     """Fit scaling laws to the measurements in a CSV file: one row for each run, or for each point of a training curve.
 
     `parameters`, `tokens`, `loss` and `flops` name columns; "tokens_millions*1e6" multiplies one. Without `flops`, compute
-    is 6 N D. Rows with the same value of the column `run` are one training curve, and `budgets`, such as "8e10,1.6e11", says
-    at which FLOPs to compare the curves. `different_tokens` is the number of tokens in the data, if they were repeated.
+    is 6 N D. Rows with the same value of the column `curve` are one training curve, and `budgets`, such as "8e10,1.6e11",
+    says at which FLOPs to compare the curves. `different_tokens` is the number of tokens in the data, if they were repeated.
     """
     chosen = parse_budgets(budgets) if isinstance(budgets, str) else budgets
-    table = measurements.read_csv(Path(path), parameters, tokens, loss, flops, run)
+    table = measurements.read_csv(Path(path), parameters, tokens, loss, flops, curve)
     return fit_laws(table, chosen, different_tokens, resamples, seed)
 
 
 def scale_predict(fit: ScalingFit, budget: float, different_tokens: float | None = None) -> list[LawPrediction]:
     """The best size, its tokens and its loss for a budget in FLOPs, by each law, with 95 % intervals."""
     return fit.predict(budget, different_tokens)
+
+
+def scale_check(
+    fit: ScalingFit,
+    run: str | PathLike[str] | None = None,
+    parameters: float | None = None,
+    tokens: float | None = None,
+    count: str = compute_optimal.ALL,
+) -> list[OptimumCheck]:
+    """Whether a run is compute-optimal by each law: its size against the best one for its compute, with 95 % intervals.
+
+    `parameters` and `tokens` replace what the run records, or stand for a model that is not a run. `count` says which
+    parameters of a run count: all, without-embeddings, or without-embeddings-with-head, as in the measurements.
+    """
+    if run is not None:
+        recorded = compute_optimal.size_of_run(Run(run, "cpu").facts.get("plan") or {}, count)
+        parameters, tokens = parameters or recorded.parameters, tokens or recorded.tokens
+    if parameters is None or tokens is None:
+        raise DataError("no-size", "name a run, or give both --size and --trained-on")
+    return compute_optimal.check_size(fit, compute_optimal.TrainedSize(parameters, tokens))
 
 
 def scaling_content(

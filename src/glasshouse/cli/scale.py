@@ -1,13 +1,13 @@
 """`glasshouse scale`: scaling laws. How large a model, for how long, for this budget?"""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 FIT_EXAMPLES = (
     "Examples: glasshouse scale fit measurements.csv --parameters N --tokens D --loss L · "
-    "glasshouse scale fit curves.csv --parameters N --tokens 'millions*1e6' --loss val_loss --run width "
+    "glasshouse scale fit curves.csv --parameters N --tokens 'millions*1e6' --loss val_loss --curve width "
     "--budgets 8e10,1.6e11,3.2e11 "
     "--output scaling.html"
 )
@@ -15,8 +15,12 @@ PREDICT_EXAMPLES = (
     "Examples: glasshouse scale predict measurements.csv --budget 1e15 · "
     "glasshouse scale predict measurements.csv --parameters N --tokens D --loss L --budget 1e15 --data 2e9"
 )
+CHECK_EXAMPLES = (
+    "Examples: glasshouse scale check demo-lm --against measurements.csv --count without-embeddings · "
+    "glasshouse scale check --size 2.6e5 --trained-on 5e6 --against measurements.csv --parameters N --tokens D --loss L"
+)
 app = typer.Typer(
-    help="Scaling laws: how large a model, for how long, for this budget? `fit` finds them, `predict` asks them.",
+    help="Scaling laws: how large a model, for how long, for this budget? `fit` finds them, `predict` and `check` ask them.",
     no_args_is_help=True,
     epilog=FIT_EXAMPLES,
 )
@@ -30,7 +34,7 @@ Flops = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="The column of the compute in FLOPs; default: 6 N D. NAME*1e12 multiplies."),
 ]
-RunColumn = Annotated[
+Curve = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Rows with the same value in this column are one training curve.")
 ]
 Budgets = Annotated[
@@ -49,7 +53,7 @@ def fit(
     tokens: Tokens = "tokens",
     loss: Loss = "loss",
     flops: Flops = None,
-    run: RunColumn = None,
+    curve: Curve = None,
     budgets: Budgets = None,
     data: Data = None,
     resamples: Resamples = 1000,
@@ -59,7 +63,7 @@ def fit(
 
     Each comes with 95 % intervals, and with what the data are too thin for.
     """
-    _report(source, parameters, tokens, loss, flops, run, budgets, data, resamples, output)
+    _report(source, parameters, tokens, loss, flops, curve, budgets, data, resamples, output)
 
 
 @app.command(epilog=PREDICT_EXAMPLES)
@@ -70,14 +74,44 @@ def predict(
     tokens: Tokens = "tokens",
     loss: Loss = "loss",
     flops: Flops = None,
-    run: RunColumn = None,
+    curve: Curve = None,
     budgets: Budgets = None,
     data: Data = None,
     resamples: Resamples = 1000,
     output: Output = None,
 ) -> None:
     """Say what to train for a budget, by every law that the measurements allow, and how far that is beyond them."""
-    _report(source, parameters, tokens, loss, flops, run, budgets, data, resamples, output, budget)
+    _report(source, parameters, tokens, loss, flops, curve, budgets, data, resamples, output, budget)
+
+
+@app.command(epilog=CHECK_EXAMPLES)
+def check(
+    against: Annotated[Path, typer.Option(metavar="CSV", help="The measurements to compare with, as for `fit`.")],
+    run: Annotated[str | None, typer.Argument(metavar="RUN", help="A run; or give --size and --trained-on.")] = None,
+    size: Annotated[float | None, typer.Option(metavar="N", help="The number of parameters.")] = None,
+    trained_on: Annotated[float | None, typer.Option(metavar="D", help="The number of training tokens.")] = None,
+    count: Annotated[
+        Literal["all", "without-embeddings", "without-embeddings-with-head"],
+        typer.Option(help="Which parameters of the run count; as in the measurements."),
+    ] = "all",
+    parameters: Parameters = "parameters",
+    tokens: Tokens = "tokens",
+    loss: Loss = "loss",
+    flops: Flops = None,
+    curve: Curve = None,
+    budgets: Budgets = None,
+    data: Data = None,
+    resamples: Resamples = 1000,
+) -> None:
+    """Say whether a run is compute-optimal: its size against the best one for its compute, and what the difference costs."""
+    import glasshouse
+    from glasshouse.cli.tables import console
+
+    found = glasshouse.scale_fit(against, parameters, tokens, loss, flops, curve, budgets, data, resamples)
+    for checked in glasshouse.scale_check(found, run, size, trained_on, count):
+        console.print(f"{checked.verdict}\n", markup=False)
+    for note in found.notes:
+        console.print(f"- {note}", markup=False)
 
 
 def _report(
@@ -86,7 +120,7 @@ def _report(
     tokens: str,
     loss: str,
     flops: str | None,
-    run: str | None,
+    curve: str | None,
     budgets: str | None,
     data: float | None,
     resamples: int,
@@ -98,7 +132,7 @@ def _report(
 
     if output is not None:
         glasshouse.check_output(output)
-    found = glasshouse.scale_fit(source, parameters, tokens, loss, flops, run, budgets, data, resamples)
+    found = glasshouse.scale_fit(source, parameters, tokens, loss, flops, curve, budgets, data, resamples)
     content = glasshouse.scaling_content(found, source.name, budget, data)
     for answer in content.answers:
         console.print(answer, markup=False)

@@ -124,7 +124,7 @@ def fit(
         raise DataError("no-minimum", _no_minimum_message(parabolas))
     log_budgets = np.log([parabola.budget for parabola in usable])
     minima = np.stack([np.where(np.isfinite(each.minima), each.minima, each.log_best) for each in usable], 1)
-    weights = 1 / np.maximum(minima.var(0), 1e-12)
+    weights = 1 / np.maximum(_minimum_variances(usable), 1e-12)
     best = np.array([[parabola.log_best for parabola in usable]])
     token_lines = np.array([parabola.token_line for parabola in usable])
     centres = np.array([parabola.centre for parabola in usable])
@@ -163,7 +163,7 @@ def _parabola(
     coefficients = solver @ losses
     fitted = design @ coefficients
     leverage = wild_bootstrap.leverages(design)
-    drawn = wild_bootstrap.resamples(fitted, losses - fitted, leverage, runs, resample_count, seed)
+    drawn = wild_bootstrap.resamples(fitted, losses - fitted, leverage, runs, resample_count, seed, wild_bootstrap.HC2)
     resampled = drawn @ solver.T
     vertices = _vertices(resampled, x)
     lowest = resampled[:, 0] + resampled[:, 1] * vertices + resampled[:, 2] * vertices**2
@@ -181,6 +181,23 @@ def _vertices(coefficients: Array, x: Array) -> Array:
     room = BEYOND * (x.max() - x.min())
     found = (curvature > 0) & (vertices >= x.min() - room) & (vertices <= x.max() + room)
     return np.asarray(np.where(found, vertices, np.nan))
+
+
+def _minimum_variances(parabolas: Sequence[Parabola]) -> Array:
+    """The variance of each minimum, for noise that has the same variance, relative to the loss, at every budget.
+
+    Pooled, because the few measurements of one budget tell little about their noise.
+    """
+    squares = sum(float(np.sum((each.losses / each.loss(each.log_parameters) - 1) ** 2)) for each in parabolas)
+    noise = squares / max(sum(len(each.losses) - 3 for each in parabolas), 1)
+    found = []
+    for each in parabolas:
+        design = np.vander(each.log_parameters - each.centre, 3, increasing=True)
+        _, slope, curvature = each.coefficients
+        # The derivatives of the minimum, -slope / (2 curvature), by the coefficients.
+        gradient = np.array([0.0, -1 / (2 * curvature), slope / (2 * curvature**2)])
+        found.append(noise * each.losses.mean() ** 2 * float(gradient @ np.linalg.pinv(design.T @ design) @ gradient))
+    return np.array(found)
 
 
 def _weighted_lines(x: Array, values: Array, weights: Array) -> Array:

@@ -87,12 +87,12 @@ class MeasuredLosses:
 
 
 def read_csv(
-    path: str | Path, parameters: str, tokens: str, loss: str, flops: str | None = None, run: str | None = None
+    path: str | Path, parameters: str, tokens: str, loss: str, flops: str | None = None, curve: str | None = None
 ) -> MeasuredLosses:
     """Read measurements from columns of a CSV file.
 
-    A column may have a factor: "tokens_millions*1e6". Without `flops`, C = 6 N D. Rows that have the same value of `run` are
-    points of one training curve; without it every row is a run of its own.
+    A column may have a factor: "tokens_millions*1e6". Without `flops`, C = 6 N D. Rows that have the same value of `curve`
+    are points of one training curve; without it every row is a run of its own.
     """
     table = _read_table(Path(path))
     found = {name: _column(table, path, name) for name in (parameters, tokens, loss, *([flops] if flops else []))}
@@ -110,10 +110,10 @@ def read_csv(
             "few-measurements",
             f"{path} has {len(sizes)} rows; a scaling law needs at least {LEAST_MEASUREMENTS}, of several sizes and budgets",
         )
-    if run is None:
+    if curve is None:
         runs = np.arange(len(sizes))
     else:
-        _, runs = np.unique(np.array(_text_column(table, path, run)), return_inverse=True)
+        _, runs = np.unique(np.array(_text_column(table, path, curve)), return_inverse=True)
     compute = found[flops] if flops else FLOPS_PER_PARAMETER_AND_TOKEN * sizes * counts
     return MeasuredLosses(sizes, counts, compute, found[loss], runs.astype(np.int64))
 

@@ -1,0 +1,128 @@
+"""Is a run compute-optimal? Its size against the best one for its compute, and what the difference costs.
+
+N parameters, D tokens, C compute in FLOPs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from glasshouse.formatting import count, short_number
+from glasshouse.scaling.scaling_fit import LawEstimate, ScalingFit, check_budget, estimate
+from glasshouse.specs.errors import DataError
+
+# How parameters are counted: published exponents differ mostly by that.
+ALL, WITHOUT_EMBEDDINGS, WITH_HEAD = COUNTS = ("all", "without-embeddings", "without-embeddings-with-head")
+# The loss hardly changes within this factor around the best size.
+CLOSE = 1.5
+EMBEDDING, HEAD = "embedding", "head"
+EMBEDDINGS = (EMBEDDING, "position", "segments")
+
+
+@dataclass(frozen=True)
+class TrainedSize:
+    """The N and D of a run."""
+
+    parameters: float
+    tokens: float
+
+
+@dataclass(frozen=True)
+class OptimumCheck:
+    """A run beside the best one for its compute.
+
+    ratio: N over the best N. gain: by how much the loss would be lower at the best N, by the parametric law.
+    """
+
+    law: str
+    size: TrainedSize
+    flops: float
+    ratio: LawEstimate
+    best: TrainedSize
+    gain: LawEstimate | None
+    beyond: float
+
+    @property
+    def verdict(self) -> str:
+        """The answer in plain words."""
+        interval = f"({short_number(_two(self.ratio.low))} to {short_number(_two(self.ratio.high))})"
+        ratio = f"N is {short_number(_two(self.ratio.value))} times the optimum for its compute, 95 % interval {interval}"
+        if 1 / CLOSE <= self.ratio.low <= self.ratio.high <= CLOSE:
+            answer = "This run is close to compute-optimal"
+        elif self.ratio.low <= CLOSE and self.ratio.high >= 1 / CLOSE:
+            answer = "Whether this run is compute-optimal is not decided"
+        elif self.ratio.value > 1:
+            answer = "This run is not compute-optimal: it is too large and was trained too briefly"
+        else:
+            answer = "This run is not compute-optimal: it is too small and was trained too long"
+        change = (
+            f"The same compute would train {count(self.best.parameters)} parameters on {count(self.best.tokens)} "
+            "tokens instead of "
+            f"{count(self.size.parameters)} on {count(self.size.tokens)}"
+        )
+        gain = ""
+        if self.gain is not None:
+            low, high = f"{self.gain.low:.2g}", f"{self.gain.high:.2g}"
+            gain = f", for a loss that is lower by {self.gain.value:.2g} ({low} to {high})"
+        far = f" Its compute is {short_number(_two(self.beyond))} times the largest measured one." if self.beyond > 1 else ""
+        return f"{answer}. {ratio}, by the law {self.law}. {change}{gain}.{far}"
+
+
+def check_size(fit: ScalingFit, size: TrainedSize) -> list[OptimumCheck]:
+    """Compare a size with the best one for its compute, by every law."""
+    for name, value in (("parameters", size.parameters), ("tokens", size.tokens)):
+        if not (np.isfinite(value) and value > 0):
+            raise DataError("not-positive", f"the number of {name} is {value:g} and must be above 0")
+    flops = fit.flops_factor * size.parameters * size.tokens
+    check_budget(flops)
+    gain = None
+    if (preferred := fit.best_parametric) is not None:
+        found = preferred[1]
+        lower = [
+            law.loss(size.parameters, size.tokens) - law.loss(best, size.parameters * size.tokens / best)
+            for law in (found.law, found.resampled)
+            for best in (law.best_parameters(size.parameters * size.tokens),)
+        ]
+        gain = estimate(lower[0], lower[1], found.freedom)
+    return [
+        OptimumCheck(
+            prediction.law,
+            size,
+            flops,
+            LawEstimate(*(size.parameters / value for value in _reversed(prediction.parameters))),
+            TrainedSize(prediction.parameters.value, prediction.tokens.value),
+            gain,
+            flops / fit.largest_budget,
+        )
+        for prediction in fit.predict(flops)
+    ]
+
+
+def size_of_run(plan: Mapping[str, Mapping[str, int] | int], counted: str = ALL) -> TrainedSize:
+    """The N and D of a run, from its cost plan. `counted` says which parameters count."""
+    if counted not in COUNTS:
+        raise DataError("bad-count", f"--count={counted} is not one of: {', '.join(COUNTS)}")
+    by_part, tokens = plan.get("parameters"), plan.get("tokens")
+    if not isinstance(by_part, Mapping) or not isinstance(tokens, int):
+        raise DataError(
+            "no-plan", "this run does not record its parameters and tokens; it was imported, or is older; name --size"
+        )
+    parameters = sum(by_part.values())
+    if counted != ALL:
+        parameters -= sum(by_part.get(part, 0) for part in EMBEDDINGS)
+        embedding, head = by_part.get(EMBEDDING, 0), by_part.get(HEAD, 0)
+        if counted == WITHOUT_EMBEDDINGS:
+            parameters -= head
+        elif head < embedding:  # a head that shares the embedding has no matrix of its own, and is multiplied all the same
+            parameters += embedding
+    return TrainedSize(float(parameters), float(tokens))
+
+
+def _reversed(value: LawEstimate) -> tuple[float, float, float]:
+    """N / x falls as x grows: the upper end becomes the lower one."""
+    return value.value, value.high, value.low
+
+
+def _two(value: float) -> float:
+    return float(f"{value:.2g}")
