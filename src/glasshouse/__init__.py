@@ -59,7 +59,16 @@ if TYPE_CHECKING:
         translate_file,
         write_lines,
     )
-    from glasshouse.api.scaling import scale_check, scale_fit, scale_predict, scaling_content, write_scaling_page
+    from glasshouse.api.scaling import (
+        scale_check,
+        scale_countings,
+        scale_fit,
+        scale_plan,
+        scale_predict,
+        scale_run,
+        scaling_content,
+        write_scaling_page,
+    )
     from glasshouse.api.serving import serve
     from glasshouse.api.studies import (
         check_claims,
@@ -130,7 +139,16 @@ _EXPORTS = {
         "translate_file",
         "write_lines",
     ),
-    "api.scaling": ("scale_check", "scale_fit", "scale_predict", "scaling_content", "write_scaling_page"),
+    "api.scaling": (
+        "scale_check",
+        "scale_countings",
+        "scale_fit",
+        "scale_plan",
+        "scale_predict",
+        "scale_run",
+        "scaling_content",
+        "write_scaling_page",
+    ),
     "api.serving": ("serve",),
     "api.studies": (
         "check_claims",
@@ -226,8 +244,11 @@ __all__ = [
     "runs_overview",
     "sample",
     "scale_check",
+    "scale_countings",
     "scale_fit",
+    "scale_plan",
     "scale_predict",
+    "scale_run",
     "scaling_content",
     "serve",
     "spec_of",

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from .program import call, refused, worked
 
 LAW = (1.69, 406.4, 410.7, 0.34, 0.28)
@@ -19,6 +21,21 @@ def write_table(path: Path, factors: tuple[float, ...], around_best: bool = True
             rows.append(f"{size:.6g},{tokens:.6g},{floor + a_scale * size**-a + b_scale * tokens**-b:.6f}")
     path.write_text("\n".join(rows))
     return path
+
+
+def test_a_study_is_planned_and_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSHOUSE_STUDIES", str(tmp_path))
+    fields = ("data.source=state-of-the-union", "data.vocabulary=128", "data.context=16", "model.width=16", "model.layers=1")
+    speed = ("model.heads=1", "training.batch=4", "training.threads=1", "training.precision=fp32")
+    options = ("--sizes", "4", "--seeds", "1", "--spread", "3", "--tokens-per-parameter", "1", "--device", "cpu")
+    asked = ("scale", "plan", "characters", *fields, *speed, "--budgets", "3e8,6e8", *options, "--name", "tiny")
+    shown = worked(call(*asked)).out
+    assert "8 runs (1 seeds each)" in " ".join(shown.split())
+    assert "glasshouse scale run tiny" in shown
+    refused(call(*asked), "study-exists")
+    refused(call("scale", "run", "none"), "unknown-study")
+    refused(call("scale", "fit", "tiny"), "no-runs")
+    refused(call("scale", "plan", "characters", *fields, "--budgets", "3e8", *options), "few-budgets")
 
 
 def test_laws_are_fitted_and_asked(tmp_path: Path) -> None:

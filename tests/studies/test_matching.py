@@ -69,7 +69,7 @@ def test_a_wider_arm_gets_fewer_parameters(match: Matching) -> None:
     # The next widths on either side are further away.
     for step in (-2, 2):
         other = matching.count_parameters(
-            matched.jobs[1], matching._with_width(matched.jobs[1].spec.model, second.width + step)
+            matched.jobs[1], matching.with_width(matched.jobs[1].spec.model, second.width + step)
         )
         assert abs(other - counts[0]) >= abs(counts[1] - counts[0])
     (note,) = matched.notes[1]

@@ -1,21 +1,52 @@
-"""Public functions for scaling laws: fit them to measurements, and ask what is best for a budget."""
+"""Public functions for scaling studies and scaling laws: plan, train, fit, and ask what is best for a budget."""
 
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
 from glasshouse.pages import scaling_page
-from glasshouse.pages.scaling_page import ScalingContent
+from glasshouse.pages.scaling_page import ScalingContent, ScalingTable
 from glasshouse.records import atomic_files
 from glasshouse.runs.run import Run
-from glasshouse.scaling import compute_optimal, measurements, scaling_report
+from glasshouse.scaling import compute_optimal, measurements, scale_study, scaling_report
 from glasshouse.scaling.compute_optimal import OptimumCheck
+from glasshouse.scaling.scale_plan import MOST_EPOCHS, SPREAD, TOKENS_PER_PARAMETER
+from glasshouse.scaling.scale_study import ScaleStudy
 from glasshouse.scaling.scaling_fit import RESAMPLES, LawPrediction, ScalingFit, fit_laws, parse_budgets
 from glasshouse.specs.errors import DataError
 
 
+def scale_plan(
+    recipe: str,
+    *overrides: str,
+    budgets: str | Sequence[float],
+    sizes: int = 6,
+    seeds: int = 3,
+    name: str | None = None,
+    tokens_per_parameter: float = TOKENS_PER_PARAMETER,
+    spread: float = SPREAD,
+    most_epochs: float = MOST_EPOCHS,
+    device: str = "auto",
+) -> ScaleStudy:
+    """Plan a scaling study: several sizes of a recipe's model at each budget in FLOPs, and several seeds of each.
+
+    Nothing is trained, but a few steps are timed. Sizes lie around the one that has `tokens_per_parameter` at its budget, up
+    to `spread` times larger and smaller. A plan that reads the data more than `most_epochs` times is refused.
+    """
+    chosen = parse_budgets(budgets) if isinstance(budgets, str) else list(budgets)
+    words = (recipe, *overrides)
+    return scale_study.plan(words, chosen, sizes, seeds, name, device, tokens_per_parameter, spread, most_epochs)
+
+
+def scale_run(study: str | PathLike[str], device: str = "auto") -> ScaleStudy:
+    """Train the runs of a scaling study that have not ended. The same call continues a study that was interrupted."""
+    found = scale_study.find(study)
+    scale_study.train(found, device)
+    return found
+
+
 def scale_fit(
-    path: str | PathLike[str],
+    source: str | PathLike[str],
     parameters: str = "parameters",
     tokens: str = "tokens",
     loss: str = "loss",
@@ -26,15 +57,33 @@ def scale_fit(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> ScalingFit:
-    """Fit scaling laws to the measurements in a CSV file: one row for each run, or for each point of a training curve.
+    """Fit scaling laws to a scaling study, or to a CSV file: one row for each run, or for each point of a training curve.
 
-    `parameters`, `tokens`, `loss` and `flops` name columns; "tokens_millions*1e6" multiplies one. Without `flops`, compute
-    is 6 N D. Rows with the same value of the column `curve` are one training curve, and `budgets`, such as "8e10,1.6e11",
-    says at which FLOPs to compare the curves. `different_tokens` is the number of tokens in the data, if they were repeated.
+    Of a CSV file `parameters`, `tokens`, `loss` and `flops` name columns; "tokens_millions*1e6" multiplies one. Without
+    `flops`, compute is 6 N D. Rows with the same value of the column `curve` are one training curve, and `budgets`, such as
+    "8e10,1.6e11", says at which FLOPs to compare the curves. `different_tokens` is the number of tokens in the data, if they
+    were repeated.
     """
     chosen = parse_budgets(budgets) if isinstance(budgets, str) else budgets
-    table = measurements.read_csv(Path(path), parameters, tokens, loss, flops, curve)
+    path = Path(source)
+    if path.suffix or path.is_file():
+        table = measurements.read_csv(path, parameters, tokens, loss, flops, curve)
+    else:
+        study = scale_study.find(source)
+        table, chosen = scale_study.measured(study), chosen or study.budgets
+        if different_tokens is None and max(size.epochs for size in study.sizes) > 1:
+            different_tokens = study.train_tokens
     return fit_laws(table, chosen, different_tokens, resamples, seed)
+
+
+def scale_countings(study: str | PathLike[str], resamples: int = 200) -> ScalingTable:
+    """The exponent of the best size of a scaling study, for each way to count parameters and FLOPs."""
+    found = scale_study.find(study)
+    fits = {}
+    for count in compute_optimal.COUNTS:
+        for flops in scale_study.FLOP_COUNTS:
+            fits[count, flops] = fit_laws(scale_study.measured(found, count, flops), found.budgets, resamples=resamples)
+    return scaling_report.counting_table(fits)
 
 
 def scale_predict(fit: ScalingFit, budget: float, different_tokens: float | None = None) -> list[LawPrediction]:

@@ -5,8 +5,15 @@ from typing import Annotated, Literal
 
 import typer
 
+from glasshouse.cli.arguments import Device
+
+PLAN_EXAMPLES = (
+    "Examples: glasshouse scale plan piglatin-decoder-only --budgets 8e10,1.6e11,3.2e11,6.4e11,1.28e12 --sizes 6 · "
+    "glasshouse scale plan demo-lm data.context=64 --budgets 1e11,4e11,1.6e12 --seeds 2 --name mine"
+)
 FIT_EXAMPLES = (
-    "Examples: glasshouse scale fit measurements.csv --parameters N --tokens D --loss L · "
+    "Examples: glasshouse scale fit scaling-piglatin-decoder-only --output scaling.html · glasshouse scale fit "
+    "measurements.csv --parameters N --tokens D --loss L · "
     "glasshouse scale fit curves.csv --parameters N --tokens 'millions*1e6' --loss val_loss --curve width "
     "--budgets 8e10,1.6e11,3.2e11 "
     "--output scaling.html"
@@ -20,12 +27,17 @@ CHECK_EXAMPLES = (
     "glasshouse scale check --size 2.6e5 --trained-on 5e6 --against measurements.csv --parameters N --tokens D --loss L"
 )
 app = typer.Typer(
-    help="Scaling laws: how large a model, for how long, for this budget? `fit` finds them, `predict` and `check` ask them.",
+    help="Scaling laws: how large a model, for how long, for this budget? `plan` and `run` measure, `fit` finds the laws, "
+    "`predict` and `check` ask them.",
     no_args_is_help=True,
     epilog=FIT_EXAMPLES,
 )
 Source = Annotated[
-    Path, typer.Argument(metavar="CSV", help="A CSV file: a row for each run, or for each point of a training curve.")
+    Path,
+    typer.Argument(
+        metavar="STUDY|CSV",
+        help="A scaling study, or a CSV file: a row for each run, or for each point of a training curve.",
+    ),
 ]
 Parameters = Annotated[str, typer.Option(metavar="COLUMN", help="The column of the number of parameters.")]
 Tokens = Annotated[str, typer.Option(metavar="COLUMN", help="The column of the number of training tokens.")]
@@ -44,6 +56,77 @@ Budgets = Annotated[
 Data = Annotated[float | None, typer.Option(metavar="TOKENS", help="How many tokens the data have, if they are repeated.")]
 Resamples = Annotated[int, typer.Option(min=20, help="The number of resamples behind the intervals.")]
 Output = Annotated[Path | None, typer.Option(help="An HTML file for the page with all pictures.")]
+
+
+@app.command(epilog=PLAN_EXAMPLES)
+def plan(
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="A recipe, or a spec file.")],
+    budgets: Annotated[str, typer.Option(metavar="C,C,...", help="The compute of a run, in FLOPs; several budgets.")],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(metavar="[FIELD=VALUE]...", help="Fields that differ from the recipe.")
+    ] = None,
+    sizes: Annotated[int, typer.Option(min=1, help="The number of sizes at each budget.")] = 6,
+    seeds: Annotated[int, typer.Option(min=1, help="The number of seeds of each size.")] = 3,
+    name: Annotated[str | None, typer.Option(help="The name of the study; default: scaling-RECIPE.")] = None,
+    tokens_per_parameter: Annotated[
+        float, typer.Option(min=0.01, help="Tokens for each parameter at the middle size of a budget.")
+    ] = 20.0,
+    spread: Annotated[float, typer.Option(min=1.1, help="How many times the outer sizes differ from the middle one.")] = 4.0,
+    most_epochs: Annotated[float, typer.Option(min=0.01, help="Refuse to read the data more often than this.")] = 100.0,
+    device: Device = "auto",
+) -> None:
+    """Plan a scaling study: which models will be trained for how long, and what it costs, before it is spent."""
+    import glasshouse
+    from glasshouse.cli.tables import console, show
+    from glasshouse.formatting import count, duration, flops
+
+    study = glasshouse.scale_plan(
+        recipe,
+        *(overrides or ()),
+        budgets=budgets,
+        sizes=sizes,
+        seeds=seeds,
+        name=name,
+        tokens_per_parameter=tokens_per_parameter,
+        spread=spread,
+        most_epochs=most_epochs,
+        device=device,
+    )
+    rows = [
+        (
+            f"{size.budget:.3g}",
+            size.name,
+            count(size.parameters["all"]),
+            count(size.parameters["without-embeddings"]),
+            count(size.tokens),
+            f"{size.steps:,}",
+            f"{size.epochs:.2g}",
+        )
+        for size in study.sizes
+    ]
+    show(
+        ("FLOPs", "layers x width", "parameters", "without embeddings", "tokens", "steps", "epochs"), rows, right=range(2, 7)
+    )
+    runs = len(study.sizes) * len(study.seeds)
+    console.print(
+        f"{runs} runs ({len(study.seeds)} seeds each), {flops(study.flops)} in all, about "
+        f"{duration(study.seconds)} on this machine"
+    )
+    for note in study.notes:
+        console.print(f"- {note}", markup=False)
+    console.print(f"train them with: glasshouse scale run {study.name}", markup=False)
+
+
+@app.command(epilog="Example: glasshouse scale run scaling-piglatin-decoder-only")
+def run(
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="A scaling study that was planned.")], device: Device = "auto"
+) -> None:
+    """Train the runs of a scaling study. The same command continues a study that was interrupted."""
+    import glasshouse
+    from glasshouse.cli.tables import console
+
+    done = glasshouse.scale_run(study, device)
+    console.print(f"{done.ended()} runs have ended; fit them with: glasshouse scale fit {done.name}", markup=False)
 
 
 @app.command(epilog=FIT_EXAMPLES)
@@ -86,7 +169,7 @@ def predict(
 
 @app.command(epilog=CHECK_EXAMPLES)
 def check(
-    against: Annotated[Path, typer.Option(metavar="CSV", help="The measurements to compare with, as for `fit`.")],
+    against: Annotated[Path, typer.Option(metavar="STUDY|CSV", help="The measurements to compare with, as for `fit`.")],
     run: Annotated[str | None, typer.Argument(metavar="RUN", help="A run; or give --size and --trained-on.")] = None,
     size: Annotated[float | None, typer.Option(metavar="N", help="The number of parameters.")] = None,
     trained_on: Annotated[float | None, typer.Option(metavar="D", help="The number of training tokens.")] = None,
@@ -141,6 +224,10 @@ def _report(
         show(table.columns, table.rows)
         if table.note:
             console.print(table.note, markup=False)
+    if not source.suffix and not source.is_file():
+        countings = glasshouse.scale_countings(source)
+        console.print(f"\n{countings.title}", markup=False)
+        show(countings.columns, countings.rows)
     for note in content.notes:
         console.print(f"- {note}", markup=False)
     if output is not None:

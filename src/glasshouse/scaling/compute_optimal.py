@@ -101,22 +101,28 @@ def check_size(fit: ScalingFit, size: TrainedSize) -> list[OptimumCheck]:
 
 def size_of_run(plan: Mapping[str, Mapping[str, int] | int], counted: str = ALL) -> TrainedSize:
     """The N and D of a run, from its cost plan. `counted` says which parameters count."""
-    if counted not in COUNTS:
-        raise DataError("bad-count", f"--count={counted} is not one of: {', '.join(COUNTS)}")
     by_part, tokens = plan.get("parameters"), plan.get("tokens")
     if not isinstance(by_part, Mapping) or not isinstance(tokens, int):
         raise DataError(
-            "no-plan", "this run does not record its parameters and tokens; it was imported, or is older; name --size"
+            "no-plan",
+            "this run does not record its parameters and tokens: it was imported, or is older; give --size instead",
         )
+    return TrainedSize(float(count_parameters(by_part, counted)), float(tokens))
+
+
+def count_parameters(by_part: Mapping[str, int], counted: str) -> int:
+    """The number of parameters of a model, counted in one of three ways."""
+    if counted not in COUNTS:
+        raise DataError("bad-count", f"--count={counted} is not one of: {', '.join(COUNTS)}")
     parameters = sum(by_part.values())
-    if counted != ALL:
-        parameters -= sum(by_part.get(part, 0) for part in EMBEDDINGS)
-        embedding, head = by_part.get(EMBEDDING, 0), by_part.get(HEAD, 0)
-        if counted == WITHOUT_EMBEDDINGS:
-            parameters -= head
-        elif head < embedding:  # a head that shares the embedding has no matrix of its own, and is multiplied all the same
-            parameters += embedding
-    return TrainedSize(float(parameters), float(tokens))
+    if counted == ALL:
+        return parameters
+    embedding, head = by_part.get(EMBEDDING, 0), by_part.get(HEAD, 0)
+    parameters -= sum(by_part.get(part, 0) for part in EMBEDDINGS)
+    if counted == WITHOUT_EMBEDDINGS:
+        return parameters - head
+    # A head that shares the embedding has no matrix of its own, and is multiplied all the same.
+    return parameters + (embedding if head < embedding else 0)
 
 
 def _reversed(value: LawEstimate) -> tuple[float, float, float]:

@@ -1,6 +1,6 @@
 """A fit of scaling laws in words, tables and pictures: what to train for a budget, and how sure that is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -50,6 +50,14 @@ def exponent_table(fit: ScalingFit) -> ScalingTable:
     """The exponent of C in the best N, by each law."""
     rows = [(law, number_interval(value)) for law, value in fit.size_exponents().items()]
     return ScalingTable("Exponent of the best size: N grows with C to the power of", ("law", "exponent"), rows)
+
+
+def counting_table(fits: Mapping[tuple[str, str], ScalingFit]) -> ScalingTable:
+    """The exponent by each law, for each way to count parameters and FLOPs."""
+    exponents = {key: fit.size_exponents() for key, fit in fits.items()}
+    laws = list(dict.fromkeys(law for row in exponents.values() for law in row))
+    rows = [(*key, *(number_interval(row[law]) if law in row else "–" for law in laws)) for key, row in exponents.items()]
+    return ScalingTable("The exponent, by how parameters and FLOPs are counted", ("parameters", "FLOPs", *laws), rows)
 
 
 def coefficient_table(fit: ScalingFit) -> ScalingTable | None:

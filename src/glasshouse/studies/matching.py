@@ -106,13 +106,13 @@ def _match(
 
 def flops_per_step(job: Job) -> int:
     """FLOPs of one training step, counted as in the cost plan."""
-    forward = _meta_model(job, job.spec.model).flops(job.spec.data.context)  # type: ignore[operator]
+    forward = meta_model(job, job.spec.model).flops(job.spec.data.context)  # type: ignore[operator]
     return parameter_counts.training_flops(forward) * job.spec.training.batch
 
 
 def count_parameters(job: Job, model: ModelSpec) -> int:
     """The number of parameters that a model has with this job's vocabulary."""
-    return parameter_counts.parameters(_meta_model(job, model))
+    return parameter_counts.parameters(meta_model(job, model))
 
 
 def measure_step_seconds(
@@ -129,7 +129,7 @@ def measure_step_seconds(
     return tuple(map(tuple, seconds))
 
 
-def _meta_model(job: Job, model: ModelSpec) -> torch.nn.Module:
+def meta_model(job: Job, model: ModelSpec) -> torch.nn.Module:
     """A model on the meta device: it has shapes but no memory for its parameters."""
     with torch.device("meta"):
         return models.assemble(model, job.prepared.tokenizer.vocabulary, job.spec.data.context)
@@ -233,7 +233,7 @@ def _with_matched_width(name: str, first: str, job: Job, target: int) -> tuple[S
     parts = [f"width {width} instead of {model.width}"] if width != model.width else []
     if candidates[width] != target:
         parts.append(f"{candidates[width]:,} parameters, {mismatch:+.1%} against {first}")
-    return replace(job.spec, model=_with_width(model, width)), (": ".join(parts),) if parts else ()
+    return replace(job.spec, model=with_width(model, width)), (": ".join(parts),) if parts else ()
 
 
 def _nearest_widths(job: Job, target: int) -> dict[int, int]:
@@ -249,7 +249,7 @@ def _nearest_widths(job: Job, target: int) -> dict[int, int]:
 
     def count(multiple: int) -> int | None:
         if multiple not in counts:
-            counts[multiple] = _parameters_if_allowed(job, _with_width(model, multiple * unit))
+            counts[multiple] = _parameters_if_allowed(job, with_width(model, multiple * unit))
         return counts[multiple]
 
     def nearest_allowed(multiple: int, direction: int) -> tuple[int, int] | None:
@@ -274,7 +274,7 @@ def _nearest_widths(job: Job, target: int) -> dict[int, int]:
     return {multiple * unit: parameters for multiple, parameters in filter(None, both)}
 
 
-def _with_width(model: ModelSpec, width: int) -> ModelSpec:
+def with_width(model: ModelSpec, width: int) -> ModelSpec:
     """The model with another width. An explicit feed-forward size changes in proportion."""
     feed_forward = max(round(model.feed_forward * width / model.width), 1) if model.feed_forward else 0
     return replace(model, width=width, feed_forward=feed_forward)

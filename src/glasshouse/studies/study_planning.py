@@ -53,7 +53,7 @@ def make_design(
         _check_tuning_metric(metric, variants, jobs, "--tune" if tuning else "--multiverse")
     with progress_bar.bar("planning", outer=True) as show, progress_bar.quiet():
         first_plan = cost_plan.make(jobs[0], _replicas_to_time(jobs[0], seeds, replicas))
-        jobs = [_with_first_settings(job, first_plan) for job in jobs]
+        jobs = [with_first_settings(job, first_plan) for job in jobs]
         matched = matching.match(question.match, names, jobs, varied, show)
         plans = []
         for index, (name, job) in enumerate(zip(names, matched.jobs, strict=True)):
@@ -147,7 +147,7 @@ def _check_tuning_metric(metric: str, variants: Sequence[Variant], jobs: Sequenc
             study_metric.check_metric(f"validation.{metric.partition('.')[2]}", job.task, splits, job.prepared.labels)
 
 
-def _with_first_settings(job: Job, first: cost_plan.Plan) -> Job:
+def with_first_settings(job: Job, first: cost_plan.Plan) -> Job:
     """The job with the precision and threads planned for the first arm, unless its spec sets them."""
     training = job.spec.training
     precision = first.precision if training.precision == "auto" else training.precision

@@ -1,0 +1,212 @@
+"""The plan of a scaling study: which shapes are trained for how many steps at each budget, and what that costs.
+
+N parameters, D tokens, C compute in FLOPs. Sizes of a budget are spaced equally in log N, around the size that the budget
+would have at a given number of tokens for each parameter. The shape of a size is the nearest one whose ratio of width to
+layers is near the recipe's; its heads are as wide as the recipe's, or nearly so.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from glasshouse import models
+from glasshouse.models import parameter_counts
+from glasshouse.scaling import compute_optimal
+from glasshouse.scaling.scaling_fit import check_budget
+from glasshouse.specs.errors import SpecError
+from glasshouse.specs.spec import ModelSpec
+from glasshouse.studies import matching
+from glasshouse.training.job import Job
+
+# Tokens for each parameter at the middle size of a budget, and the factor by which the outer sizes differ from it.
+TOKENS_PER_PARAMETER, SPREAD = 20.0, 4.0
+LEAST_SIZES, LEAST_STEPS = 4, 20
+# Widths are multiples of this. A shape may differ from the recipe's ratio of width to layers, for this much in log N.
+WIDTH_UNIT, MOST_WIDTH, MOST_LAYERS = 8, 2048, 64
+RATIO_WEIGHT = 0.2
+# A shape is not used for a size that is further away than this, in log N.
+FURTHEST = 0.5
+# Runs that would read the data more often are refused unless the user accepts it.
+MOST_EPOCHS = 100.0
+
+
+@dataclass(frozen=True)
+class ModelShape:
+    """A size of the recipe's model, with its parameters counted in three ways and the FLOPs of a training step."""
+
+    model: ModelSpec
+    parameters: dict[str, int]
+    step_flops: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.model.layers}x{self.model.width}"
+
+
+@dataclass(frozen=True)
+class PlannedSize:
+    """A shape that is trained at a budget."""
+
+    budget: float
+    shape: ModelShape
+    steps: int
+    tokens: int
+    epochs: float
+
+    @property
+    def flops(self) -> float:
+        """The compute of the training steps; evaluations come on top."""
+        return float(self.shape.step_flops * self.steps)
+
+
+@dataclass(frozen=True)
+class ScalePlan:
+    """All runs of a scaling study. `words`: the recipe and its overrides. `train_tokens`: how many tokens the data have."""
+
+    words: tuple[str, ...]
+    sizes: tuple[PlannedSize, ...]
+    seeds: tuple[int, ...]
+    train_tokens: int
+    notes: tuple[str, ...]
+
+    @property
+    def flops(self) -> float:
+        """The compute of all runs."""
+        return len(self.seeds) * sum(size.flops for size in self.sizes)
+
+    def at(self, budget: float) -> list[PlannedSize]:
+        return [size for size in self.sizes if size.budget == budget]
+
+
+def make_plan(
+    words: Sequence[str],
+    job: Job,
+    budgets: Sequence[float],
+    sizes: int = 6,
+    seeds: Sequence[int] = (0, 1, 2),
+    tokens_per_parameter: float = TOKENS_PER_PARAMETER,
+    spread: float = SPREAD,
+    most_epochs: float = MOST_EPOCHS,
+) -> ScalePlan:
+    """Plan the runs of a study. `job` is that of the recipe, with its data."""
+    for budget in budgets:
+        check_budget(budget)
+    if len(set(budgets)) < 2:
+        raise SpecError("few-budgets", f"--budgets names {len(set(budgets))} budget; a power law needs at least two")
+    if sizes < LEAST_SIZES:
+        raise SpecError(
+            "few-sizes", f"--sizes={sizes} is too few: a parabola needs at least {LEAST_SIZES} sizes at each budget"
+        )
+    largest = spread * math.sqrt(max(budgets) / (6 * tokens_per_parameter))
+    ladder = ShapeLadder(job, largest)
+    batch_tokens = job.task.batch_tokens(job.spec.training.batch)
+    train_tokens = job.task.example_count(job.prepared.splits["train"]) * batch_tokens // job.spec.training.batch
+    planned: list[PlannedSize] = []
+    for budget in sorted(set(budgets)):
+        for shape in _shapes_at(ladder, budget, sizes, tokens_per_parameter, spread):
+            steps = round(budget / shape.step_flops)
+            if steps < LEAST_STEPS:
+                raise SpecError(
+                    "budget-too-small",
+                    f"{budget:.3g} FLOPs are {steps} steps of {shape.name}, and training needs at least "
+                    f"{LEAST_STEPS}; choose larger "
+                    "budgets, a smaller training.batch or data.context",
+                )
+            tokens = steps * batch_tokens
+            planned.append(PlannedSize(budget, shape, steps, tokens, tokens / train_tokens))
+    longest = max(planned, key=lambda size: size.epochs)
+    if longest.epochs > most_epochs:
+        raise SpecError(
+            "data-too-small",
+            f"{longest.shape.name} at {longest.budget:.3g} FLOPs would read the {train_tokens:,} training tokens "
+            f"{longest.epochs:.1f} times, and repeated tokens teach less; choose smaller budgets, or accept it with "
+            f"--most-epochs {math.ceil(longest.epochs)}",
+        )
+    notes = []
+    if longest.epochs > 1:
+        notes.append(f"up to {longest.epochs:.1f} epochs: the fit can weigh repeated tokens with --data {train_tokens}")
+    if len({size.shape.model.width for size in planned}) > 1:
+        notes.append("every size has the recipe's learning rate: the study is biased towards the sizes that this rate suits")
+    return ScalePlan(tuple(words), tuple(planned), tuple(seeds), train_tokens, tuple(notes))
+
+
+class ShapeLadder:
+    """Shapes of the recipe's model in its proportions, by their parameters: all but embeddings, with the head.
+
+    It ends a little beyond `largest`.
+    """
+
+    def __init__(self, job: Job, largest: float) -> None:
+        self.job = job
+        recipe = job.spec.model
+        ratio = recipe.width / max(recipe.layers, 1)
+        self._candidates: list[tuple[float, float, int, int]] = []  # log N, deviation of the ratio, width, layers
+        for width in range(WIDTH_UNIT, MOST_WIDTH + 1, WIDTH_UNIT):
+            depths = [layers for layers in range(1, MOST_LAYERS + 1) if 0.5 <= width / layers / ratio <= 2]
+            if not depths or self._model(width, 1) is None:
+                continue
+            one, two = (self._count(width, layers) for layers in (1, 2))
+            for layers in depths:
+                deviation = abs(math.log(width / layers / ratio))
+                self._candidates.append((math.log(one + (layers - 1) * (two - one)), deviation, width, layers))
+            if one + (depths[0] - 1) * (two - one) > 2 * largest:
+                break
+
+    def nearest(self, targets: Sequence[float]) -> list[ModelShape]:
+        """The shapes nearest to these log N, each once, the smallest first."""
+        places: list[tuple[int, int]] = []
+        for target in targets:
+            free = [each for each in self._candidates if each[2:] not in places and abs(each[0] - target) < FURTHEST]
+            if free:
+                _, _, width, layers = min(free, key=lambda each: abs(each[0] - target) + RATIO_WEIGHT * each[1])
+                places.append((width, layers))
+        found = [self._shape(width, layers) for width, layers in places]
+        return sorted(found, key=lambda shape: shape.parameters[compute_optimal.WITH_HEAD])
+
+    def _model(self, width: int, layers: int) -> ModelSpec | None:
+        """The model with this width; its heads are as wide as the recipe's, or nearly so. None if no number of "
+        "heads fits."""
+        recipe = self.job.spec.model
+        wanted = recipe.head_width or recipe.width / recipe.heads
+        divisors = [heads for heads in range(1, width + 1) if width % heads == 0]
+        for heads in sorted(divisors, key=lambda heads: abs(math.log(width / heads / wanted))):
+            model = replace(matching.with_width(recipe, width), heads=heads, layers=layers, head_width=0)
+            try:
+                models.check(model, self.job.spec.data.context)
+                return model
+            except SpecError:
+                continue  # such as a head of odd width with rotary positions, or groups that do not divide the heads
+        return None
+
+    def _counts(self, width: int, layers: int) -> dict[str, int]:
+        model = self._model(width, layers)
+        assert model is not None
+        by_part = parameter_counts.parameters_by_part(matching.meta_model(self.job, model))
+        return {how: compute_optimal.count_parameters(by_part, how) for how in compute_optimal.COUNTS}
+
+    def _count(self, width: int, layers: int) -> int:
+        return self._counts(width, layers)[compute_optimal.WITH_HEAD]
+
+    def _shape(self, width: int, layers: int) -> ModelShape:
+        model = self._model(width, layers)
+        assert model is not None
+        job = replace(self.job, spec=replace(self.job.spec, model=model))
+        return ModelShape(model, self._counts(width, layers), matching.flops_per_step(job))
+
+
+def _shapes_at(
+    ladder: ShapeLadder, budget: float, sizes: int, tokens_per_parameter: float, spread: float
+) -> list[ModelShape]:
+    """Shapes around N = sqrt(C / (6 tokens_per_parameter)), each once."""
+    middle = math.sqrt(budget / (6 * tokens_per_parameter))
+    chosen = ladder.nearest(np.linspace(math.log(middle / spread), math.log(middle * spread), sizes).tolist())
+    if len(chosen) < LEAST_SIZES:
+        raise SpecError(
+            "no-shapes",
+            f"at {budget:.3g} FLOPs only {len(chosen)} shapes of this recipe lie near {middle / spread:,.0f} to "
+            f"{middle * spread:,.0f} "
+            "parameters; choose larger budgets, a smaller vocabulary, or another --tokens-per-parameter",
+        )
+    return chosen

@@ -1,0 +1,61 @@
+"""Plans of scaling studies: shapes in the recipe's proportions, steps that cost the budget, and refusals."""
+
+import math
+
+import pytest
+
+from glasshouse.runs import resolve_spec
+from glasshouse.scaling import compute_optimal, scale_plan
+from glasshouse.specs.errors import GlasshouseError
+from glasshouse.training import devices
+from glasshouse.training.job import Job
+
+WORDS = (
+    "characters",
+    "data.source=state-of-the-union",
+    "data.vocabulary=128",
+    "data.context=32",
+    "model.width=32",
+    "model.layers=2",
+    "model.heads=2",
+)
+
+
+@pytest.fixture(scope="module")
+def job():
+    return Job.prepare(resolve_spec.spec_of(*WORDS), devices.pick("cpu"))
+
+
+def test_every_run_costs_its_budget(job):
+    plan = scale_plan.make_plan(WORDS, job, [1e10, 4e10], 5, (0, 1))
+    assert {size.budget for size in plan.sizes} == {1e10, 4e10}
+    for size in plan.sizes:
+        assert size.flops == pytest.approx(size.budget, rel=0.03)
+        assert size.tokens == size.steps * job.spec.training.batch * job.spec.data.context
+        assert size.epochs == pytest.approx(size.tokens / plan.train_tokens)
+        assert 0.5 <= size.shape.model.width / size.shape.model.layers / 16 <= 2
+        assert size.shape.model.width % size.shape.model.heads == 0
+    assert plan.flops == pytest.approx(2 * sum(size.flops for size in plan.sizes))
+    for budget in (1e10, 4e10):
+        sizes = [size.shape.parameters[compute_optimal.WITH_HEAD] for size in plan.at(budget)]
+        assert sizes == sorted(set(sizes))
+        middle = math.sqrt(budget / 120)
+        assert sizes[0] == pytest.approx(middle / 4, rel=0.5)
+        assert sizes[-1] == pytest.approx(middle * 4, rel=0.5)
+
+
+@pytest.mark.parametrize(
+    ("budgets", "options", "code"),
+    [
+        ([1e10], {}, "few-budgets"),
+        ([1e10, 4e10], {"sizes": 2}, "few-sizes"),
+        ([1e10, -1.0], {}, "bad-budget"),
+        ([1e7, 1e10], {}, "no-shapes"),
+        ([1e10, 4e10], {"tokens_per_parameter": 0.01}, "budget-too-small"),
+        ([1e10, 4e10], {"most_epochs": 0.01}, "data-too-small"),
+    ],
+)
+def test_impossible_plans_are_refused(job, budgets, options, code):
+    with pytest.raises(GlasshouseError) as caught:
+        scale_plan.make_plan(WORDS, job, budgets, **options)
+    assert caught.value.code == code

@@ -1,0 +1,79 @@
+"""A scaling study on disk: planned, trained, continued and fitted."""
+
+import json
+
+import numpy as np
+import pytest
+
+import glasshouse
+from glasshouse.scaling import compute_optimal, scale_study
+from glasshouse.specs.errors import GlasshouseError
+
+WORDS = (
+    "characters",
+    "data.vocabulary=64",
+    "data.context=16",
+    "model.width=16",
+    "model.layers=1",
+    "model.heads=1",
+    "training.batch=4",
+    "training.threads=1",
+    "training.precision=fp32",
+)
+
+
+@pytest.fixture
+def studies(tmp_path, monkeypatch):
+    monkeypatch.setenv("GLASSHOUSE_STUDIES", str(tmp_path / "studies"))
+    (tmp_path / "text.txt").write_text("".join(f"{number} green bottles hang on the wall. " for number in range(200)))
+    return tmp_path / "studies"
+
+
+def test_a_study_is_planned_trained_and_fitted(studies):
+    words = (*WORDS, f"data.files={studies.parent / 'text.txt'}")
+    options = {
+        "most_epochs": 1e6,
+        "sizes": 4,
+        "seeds": 1,
+        "name": "tiny",
+        "device": "cpu",
+        "spread": 3.0,
+        "tokens_per_parameter": 1.0,
+    }
+    study = glasshouse.scale_plan(*words, budgets="3e8,6e8", **options)
+    assert study.ended() == 0
+    assert study.seconds > 0
+    again = scale_study.find("tiny")
+    assert [(size.name, size.spec, size.flops) for size in again.sizes] == [
+        (size.name, size.spec, size.flops) for size in study.sizes
+    ]
+    with pytest.raises(GlasshouseError) as caught:
+        glasshouse.scale_plan(*words, budgets="3e8,6e8", **options)
+    assert caught.value.code == "study-exists"
+    with pytest.raises(GlasshouseError) as caught:
+        glasshouse.scale_fit("tiny")
+    assert caught.value.code == "no-runs"
+    done = glasshouse.scale_run("tiny", "cpu")
+    assert done.ended() == len(study.sizes)
+    table = scale_study.measured(done)
+    assert len(table) == len(study.sizes)
+    assert (table.losses > 0).all()
+    np.testing.assert_allclose(table.flops, [size.flops for size in study.sizes])
+    plain = scale_study.measured(done, compute_optimal.ALL, scale_study.SIX_ND)
+    np.testing.assert_allclose(plain.flops, 6 * plain.parameters * plain.tokens)
+    # Nothing is trained twice.
+    folders = {path: path.stat().st_mtime_ns for path in studies.rglob("metrics.jsonl")}
+    glasshouse.scale_run("tiny", "cpu")
+    assert {path: path.stat().st_mtime_ns for path in studies.rglob("metrics.jsonl")} == folders
+
+
+def test_missing_and_damaged_studies_are_refused(studies):
+    with pytest.raises(GlasshouseError) as caught:
+        scale_study.find("none")
+    assert caught.value.code == "unknown-study"
+    (studies / "broken").mkdir(parents=True)
+    for text, code in (("{", "not-a-study"), (json.dumps({"format": 99}), "newer-format"), ("{}", "not-a-study")):
+        (studies / "broken" / scale_study.FILE).write_text(text)
+        with pytest.raises(GlasshouseError) as caught:
+            scale_study.find("broken")
+        assert caught.value.code == code
