@@ -61,6 +61,9 @@ def test_a_study_is_planned_trained_and_fitted(studies):
     np.testing.assert_allclose(table.flops, [size.flops for size in study.sizes])
     plain = scale_study.measured(done, compute_optimal.ALL, scale_study.SIX_ND)
     np.testing.assert_allclose(plain.flops, 6 * plain.parameters * plain.tokens)
+    size = done.sizes[0]
+    recorded = done.run(size, 0).facts()["plan"]
+    assert {how: compute_optimal.size_of_run(recorded, how).parameters for how in compute_optimal.COUNTS} == size.parameters
     # Nothing is trained twice.
     folders = {path: path.stat().st_mtime_ns for path in studies.rglob("metrics.jsonl")}
     glasshouse.scale_run("tiny", "cpu")

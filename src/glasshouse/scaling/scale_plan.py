@@ -34,11 +34,16 @@ MOST_EPOCHS = 100.0
 
 @dataclass(frozen=True)
 class ModelShape:
-    """A size of the recipe's model, with its parameters counted in three ways and the FLOPs of a training step."""
+    """A size of the recipe's model, with the parameters of its parts and the FLOPs of a training step."""
 
     model: ModelSpec
-    parameters: dict[str, int]
+    by_part: dict[str, int]
     step_flops: int
+
+    @property
+    def parameters(self) -> dict[str, int]:
+        """The parameters, counted in three ways."""
+        return {how: compute_optimal.count_parameters(self.by_part, how) for how in compute_optimal.COUNTS}
 
     @property
     def name(self) -> str:
@@ -180,20 +185,19 @@ class ShapeLadder:
                 continue  # such as a head of odd width with rotary positions, or groups that do not divide the heads
         return None
 
-    def _counts(self, width: int, layers: int) -> dict[str, int]:
+    def _by_part(self, width: int, layers: int) -> dict[str, int]:
         model = self._model(width, layers)
         assert model is not None
-        by_part = parameter_counts.parameters_by_part(matching.meta_model(self.job, model))
-        return {how: compute_optimal.count_parameters(by_part, how) for how in compute_optimal.COUNTS}
+        return parameter_counts.parameters_by_part(matching.meta_model(self.job, model))
 
     def _count(self, width: int, layers: int) -> int:
-        return self._counts(width, layers)[compute_optimal.WITH_HEAD]
+        return compute_optimal.count_parameters(self._by_part(width, layers), compute_optimal.WITH_HEAD)
 
     def _shape(self, width: int, layers: int) -> ModelShape:
         model = self._model(width, layers)
         assert model is not None
         job = replace(self.job, spec=replace(self.job.spec, model=model))
-        return ModelShape(model, self._counts(width, layers), matching.flops_per_step(job))
+        return ModelShape(model, self._by_part(width, layers), matching.flops_per_step(job))
 
 
 def _shapes_at(

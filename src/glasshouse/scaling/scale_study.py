@@ -185,7 +185,7 @@ def _as_trained(chosen: ScalePlan, job: Job, show: Any) -> tuple[tuple[SizeRuns,
         seconds += step * size.steps * len(chosen.seeds)
         plan_facts = replace(
             first,
-            parameters={"all": size.shape.parameters[compute_optimal.ALL]},
+            parameters=size.shape.by_part,
             steps=size.steps,
             tokens=size.tokens,
             flops=int(size.flops),
