@@ -82,6 +82,12 @@ def test_derivatives_are_those_of_the_predictions():
             np.testing.assert_allclose((model(moved)[0] - predictions) / 1e-6, derivatives[..., column], atol=1e-5)
 
 
+def test_one_budget_cannot_tell_parameters_from_tokens():
+    with pytest.raises(DataError) as caught:
+        fit(draw(0, budgets=(1e15,)))
+    assert caught.value.code == "few-budgets"
+
+
 @pytest.mark.parametrize(("count", "sizes", "code"), [(20, 2, "few-sizes"), (6, 6, "few-measurements")])
 def test_too_few_measurements_are_refused(count, sizes, code):
     parameters = np.resize(np.geomspace(1e6, 1e8, sizes), count)

@@ -52,6 +52,21 @@ def test_measurements_without_equal_budgets_have_the_parametric_law_alone():
     assert any("varies" in note for note in found.notes)
 
 
+def test_planned_budgets_group_the_runs_whatever_they_cost():
+    table = draw(0)
+    uneven = MeasuredLosses(
+        table.parameters,
+        table.tokens,
+        table.flops * (1 + 0.5 * (table.parameters > 3e6)),
+        table.losses,
+        table.runs,
+        table.flops,
+    )
+    found = scaling_fit.fit_laws(uneven, resamples=20)
+    assert found.isoflop is not None
+    assert len(found.isoflop.parabolas) == 6
+
+
 def test_two_sizes_give_no_law_at_all():
     table = draw(0)
     sizes = np.resize([1e6, 1e8], len(table))

@@ -1,6 +1,7 @@
 """Public functions for scaling studies and scaling laws: plan, train, fit, and ask what is best for a budget."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -70,19 +71,23 @@ def scale_fit(
         table = measurements.read_csv(path, parameters, tokens, loss, flops, curve)
     else:
         study = scale_study.find(source)
-        table, chosen = scale_study.measured(study), chosen or study.budgets
+        table = scale_study.measured(study)
         if different_tokens is None and max(size.epochs for size in study.sizes) > 1:
             different_tokens = study.train_tokens
+        left = len(study.sizes) * len(study.seeds) - study.ended()
+        found = fit_laws(table, chosen, different_tokens, resamples, seed)
+        return replace(found, notes=(f"{left} runs of the study have not ended", *found.notes)) if left else found
     return fit_laws(table, chosen, different_tokens, resamples, seed)
 
 
 def scale_countings(study: str | PathLike[str], resamples: int = 200) -> ScalingTable:
     """The exponent of the best size of a scaling study, for each way to count parameters and FLOPs."""
     found = scale_study.find(study)
-    fits = {}
-    for count in compute_optimal.COUNTS:
-        for flops in scale_study.FLOP_COUNTS:
-            fits[count, flops] = fit_laws(scale_study.measured(found, count, flops), found.budgets, resamples=resamples)
+    fits = {
+        (count, flops): fit_laws(scale_study.measured(found, count, flops), resamples=resamples)
+        for count in compute_optimal.COUNTS
+        for flops in scale_study.FLOP_COUNTS
+    }
     return scaling_report.counting_table(fits)
 
 

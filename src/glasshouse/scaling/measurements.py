@@ -27,6 +27,7 @@ class MeasuredLosses:
     """One entry for each measured loss.
 
     runs: the number of the run that a loss belongs to; several losses of one run are points of its training curve.
+    budgets: the budget that each run was planned for, if it was.
     """
 
     parameters: Array
@@ -34,6 +35,7 @@ class MeasuredLosses:
     flops: Array
     losses: Array
     runs: NDArray[np.int64]
+    budgets: Array | None = None
 
     def __len__(self) -> int:
         return len(self.losses)

@@ -27,6 +27,8 @@ COEFFICIENTS = 5
 FIRST_REPETITIONS = 5.0
 # Different sizes, and different numbers of tokens; measurements.
 LEAST_VALUES, LEAST_MEASUREMENTS = 3, 8
+# The ratio of the largest N D to the smallest.
+LEAST_RANGE = 1.5
 # Sizes that are tried for the best one at a budget, and how far beyond the best without repetition, in log N.
 GRID, GRID_SPAN = 400, 7.0
 
@@ -140,6 +142,13 @@ def _check_measurements(parameters: Array, tokens: Array) -> None:
                 f"few-{what.split()[0]}",
                 f"the measurements have {count} different {what}, and the law needs at least {LEAST_VALUES}; measure more",
             )
+    product_nd = parameters * tokens
+    if product_nd.max() < LEAST_RANGE * product_nd.min():
+        raise DataError(
+            "few-budgets",
+            "all runs have nearly the same compute, where N and D cannot be told apart; measure at least two budgets that "
+            f"differ by {LEAST_RANGE:g} times",
+        )
     if len(parameters) < LEAST_MEASUREMENTS:
         raise DataError(
             "few-measurements",

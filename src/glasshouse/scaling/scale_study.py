@@ -152,18 +152,23 @@ def train(study: ScaleStudy, device: str = "auto") -> None:
 
 def measured(study: ScaleStudy, count: str = compute_optimal.WITH_HEAD, flops: str = EXACT) -> MeasuredLosses:
     """The losses of the runs that have ended; diverged ones are left out."""
-    rows: list[tuple[float, float, float, float]] = []
+    rows: list[tuple[float, float, float, float, float]] = []
     for size in study.sizes:
         parameters = size.parameters[count]
         compute = size.flops if flops == EXACT else FLOPS_PER_PARAMETER_AND_TOKEN * parameters * size.tokens
         for seed in study.seeds:
             loss = study_results.final_value(study.run(size, seed), study.metric)
             if loss is not None and math.isfinite(loss):
-                rows.append((parameters, size.tokens, compute, loss))
+                rows.append((parameters, size.tokens, compute, loss, size.budget))
     if not rows:
         raise RunError("no-runs", f"no run of {study.name} has ended; train them with: glasshouse scale run {study.name}")
     columns = np.array(rows).T
-    return MeasuredLosses(columns[0], columns[1], columns[2], columns[3], np.arange(len(rows)))
+    budgets = columns[4].copy()
+    if flops != EXACT:  # what the runs of a budget cost, counted in this way
+        for budget in np.unique(columns[4]):
+            here = columns[4] == budget
+            budgets[here] = np.exp(np.log(columns[2][here]).mean())
+    return MeasuredLosses(columns[0], columns[1], columns[2], columns[3], np.arange(len(rows)), budgets)
 
 
 def _as_trained(chosen: ScalePlan, job: Job, show: Any) -> tuple[tuple[SizeRuns, ...], float]:

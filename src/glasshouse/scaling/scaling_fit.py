@@ -160,10 +160,14 @@ def fit_laws(
         raise DataError(
             "no-budgets", "training curves have no budgets of their own; name them, such as --budgets 8e10,1.6e11,3.2e11"
         )
-    chosen = list(budgets) if budgets is not None else measurements.found_budgets()
     compared, of_budgets = measurements, np.full(len(measurements), np.nan)
-    if chosen:
-        compared, of_budgets = measurements.at_budgets(chosen)
+    if budgets is None and measurements.budgets is not None:
+        of_budgets = measurements.budgets
+        chosen = sorted(set(of_budgets.tolist()))
+    else:
+        chosen = list(budgets) if budgets is not None else measurements.found_budgets()
+        if chosen:
+            compared, of_budgets = measurements.at_budgets(chosen)
     isoflop = parametric = repeated = envelope = None
     errors: list[DataError] = []
     if chosen:
