@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import glasshouse
+from glasshouse.records import lock
 from glasshouse.scaling import compute_optimal, scale_study
 from glasshouse.specs.errors import GlasshouseError
 
@@ -67,10 +68,22 @@ def test_a_study_is_planned_trained_and_fitted(studies):
     size = done.sizes[0]
     recorded = done.run(size, 0).facts()["plan"]
     assert {how: compute_optimal.size_of_run(recorded, how).parameters for how in compute_optimal.COUNTS} == size.parameters
+    assert (table.counted, plain.counted) == (compute_optimal.WITH_HEAD, compute_optimal.ALL)
+    # Another process has the study.
+    with lock.hold(done.path, "wait"), pytest.raises(GlasshouseError):
+        glasshouse.scale_run("tiny", "cpu")
     # Nothing is trained twice.
     folders = {path: path.stat().st_mtime_ns for path in studies.rglob("metrics.jsonl")}
     glasshouse.scale_run("tiny", "cpu")
     assert {path: path.stat().st_mtime_ns for path in studies.rglob("metrics.jsonl")} == folders
+
+
+def test_names_of_studies_and_files_are_told_apart(studies, tmp_path):
+    (tmp_path / "table").write_text("N,D,L")
+    (studies / "v1.2").mkdir(parents=True)
+    (studies / "v1.2" / scale_study.FILE).write_text("{}")
+    names = ("unknown", "v1.2", "missing.csv", str(tmp_path / "table"))
+    assert [scale_study.is_study_name(name) for name in names] == [True, True, False, False]
 
 
 def test_missing_and_damaged_studies_are_refused(studies):

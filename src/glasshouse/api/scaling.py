@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from os import PathLike
 from pathlib import Path
 
 from glasshouse.pages import scaling_page
 from glasshouse.pages.scaling_page import ScalingContent, ScalingTable
-from glasshouse.records import atomic_files
+from glasshouse.records import atomic_files, progress_bar
 from glasshouse.runs.run import Run
 from glasshouse.scaling import compute_optimal, measurements, scale_study, scaling_report
 from glasshouse.scaling.compute_optimal import OptimumCheck
@@ -66,28 +67,28 @@ def scale_fit(
     were repeated.
     """
     chosen = parse_budgets(budgets) if isinstance(budgets, str) else budgets
-    path = Path(source)
-    if path.suffix or path.is_file():
-        table = measurements.read_csv(path, parameters, tokens, loss, flops, curve)
-    else:
+    with progress_bar.bar("fitting scaling laws") as show:
+        if not scale_study.is_study_name(source):
+            table = measurements.read_csv(Path(source), parameters, tokens, loss, flops, curve)
+            return fit_laws(table, chosen, different_tokens, resamples, seed, show)
         study = scale_study.find(source)
-        table = scale_study.measured(study)
         if different_tokens is None and max(size.epochs for size in study.sizes) > 1:
             different_tokens = study.train_tokens
+        found = fit_laws(scale_study.measured(study), chosen, different_tokens, resamples, seed, show)
         left = len(study.sizes) * len(study.seeds) - study.ended()
-        found = fit_laws(table, chosen, different_tokens, resamples, seed)
         return replace(found, notes=(f"{left} runs of the study have not ended", *found.notes)) if left else found
-    return fit_laws(table, chosen, different_tokens, resamples, seed)
 
 
-def scale_countings(study: str | PathLike[str], resamples: int = 200) -> ScalingTable:
-    """The exponent of the best size of a scaling study, for each way to count parameters and FLOPs."""
-    found = scale_study.find(study)
-    fits = {
-        (count, flops): fit_laws(scale_study.measured(found, count, flops), resamples=resamples)
-        for count in compute_optimal.COUNTS
-        for flops in scale_study.FLOP_COUNTS
-    }
+def scale_countings(source: str | PathLike[str], resamples: int = 200) -> ScalingTable | None:
+    """The exponent of the best size of a scaling study, for each way to count parameters and FLOPs; None for a CSV file."""
+    if not scale_study.is_study_name(source):
+        return None
+    study, fits = scale_study.find(source), {}
+    ways = list(product(compute_optimal.COUNTS, scale_study.FLOP_COUNTS))
+    with progress_bar.bar("counting in other ways") as show:
+        for done, (count, flops) in enumerate(ways):
+            show(done / len(ways))
+            fits[count, flops] = fit_laws(scale_study.measured(study, count, flops), resamples=resamples)
     return scaling_report.counting_table(fits)
 
 
@@ -101,15 +102,15 @@ def scale_check(
     run: str | PathLike[str] | None = None,
     parameters: float | None = None,
     tokens: float | None = None,
-    count: str = compute_optimal.ALL,
+    count: str | None = None,
 ) -> list[OptimumCheck]:
     """Whether a run is compute-optimal by each law: its size against the best one for its compute, with 95 % intervals.
 
     `parameters` and `tokens` replace what the run records, or stand for a model that is not a run. `count` says which
-    parameters of a run count: all, without-embeddings, or without-embeddings-with-head, as in the measurements.
+    parameters of a run count: all, without-embeddings, or without-embeddings-with-head; by default as in the measurements.
     """
     if run is not None:
-        recorded = compute_optimal.size_of_run(Run(run, "cpu").facts.get("plan") or {}, count)
+        recorded = compute_optimal.size_of_run(Run(run, "cpu").facts.get("plan") or {}, count or fit.measurements.counted)
         parameters, tokens = parameters or recorded.parameters, tokens or recorded.tokens
     if parameters is None or tokens is None:
         raise DataError("no-size", "name a run, or give both --size and --trained-on")
@@ -117,22 +118,20 @@ def scale_check(
 
 
 def scaling_content(
-    fit: ScalingFit, title: str = "Scaling laws", budget: float | None = None, different_tokens: float | None = None
-) -> ScalingContent:
-    """A fit in words, tables and pictures; `budget` adds what to train for it."""
-    return scaling_report.content(fit, title, budget, different_tokens)
-
-
-def write_scaling_page(
     fit: ScalingFit,
-    output: str | PathLike[str],
     title: str = "Scaling laws",
     budget: float | None = None,
     different_tokens: float | None = None,
-) -> Path:
+    tables: Sequence[ScalingTable] = (),
+) -> ScalingContent:
+    """A fit in words, tables and pictures; `budget` adds what to train for it, and `tables` come after its own."""
+    content = scaling_report.content(fit, title, budget, different_tokens)
+    return replace(content, tables=(*content.tables, *tables))
+
+
+def write_scaling_page(content: ScalingContent, output: str | PathLike[str]) -> Path:
     """Write the page of a fit: an answer in words, IsoFLOP curves, the frontier, contours, tables. One HTML file."""
     path = Path(output)
     atomic_files.check_output(path, (".html",))
-    page = scaling_page.render(scaling_content(fit, title, budget, different_tokens))
-    atomic_files.write_text(path, page)
+    atomic_files.write_text(path, scaling_page.render(content))
     return path

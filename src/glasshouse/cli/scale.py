@@ -174,9 +174,9 @@ def check(
     size: Annotated[float | None, typer.Option(metavar="N", help="The number of parameters.")] = None,
     trained_on: Annotated[float | None, typer.Option(metavar="D", help="The number of training tokens.")] = None,
     count: Annotated[
-        Literal["all", "without-embeddings", "without-embeddings-with-head"],
-        typer.Option(help="Which parameters of the run count; as in the measurements."),
-    ] = "all",
+        Literal["all", "without-embeddings", "without-embeddings-with-head"] | None,
+        typer.Option(help="Which parameters of the run count; default: as in the study, or all."),
+    ] = None,
     parameters: Parameters = "parameters",
     tokens: Tokens = "tokens",
     loss: Loss = "loss",
@@ -216,7 +216,8 @@ def _report(
     if output is not None:
         glasshouse.check_output(output)
     found = glasshouse.scale_fit(source, parameters, tokens, loss, flops, curve, budgets, data, resamples)
-    content = glasshouse.scaling_content(found, source.name, budget, data)
+    countings = glasshouse.scale_countings(source)
+    content = glasshouse.scaling_content(found, source.name, budget, data, [] if countings is None else [countings])
     for answer in content.answers:
         console.print(answer, markup=False)
     for table in content.tables:
@@ -224,12 +225,7 @@ def _report(
         show(table.columns, table.rows)
         if table.note:
             console.print(table.note, markup=False)
-    if not source.suffix and not source.is_file():
-        countings = glasshouse.scale_countings(source)
-        console.print(f"\n{countings.title}", markup=False)
-        show(countings.columns, countings.rows)
     for note in content.notes:
         console.print(f"- {note}", markup=False)
     if output is not None:
-        written = glasshouse.write_scaling_page(found, output, source.name, budget, data)
-        console.print(f"page  {written}", markup=False, soft_wrap=True)
+        console.print(f"page  {glasshouse.write_scaling_page(content, output)}", markup=False, soft_wrap=True)

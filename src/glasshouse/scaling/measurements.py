@@ -27,7 +27,8 @@ class MeasuredLosses:
     """One entry for each measured loss.
 
     runs: the number of the run that a loss belongs to; several losses of one run are points of its training curve.
-    budgets: the budget that each run was planned for, if it was.
+    budgets: the budget that each run was planned for, if it was. counted: how parameters were counted, if that is known; see
+    `compute_optimal.COUNTS`.
     """
 
     parameters: Array
@@ -36,6 +37,7 @@ class MeasuredLosses:
     losses: Array
     runs: NDArray[np.int64]
     budgets: Array | None = None
+    counted: str = "all"
 
     def __len__(self) -> int:
         return len(self.losses)

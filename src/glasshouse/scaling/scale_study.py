@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from glasshouse.records import atomic_files, progress_bar, run_folder
+from glasshouse.records import atomic_files, lock, progress_bar, run_folder
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.runs import resolve_spec
 from glasshouse.scaling import compute_optimal, scale_plan
 from glasshouse.scaling.measurements import FLOPS_PER_PARAMETER_AND_TOKEN, MeasuredLosses
 from glasshouse.scaling.scale_plan import PlannedSize, ScalePlan
 from glasshouse.specs import spec_files
-from glasshouse.specs.errors import RunError
+from glasshouse.specs.errors import Interrupted, RunError
 from glasshouse.specs.spec import Spec
 from glasshouse.studies import run_queue, study_folder, study_metric, study_planning, study_results
 from glasshouse.studies.run_queue import QueuedRun
@@ -107,9 +107,10 @@ def plan(
             "study-exists", f"{folder} exists; run it with: glasshouse scale run {folder.name}, or choose another --name"
         )
     job = Job.prepare(resolve_spec.spec_of(recipe, *overrides), devices.pick(device))
-    chosen = scale_plan.make_plan(words, job, budgets, sizes, range(seeds), tokens_per_parameter, spread, most_epochs)
     metric = f"{study_metric.default_metric(job.task, study_metric.held_out_splits(job.prepared.splits)).split('.')[0]}.loss"
-    with progress_bar.bar("planning", outer=True) as show, progress_bar.quiet():
+    with progress_bar.bar("choosing shapes", outer=True) as show, progress_bar.quiet():
+        chosen = scale_plan.make_plan(words, job, budgets, sizes, range(seeds), tokens_per_parameter, spread, most_epochs)
+        show(0.3, "timing the largest model")
         runs, seconds = _as_trained(chosen, job, show)
     study = ScaleStudy(
         folder, chosen.words, metric, chosen.seeds, chosen.train_tokens, runs, seconds, (*job.notes, *chosen.notes)
@@ -119,17 +120,23 @@ def plan(
     return study
 
 
+def is_study_name(name: str | os.PathLike[str]) -> bool:
+    """Whether a name means a scaling study, and not a file: a path that is no file and has no suffix of one."""
+    path = Path(name)
+    return _folder(path) is not None or not (path.is_file() or path.suffix)
+
+
 def find(name: str | os.PathLike[str]) -> ScaleStudy:
     """The scaling study with that name in the studies folder, or at that path."""
-    relative = Path(name)
-    for path in (study_folder.root() / relative, relative):
-        if (path / FILE).is_file():
-            return _from_json(path)
+    if (path := _folder(Path(name))) is not None:
+        return _from_json(path)
     known = sorted(file.parent.name for file in study_folder.root().glob(f"*/{FILE}"))
-    listing = (
-        f"there are: {', '.join(known)}" if known else "there are none yet; make one with: glasshouse scale plan RECIPE"
-    )
+    listing = f"there are: {', '.join(known)}" if known else "make one with: glasshouse scale plan RECIPE --budgets ..."
     raise RunError("unknown-study", f"there is no scaling study {str(name)!r} in {study_folder.root()}; {listing}")
+
+
+def _folder(name: Path) -> Path | None:
+    return next((path for path in (study_folder.root() / name, name) if (path / FILE).is_file()), None)
 
 
 def train(study: ScaleStudy, device: str = "auto") -> None:
@@ -147,7 +154,13 @@ def train(study: ScaleStudy, device: str = "auto") -> None:
         for size in study.sizes
         for seed in study.seeds
     ]
-    run_queue.run_all(queue, device, study.name, lambda queued: study_results.describe_value(queued.run, study.metric))
+    with lock.hold(study.path, "wait for it or stop it"):
+        try:
+            run_queue.run_all(
+                queue, device, study.name, lambda queued: study_results.describe_value(queued.run, study.metric)
+            )
+        except Interrupted as stop:
+            raise Interrupted(stop.signal, stop.reached, f"glasshouse scale run {study.name}") from None
 
 
 def measured(study: ScaleStudy, count: str = compute_optimal.WITH_HEAD, flops: str = EXACT) -> MeasuredLosses:
@@ -168,7 +181,7 @@ def measured(study: ScaleStudy, count: str = compute_optimal.WITH_HEAD, flops: s
         for budget in np.unique(columns[4]):
             here = columns[4] == budget
             budgets[here] = np.exp(np.log(columns[2][here]).mean())
-    return MeasuredLosses(columns[0], columns[1], columns[2], columns[3], np.arange(len(rows)), budgets)
+    return MeasuredLosses(columns[0], columns[1], columns[2], columns[3], np.arange(len(rows)), budgets, count)
 
 
 def _as_trained(chosen: ScalePlan, job: Job, show: Any) -> tuple[tuple[SizeRuns, ...], float]:
@@ -179,7 +192,7 @@ def _as_trained(chosen: ScalePlan, job: Job, show: Any) -> tuple[tuple[SizeRuns,
     """
     by_cost = sorted(chosen.sizes, key=lambda size: size.shape.step_flops)
     first = cost_plan.make(_job_of(job, by_cost[-1]))
-    show(0.5, "timing the smallest model")
+    show(0.6, "timing the smallest model")
     job = study_planning.with_first_settings(job, first)
     smallest = cost_plan.make(_job_of(job, by_cost[0]))
     ends = [by_cost[0].shape.step_flops, by_cost[-1].shape.step_flops]

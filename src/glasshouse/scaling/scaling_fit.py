@@ -3,7 +3,7 @@
 N parameters, D tokens, C compute in FLOPs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -147,8 +147,9 @@ def fit_laws(
     different_tokens: float | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
+    progress: Callable[[float], object] = lambda share: None,
 ) -> ScalingFit:
-    """Fit every law that the measurements allow.
+    """Fit every law that the measurements allow. `progress` is called with the share that is done.
 
     budgets: where IsoFLOP curves are taken; by default where several runs have nearly the same compute. Training curves need
     them. different_tokens: how many tokens the data have, if they were repeated.
@@ -181,14 +182,16 @@ def fit_laws(
         errors.append(
             DataError(
                 "no-budgets",
-                "no three runs have the same compute, so that there are no IsoFLOP curves; measure several sizes "
-                "at each budget",
+                "no three runs have the same compute, so that there are no IsoFLOP curves; measure several sizes at each "
+                "budget",
             )
         )
+    progress(0.1)
     whole = compared if measurements.curves else measurements
     columns = (whole.parameters, whole.tokens, whole.losses, whole.runs, resamples, seed)
     try:
         parametric = parametric_law.fit(*columns)
+        progress(0.5)
         if different_tokens is not None and (whole.tokens > different_tokens).any():
             repeated = parametric_law.fit(*columns, np.full(len(whole), float(different_tokens)))
     except DataError as error:
@@ -225,9 +228,8 @@ def _thin(fit: ScalingFit, factors: Array) -> Iterator[str]:
             elif not parabola.usable:
                 share = f"{parabola.share_with_minimum:.0%}"
                 yield (
-                    f"at {parabola.budget:.3g} FLOPs only {share} of the resamples have a minimum, and the budget "
-                    "is left out; add "
-                    "sizes or seeds"
+                    f"at {parabola.budget:.3g} FLOPs only {share} of the resamples have a minimum, and the budget is left "
+                    "out; add sizes or seeds"
                 )
     wide = [law for law, exponent in fit.size_exponents().items() if not exponent.high - exponent.low < WIDE]
     if wide:
@@ -251,15 +253,13 @@ def _thin(fit: ScalingFit, factors: Array) -> Iterator[str]:
             yield f"the data prefer the law {name} (difference in AICc {gap:.1f}{'; too small to tell' if gap < 2 else ''})"
     if fit.measurements.curves:
         yield (
-            "losses along a curve are read before its learning rate has decayed: exponents may be biased unless "
-            "every budget had "
-            "its own runs"
+            "losses along a curve are read before its learning rate has decayed: exponents may be biased unless every "
+            "budget had its own runs"
         )
     elif len({*zip(fit.measurements.parameters, fit.measurements.tokens, strict=True)}) == len(fit.measurements):
         yield "one seed for each size and budget: the noise is estimated from deviations from the curves alone"
     if factors.max() / factors.min() > UNEVEN_FLOPS:
         yield (
             f"C / (N D) varies from {factors.min():.2g} to {factors.max():.2g}; the parametric laws use "
-            f"{fit.flops_factor:.2g} "
-            "for every size"
+            f"{fit.flops_factor:.2g} for every size"
         )
