@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         scale_check,
         scale_countings,
         scale_fit,
+        scale_forecast,
         scale_plan,
         scale_predict,
         scale_run,
@@ -142,6 +143,7 @@ _EXPORTS = {
     "api.scaling": (
         "scale_check",
         "scale_countings",
+        "scale_forecast",
         "scale_fit",
         "scale_plan",
         "scale_predict",
@@ -246,6 +248,7 @@ __all__ = [
     "scale_check",
     "scale_countings",
     "scale_fit",
+    "scale_forecast",
     "scale_plan",
     "scale_predict",
     "scale_run",

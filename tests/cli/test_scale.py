@@ -30,6 +30,7 @@ def test_a_study_is_planned_and_refused(tmp_path: Path, monkeypatch: pytest.Monk
     options = ("--sizes", "4", "--seeds", "1", "--spread", "3", "--tokens-per-parameter", "1", "--device", "cpu")
     asked = ("scale", "plan", "characters", *fields, *speed, "--budgets", "3e8,6e8", *options, "--name", "tiny")
     shown = worked(call(*asked)).out
+    assert "sweep of 7 learning rates" in " ".join(shown.split())
     assert "8 runs (1 seeds each)" in " ".join(shown.split())
     assert "glasshouse scale run tiny" in shown
     refused(call(*asked), "study-exists")

@@ -10,7 +10,8 @@ from glasshouse.pages import scaling_page
 from glasshouse.pages.scaling_page import ScalingContent, ScalingTable
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.runs.run import Run
-from glasshouse.scaling import compute_optimal, measurements, scale_study, scaling_report
+from glasshouse.scaling import compute_optimal, measurements, scale_planning, scale_study, scale_training, scaling_report
+from glasshouse.scaling.budget_forecast import ForecastOutcome
 from glasshouse.scaling.compute_optimal import OptimumCheck
 from glasshouse.scaling.scale_plan import MOST_EPOCHS, SPREAD, TOKENS_PER_PARAMETER
 from glasshouse.scaling.scale_study import ScaleStudy
@@ -28,22 +29,24 @@ def scale_plan(
     tokens_per_parameter: float = TOKENS_PER_PARAMETER,
     spread: float = SPREAD,
     most_epochs: float = MOST_EPOCHS,
+    rates: str = scale_planning.SWEEP,
     device: str = "auto",
 ) -> ScaleStudy:
     """Plan a scaling study: several sizes of a recipe's model at each budget in FLOPs, and several seeds of each.
 
     Nothing is trained, but a few steps are timed. Sizes lie around the one that has `tokens_per_parameter` at its budget, up
-    to `spread` times larger and smaller. A plan that reads the data more than `most_epochs` times is refused.
+    to `spread` times larger and smaller. A plan that reads the data more than `most_epochs` times is refused. With
+    rates="sweep" each size has its own learning rate, by a sweep at two sizes; "recipe" gives all the recipe's.
     """
     chosen = parse_budgets(budgets) if isinstance(budgets, str) else list(budgets)
     words = (recipe, *overrides)
-    return scale_study.plan(words, chosen, sizes, seeds, name, device, tokens_per_parameter, spread, most_epochs)
+    return scale_planning.plan(words, chosen, sizes, seeds, name, device, tokens_per_parameter, spread, most_epochs, rates)
 
 
 def scale_run(study: str | PathLike[str], device: str = "auto") -> ScaleStudy:
     """Train the runs of a scaling study that have not ended. The same call continues a study that was interrupted."""
     found = scale_study.find(study)
-    scale_study.train(found, device)
+    scale_training.train(found, device)
     return found
 
 
@@ -72,11 +75,9 @@ def scale_fit(
             table = measurements.read_csv(Path(source), parameters, tokens, loss, flops, curve)
             return fit_laws(table, chosen, different_tokens, resamples, seed, show)
         study = scale_study.find(source)
-        if different_tokens is None and max(size.epochs for size in study.sizes) > 1:
-            different_tokens = study.train_tokens
+        different_tokens = different_tokens or scale_study.different_tokens(study)
         found = fit_laws(scale_study.measured(study), chosen, different_tokens, resamples, seed, show)
-        left = len(study.sizes) * len(study.seeds) - study.ended()
-        return replace(found, notes=(f"{left} runs of the study have not ended", *found.notes)) if left else found
+        return replace(found, notes=(*scale_study.notes(study), *found.notes))
 
 
 def scale_countings(source: str | PathLike[str], resamples: int = 200) -> ScalingTable | None:
@@ -90,6 +91,11 @@ def scale_countings(source: str | PathLike[str], resamples: int = 200) -> Scalin
             show(done / len(ways))
             fits[count, flops] = fit_laws(scale_study.measured(study, count, flops), resamples=resamples)
     return scaling_report.counting_table(fits)
+
+
+def scale_forecast(source: str | PathLike[str]) -> ForecastOutcome | None:
+    """The losses of a study's largest budget as predicted before it ran, and as measured; None for a CSV file."""
+    return scale_study.forecast_outcome(scale_study.find(source)) if scale_study.is_study_name(source) else None
 
 
 def scale_predict(fit: ScalingFit, budget: float, different_tokens: float | None = None) -> list[LawPrediction]:
@@ -123,9 +129,13 @@ def scaling_content(
     budget: float | None = None,
     different_tokens: float | None = None,
     tables: Sequence[ScalingTable] = (),
+    forecast: ForecastOutcome | None = None,
 ) -> ScalingContent:
-    """A fit in words, tables and pictures; `budget` adds what to train for it, and `tables` come after its own."""
-    content = scaling_report.content(fit, title, budget, different_tokens)
+    """A fit in words, tables and pictures; `budget` adds what to train for it, and `tables` come after its own.
+
+    `forecast` is shown beside what came out.
+    """
+    content = scaling_report.content(fit, title, budget, different_tokens, forecast)
     return replace(content, tables=(*content.tables, *tables))
 
 

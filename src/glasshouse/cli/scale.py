@@ -73,6 +73,12 @@ def plan(
     ] = 20.0,
     spread: Annotated[float, typer.Option(min=1.1, help="How many times the outer sizes differ from the middle one.")] = 4.0,
     most_epochs: Annotated[float, typer.Option(min=0.01, help="Refuse to read the data more often than this.")] = 100.0,
+    rates: Annotated[
+        Literal["sweep", "recipe"],
+        typer.Option(
+            help="A learning rate for each size, by a sweep at two sizes; or the recipe's for all, which is biased."
+        ),
+    ] = "sweep",
     device: Device = "auto",
 ) -> None:
     """Plan a scaling study: which models will be trained for how long, and what it costs, before it is spent."""
@@ -90,6 +96,7 @@ def plan(
         tokens_per_parameter=tokens_per_parameter,
         spread=spread,
         most_epochs=most_epochs,
+        rates=rates,
         device=device,
     )
     rows = [
@@ -112,6 +119,13 @@ def plan(
         f"{runs} runs ({len(study.seeds)} seeds each), {flops(study.flops)} in all, about "
         f"{duration(study.seconds)} on this machine"
     )
+    if study.swept:
+        tried, swept = len(study.rates), " and ".join(size.name for size in study.swept)
+        cost = flops(tried * sum(size.flops for size in study.swept))
+        console.print(f"- before them, a sweep of {tried} learning rates at {swept}: {cost}, counted above", markup=False)
+    if study.saved_flops:
+        share = study.saved_flops / (study.flops + study.saved_flops)
+        console.print(f"- runs for larger budgets branch from those for smaller ones, which saves {share:.0%}", markup=False)
     for note in study.notes:
         console.print(f"- {note}", markup=False)
     console.print(f"train them with: glasshouse scale run {study.name}", markup=False)
@@ -217,7 +231,8 @@ def _report(
         glasshouse.check_output(output)
     found = glasshouse.scale_fit(source, parameters, tokens, loss, flops, curve, budgets, data, resamples)
     countings = glasshouse.scale_countings(source)
-    content = glasshouse.scaling_content(found, source.name, budget, data, [] if countings is None else [countings])
+    tables = [] if countings is None else [countings]
+    content = glasshouse.scaling_content(found, source.name, budget, data, tables, glasshouse.scale_forecast(source))
     for answer in content.answers:
         console.print(answer, markup=False)
     for table in content.tables:

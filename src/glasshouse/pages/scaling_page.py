@@ -34,6 +34,15 @@ class Frontier:
 
 
 @dataclass(frozen=True)
+class ForecastCurve:
+    """The losses of the largest budget over N: predicted with a band, and measured afterwards."""
+
+    predicted: Sequence[Place]
+    band: Sequence[tuple[float, float, float]]
+    measured: Sequence[Place]
+
+
+@dataclass(frozen=True)
 class ScalingTable:
     """A table: its title, the names of its columns, and its rows."""
 
@@ -60,6 +69,7 @@ class ScalingContent:
     measured: Sequence[Place]
     fitted: Sequence[Place]
     tables: Sequence[ScalingTable]
+    forecast: ForecastCurve | None = None
 
 
 def render(content: ScalingContent) -> str:
@@ -69,6 +79,7 @@ def render(content: ScalingContent) -> str:
         content=content,
         isoflop=isoflop_figure(content.curves) if content.curves else "",
         frontier=frontier_figure(content.frontiers) if content.frontiers else "",
+        forecast=forecast_figure(content.forecast) if content.forecast else "",
         contours=contour_figure(content.contours, content.measured) if content.contours else "",
         fitted=fitted_figure(content.fitted) if content.fitted else "",
     )
@@ -93,6 +104,15 @@ def frontier_figure(frontiers: Sequence[Frontier]) -> str:
         for index, each in enumerate(frontiers)
     ]
     return xy_figure.draw(series, "compute C, FLOPs", "best number of parameters N")
+
+
+def forecast_figure(forecast: ForecastCurve) -> str:
+    """The losses of the largest budget over N, as predicted from the smaller ones and as measured."""
+    series = [
+        XYSeries("predicted", line=forecast.predicted, band=forecast.band, colour=0),
+        XYSeries("measured afterwards", forecast.measured, colour=1),
+    ]
+    return xy_figure.draw(series, "parameters N", "loss")
 
 
 def contour_figure(contours: Sequence[tuple[str, Sequence[Place]]], measured: Sequence[Place]) -> str:

@@ -29,6 +29,8 @@ FIRST_REPETITIONS = 5.0
 LEAST_VALUES, LEAST_MEASUREMENTS = 3, 8
 # The ratio of the largest N D to the smallest.
 LEAST_RANGE = 1.5
+# Resamples of thin data may have exponents that overflow. Their results are not finite, and intervals leave them out.
+_overflowing = np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore")
 # Sizes that are tried for the best one at a budget, and how far beyond the best without repetition, in log N.
 GRID, GRID_SPAN = 400, 7.0
 
@@ -52,6 +54,7 @@ class ParametricLaw:
         gained = self.repetitions * -np.expm1(-repeated / self.repetitions)
         return np.where(repeated > 0, different_tokens * (1 + gained), tokens)
 
+    @_overflowing
     def loss(self, parameters: Any, tokens: Any, different_tokens: Any = None) -> Any:
         effective = self.effective_tokens(tokens, different_tokens)
         return (
@@ -61,16 +64,19 @@ class ParametricLaw:
         )
 
     @property
+    @_overflowing
     def size_exponent(self) -> Any:
         """The exponent of C in the best N, for C proportional to N D: b / (a + b)."""
         return self.token_exponent / (self.parameter_exponent + self.token_exponent)
 
+    @_overflowing
     def best_parameters(self, product_nd: Any) -> Any:
         """The best N for a given N D."""
         ratio = self.parameter_exponent * self.parameter_scale / (self.token_exponent * self.token_scale)
         exponent_sum = self.parameter_exponent + self.token_exponent
         return ratio ** (1 / exponent_sum) * product_nd**self.size_exponent
 
+    @_overflowing
     def best_parameters_of(self, product_nd: float, different_tokens: float) -> Any:
         """The best N for a given N D, if only so many tokens are different; by search."""
         best = np.atleast_1d(self.best_parameters(product_nd))
@@ -200,6 +206,7 @@ class _Model:
             rows.append([floor * lowest, share * rest, (1 - share) * rest, a, b, FIRST_REPETITIONS][: self.coefficients])
         return np.asarray(np.log(rows))
 
+    @_overflowing
     def law(self, coefficients: Array) -> ParametricLaw:
         log_floor, log_first, log_second, log_a, log_b = coefficients.T[:COEFFICIENTS]
         a, b = np.exp(log_a), np.exp(log_b)

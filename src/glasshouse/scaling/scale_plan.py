@@ -1,15 +1,16 @@
 """The plan of a scaling study: which shapes are trained for how many steps at each budget, and what that costs.
 
-N parameters, D tokens, C compute in FLOPs. Sizes of a budget are spaced equally in log N, around the size that the budget
-would have at a given number of tokens for each parameter. The shape of a size is the nearest one whose ratio of width to
-layers is near the recipe's; its heads are as wide as the recipe's, or nearly so.
+N parameters, D tokens, C compute in FLOPs. All sizes lie on one grid that is equally spaced in log N. A budget has those
+around the size that would have a given number of tokens for each parameter. The shape of a size is the nearest one whose
+ratio of width to layers is near the recipe's; its heads are as wide as the recipe's, or nearly so.
+
+With the schedule warmup-stable-decay, runs of one shape differ only in when the rate begins to decay. A run for a larger
+budget then continues from that step of the run for the next smaller one, with the same result as from the start.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 from glasshouse import models
 from glasshouse.models import parameter_counts
@@ -26,6 +27,8 @@ LEAST_SIZES, LEAST_STEPS = 4, 20
 # Widths are multiples of this. A shape may differ from the recipe's ratio of width to layers, for this much in log N.
 WIDTH_UNIT, MOST_WIDTH, MOST_LAYERS = 8, 2048, 64
 RATIO_WEIGHT = 0.2
+# The schedule that lets runs share their steps.
+BRANCHING = "warmup-stable-decay"
 # A shape is not used for a size that is further away than this, in log N.
 FURTHEST = 0.5
 # Runs that would read the data more often are refused unless the user accepts it.
@@ -59,11 +62,19 @@ class PlannedSize:
     steps: int
     tokens: int
     epochs: float
+    warmup_steps: int
+    shared_steps: int = 0  # steps that the run for the next smaller budget has taken already
+    decay_step: int = 0  # the step at which a run for a larger budget branches off; 0: none does
 
     @property
     def flops(self) -> float:
         """The compute of the training steps; evaluations come on top."""
         return float(self.shape.step_flops * self.steps)
+
+    @property
+    def saved_flops(self) -> float:
+        """The compute of the steps that need not be taken again."""
+        return float(self.shape.step_flops * self.shared_steps)
 
 
 @dataclass(frozen=True)
@@ -75,11 +86,6 @@ class ScalePlan:
     seeds: tuple[int, ...]
     train_tokens: int
     notes: tuple[str, ...]
-
-    @property
-    def flops(self) -> float:
-        """The compute of all runs."""
-        return len(self.seeds) * sum(size.flops for size in self.sizes)
 
     def at(self, budget: float) -> list[PlannedSize]:
         return [size for size in self.sizes if size.budget == budget]
@@ -109,18 +115,20 @@ def make_plan(
     batch_tokens = job.task.batch_tokens(job.spec.training.batch)
     train_tokens = job.task.example_count(job.prepared.splits["train"]) * batch_tokens // job.spec.training.batch
     planned: list[PlannedSize] = []
-    for budget in sorted(set(budgets)):
-        for shape in _shapes_at(ladder, budget, sizes, tokens_per_parameter, spread):
+    for budget, shapes in _shapes_by_budget(ladder, sorted(set(budgets)), sizes, tokens_per_parameter, spread).items():
+        for shape in shapes:
             steps = round(budget / shape.step_flops)
             if steps < LEAST_STEPS:
                 raise SpecError(
                     "budget-too-small",
-                    f"{budget:.3g} FLOPs are {steps} steps of {shape.name}, and training needs at least "
-                    f"{LEAST_STEPS}; choose larger "
-                    "budgets, a smaller training.batch or data.context",
+                    f"{budget:.3g} FLOPs are {steps} steps of {shape.name}, and training needs at least {LEAST_STEPS}; "
+                    "choose larger budgets, a smaller training.batch or data.context",
                 )
             tokens = steps * batch_tokens
-            planned.append(PlannedSize(budget, shape, steps, tokens, tokens / train_tokens))
+            warmup = round(job.spec.training.warmup * steps)
+            planned.append(PlannedSize(budget, shape, steps, tokens, tokens / train_tokens, warmup))
+    if job.spec.training.schedule == BRANCHING:
+        planned = _branched(planned, job.spec.training.decay)
     longest = max(planned, key=lambda size: size.epochs)
     if longest.epochs > most_epochs:
         raise SpecError(
@@ -132,8 +140,6 @@ def make_plan(
     notes = []
     if longest.epochs > 1:
         notes.append(f"up to {longest.epochs:.1f} epochs: the fit can weigh repeated tokens with --data {train_tokens}")
-    if len({size.shape.model.width for size in planned}) > 1:
-        notes.append("every size has the recipe's learning rate: the study is biased towards the sizes that this rate suits")
     return ScalePlan(tuple(words), tuple(planned), tuple(seeds), train_tokens, tuple(notes))
 
 
@@ -159,20 +165,19 @@ class ShapeLadder:
             if one + (depths[0] - 1) * (two - one) > 2 * largest:
                 break
 
-    def nearest(self, targets: Sequence[float]) -> list[ModelShape]:
-        """The shapes nearest to these log N, each once, the smallest first."""
-        places: list[tuple[int, int]] = []
+    def nearest(self, targets: Sequence[float]) -> dict[float, ModelShape]:
+        """log N -> the nearest shape, each shape once. A log N that is far from every shape is left out."""
+        places: dict[float, tuple[int, int]] = {}
         for target in targets:
-            free = [each for each in self._candidates if each[2:] not in places and abs(each[0] - target) < FURTHEST]
+            taken = set(places.values())
+            free = [each for each in self._candidates if each[2:] not in taken and abs(each[0] - target) < FURTHEST]
             if free:
                 _, _, width, layers = min(free, key=lambda each: abs(each[0] - target) + RATIO_WEIGHT * each[1])
-                places.append((width, layers))
-        found = [self._shape(width, layers) for width, layers in places]
-        return sorted(found, key=lambda shape: shape.parameters[compute_optimal.WITH_HEAD])
+                places[target] = width, layers
+        return {target: self._shape(width, layers) for target, (width, layers) in places.items()}
 
     def _model(self, width: int, layers: int) -> ModelSpec | None:
-        """The model with this width; its heads are as wide as the recipe's, or nearly so. None if no number of "
-        "heads fits."""
+        """The model with this width; its heads are as wide as the recipe's, or nearly so. None if no number fits."""
         recipe = self.job.spec.model
         wanted = recipe.head_width or recipe.width / recipe.heads
         divisors = [heads for heads in range(1, width + 1) if width % heads == 0]
@@ -200,17 +205,44 @@ class ShapeLadder:
         return ModelShape(model, self._by_part(width, layers), matching.flops_per_step(job))
 
 
-def _shapes_at(
-    ladder: ShapeLadder, budget: float, sizes: int, tokens_per_parameter: float, spread: float
-) -> list[ModelShape]:
-    """Shapes around N = sqrt(C / (6 tokens_per_parameter)), each once."""
-    middle = math.sqrt(budget / (6 * tokens_per_parameter))
-    chosen = ladder.nearest(np.linspace(math.log(middle / spread), math.log(middle * spread), sizes).tolist())
-    if len(chosen) < LEAST_SIZES:
-        raise SpecError(
-            "no-shapes",
-            f"at {budget:.3g} FLOPs only {len(chosen)} shapes of this recipe lie near {middle / spread:,.0f} to "
-            f"{middle * spread:,.0f} "
-            "parameters; choose larger budgets, a smaller vocabulary, or another --tokens-per-parameter",
-        )
-    return chosen
+def _shapes_by_budget(
+    ladder: ShapeLadder, budgets: Sequence[float], sizes: int, tokens_per_parameter: float, spread: float
+) -> dict[float, list[ModelShape]]:
+    """The shapes of every budget, around N = sqrt(C / (6 tokens_per_parameter)), from one grid for all budgets."""
+    spacing = 2 * math.log(spread) / (sizes - 1)
+    middles = {budget: math.sqrt(budget / (6 * tokens_per_parameter)) for budget in budgets}
+    first = {budget: round(math.log(middle / spread) / spacing) for budget, middle in middles.items()}
+    indices = range(min(first.values()), max(first.values()) + sizes)
+    shapes = ladder.nearest([index * spacing for index in indices])
+    found = {}
+    for budget, middle in middles.items():
+        targets = [index * spacing for index in range(first[budget], first[budget] + sizes)]
+        chosen = [shapes[target] for target in targets if target in shapes]
+        if len(chosen) < LEAST_SIZES:
+            raise SpecError(
+                "no-shapes",
+                f"at {budget:.3g} FLOPs only {len(chosen)} shapes of this recipe lie near {middle / spread:,.0f} to "
+                f"{middle * spread:,.0f} parameters; choose larger budgets, a smaller vocabulary, or another "
+                "--tokens-per-parameter",
+            )
+        found[budget] = sorted(chosen, key=lambda shape: shape.parameters[compute_optimal.WITH_HEAD])
+    return found
+
+
+def _branched(planned: Sequence[PlannedSize], decay: float) -> list[PlannedSize]:
+    """The sizes with the step at which each run branches from the run of the same shape for the next smaller budget.
+
+    All runs of a shape have the warm-up of the shortest one.
+    """
+    found: list[PlannedSize] = []
+    last: dict[str, int] = {}  # shape -> the place of its run for the next smaller budget
+    for size in planned:
+        name, shared = size.shape.name, 0
+        if name in last:
+            smaller = found[last[name]]
+            size = replace(size, warmup_steps=smaller.warmup_steps)
+            shared = smaller.warmup_steps + math.floor((1 - decay) * (smaller.steps - smaller.warmup_steps))
+            found[last[name]] = replace(smaller, decay_step=shared)
+        last[name] = len(found)
+        found.append(replace(size, shared_steps=shared))
+    return found

@@ -1,42 +1,41 @@
 """A scaling study on disk: a folder with `scaling.json` and a run for each size, budget and seed.
 
-The plan is written before the first run. Runs of one shape and budget train together as replicas where that is faster. The
-same command continues a study that was interrupted.
+The plan is written before the first run. A sweep at two sizes gives every size its learning rate. The losses of the largest
+budget are predicted from the smaller ones before its first run, in `forecast.json`. Runs of one shape and budget train
+together as replicas where that is faster. The same command continues a study that was interrupted.
 """
 
 import json
 import math
 import os
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from glasshouse.records import atomic_files, lock, progress_bar, run_folder
 from glasshouse.records.run_folder import RunFolder
-from glasshouse.runs import resolve_spec
-from glasshouse.scaling import compute_optimal, scale_plan
+from glasshouse.scaling import budget_forecast, compute_optimal, rate_rule
+from glasshouse.scaling.budget_forecast import ForecastOutcome
 from glasshouse.scaling.measurements import FLOPS_PER_PARAMETER_AND_TOKEN, MeasuredLosses
-from glasshouse.scaling.scale_plan import PlannedSize, ScalePlan
-from glasshouse.specs import spec_files
-from glasshouse.specs.errors import Interrupted, RunError
-from glasshouse.specs.spec import Spec
-from glasshouse.studies import run_queue, study_folder, study_metric, study_planning, study_results
-from glasshouse.studies.run_queue import QueuedRun
-from glasshouse.training import cost_plan, devices, replica_count
-from glasshouse.training.job import Job
+from glasshouse.scaling.rate_rule import RateRule
+from glasshouse.scaling.scaling_fit import estimate, fit_laws
+from glasshouse.specs.errors import DataError, RunError
+from glasshouse.studies import run_queue, study_folder, study_results
 from glasshouse.version import __version__
 
-FILE, FORMAT = "scaling.json", 1
+FILE, FORECAST, FORMAT = "scaling.json", "forecast.json", 1
+ONE_RATE = "every size has the same learning rate: the study is biased towards the sizes that this rate suits"
 EXACT, SIX_ND = FLOP_COUNTS = ("exact", "6ND")
 
 
 @dataclass(frozen=True)
 class SizeRuns:
-    """One size at one budget, as it is trained: its spec, its counts, and how many seeds may train together."""
+    """One size at one budget, as it is trained: its spec, its counts, and how many runs may train together.
+
+    saved_flops: the compute of steps that a run takes over from the run for the next smaller budget.
+    """
 
     name: str
     budget: float
@@ -48,13 +47,15 @@ class SizeRuns:
     epochs: float
     facts: dict[str, Any]
     replicas: int = 1
+    saved_flops: float = 0.0
 
 
 @dataclass(frozen=True)
 class ScaleStudy:
     """A scaling study: its folder and everything that was decided before its runs.
 
-    seconds: the predicted time of all runs on the machine of the plan.
+    seconds: the predicted time of all runs on the machine of the plan. swept: the sizes at which the learning rates `rates`
+    are tried; none if every size has the recipe's rate.
     """
 
     path: Path
@@ -65,6 +66,8 @@ class ScaleStudy:
     sizes: tuple[SizeRuns, ...]
     seconds: float
     notes: tuple[str, ...]
+    swept: tuple[SizeRuns, ...] = ()
+    rates: tuple[float, ...] = ()
 
     @property
     def name(self) -> str:
@@ -76,48 +79,28 @@ class ScaleStudy:
 
     @property
     def flops(self) -> float:
-        """The compute of all runs."""
-        return len(self.seeds) * sum(size.flops for size in self.sizes)
+        """The compute of all runs, those of the sweep included, without what they share."""
+        sweep = len(self.rates) * sum(size.flops for size in self.swept)
+        return sweep + len(self.seeds) * sum(size.flops - size.saved_flops for size in self.sizes)
+
+    @property
+    def saved_flops(self) -> float:
+        """The compute of the steps that runs share."""
+        return len(self.seeds) * sum(size.saved_flops for size in self.sizes)
 
     def run(self, size: SizeRuns, seed: int) -> RunFolder:
         return RunFolder(self.path / f"{size.budget:.3g}" / size.name / f"seed-{seed}")
 
+    def sweep_run(self, size: SizeRuns, rate: float) -> RunFolder:
+        return RunFolder(self.path / "learning-rates" / size.name / f"{rate:.3g}")
+
+    def runs(self) -> list[RunFolder]:
+        """All runs of sizes and seeds, without the sweep."""
+        return [self.run(size, seed) for size in self.sizes for seed in self.seeds]
+
     def ended(self) -> int:
-        """How many runs have ended."""
-        runs = [self.run(size, seed) for size in self.sizes for seed in self.seeds]
-        return sum(run_queue.status(run) in run_queue.ENDED for run in runs)
-
-
-def plan(
-    words: Sequence[str],
-    budgets: Sequence[float],
-    sizes: int = 6,
-    seeds: int = 3,
-    name: str | None = None,
-    device: str = "auto",
-    tokens_per_parameter: float = scale_plan.TOKENS_PER_PARAMETER,
-    spread: float = scale_plan.SPREAD,
-    most_epochs: float = scale_plan.MOST_EPOCHS,
-) -> ScaleStudy:
-    """Plan a study and write its folder. Nothing is trained, but a few steps are timed."""
-    recipe, *overrides = words
-    folder = study_folder.root() / run_folder.checked_name(name or f"scaling-{Path(recipe).stem}", "study")
-    if folder.exists():
-        raise RunError(
-            "study-exists", f"{folder} exists; run it with: glasshouse scale run {folder.name}, or choose another --name"
-        )
-    job = Job.prepare(resolve_spec.spec_of(recipe, *overrides), devices.pick(device))
-    metric = f"{study_metric.default_metric(job.task, study_metric.held_out_splits(job.prepared.splits)).split('.')[0]}.loss"
-    with progress_bar.bar("choosing shapes", outer=True) as show, progress_bar.quiet():
-        chosen = scale_plan.make_plan(words, job, budgets, sizes, range(seeds), tokens_per_parameter, spread, most_epochs)
-        show(0.3, "timing the largest model")
-        runs, seconds = _as_trained(chosen, job, show)
-    study = ScaleStudy(
-        folder, chosen.words, metric, chosen.seeds, chosen.train_tokens, runs, seconds, (*job.notes, *chosen.notes)
-    )
-    with atomic_files.folder(folder) as temporary:
-        atomic_files.write_json(temporary / FILE, _to_json(study))
-    return study
+        """How many of them have ended."""
+        return sum(run_queue.status(run) in run_queue.ENDED for run in self.runs())
 
 
 def is_study_name(name: str | os.PathLike[str]) -> bool:
@@ -139,34 +122,68 @@ def _folder(name: Path) -> Path | None:
     return next((path for path in (study_folder.root() / name, name) if (path / FILE).is_file()), None)
 
 
-def train(study: ScaleStudy, device: str = "auto") -> None:
-    """Train the runs that have not ended: the smallest budgets first, and all sizes of a budget before the next."""
-    queue = [
-        QueuedRun(
-            study.run(size, seed),
-            f"{size.budget:.3g} FLOPs, {size.name}, seed {seed}",
-            study_planning.with_seed(spec_files.from_toml(size.spec, str(study.path / FILE)), seed),
-            study.words[0],
-            size.facts,
-            size.replicas,
-            f"{size.budget:.3g}/{size.name}",
-        )
-        for size in study.sizes
-        for seed in study.seeds
-    ]
-    with lock.hold(study.path, "wait for it or stop it"):
-        try:
-            run_queue.run_all(
-                queue, device, study.name, lambda queued: study_results.describe_value(queued.run, study.metric)
+def learning_rates(study: ScaleStudy) -> RateRule | None:
+    """The rule that gives each size its learning rate; None if all have the recipe's, or the sweep has not ended."""
+    found = []
+    for size in study.swept:
+        losses = {rate: study_results.final_value(study.sweep_run(size, rate), study.metric) for rate in study.rates}
+        ended = {rate: loss for rate, loss in losses.items() if loss is not None}
+        if len(ended) < len(losses):
+            return None
+        best = rate_rule.best_rate(size.parameters[compute_optimal.WITH_HEAD], ended)
+        if best is None:
+            raise RunError(
+                "sweep-diverged",
+                f"{size.name} diverged at every learning rate from {min(study.rates):.2g} to {max(study.rates):.2g}; plan "
+                "the study again with a lower training.learning_rate",
             )
-        except Interrupted as stop:
-            raise Interrupted(stop.signal, stop.reached, f"glasshouse scale run {study.name}") from None
+        found.append(best)
+    return RateRule(*found) if found else None
 
 
-def measured(study: ScaleStudy, count: str = compute_optimal.WITH_HEAD, flops: str = EXACT) -> MeasuredLosses:
-    """The losses of the runs that have ended; diverged ones are left out."""
-    rows: list[tuple[float, float, float, float, float]] = []
+def notes(study: ScaleStudy) -> list[str]:
+    """What a reader of the fit should know of the runs: how many are left, and their learning rates."""
+    found = []
+    if left := len(study.runs()) - study.ended():
+        found.append(f"{left} runs of the study have not ended")
+    rule = learning_rates(study)
+    found.append(str(rule) if rule else ONE_RATE if not study.rates else "the sweep of learning rates has not ended")
+    return found
+
+
+def different_tokens(study: ScaleStudy) -> float | None:
+    """The number of tokens of the data, if runs repeat them."""
+    return float(study.train_tokens) if max(size.epochs for size in study.sizes) > 1 else None
+
+
+def forecast_outcome(study: ScaleStudy) -> ForecastOutcome | None:
+    """The forecast of the largest budget beside what was measured; None if it has not been made."""
+    path = study.path / FORECAST
+    if not path.exists():
+        return None
+    forecast = budget_forecast.from_json(json.loads(path.read_text(encoding="utf-8")), str(path))
+    losses: dict[str, list[float]] = {}
     for size in study.sizes:
+        if size.budget == forecast.budget:
+            values = [study_results.final_value(study.run(size, seed), study.metric) for seed in study.seeds]
+            losses[size.name] = [value for value in values if value is not None and math.isfinite(value)]
+    best = None
+    try:
+        isoflop = fit_laws(measured(study), different_tokens=None).isoflop
+        for parabola in isoflop.parabolas if isoflop else ():
+            if parabola.budget == forecast.budget and parabola.usable:
+                best = estimate(np.exp(parabola.log_best), np.exp(parabola.minima), isoflop.freedom if isoflop else 1)
+    except (DataError, RunError):
+        pass  # the fit itself says why
+    return ForecastOutcome(forecast, losses, best)
+
+
+def measured(
+    study: ScaleStudy, count: str = compute_optimal.WITH_HEAD, flops: str = EXACT, below: float = math.inf
+) -> MeasuredLosses:
+    """The losses of the runs that have ended, of budgets below a limit; diverged ones are left out."""
+    rows: list[tuple[float, float, float, float, float]] = []
+    for size in (size for size in study.sizes if size.budget < below):
         parameters = size.parameters[count]
         compute = size.flops if flops == EXACT else FLOPS_PER_PARAMETER_AND_TOKEN * parameters * size.tokens
         for seed in study.seeds:
@@ -184,64 +201,7 @@ def measured(study: ScaleStudy, count: str = compute_optimal.WITH_HEAD, flops: s
     return MeasuredLosses(columns[0], columns[1], columns[2], columns[3], np.arange(len(rows)), budgets, count)
 
 
-def _as_trained(chosen: ScalePlan, job: Job, show: Any) -> tuple[tuple[SizeRuns, ...], float]:
-    """The sizes with their specs and facts, and the predicted time of all runs.
-
-    Precision and threads are chosen once, for the largest model, so that all sizes compute alike. The time of a step is
-    measured for the smallest and the largest model, and is taken to grow with its FLOPs in between.
-    """
-    by_cost = sorted(chosen.sizes, key=lambda size: size.shape.step_flops)
-    first = cost_plan.make(_job_of(job, by_cost[-1]))
-    show(0.6, "timing the smallest model")
-    job = study_planning.with_first_settings(job, first)
-    smallest = cost_plan.make(_job_of(job, by_cost[0]))
-    ends = [by_cost[0].shape.step_flops, by_cost[-1].shape.step_flops]
-    runs, seconds = [], 0.0
-    for size in chosen.sizes:
-        own = _job_of(job, size)
-        step = float(np.interp(size.shape.step_flops, ends, [smallest.step_seconds, first.step_seconds]))
-        seconds += step * size.steps * len(chosen.seeds)
-        plan_facts = replace(
-            first,
-            parameters=size.shape.by_part,
-            steps=size.steps,
-            tokens=size.tokens,
-            flops=int(size.flops),
-            step_seconds=step,
-            seconds=step * size.steps,
-            notes=(),
-        ).facts()
-        seeds = [replace(own, spec=study_planning.with_seed(own.spec, seed)) for seed in chosen.seeds]
-        together = None if job.device.type == "cuda" else False  # on a CPU replicas of one core's work gain little
-        replicas, _ = replica_count.choose(seeds, together)
-        runs.append(
-            SizeRuns(
-                size.shape.name,
-                size.budget,
-                spec_files.to_toml(own.spec),
-                size.shape.parameters,
-                size.tokens,
-                size.steps,
-                size.flops,
-                size.epochs,
-                {"plan": plan_facts, "data": own.prepared.fingerprint, "labels": list(own.prepared.labels)},
-                replicas,
-            )
-        )
-    return tuple(runs), seconds
-
-
-def _job_of(job: Job, size: PlannedSize) -> Job:
-    """The job of a size: its model and steps, evaluated at the end and a few times on the way."""
-    every = max(size.steps // 4, 1)
-    training = replace(job.spec.training, steps=size.steps, epochs=0.0)
-    spec: Spec = replace(
-        job.spec, model=size.shape.model, training=training, evaluation=replace(job.spec.evaluation, every=every)
-    )
-    return replace(job, spec=spec, steps=size.steps)
-
-
-def _to_json(study: ScaleStudy) -> dict[str, Any]:
+def to_json(study: ScaleStudy) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "glasshouse": __version__,
@@ -253,6 +213,8 @@ def _to_json(study: ScaleStudy) -> dict[str, Any]:
         "seconds": study.seconds,
         "notes": list(study.notes),
         "sizes": [vars(size) for size in study.sizes],
+        "swept": [vars(size) for size in study.swept],
+        "rates": list(study.rates),
     }
 
 
@@ -272,6 +234,8 @@ def _from_json(path: Path) -> ScaleStudy:
             tuple(SizeRuns(**size) for size in table["sizes"]),
             table["seconds"],
             tuple(table["notes"]),
+            tuple(SizeRuns(**size) for size in table.get("swept", ())),
+            tuple(table.get("rates", ())),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError("not-a-study", f"{path} is not a scaling study: its {FILE} cannot be read ({error})") from None

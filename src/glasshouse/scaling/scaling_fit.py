@@ -93,6 +93,7 @@ class ScalingFit:
             found[ENVELOPE] = estimate(self.envelope.exponent, self.envelope.resampled[:, 1], self.envelope.freedom)
         return found
 
+    @np.errstate(divide="ignore", invalid="ignore")
     def predict(self, budget: float, different_tokens: float | None = None) -> list[LawPrediction]:
         """The best model for a budget by each law. `different_tokens`: how many tokens the data have."""
         check_budget(budget)

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from glasshouse import formatting
-from glasshouse.pages.scaling_page import Frontier, IsoFLOPCurve, ScalingContent, ScalingTable
+from glasshouse.pages.scaling_page import ForecastCurve, Frontier, IsoFLOPCurve, ScalingContent, ScalingTable
+from glasshouse.scaling.budget_forecast import ForecastOutcome
 from glasshouse.scaling.parametric_law import ParametricFit
 from glasshouse.scaling.scaling_fit import ENVELOPE, ISOFLOP, LawEstimate, LawPrediction, ScalingFit, estimate
 
@@ -101,8 +102,48 @@ def prediction_table(fit: ScalingFit, budget: float, predictions: Sequence[LawPr
     return ScalingTable(f"For {budget:.3g} FLOPs, {reach(fit, budget)}", ("law", "parameters", "tokens", "loss"), rows)
 
 
+def forecast_answer(outcome: ForecastOutcome) -> str:
+    """Whether the losses of the largest budget came out as predicted."""
+    forecast = outcome.forecast
+    where = f"The losses of the largest budget, {forecast.budget:.3g} FLOPs,"
+    if forecast.refused:
+        return f"{where} were not predicted from the smaller ones: {forecast.refused}."
+    if not outcome.rows:
+        return f"{where} are predicted from the smaller ones and not measured yet."
+    return (
+        f"{where} were predicted from the smaller ones before it ran: {outcome.inside} of {len(outcome.rows)} lie in their "
+        f"95 % intervals, and the predictions differ from them by {outcome.error:.1%} on average."
+    )
+
+
+def forecast_table(outcome: ForecastOutcome) -> ScalingTable:
+    """The predicted and the measured loss of each size at the largest budget."""
+    rows = [
+        (
+            size.name,
+            formatting.count(size.parameters),
+            number_interval(size.loss),
+            f"{loss:.4g}",
+            "yes" if size.loss.low <= loss <= size.loss.high else "no",
+        )
+        for size, loss in outcome.rows
+    ]
+    predicted, measured = ("–" if best is None else count_interval(best) for best in (outcome.forecast.best, outcome.best))
+    return ScalingTable(
+        f"Prediction against outcome: {outcome.forecast.budget:.3g} FLOPs",
+        ("layers x width", "parameters", "predicted loss", "measured", "inside"),
+        rows,
+        f"Losses by the law {outcome.forecast.law}, measured ones as means of the seeds. The best number of parameters: "
+        f"{predicted} predicted by the law {ISOFLOP}, {measured} at the minimum of the measured curve.",
+    )
+
+
 def content(
-    fit: ScalingFit, title: str, budget: float | None = None, different_tokens: float | None = None
+    fit: ScalingFit,
+    title: str,
+    budget: float | None = None,
+    different_tokens: float | None = None,
+    forecast: ForecastOutcome | None = None,
 ) -> ScalingContent:
     """Everything that the page shows. `budget`: what to predict."""
     predictions = [] if budget is None else fit.predict(budget, different_tokens)
@@ -116,6 +157,10 @@ def content(
         tables.insert(0, prediction_table(fit, budget, predictions))
     if (coefficients := coefficient_table(fit)) is not None:
         tables.append(coefficients)
+    if forecast is not None:
+        answers.append(forecast_answer(forecast))
+        if forecast.rows:
+            tables.append(forecast_table(forecast))
     measured = fit.measurements
     runs = len(np.unique(measured.runs))
     subtitle = (
@@ -137,6 +182,16 @@ def content(
         list(zip(compared.parameters.tolist(), compared.tokens.tolist(), strict=True))[:MOST_MEASURED],
         [] if preferred is None else _fitted(fit, preferred[1]),
         tables,
+        None if forecast is None or not forecast.rows else _forecast_curve(forecast),
+    )
+
+
+def _forecast_curve(outcome: ForecastOutcome) -> ForecastCurve:
+    sizes = outcome.forecast.sizes
+    return ForecastCurve(
+        [(size.parameters, size.loss.value) for size in sizes],
+        [(size.parameters, size.loss.low, size.loss.high) for size in sizes],
+        [(size.parameters, loss) for size in sizes for loss in outcome.losses.get(size.name, ())],
     )
 
 

@@ -150,6 +150,9 @@ class TrainingSpec:
     checkpoint_every: int = setting(
         0, "steps between checkpoints; 0 means at evaluations, of replicas at most every 10 seconds", minimum=0
     )
+    checkpoint_at: int = setting(
+        0, "a step at which a checkpoint is saved and kept, besides the others; 0 means none", minimum=0, rare=True
+    )
     loggers: tuple[str, ...] = setting((), "where metrics are logged besides metrics.jsonl", family="logger")
 
 

@@ -6,6 +6,7 @@ not repeated. Only this file knows whether runs train one after another or toget
 
 import json
 import os
+import shutil
 import signal
 import threading
 import time
@@ -21,6 +22,7 @@ from glasshouse.specs.errors import Interrupted, RunError
 from glasshouse.specs.spec import Spec
 from glasshouse.training import loop
 from glasshouse.training.replicas import can_be_replicas, has_dropout
+from glasshouse.training.run_progress import kept_steps
 from glasshouse.training.signals import catch_signals
 
 ENDED = (Status.DONE, Status.FAILED)
@@ -39,6 +41,7 @@ class QueuedRun:
     facts: dict[str, Any]
     replicas: int = 1
     arm: str = ""  # with dropout, only runs of the same arm train together
+    branch_of: RunFolder | None = None  # a run that takes the same steps up to its `training.checkpoint_at`
 
     @property
     def steps(self) -> int:
@@ -105,15 +108,33 @@ def _train(group: Sequence[QueuedRun], device: str) -> None:
     for queued in group:
         if not queued.run.path.is_dir():
             run_folder.create_at(queued.run.path, queued.spec, queued.recipe, **queued.facts)
+            _start_from_branch(queued, group)
     with progress_bar.quiet():
         loop.train_group([queued.run for queued in group], device, together=len(group) > 1)
     for queued in group:
         facts = queued.run.facts()
         if facts.get("status") not in ENDED:
             raise RunError("run-not-finished", f"{queued.run.path} did not finish; continue the study to train it again")
-        # An ended run is only read from now on, so its best and its last checkpoint are enough.
-        best = facts.get("best")
-        checkpoint.prune(queued.run.checkpoints, {int(best["step"])} if best else set(), latest=1)
+        # An ended run is only read from now on, so its best and its last checkpoint are enough, and one to be kept.
+        checkpoint.prune(queued.run.checkpoints, kept_steps(facts.get("best") or {}, queued.spec), latest=1)
+
+
+def _start_from_branch(queued: QueuedRun, group: Sequence[QueuedRun]) -> None:
+    """Copy what the run has in common with the run that it branches from, so that only its other steps are taken.
+
+    Neither run may have been evaluated before. If the process dies meanwhile, the run takes all steps, with the same result.
+    """
+    if queued.branch_of is None:
+        return
+    source, target = queued.branch_of, queued.run
+    step = source.spec().training.checkpoint_at
+    if step not in checkpoint.steps(source.checkpoints):
+        return
+    shutil.copytree(checkpoint.folder_of(source.checkpoints, step), checkpoint.folder_of(target.checkpoints, step))
+    shutil.copy(source.metrics_file, target.metrics_file)
+    shutil.copy(source.tokenizer_file, target.tokenizer_file)
+    if len(group) > 1:
+        target.record(together=[os.path.relpath(other.run.path, target.path) for other in group])
 
 
 class _QueueProgress:

@@ -197,6 +197,8 @@ class _Loop:
 
     def _checkpoint_is_due(self) -> bool:
         """Whether the settings ask for a checkpoint after this step."""
+        if self.step == self.job.spec.training.checkpoint_at:
+            return True
         if every := self.job.spec.training.checkpoint_every:
             return self.step % every == 0
         recent = len(self.members) > 1 and time.perf_counter() - self.saved_at < MIN_SAVE_SECONDS

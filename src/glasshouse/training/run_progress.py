@@ -1,6 +1,6 @@
 """The progress of one run in the training loop: its log, evaluations, checkpoints and final outcome. Takes no steps."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Protocol
@@ -13,6 +13,7 @@ from glasshouse.records.progress_bar import bar, say
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.specs.errors import RunError
+from glasshouse.specs.spec import Spec
 from glasshouse.training.job import Job
 from glasshouse.training.loggers import Logger
 
@@ -60,6 +61,11 @@ class CheckpointState:
         return cls(saved.step, saved.values["seconds"], best)
 
 
+def kept_steps(best: Mapping[str, Any], spec: Spec) -> set[int]:
+    """The steps whose checkpoints are kept: the best one, and that of `training.checkpoint_at`."""
+    return {int(best["step"]) if best else 0, spec.training.checkpoint_at} - {0}
+
+
 class RunProgress:
     """One of the runs that the loop trains."""
 
@@ -104,11 +110,10 @@ class RunProgress:
         return bool(patience) and steps_since_best >= patience * self.job.spec.evaluation.every
 
     def save(self) -> None:
-        """Write a checkpoint, and delete checkpoints that are neither the best nor among the latest."""
+        """Write a checkpoint, and delete those that are neither the best nor to be kept nor among the latest."""
         values = {"seconds": self.progress.seconds, "best": self.progress.best}
         checkpoint.save(self.run.checkpoints, Checkpoint(self.progress.step, self.model.checkpoint_groups(), values))
-        keep = {int(self.progress.best["step"])} if self.progress.best else set()
-        checkpoint.prune(self.run.checkpoints, keep)
+        checkpoint.prune(self.run.checkpoints, kept_steps(self.progress.best, self.job.spec))
 
     def stop(self) -> None:
         """Stop early. The best checkpoint is saved already."""

@@ -1,0 +1,106 @@
+"""The losses of a study's largest budget, predicted from the smaller ones before it runs, and what came out.
+
+N parameters, D tokens, C compute in FLOPs.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from glasshouse.scaling.parametric_law import ParametricFit
+from glasshouse.scaling.scaling_fit import ISOFLOP, LawEstimate, ScalingFit, estimate
+from glasshouse.specs.errors import DataError
+
+
+@dataclass(frozen=True)
+class SizeForecast:
+    """The predicted loss of one size."""
+
+    name: str
+    parameters: float
+    tokens: float
+    loss: LawEstimate
+
+
+@dataclass(frozen=True)
+class BudgetForecast:
+    """What the smaller budgets say about the largest.
+
+    law: the parametric law that the data prefer; it predicts the losses. best: the best N by the IsoFLOP law. refused: why
+    there is no forecast.
+    """
+
+    budget: float
+    law: str = ""
+    sizes: tuple[SizeForecast, ...] = ()
+    best: LawEstimate | None = None
+    refused: str = ""
+
+
+@dataclass(frozen=True)
+class ForecastOutcome:
+    """A forecast and the losses that were measured afterwards: name of a size -> loss of each seed.
+
+    best: the best N of the largest budget by its own IsoFLOP curve, if that has a minimum.
+    """
+
+    forecast: BudgetForecast
+    losses: Mapping[str, Sequence[float]]
+    best: LawEstimate | None
+
+    @property
+    def rows(self) -> list[tuple[SizeForecast, float]]:
+        """The sizes with the mean of their measured losses."""
+        measured = [(size, self.losses.get(size.name, ())) for size in self.forecast.sizes]
+        return [(size, float(np.mean(losses))) for size, losses in measured if len(losses)]
+
+    @property
+    def inside(self) -> int:
+        """How many measured losses lie in their intervals."""
+        return sum(size.loss.low <= loss <= size.loss.high for size, loss in self.rows)
+
+    @property
+    def error(self) -> float:
+        """The mean of the deviations of the predicted losses, as a share of the loss."""
+        return float(np.mean([abs(size.loss.value / loss - 1) for size, loss in self.rows]))
+
+
+def make(
+    fit: ScalingFit, budget: float, sizes: Sequence[tuple[str, float, float]], different_tokens: float | None, seed: int = 0
+) -> BudgetForecast:
+    """Predict the losses of sizes (name, N, D) at a larger budget. `different_tokens`: how many tokens the data have."""
+    best = next((each.parameters for each in fit.predict(budget) if each.law == ISOFLOP), None)
+    preferred = fit.best_parametric
+    if preferred is None:
+        return BudgetForecast(budget, best=best, refused="the data do not allow the parametric law")
+    law, found = preferred
+    forecasts = tuple(
+        SizeForecast(name, parameters, tokens, _loss(found, parameters, tokens, different_tokens, seed + index))
+        for index, (name, parameters, tokens) in enumerate(sizes)
+    )
+    return BudgetForecast(budget, law, forecasts, best)
+
+
+def _loss(found: ParametricFit, parameters: float, tokens: float, different_tokens: float | None, seed: int) -> LawEstimate:
+    """The predicted loss of a run. Its interval has the noise of the run and the uncertainty of the law."""
+    value = float(found.law.loss(parameters, tokens, different_tokens))
+    rows = np.asarray(found.resampled.loss(np.full(len(found.resampled.floor), parameters), tokens, different_tokens))
+    noise = math.sqrt(float(np.sum(found.residuals**2)) / max(found.freedom, 1))
+    drawn = rows * np.exp(noise * np.random.default_rng(seed).standard_normal(len(rows)))
+    return estimate(value, drawn, found.freedom)
+
+
+def to_json(forecast: BudgetForecast) -> dict[str, Any]:
+    return asdict(forecast)
+
+
+def from_json(table: Mapping[str, Any], where: str) -> BudgetForecast:
+    try:
+        sizes = (SizeForecast(**{**size, "loss": LawEstimate(**size["loss"])}) for size in table["sizes"])
+        best = LawEstimate(**table["best"]) if table["best"] else None
+        return BudgetForecast(**{**table, "sizes": tuple(sizes), "best": best})
+    except (KeyError, TypeError) as error:
+        raise DataError("unreadable-forecast", f"{where} does not hold a forecast ({error}); delete it") from None
