@@ -1,12 +1,14 @@
 """Runs of a scaling study: branches equal runs from the start, each size has its rate, the largest budget is predicted."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
 
 import glasshouse
-from glasshouse.records import checkpoint
+from glasshouse.records import atomic_files, checkpoint
+from glasshouse.records.run_folder import RunFolder
 from glasshouse.scaling import rate_rule, scale_study, scale_training
 from glasshouse.studies import run_queue
 
@@ -38,26 +40,36 @@ def final_weights(run):
     return checkpoint.load(run.checkpoints, max(checkpoint.steps(run.checkpoints))).weights
 
 
-def test_a_branch_equals_a_run_from_the_start(words):
-    study = glasshouse.scale_plan(*words, budgets="1e8,3e8", seeds=1, rates="recipe", **OPTIONS)
+@pytest.mark.parametrize("seeds", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_branch_equals_a_run_from_the_start(words, seeds):
+    """Two seeds train as replicas."""
+    study = glasshouse.scale_plan(*words, budgets="1e8,3e8", seeds=seeds, rates="recipe", **OPTIONS)
+    study = replace(study, sizes=tuple(replace(size, replicas=seeds) for size in study.sizes))
+    atomic_files.write_json(study.path / scale_study.FILE, scale_study.to_json(study))
     assert study.saved_flops > 0.1 * study.flops
     assert scale_study.ONE_RATE in study.notes
-    branches = [size for size in study.sizes if size.saved_flops]
-    assert branches
     glasshouse.scale_run("tiny", "cpu")
-    queue = {queued.run: queued for queued in scale_training._queue(study, None, study.budgets)}
-    for size in branches:
-        queued = queue[study.run(size, 0)]
-        assert queued.branch_of is not None
-        alone = scale_study.RunFolder(study.path / "alone" / size.name)
-        whole = run_queue.QueuedRun(alone, "alone", queued.spec, "characters", queued.facts)
-        run_queue.run_all([whole], "cpu", "alone")
-        branched = final_weights(queued.run)
-        for name, tensor in final_weights(alone).items():
-            torch.testing.assert_close(branched[name], tensor, rtol=0, atol=0, msg=name)
-        assert queued.run.facts()["outcome"]["validation"] == alone.facts()["outcome"]["validation"]
-        steps = [json.loads(line)["step"] for line in queued.run.metrics_file.read_text().splitlines()]
+    size = next(size for size in study.sizes if size.saved_flops)
+    branched = [
+        queued for queued in scale_training._queue(study, None, [size.budget]) if f"/{size.name}/" in str(queued.run)
+    ]
+    assert len(branched) == seeds
+    whole = [
+        replace(queued, run=RunFolder(study.path / "alone" / queued.run.name), branch_of=None)
+        for queued in branched
+        if queued.branch_of is not None
+    ]
+    run_queue.run_all(whole, "cpu", "alone")
+    for branch, alone in zip(branched, whole, strict=True):
+        expected = final_weights(alone.run)
+        for name, tensor in final_weights(branch.run).items():
+            torch.testing.assert_close(tensor, expected[name], rtol=0, atol=0, msg=name)
+        assert branch.run.facts()["outcome"]["validation"] == alone.run.facts()["outcome"]["validation"]
+        steps = [json.loads(line)["step"] for line in branch.run.metrics_file.read_text().splitlines()]
         assert sorted(set(steps)) == list(range(1, size.steps + 1))
+        # Its first steps were not taken again: the log of both runs is the same there, with its times.
+        lines = branch.branch_of.metrics_file.read_text().splitlines() if branch.branch_of else []
+        assert branch.run.metrics_file.read_text().splitlines()[0] == lines[0]
 
 
 def test_every_size_has_its_learning_rate_and_the_largest_budget_is_predicted_first(words, monkeypatch):

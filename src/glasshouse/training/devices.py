@@ -35,6 +35,15 @@ def pick(name: str) -> torch.device:
         raise GlasshouseError("unknown-device", f"--device={name} is not a device; write for example cuda:0") from None
 
 
+def seed(device: torch.device, number: int) -> None:
+    """Seed the random numbers of a device and of the CPU."""
+    if device.type == "cpu":
+        # torch.manual_seed would also note the whole call stack for accelerators that are not used, at 0.2 ms or more.
+        torch.default_generator.manual_seed(number)
+    else:
+        torch.manual_seed(number)
+
+
 @contextmanager
 def threads(count: int) -> Iterator[None]:
     """Set the number of CPU threads within the block; 0 keeps torch's number."""

@@ -19,7 +19,7 @@ from glasshouse.specs import catalogue
 from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Batch, Task
-from glasshouse.training import cuda_graphs, optimisers, precision, schedules
+from glasshouse.training import cuda_graphs, devices, optimisers, precision, schedules
 from glasshouse.training.freezing import UnfreezingSchedule
 
 
@@ -127,7 +127,7 @@ class Engine:
 
     def _seed(self, step: int) -> None:
         """Seed the randomness of a step."""
-        torch.manual_seed(batches.step_seed(self.spec.training.seed, step))
+        devices.seed(self.device, batches.step_seed(self.spec.training.seed, step))
 
     def _gradients(self, batch: Batch, count: Tensor) -> Tensor:
         training = self.spec.training

@@ -24,7 +24,7 @@ from glasshouse.records.checkpoint import Checkpoint, Tensors, name_of
 from glasshouse.specs.spec import ModelSpec, Spec
 from glasshouse.tasks import linear_cross_entropy
 from glasshouse.tasks.base import Batch, Task
-from glasshouse.training import cuda_graphs, precision
+from glasshouse.training import cuda_graphs, devices, precision
 from glasshouse.training.engine import StepResult, ema_update_rate, load_weights, record_first_nonfinite, update_average
 from glasshouse.training.freezing import UnfreezingSchedule
 from glasshouse.training.job import Job
@@ -161,7 +161,7 @@ class Replicas:
         if self.graphed_step.enabled:
             batch = cuda_graphs.pad_to_multiple(batch, self.task.largest_batch(1))
         # Dropout masks differ from those of a run that trains alone. Everything else is the same.
-        torch.manual_seed(batches.step_seed(self.spec.training.seed, step))
+        devices.seed(self.device, batches.step_seed(self.spec.training.seed, step))
         losses_R, norms_R = self.graphed_step(batch, numbers, self.unfreezing.lowest_trained)
         return StepResult(losses_R, norms_R, self.optimiser.rates(step))
 
