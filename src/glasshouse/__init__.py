@@ -60,14 +60,19 @@ if TYPE_CHECKING:
         write_lines,
     )
     from glasshouse.api.scaling import (
+        list_scale_studies,
+        open_scale_study,
         scale_check,
         scale_countings,
         scale_fit,
         scale_plan,
         scale_predict,
         scale_run,
+        scale_transfer,
         scaling_content,
+        transfer_content,
         write_scaling_page,
+        write_transfer_page,
     )
     from glasshouse.api.serving import serve
     from glasshouse.api.studies import (
@@ -140,14 +145,19 @@ _EXPORTS = {
         "write_lines",
     ),
     "api.scaling": (
+        "list_scale_studies",
+        "open_scale_study",
         "scale_check",
         "scale_countings",
         "scale_fit",
         "scale_plan",
         "scale_predict",
         "scale_run",
+        "scale_transfer",
         "scaling_content",
+        "transfer_content",
         "write_scaling_page",
+        "write_transfer_page",
     ),
     "api.serving": ("serve",),
     "api.studies": (
@@ -215,6 +225,7 @@ __all__ = [
     "lens",
     "list_claims",
     "list_runs",
+    "list_scale_studies",
     "list_studies",
     "load_tokenizer",
     "look",
@@ -224,6 +235,7 @@ __all__ = [
     "open_language_model",
     "open_recovery",
     "open_run",
+    "open_scale_study",
     "open_study",
     "part_families",
     "parts_of",
@@ -249,6 +261,7 @@ __all__ = [
     "scale_plan",
     "scale_predict",
     "scale_run",
+    "scale_transfer",
     "scaling_content",
     "serve",
     "spec_of",
@@ -258,12 +271,14 @@ __all__ = [
     "train",
     "train_replicas",
     "train_tokenizer",
+    "transfer_content",
     "translate",
     "translate_file",
     "try_claim",
     "write_lines",
     "write_recovered",
     "write_scaling_page",
+    "write_transfer_page",
 ]
 
 
