@@ -60,6 +60,8 @@ if TYPE_CHECKING:
         write_lines,
     )
     from glasshouse.api.scaling import (
+        list_scale_studies,
+        open_scale_study,
         scale_check,
         scale_countings,
         scale_fit,
@@ -67,8 +69,11 @@ if TYPE_CHECKING:
         scale_plan,
         scale_predict,
         scale_run,
+        scale_transfer,
         scaling_content,
+        transfer_content,
         write_scaling_page,
+        write_transfer_page,
     )
     from glasshouse.api.serving import serve
     from glasshouse.api.studies import (
@@ -141,6 +146,8 @@ _EXPORTS = {
         "write_lines",
     ),
     "api.scaling": (
+        "list_scale_studies",
+        "open_scale_study",
         "scale_check",
         "scale_countings",
         "scale_forecast",
@@ -148,8 +155,11 @@ _EXPORTS = {
         "scale_plan",
         "scale_predict",
         "scale_run",
+        "scale_transfer",
         "scaling_content",
+        "transfer_content",
         "write_scaling_page",
+        "write_transfer_page",
     ),
     "api.serving": ("serve",),
     "api.studies": (
@@ -217,6 +227,7 @@ __all__ = [
     "lens",
     "list_claims",
     "list_runs",
+    "list_scale_studies",
     "list_studies",
     "load_tokenizer",
     "look",
@@ -226,6 +237,7 @@ __all__ = [
     "open_language_model",
     "open_recovery",
     "open_run",
+    "open_scale_study",
     "open_study",
     "part_families",
     "parts_of",
@@ -252,6 +264,7 @@ __all__ = [
     "scale_plan",
     "scale_predict",
     "scale_run",
+    "scale_transfer",
     "scaling_content",
     "serve",
     "spec_of",
@@ -261,12 +274,14 @@ __all__ = [
     "train",
     "train_replicas",
     "train_tokenizer",
+    "transfer_content",
     "translate",
     "translate_file",
     "try_claim",
     "write_lines",
     "write_recovered",
     "write_scaling_page",
+    "write_transfer_page",
 ]
 
 

@@ -9,11 +9,17 @@ from .program import call, refused, worked
 LAW = (1.69, 406.4, 410.7, 0.34, 0.28)
 
 
-def write_table(path: Path, factors: tuple[float, ...], around_best: bool = True) -> Path:
-    """Losses by the law at sizes around the best one of each budget, or at the same sizes for all."""
+def write_table(
+    path: Path, factors: tuple[float, ...], around_best: bool = True, worth: float = 1.0, first: float = 1e15
+) -> Path:
+    """Losses by the law at sizes around the best one of each budget, or at the same sizes for all.
+
+    The law is one that needs `worth` times less compute for the same loss. There are four budgets from `first` on.
+    """
     floor, a_scale, b_scale, a, b = LAW
+    a_scale, b_scale = a_scale * worth ** (-a / 2), b_scale * worth ** (-b / 2)
     rows = ["N,D,L"]
-    for budget in (1e15, 4e15, 1.6e16, 6.4e16):
+    for budget in (first * 4**power for power in range(4)):
         best = (a * a_scale / (b * b_scale)) ** (1 / (a + b)) * (budget / 6) ** (b / (a + b))
         for factor in factors:
             size = (best if around_best else 1e7) * factor
@@ -33,6 +39,12 @@ def test_a_study_is_planned_and_refused(tmp_path: Path, monkeypatch: pytest.Monk
     assert "sweep of 7 learning rates" in " ".join(shown.split())
     assert "8 runs (1 seeds each)" in " ".join(shown.split())
     assert "glasshouse scale run tiny" in shown
+    listed = worked(call("studies")).out
+    for word in ("tiny", "scaling", "characters", "0/8", "unfinished", "3e+08"):
+        assert word in listed
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "scaling.json").write_text("{")
+    assert "damaged" in worked(call("studies")).out
     refused(call(*asked), "study-exists")
     refused(call("scale", "run", "none"), "unknown-study")
     refused(call("scale", "fit", "tiny"), "no-runs")
@@ -59,3 +71,21 @@ def test_laws_are_fitted_and_asked(tmp_path: Path) -> None:
     refused(call("scale", "fit", str(table), *columns, "--output", str(tmp_path / "page.txt")), "wrong-suffix")
     refused(call("scale", "fit", str(tmp_path / "none.csv")), "missing-file")
     refused(call("scale", "fit", str(write_table(tmp_path / "few.csv", (0.5, 2.0), False)), *columns), "few-sizes")
+
+
+def test_two_recipes_are_compared(tmp_path: Path) -> None:
+    sizes = (0.3, 0.6, 1.0, 1.7, 3.0)
+    old = write_table(tmp_path / "old.csv", sizes)
+    new = write_table(tmp_path / "new.csv", sizes, worth=2.0)
+    columns = ("--parameters", "N", "--tokens", "D", "--loss", "L", "--resamples", "50")
+    page = tmp_path / "page.html"
+    shown = " ".join(worked(call("scale", "transfer", str(old), str(new), *columns, "--output", str(page))).out.split())
+    assert "new.csv needs less compute than old.csv for the same loss" in shown
+    assert "old.csv needs 2.0" in shown
+    assert "nothing tells whether a file has the same data" in shown
+    assert "new.csv needs less compute" in page.read_text()
+    refused(call("scale", "transfer", str(old), str(old), *columns), "same-study")
+    refused(call("scale", "transfer", str(old), str(tmp_path / "none.csv"), *columns), "missing-file")
+    far = write_table(tmp_path / "far.csv", sizes, first=1e20)
+    refused(call("scale", "transfer", str(old), str(far), *columns), "no-common-compute", "old.csv", "far.csv", "1e+20")
+    refused(call("scale", "transfer", str(old), str(new), *columns, "--output", str(tmp_path / "x.txt")), "wrong-suffix")

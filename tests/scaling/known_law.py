@@ -34,3 +34,14 @@ def curves(seed: int, sizes=(1e6, 3e6, 1e7, 3e7, 1e8, 3e8), noise: float = 0.002
         columns.append((np.full(40, size), tokens, 6 * size * tokens, losses, np.full(40, run)))
     parameters, tokens, flops, losses, runs = map(np.concatenate, zip(*columns, strict=True))
     return MeasuredLosses(parameters, tokens, flops, losses, runs.astype(np.int64))
+
+
+def better_law(factor: float, growth: float = 0.0, at: float = BUDGETS[0], law=LAW) -> ParametricLaw:
+    """The law of a recipe whose compute C is worth `factor` C (C / at)^growth to the law.
+
+    N and D become c N^(1 + growth) and c D^(1 + growth), so that 6 N D becomes factor C (C / at)^growth.
+    """
+    scale = np.sqrt(factor * (FLOPS_PER_PARAMETER_AND_TOKEN / at) ** growth)
+    a, b = law.parameter_exponent, law.token_exponent
+    scales = law.parameter_scale * scale**-a, law.token_scale * scale**-b
+    return ParametricLaw(law.floor, *scales, a * (1 + growth), b * (1 + growth))

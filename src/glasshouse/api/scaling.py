@@ -6,17 +6,30 @@ from itertools import product
 from os import PathLike
 from pathlib import Path
 
-from glasshouse.pages import scaling_page
+from glasshouse.pages import scaling_page, transfer_page
 from glasshouse.pages.scaling_page import ScalingContent, ScalingTable
+from glasshouse.pages.transfer_page import TransferContent
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.runs.run import Run
-from glasshouse.scaling import compute_optimal, measurements, scale_planning, scale_study, scale_training, scaling_report
+from glasshouse.scaling import (
+    compute_optimal,
+    measurements,
+    recipe_transfer,
+    scale_planning,
+    scale_study,
+    scale_training,
+    scaling_report,
+    study_comparability,
+    transfer_report,
+)
 from glasshouse.scaling.budget_forecast import ForecastOutcome
 from glasshouse.scaling.compute_optimal import OptimumCheck
+from glasshouse.scaling.recipe_transfer import RecipeTransfer
 from glasshouse.scaling.scale_plan import MOST_EPOCHS, SPREAD, TOKENS_PER_PARAMETER
 from glasshouse.scaling.scale_study import ScaleStudy
 from glasshouse.scaling.scaling_fit import RESAMPLES, LawPrediction, ScalingFit, fit_laws, parse_budgets
 from glasshouse.specs.errors import DataError
+from glasshouse.studies import study_folder
 
 
 def scale_plan(
@@ -121,6 +134,59 @@ def scale_check(
     if parameters is None or tokens is None:
         raise DataError("no-size", "name a run, or give both --size and --trained-on")
     return compute_optimal.check_size(fit, compute_optimal.TrainedSize(parameters, tokens))
+
+
+def scale_transfer(
+    a: str | PathLike[str],
+    b: str | PathLike[str],
+    parameters: str = "parameters",
+    tokens: str = "tokens",
+    loss: str = "loss",
+    flops: str | None = None,
+    curve: str | None = None,
+    budgets: str | Sequence[float] | None = None,
+    different_tokens: float | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> RecipeTransfer:
+    """How many times the compute of recipe B recipe A needs for the same loss, with 95 % intervals, and whether that grows.
+
+    `a` and `b` are scaling studies, or CSV files. The options are those of `scale_fit`, and hold for both. Studies with
+    different data, metrics or tokenizers are refused. Whether the losses of a CSV file can be compared is not known.
+    """
+    names = [Path(source).name for source in (a, b)]
+    if names[0] == names[1]:
+        names = [str(source) for source in (a, b)]
+    notes = study_comparability.check_sources(a, b)
+    options = (parameters, tokens, loss, flops, curve, budgets, different_tokens, resamples)
+    # The resamples of the two fits must be independent.
+    fit_a, fit_b = scale_fit(a, *options, seed=2 * seed), scale_fit(b, *options, seed=2 * seed + 1)
+    found = recipe_transfer.compare(fit_a, fit_b, *names)
+    return replace(found, notes=(*notes, *found.notes))
+
+
+def transfer_content(transfer: RecipeTransfer) -> TransferContent:
+    """A comparison of two recipes in words, a table and pictures."""
+    return transfer_report.content(transfer)
+
+
+def write_transfer_page(content: TransferContent, output: str | PathLike[str]) -> Path:
+    """Write the page of a comparison: an answer, the loss and the multiplier over compute, a table. One HTML file."""
+    path = Path(output)
+    atomic_files.check_output(path, (".html",))
+    atomic_files.write_text(path, transfer_page.render(content))
+    return path
+
+
+def list_scale_studies() -> list[str]:
+    """The names of the scaling studies in the studies folder."""
+    folders = [file.parent.name for file in study_folder.root().glob(f"*/{scale_study.FILE}")]
+    return sorted(name for name in folders if not name.startswith("."))
+
+
+def open_scale_study(name: str | PathLike[str]) -> ScaleStudy:
+    """Open a scaling study by its name or path."""
+    return scale_study.find(name)
 
 
 def scaling_content(

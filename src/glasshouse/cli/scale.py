@@ -1,11 +1,14 @@
 """`glasshouse scale`: scaling laws. How large a model, for how long, for this budget?"""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from glasshouse.cli.arguments import Device
+
+if TYPE_CHECKING:
+    from glasshouse.pages.scaling_page import PageText
 
 PLAN_EXAMPLES = (
     "Examples: glasshouse scale plan piglatin-decoder-only --budgets 8e10,1.6e11,3.2e11,6.4e11,1.28e12 --sizes 6 · "
@@ -26,9 +29,13 @@ CHECK_EXAMPLES = (
     "Examples: glasshouse scale check demo-lm --against measurements.csv --count without-embeddings · "
     "glasshouse scale check --size 2.6e5 --trained-on 5e6 --against measurements.csv --parameters N --tokens D --loss L"
 )
+TRANSFER_EXAMPLES = (
+    "Examples: glasshouse scale transfer scaling-old scaling-new --output transfer.html · "
+    "glasshouse scale transfer a.csv b.csv --parameters N --tokens D --loss L"
+)
 app = typer.Typer(
     help="Scaling laws: how large a model, for how long, for this budget? `plan` and `run` measure, `fit` finds the laws, "
-    "`predict` and `check` ask them.",
+    "`predict` and `check` ask them. `transfer` compares two recipes.",
     no_args_is_help=True,
     epilog=FIT_EXAMPLES,
 )
@@ -211,6 +218,36 @@ def check(
         console.print(f"- {note}", markup=False)
 
 
+@app.command(epilog=TRANSFER_EXAMPLES)
+def transfer(
+    a: Annotated[Path, typer.Argument(metavar="STUDY_A", help="The scaling study of recipe A, or a CSV file as for `fit`.")],
+    b: Annotated[Path, typer.Argument(metavar="STUDY_B", help="The same of recipe B.")],
+    parameters: Parameters = "parameters",
+    tokens: Tokens = "tokens",
+    loss: Loss = "loss",
+    flops: Flops = None,
+    curve: Curve = None,
+    budgets: Budgets = None,
+    data: Data = None,
+    resamples: Resamples = 1000,
+    output: Output = None,
+) -> None:
+    """Compare two recipes by their scaling curves: how much compute is B worth, and does that grow with scale?
+
+    A needs k times the compute for the loss of B. k comes with 95 % intervals at the smallest and the largest compute that
+    both measured, by IsoFLOP curves and by the parametric law.
+    """
+    import glasshouse
+
+    if output is not None:
+        glasshouse.check_output(output)
+    found = glasshouse.scale_transfer(a, b, parameters, tokens, loss, flops, curve, budgets, data, resamples)
+    content = glasshouse.transfer_content(found)
+    _show(content)
+    if output is not None:
+        _name_page(glasshouse.write_transfer_page(content, output))
+
+
 def _report(
     source: Path,
     parameters: str,
@@ -225,7 +262,6 @@ def _report(
     budget: float | None = None,
 ) -> None:
     import glasshouse
-    from glasshouse.cli.tables import console, show
 
     if output is not None:
         glasshouse.check_output(output)
@@ -233,6 +269,14 @@ def _report(
     countings = glasshouse.scale_countings(source)
     tables = [] if countings is None else [countings]
     content = glasshouse.scaling_content(found, source.name, budget, data, tables, glasshouse.scale_forecast(source))
+    _show(content)
+    if output is not None:
+        _name_page(glasshouse.write_scaling_page(content, output))
+
+
+def _show(content: "PageText") -> None:
+    from glasshouse.cli.tables import console, show
+
     for answer in content.answers:
         console.print(answer, markup=False)
     for table in content.tables:
@@ -242,5 +286,9 @@ def _report(
             console.print(table.note, markup=False)
     for note in content.notes:
         console.print(f"- {note}", markup=False)
-    if output is not None:
-        console.print(f"page  {glasshouse.write_scaling_page(content, output)}", markup=False, soft_wrap=True)
+
+
+def _name_page(page: Path) -> None:
+    from glasshouse.cli.tables import console
+
+    console.print(f"page  {page}", markup=False, soft_wrap=True)

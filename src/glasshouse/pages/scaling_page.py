@@ -5,9 +5,24 @@ One HTML file that works offline. Knows nothing of how the laws were fitted.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from glasshouse.pages import template, xy_figure
 from glasshouse.pages.xy_figure import Place, XYSeries
+
+ISOFLOP_CAPTION = (
+    "IsoFLOP curves: models that cost the same compute, by their size. Each minimum, with its 95 % interval, is the best "
+    "size for that budget. Dashed: the minimum is not certain, and the budget is left out."
+)
+FRONTIER_CAPTION = (
+    "The best size for a budget, by each law. The bands hold 95 % of the resamples; beyond the measured budgets they widen."
+)
+FORECAST_CAPTION = (
+    "The largest budget, predicted from the smaller ones before it ran, and what was measured. The band holds 95 % of the "
+    "predicted runs."
+)
+CONTOUR_CAPTION = "Lines of equal loss by the parametric law. More parameters or more tokens reach the same loss."
+FITTED_CAPTION = "How well the parametric law fits: every run should lie on the dashed line."
 
 
 @dataclass(frozen=True)
@@ -72,17 +87,40 @@ class ScalingContent:
     forecast: ForecastCurve | None = None
 
 
+class PageText(Protocol):
+    """What every page about scaling has besides its figures."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def subtitle(self) -> str: ...
+    @property
+    def answers(self) -> Sequence[str]: ...
+    @property
+    def notes(self) -> Sequence[str]: ...
+    @property
+    def tables(self) -> Sequence[ScalingTable]: ...
+
+
 def render(content: ScalingContent) -> str:
     """The whole page."""
-    return template.fill(
-        "scaling.html",
-        content=content,
-        isoflop=isoflop_figure(content.curves) if content.curves else "",
-        frontier=frontier_figure(content.frontiers) if content.frontiers else "",
-        forecast=forecast_figure(content.forecast) if content.forecast else "",
-        contours=contour_figure(content.contours, content.measured) if content.contours else "",
-        fitted=fitted_figure(content.fitted) if content.fitted else "",
-    )
+    figures = []
+    if content.curves:
+        figures.append((isoflop_figure(content.curves), ISOFLOP_CAPTION))
+    if content.frontiers:
+        figures.append((frontier_figure(content.frontiers), FRONTIER_CAPTION))
+    if content.forecast:
+        figures.append((forecast_figure(content.forecast), FORECAST_CAPTION))
+    if content.contours:
+        figures.append((contour_figure(content.contours, content.measured), CONTOUR_CAPTION))
+    if content.fitted:
+        figures.append((fitted_figure(content.fitted), FITTED_CAPTION))
+    return fill(content, figures)
+
+
+def fill(content: PageText, figures: Sequence[tuple[str, str]]) -> str:
+    """A page of a text, its tables, and figures (SVG) with their captions."""
+    return template.fill("scaling.html", content=content, figures=figures)
 
 
 def isoflop_figure(curves: Sequence[IsoFLOPCurve]) -> str:

@@ -209,7 +209,8 @@ class _Model:
     @_overflowing
     def law(self, coefficients: Array) -> ParametricLaw:
         log_floor, log_first, log_second, log_a, log_b = coefficients.T[:COEFFICIENTS]
-        a, b = np.exp(log_a), np.exp(log_b)
-        scales = np.exp(log_first + a * self.centres[0]), np.exp(log_second + b * self.centres[1])
+        a, b = np.exp(np.clip(log_a, -20, 5)), np.exp(np.clip(log_b, -20, 5))
+        with np.errstate(over="ignore"):
+            scales = np.exp(log_first + a * self.centres[0]), np.exp(log_second + b * self.centres[1])
         repetitions = None if self.different_tokens is None else np.exp(np.clip(coefficients.T[COEFFICIENTS], -5, 12))
         return ParametricLaw(np.exp(log_floor), *scales, a, b, repetitions)

@@ -58,7 +58,7 @@ class ScalingFit:
     """The laws that the measurements allow, and notes: what is missing and where the data are too thin.
 
     compared: the measurements that the IsoFLOP and parametric laws were fitted to, with the budget of each.
-    flops_factor: C / (N D), the same for all.
+    flops_factor: C / (N D), the same for all. different_tokens: how many tokens the data have, if that was given.
     """
 
     measurements: MeasuredLosses
@@ -70,6 +70,7 @@ class ScalingFit:
     repeated: ParametricFit | None
     envelope: EnvelopeFit | None
     notes: tuple[str, ...]
+    different_tokens: float | None = None
 
     @property
     def largest_budget(self) -> float:
@@ -216,6 +217,7 @@ def fit_laws(
         repeated,
         envelope,
         (),
+        different_tokens,
     )
     return replace(result, notes=(*notes, *_thin(result, factors)))
 

@@ -1,0 +1,192 @@
+"""The lowest loss for a compute by a fitted law, and the compute for a loss. Knows nothing of a second recipe.
+
+The first row of an array is the fit, and each other row a resample. A loss that no compute reaches needs infinite compute.
+
+Axes: R rows, P places along the frontier.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glasshouse.scaling import robust_fit
+from glasshouse.scaling.isoflop_law import IsoFLOPFit
+from glasshouse.scaling.parametric_law import ParametricFit
+from glasshouse.scaling.scaling_fit import ISOFLOP, PARAMETRIC, ScalingFit
+
+Array = NDArray[np.float64]
+METHODS = (ISOFLOP, PARAMETRIC)
+# A power law with a floor has three coefficients. A power law without one was wrong in nearly all simulations.
+LEAST_BUDGETS = 3
+# Starts of the fit: the floor as a share of the lowest loss, and the exponent.
+FLOORS, EXPONENTS = (0.01, 0.4, 0.8), (0.05, 0.15, 0.4)
+# Bisection in log D: how far below the different tokens, how many times R repetitions above them, and how many halvings.
+SEARCH_SPAN, MOST_REPEATED, HALVINGS = 80.0, 500.0, 60
+COEFFICIENT_NAMES = ("floor", "parameter_scale", "token_scale", "parameter_exponent", "token_exponent")
+
+
+class LossFrontier(ABC):
+    """The lowest loss over compute, for the fit and for each resample."""
+
+    @abstractmethod
+    def losses(self, log_flops: Array) -> Array:
+        """The lowest losses (R, P) for the logarithm of the compute (P), or (R, P)."""
+
+    @abstractmethod
+    def log_flops(self, losses: Array) -> Array:
+        """The logarithm of the compute (R, P) for losses (R, P); infinite if no compute reaches the loss."""
+
+
+@dataclass(frozen=True)
+class PowerFrontier(LossFrontier):
+    """L = E + K C^-p. Each coefficient has shape (R, 1)."""
+
+    floor: Array  # E
+    log_scale: Array  # log K
+    exponent: Array  # p
+
+    def losses(self, log_flops: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return np.asarray(self.floor + np.exp(self.log_scale - self.exponent * log_flops))
+
+    def log_flops(self, losses: Array) -> Array:
+        above = losses - self.floor
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = (self.log_scale - np.log(above)) / self.exponent
+        return np.asarray(np.where(above <= 0, np.inf, found))
+
+
+@dataclass(frozen=True)
+class RepeatedFrontier(LossFrontier):
+    """The frontier of the law with repeated tokens, for data of `different_tokens`; see `parametric_law`.
+
+    Along the frontier a A N^-a = b B D'^-b s, with D' the effective tokens and s the slope of log D' in log D. So D gives N,
+    and N and D give C and L. C grows with D and L falls, and both are inverted by bisection.
+    """
+
+    floor: Array  # E
+    parameter_scale: Array  # A
+    token_scale: Array  # B
+    parameter_exponent: Array  # a
+    token_exponent: Array  # b
+    repetitions: Array  # R
+    different_tokens: float
+    flops_factor: float
+
+    def losses(self, log_flops: Array) -> Array:
+        wanted = np.broadcast_to(log_flops, (len(self.floor), np.shape(log_flops)[-1]))
+        return self._at(self._bisect(lambda log_tokens: self._at(log_tokens)[0] < wanted, wanted.shape))[1]
+
+    def log_flops(self, losses: Array) -> Array:
+        found = self._bisect(lambda log_tokens: self._at(log_tokens)[1] > losses, losses.shape)
+        most_effective = self.different_tokens * (1 + self.repetitions)
+        lowest = self.floor + self.token_scale * most_effective**-self.token_exponent
+        return np.asarray(np.where(losses <= lowest, np.inf, self._at(found)[0]))
+
+    def _bisect(self, too_few: Callable[[Array], NDArray[np.bool_]], shape: tuple[int, ...]) -> Array:
+        """log D (R, P) above which `too_few` no longer holds."""
+        low = np.broadcast_to(np.log(self.different_tokens) - SEARCH_SPAN, shape)
+        high = np.broadcast_to(np.log(self.different_tokens * (1 + MOST_REPEATED * self.repetitions)), shape)
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            more = too_few(middle)
+            low, high = np.where(more, middle, low), np.where(more, high, middle)
+        return np.asarray((low + high) / 2)
+
+    def _at(self, log_tokens: Array) -> tuple[Array, Array]:
+        """log C and L at the place of the frontier that has these tokens."""
+        with np.errstate(all="ignore"):
+            ratio = np.exp(log_tokens) / self.different_tokens
+            share = np.maximum(ratio - 1, 0.0) / self.repetitions
+            effective = np.where(ratio > 1, 1 + self.repetitions * -np.expm1(-share), ratio)
+            log_slope = np.where(ratio > 1, np.log(ratio / effective) - share, 0.0)
+            log_token_term = np.log(self.token_scale) - self.token_exponent * np.log(effective * self.different_tokens)
+            log_parameter_term = np.log(self.token_exponent / self.parameter_exponent) + log_token_term + log_slope
+            log_parameters = (np.log(self.parameter_scale) - log_parameter_term) / self.parameter_exponent
+            log_flops = np.log(self.flops_factor) + log_parameters + log_tokens
+            return log_flops, self.floor + np.exp(log_parameter_term) + np.exp(log_token_term)
+
+
+@dataclass(frozen=True)
+class MethodFrontier:
+    """The frontier by one method: `lowest` and `highest` are the compute that it was fitted to.
+
+    points: the lowest loss of each budget (compute, loss and its resamples), if the method has them.
+    """
+
+    method: str
+    frontier: LossFrontier
+    freedom: int
+    lowest: float
+    highest: float
+    points: tuple[tuple[float, float, Array], ...] = ()
+
+
+def frontiers(fit: ScalingFit) -> list[MethodFrontier]:
+    """The frontiers that a fit allows: through the lowest losses of the IsoFLOP curves, and of the parametric law."""
+    found = []
+    if fit.isoflop is not None and sum(parabola.usable for parabola in fit.isoflop.parabolas) >= LEAST_BUDGETS:
+        found.append(isoflop_frontier(fit.isoflop))
+    if (preferred := fit.best_parametric) is not None:
+        _, law = preferred
+        budgets = fit.budgets[np.isfinite(fit.budgets)]
+        measured = budgets if len(budgets) else fit.measurements.flops
+        frontier = parametric_frontier(law, fit.flops_factor, fit.different_tokens)
+        found.append(MethodFrontier(PARAMETRIC, frontier, law.freedom, float(measured.min()), float(measured.max())))
+    return found
+
+
+def isoflop_frontier(fit: IsoFLOPFit) -> MethodFrontier:
+    """A power law through the lowest losses of the usable budgets."""
+    usable = [parabola for parabola in fit.parabolas if parabola.usable]
+    log_budgets = np.log([parabola.budget for parabola in usable])
+    best = np.array([float(parabola.loss(np.array(parabola.log_best))) for parabola in usable])
+    rows = np.stack([parabola.lowest_losses for parabola in usable], 1)
+    # A resample without a minimum keeps the lowest loss of the fit, as in the power law of the best sizes.
+    rows = np.where(np.isfinite(rows) & (rows > 0), rows, best)
+    points = tuple((each.budget, float(loss), column) for each, loss, column in zip(usable, best, rows.T, strict=True))
+    frontier = fit_power(log_budgets, np.concatenate([best[None], rows]))
+    return MethodFrontier(ISOFLOP, frontier, fit.freedom, usable[0].budget, usable[-1].budget, points)
+
+
+def fit_power(log_flops: Array, losses: Array) -> PowerFrontier:
+    """Fit L = E + K C^-p to rows of losses (R, P), by least squares of log L."""
+    centre = log_flops.mean()
+    x, targets = log_flops - centre, np.log(losses)
+
+    def model(coefficients: Array) -> tuple[Array, Array]:
+        log_floor, log_scale, log_exponent = (column[:, None] for column in coefficients.T)
+        exponent = np.exp(np.clip(log_exponent, -20, 5))
+        terms = np.stack(np.broadcast_arrays(log_floor, log_scale - exponent * x))
+        predictions = np.logaddexp(*terms)
+        shares = np.exp(terms - predictions)
+        return predictions, np.stack([*shares, -shares[1] * exponent * x], -1)
+
+    lowest, middle = losses[0].min(), np.median(losses[0])
+    starts = np.log([[share * lowest, middle - share * lowest, power] for share, power in product(FLOORS, EXPONENTS)])
+    first, _ = robust_fit.best_of_starts(model, targets[0], starts, np.inf)
+    again, _ = robust_fit.fit(model, targets[1:], np.repeat(first[None], len(losses) - 1, 0), np.inf)
+    log_floor, log_scale, log_exponent = np.concatenate([first[None], again]).T[..., None]
+    exponent = np.exp(np.clip(log_exponent, -20, 5))
+    return PowerFrontier(np.exp(log_floor), log_scale + exponent * centre, exponent)
+
+
+def parametric_frontier(fit: ParametricFit, flops_factor: float, different_tokens: float | None) -> LossFrontier:
+    """The frontier of a parametric law for C = `flops_factor` N D."""
+
+    def rows(name: str) -> Array:
+        return np.concatenate([[getattr(fit.law, name)], getattr(fit.resampled, name)])[:, None]
+
+    floor, a_scale, b_scale, a, b = map(rows, COEFFICIENT_NAMES)
+    if fit.law.repetitions is not None and different_tokens is not None:
+        return RepeatedFrontier(floor, a_scale, b_scale, a, b, rows("repetitions"), different_tokens, flops_factor)
+    # With N = G (N D)^(b / (a + b)) both terms fall as (N D)^-p, p = a b / (a + b).
+    with np.errstate(all="ignore"):  # a resample whose coefficients overflow is not a number, and widens intervals
+        exponent = a * b / (a + b)
+        log_ratio = np.log(a * a_scale / (b * b_scale)) / (a + b)  # log G
+        log_scale = np.logaddexp(np.log(a_scale) - a * log_ratio, np.log(b_scale) + b * log_ratio)
+    return PowerFrontier(floor, log_scale + exponent * np.log(flops_factor), exponent)

@@ -1,0 +1,59 @@
+"""A comparison of two recipes in words and pictures, and the public function behind it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import glasshouse
+from glasshouse.pages import transfer_page
+from glasshouse.scaling import recipe_transfer, scale_study, scaling_fit, transfer_report
+from tests.refusals import refused
+
+from .known_law import better_law, draw
+from .small_studies import write_study
+
+
+def test_the_page_answers_and_shows_both_pictures():
+    old, new = (scaling_fit.fit_laws(draw(seed, law=better_law(1.0 + seed)), resamples=40, seed=seed) for seed in (0, 1))
+    content = transfer_report.content(recipe_transfer.compare(old, new, "old", "a <new> one"))
+    assert len(content.answers) == 2
+    assert [curve.recipe for curve in content.curves] == [0, 1, 0, 1]
+    assert [len(curve.points) for curve in content.curves] == [6, 6, 0, 0]
+    assert content.tables[0].columns == ("", "IsoFLOP", "parametric")
+    page = transfer_page.render(content)
+    assert page.count("<svg") == 3  # the mark and two figures
+    assert "a &lt;new&gt; one needs less compute than old" in page
+    assert "nan" not in page
+
+
+def test_infinite_multipliers_are_drawn_and_named():
+    lower = draw(1, law=replace(better_law(1e4), floor=0.05))
+    old, new = (scaling_fit.fit_laws(table, resamples=40, seed=seed) for seed, table in enumerate((draw(0), lower)))
+    content = transfer_report.content(recipe_transfer.compare(old, new))
+    assert any("infinite" in cell for row in content.tables[0].rows for cell in row)
+    page = transfer_page.render(content)
+    assert page.count("<svg") == 3
+    assert "nan" not in page
+
+
+def test_studies_are_compared_by_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("GLASSHOUSE_STUDIES", str(tmp_path))
+    tables = {"old": draw(0), "new": draw(1, law=better_law(2.0))}
+    for name in tables:
+        write_study(tmp_path / name)
+    monkeypatch.setattr(scale_study, "measured", lambda study: tables[study.name])
+    found = glasshouse.scale_transfer("old", "new", resamples=40)
+    assert (found.a, found.b) == ("old", "new")
+    assert all("new needs less compute than old" in verdict for verdict in found.verdicts)
+    for method in found.methods:
+        assert method.low.ratio.value == pytest.approx(2, rel=0.1)
+    # The resamples of the two fits are independent.
+    rows = [curve.points[0][2] for curve in found.methods[0].curves]
+    assert abs(np.corrcoef(*rows)[0, 1]) < 0.6
+    page = glasshouse.write_transfer_page(glasshouse.transfer_content(found), tmp_path / "page.html")
+    assert "compute multiplier" in page.read_text()
+    assert glasshouse.list_scale_studies() == ["new", "old"]
+    assert glasshouse.open_scale_study("new").budgets == [1e15]
+    with refused("same-study"):
+        glasshouse.scale_transfer("old", "old")
