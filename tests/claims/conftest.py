@@ -1,14 +1,18 @@
 """Fixtures of the claim tests."""
 
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from glasshouse.data.sources import pig_latin
 from glasshouse.specs import catalogue
 from glasshouse.training import cost_plan
 from tests.claims.made_up_claim import MadeUpClaim
 from tests.cli.program import some_text
+
+ONSETS, ENDINGS = ("b", "st", "", "tr", "m", "qu"), ("at", "in", "ore", "ump", "ite", "el", "oan", "uck")
 
 
 @pytest.fixture(autouse=True)
@@ -47,3 +51,21 @@ def speeches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "train_CLS.tsv").write_text(known)
     (folder / "test_CLS.tsv").write_text(known + new)
     monkeypatch.setenv("GLASSHOUSE_DATA", str(folder.parent))
+
+
+@pytest.fixture
+def word_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small list and a large one that contains it, in the format of the course's files."""
+    words = [f"{onset}{ending}" for onset, ending in product(ONSETS, ENDINGS)]
+    folder = tmp_path / "data" / "piglatin"
+    folder.mkdir(parents=True)
+    for name, count in (("small", 30), ("large", len(words))):
+        lines = [f"{word} {pig_latin.translate(word)}\n" for word in words[:count]]
+        (folder / f"pig_latin_{name}.txt").write_text("".join(lines))
+    monkeypatch.setenv("GLASSHOUSE_DATA", str(folder.parent))
+
+
+@pytest.fixture
+def no_word_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without the course's files."""
+    monkeypatch.setenv("GLASSHOUSE_DATA", str(tmp_path / "nothing"))

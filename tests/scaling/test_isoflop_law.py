@@ -55,3 +55,11 @@ def test_two_sizes_are_refused():
     with pytest.raises(DataError) as caught:
         fit(draw(0, factors=(0.5, 2.0)))
     assert caught.value.code == "few-sizes"
+
+
+@pytest.mark.parametrize(("best", "lowest"), [(3e5, 3e5), (1e3, 1e5), (1e9, 1e6)])
+def test_the_lowest_point_lies_between_the_sizes(best, lowest):
+    parameters = np.geomspace(1e5, 1e6, 5)
+    losses = 2 + 0.05 * np.log(parameters / best) ** 2
+    parabola = isoflop_law.fit_parabola(1e15, parameters, 1e15 / parameters / 6, losses, np.arange(5))
+    assert np.exp(parabola.log_lowest) == pytest.approx(lowest, rel=1e-5)

@@ -14,11 +14,7 @@ ASSERTIONS: dict[str, dict[str, str]] = {
     },
     _TRANSLATION: {},
     _PRETRAINING: {},
-    _SCALING: {
-        "model-size": "The loss of the decoder-only translator has an optimum near width 96.",
-        "isoflop": "The optimal number of parameters follows a power law in compute.",
-        "compute-optimal": "Whether a given run is compute-optimal can be told.",
-    },
+    _SCALING: {},
     _LARGE_MODELS: {
         "slurm": "The training job runs as a batch script on a Slurm cluster.",
     },

@@ -52,6 +52,12 @@ class Parabola:
         return bool(self.log_parameters.min() <= self.log_best <= self.log_parameters.max())
 
     @property
+    def log_lowest(self) -> float:
+        """log N at the lowest point between the smallest and the largest size; an end if there is no minimum between."""
+        ends = [float(self.log_parameters.min()), float(self.log_parameters.max())]
+        return min([self.log_best] if self.inside else ends, key=lambda place: float(self.loss(np.array(place))))
+
+    @property
     def share_with_minimum(self) -> float:
         return float(np.mean(np.isfinite(self.minima)))
 
@@ -117,7 +123,7 @@ def fit(
         check_sizes(parameters[here], float(budget))
         # Runs that are in several budgets keep their weight: the seed is the same, and so are the numbers of the runs.
         parabolas.append(
-            _parabola(float(budget), parameters[here], tokens[here], losses[here], runs[here], resample_count, seed)
+            fit_parabola(float(budget), parameters[here], tokens[here], losses[here], runs[here], resample_count, seed)
         )
     usable = [parabola for parabola in parabolas if parabola.usable]
     if len(usable) < LEAST_BUDGETS:
@@ -152,9 +158,16 @@ def check_sizes(parameters: Array, budget: float) -> None:
         )
 
 
-def _parabola(
-    budget: float, parameters: Array, tokens: Array, losses: Array, runs: NDArray[np.int64], resample_count: int, seed: int
+def fit_parabola(
+    budget: float,
+    parameters: Array,
+    tokens: Array,
+    losses: Array,
+    runs: NDArray[np.int64],
+    resample_count: int = 0,
+    seed: int = 0,
 ) -> Parabola:
+    """Fit the curve of one budget."""
     log_parameters = np.log(parameters)
     centre = float(log_parameters.mean())
     x = log_parameters - centre
