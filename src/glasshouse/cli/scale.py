@@ -79,7 +79,7 @@ def plan(
         float, typer.Option(min=0.01, help="Tokens for each parameter at the middle size of a budget.")
     ] = 20.0,
     spread: Annotated[float, typer.Option(min=1.1, help="How many times the outer sizes differ from the middle one.")] = 4.0,
-    most_epochs: Annotated[float, typer.Option(min=0.01, help="Refuse to read the data more often than this.")] = 100.0,
+    most_epochs: Annotated[float, typer.Option(min=0.01, help="Refuse to read the data more often than this.")] = 300.0,
     rates: Annotated[
         Literal["sweep", "recipe"],
         typer.Option(

@@ -32,7 +32,7 @@ BRANCHING = "warmup-stable-decay"
 # A shape is not used for a size that is further away than this, in log N.
 FURTHEST = 0.5
 # Runs that would read the data more often are refused unless the user accepts it.
-MOST_EPOCHS = 100.0
+MOST_EPOCHS = 300.0
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def make_plan(
         )
     largest = spread * math.sqrt(max(budgets) / (6 * tokens_per_parameter))
     ladder = ShapeLadder(job, largest)
-    batch_tokens = job.task.batch_tokens(job.spec.training.batch)
+    batch_tokens = round(job.task.batch_tokens(job.spec.training.batch) * job.mean_length() / job.spec.data.context)
     train_tokens = job.task.example_count(job.prepared.splits["train"]) * batch_tokens // job.spec.training.batch
     planned: list[PlannedSize] = []
     for budget, shapes in _shapes_by_budget(ladder, sorted(set(budgets)), sizes, tokens_per_parameter, spread).items():

@@ -77,7 +77,7 @@ def _match(
         )
     seconds: tuple[tuple[float, ...], ...] = ()
     if quantity == "tokens":
-        costs = [float(job.task.batch_tokens(job.spec.training.batch)) for job in jobs]
+        costs = [job.task.batch_tokens(job.spec.training.batch) * job.mean_length() / job.spec.data.context for job in jobs]
     elif quantity == "flops":
         costs = [float(flops_per_step(job)) for job in jobs]
     else:
@@ -105,8 +105,8 @@ def _match(
 
 
 def flops_per_step(job: Job) -> int:
-    """FLOPs of one training step, counted as in the cost plan."""
-    forward = meta_model(job, job.spec.model).flops(job.spec.data.context)  # type: ignore[operator]
+    """FLOPs of one training step, for the mean length of its sequences."""
+    forward = meta_model(job, job.spec.model).flops(round(job.mean_length()))  # type: ignore[operator]
     return parameter_counts.training_flops(forward) * job.spec.training.batch
 
 

@@ -8,6 +8,7 @@ from torch import nn
 
 from glasshouse import models
 from glasshouse.data import prepared_data
+from glasshouse.data.batches import BatchOrder
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.parts.capabilities import require
 from glasshouse.records import progress_bar
@@ -15,11 +16,19 @@ from glasshouse.records.checkpoint import Tensors
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
-from glasshouse.tasks.base import Task
+from glasshouse.tasks.base import Batch, Task
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.training import lora, warm_start
 from glasshouse.training.engine import Engine
 from glasshouse.training.warm_start import WeightTransfer
+
+# Batches that are read to measure the mean length of sequences.
+LENGTH_BATCHES = 32
+
+
+def _token_count(batch: Batch) -> int:
+    """The number of tokens in the sequences of a batch, padding included."""
+    return sum(tensor.numel() for tensor in batch.values() if tensor.ndim == 2 and not tensor.is_floating_point())
 
 
 @dataclass(frozen=True)
@@ -103,6 +112,14 @@ class Job:
         transfer = warm_start.transfer(self._initial_model(), tensors)
         notes.append(transfer.note(origin.name))
         return replace(self, start=tensors, transfer=transfer, start_notes=tuple(notes))
+
+    def mean_length(self) -> float:
+        """The mean length in tokens to which the first batches are padded. It is the context if no text is shorter."""
+        training, train = self.spec.training, self.prepared.splits["train"]
+        order = BatchOrder(training.seed, training.batch, self.task.example_count(train), self.task.example_lengths(train))
+        largest = _token_count(self.task.largest_batch(training.batch))
+        read = [_token_count(self.task.batch(train, training.seed, *order(step))) for step in range(LENGTH_BATCHES)]
+        return self.spec.data.context * min(sum(read) / (LENGTH_BATCHES * largest), 1.0)
 
     def engine(self, precision: str | None = None) -> Engine:
         """A new engine with the initial weights."""
