@@ -19,7 +19,7 @@ def test_losses_of_a_known_law_are_predicted():
         budget = 4 * fit.largest_budget
         best = float(LAW.best_parameters(budget / 6))
         sizes = [(f"{factor}", best * factor, budget / 6 / best / factor) for factor in (0.3, 1.0, 3.0)]
-        forecast = budget_forecast.make(fit, budget, sizes, None, seed)
+        forecast = budget_forecast.make(fit, budget, sizes, None, seed=seed)
         random = np.random.default_rng(100 + seed)
         noise = 0.003
         drawn = {
@@ -34,6 +34,13 @@ def test_losses_of_a_known_law_are_predicted():
         assert f"{outcome.inside} of 3" in scaling_report.forecast_answer(outcome)
         assert len(scaling_report.forecast_table(outcome).rows) == 3
     assert inside / total > 0.8
+
+
+def test_an_earlier_miss_widens_the_intervals():
+    fit = fit_laws(draw(0), resamples=200)
+    narrow, wide = (budget_forecast.make(fit, 1e17, [("a", 1e8, 2e8)], None, missed).sizes[0].loss for missed in (0.0, 0.02))
+    assert narrow.value == wide.value
+    assert (wide.high - wide.low) / wide.value > 0.06 > (narrow.high - narrow.low) / narrow.value
 
 
 def test_a_forecast_is_kept_as_json():

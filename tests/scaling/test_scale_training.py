@@ -100,3 +100,25 @@ def test_every_size_has_its_learning_rate_and_the_largest_budget_is_predicted_fi
     assert outcome.forecast.refused or len(outcome.rows) == 4
     glasshouse.scale_run("tiny", "cpu")
     assert len(seen) == 1
+
+
+def test_a_sweep_goes_beyond_its_edge(words, monkeypatch):
+    """Losses that fall with the rate: rates are added above, and the rule says so if they do not suffice."""
+    study = glasshouse.scale_plan(*words, budgets="1e8,2e8", seeds=1, **OPTIONS)
+    losses: dict[float, float] = {}
+    monkeypatch.setattr(scale_study.study_results, "final_value", lambda run, metric: losses.get(float(run.name)))
+    size, highest = study.swept[0], study.rates[-1]
+    assert scale_study.swept_rates(study, size) == list(study.rates)
+    losses.update({rate: 3.0 - rate for rate in study.rates})
+    assert scale_study.swept_rates(study, size) == [*study.rates, pytest.approx(2 * highest)]
+    assert scale_study.learning_rates(study) is None
+    losses[scale_study.swept_rates(study, size)[-1]] = 4.0
+    assert len(scale_study.swept_rates(study, size)) == len(study.rates) + 1
+    rule = scale_study.learning_rates(study)
+    assert rule is not None
+    assert not rule.small.at_edge
+    losses.update({float(f"{highest * 2**power:.3g}"): 3.0 - power for power in range(1, 9)})
+    assert len(scale_study.swept_rates(study, size)) == len(study.rates) + rate_rule.EXTENSIONS
+    rule = scale_study.learning_rates(study)
+    assert rule is not None
+    assert rule.small.at_edge

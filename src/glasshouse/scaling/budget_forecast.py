@@ -29,8 +29,8 @@ class SizeForecast:
 class BudgetForecast:
     """What the smaller budgets say about the largest.
 
-    law: the parametric law that the data prefer; it predicts the losses. best: the best N by the IsoFLOP law. refused: why
-    there is no forecast.
+    law: the parametric law that the data prefer; it predicts the losses. best: the best N by the IsoFLOP law. missed: the
+    root mean square of the relative errors of the same forecast one budget earlier. refused: why there is no forecast.
     """
 
     budget: float
@@ -38,6 +38,7 @@ class BudgetForecast:
     sizes: tuple[SizeForecast, ...] = ()
     best: LawEstimate | None = None
     refused: str = ""
+    missed: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -64,32 +65,43 @@ class ForecastOutcome:
 
     @property
     def error(self) -> float:
-        """The mean of the deviations of the predicted losses, as a share of the loss."""
-        return float(np.mean([abs(size.loss.value / loss - 1) for size, loss in self.rows]))
+        """The root mean square of the relative errors of the predicted losses."""
+        return float(np.sqrt(np.mean([(size.loss.value / loss - 1) ** 2 for size, loss in self.rows])))
 
 
 def make(
-    fit: ScalingFit, budget: float, sizes: Sequence[tuple[str, float, float]], different_tokens: float | None, seed: int = 0
+    fit: ScalingFit,
+    budget: float,
+    sizes: Sequence[tuple[str, float, float]],
+    different_tokens: float | None,
+    missed: float = 0.0,
+    seed: int = 0,
 ) -> BudgetForecast:
-    """Predict the losses of sizes (name, N, D) at a larger budget. `different_tokens`: how many tokens the data have."""
+    """Predict the losses of sizes (name, N, D) at a larger budget.
+
+    different_tokens: how many tokens the data have. missed: the error of an earlier forecast, which widens the intervals. No
+    law is exact, and resamples of its fit do not tell how far from it larger models are.
+    """
     best = next((each.parameters for each in fit.predict(budget) if each.law == ISOFLOP), None)
     preferred = fit.best_parametric
     if preferred is None:
         return BudgetForecast(budget, best=best, refused="the data do not allow the parametric law")
     law, found = preferred
     forecasts = tuple(
-        SizeForecast(name, parameters, tokens, _loss(found, parameters, tokens, different_tokens, seed + index))
+        SizeForecast(name, parameters, tokens, _loss(found, parameters, tokens, different_tokens, missed, seed + index))
         for index, (name, parameters, tokens) in enumerate(sizes)
     )
     return BudgetForecast(budget, law, forecasts, best)
 
 
-def _loss(found: ParametricFit, parameters: float, tokens: float, different_tokens: float | None, seed: int) -> LawEstimate:
-    """The predicted loss of a run. Its interval has the noise of the run and the uncertainty of the law."""
+def _loss(
+    found: ParametricFit, parameters: float, tokens: float, different_tokens: float | None, missed: float, seed: int
+) -> LawEstimate:
+    """The predicted loss of a run. Its interval has the noise of the run, the uncertainty of the law and what it missed."""
     value = float(found.law.loss(parameters, tokens, different_tokens))
     rows = np.asarray(found.resampled.loss(np.full(len(found.resampled.floor), parameters), tokens, different_tokens))
     noise = math.sqrt(float(np.sum(found.residuals**2)) / max(found.freedom, 1))
-    drawn = rows * np.exp(noise * np.random.default_rng(seed).standard_normal(len(rows)))
+    drawn = rows * np.exp(math.hypot(noise, missed) * np.random.default_rng(seed).standard_normal(len(rows)))
     return estimate(value, drawn, found.freedom)
 
 

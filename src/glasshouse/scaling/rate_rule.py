@@ -13,6 +13,8 @@ from glasshouse.formatting import count
 
 # The rates of a sweep, as multiples of the recipe's.
 FACTORS = tuple(2.0**power for power in range(-3, 4))
+# At most so many rates are added beyond the edge of a sweep, each twice or half the one at the edge.
+EXTENSIONS = 3
 DIGITS = 3
 
 

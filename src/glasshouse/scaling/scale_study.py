@@ -9,6 +9,7 @@ import json
 import math
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,15 +123,32 @@ def _folder(name: Path) -> Path | None:
     return next((path for path in (study_folder.root() / name, name) if (path / FILE).is_file()), None)
 
 
+def swept_rates(study: ScaleStudy, size: SizeRuns) -> list[float]:
+    """The learning rates that the sweep tries at a size, so far. Where the best lies at the edge, more follow at the end."""
+    rates = list(study.rates)
+    for _ in range(rate_rule.EXTENSIONS):
+        losses = _swept_losses(study, size, rates)
+        best = None if None in losses.values() else rate_rule.best_rate(1.0, losses)
+        if best is None or not best.at_edge:
+            break
+        step = 2.0 if best.rate == max(rates) else 0.5
+        rates.append(float(f"{best.rate * step:.3g}"))
+    return rates
+
+
+def _swept_losses(study: ScaleStudy, size: SizeRuns, rates: Sequence[float]) -> dict[float, Any]:
+    """Rate -> loss; NaN if the run diverged, None if it has not ended."""
+    return {rate: study_results.final_value(study.sweep_run(size, rate), study.metric) for rate in rates}
+
+
 def learning_rates(study: ScaleStudy) -> RateRule | None:
     """The rule that gives each size its learning rate; None if all have the recipe's, or the sweep has not ended."""
     found = []
     for size in study.swept:
-        losses = {rate: study_results.final_value(study.sweep_run(size, rate), study.metric) for rate in study.rates}
-        ended = {rate: loss for rate, loss in losses.items() if loss is not None}
-        if len(ended) < len(losses):
+        losses = _swept_losses(study, size, swept_rates(study, size))
+        if None in losses.values():
             return None
-        best = rate_rule.best_rate(size.parameters[compute_optimal.WITH_HEAD], ended)
+        best = rate_rule.best_rate(size.parameters[compute_optimal.WITH_HEAD], losses)
         if best is None:
             raise RunError(
                 "sweep-diverged",
@@ -156,17 +174,22 @@ def different_tokens(study: ScaleStudy) -> float | None:
     return float(study.train_tokens) if max(size.epochs for size in study.sizes) > 1 else None
 
 
+def losses_at(study: ScaleStudy, budget: float) -> dict[str, list[float]]:
+    """Name of a size -> the losses of its seeds at a budget; runs that diverged or have not ended are left out."""
+    losses = {}
+    for size in (size for size in study.sizes if size.budget == budget):
+        values = [study_results.final_value(study.run(size, seed), study.metric) for seed in study.seeds]
+        losses[size.name] = [value for value in values if value is not None and math.isfinite(value)]
+    return losses
+
+
 def forecast_outcome(study: ScaleStudy) -> ForecastOutcome | None:
     """The forecast of the largest budget beside what was measured; None if it has not been made."""
     path = study.path / FORECAST
     if not path.exists():
         return None
     forecast = budget_forecast.from_json(json.loads(path.read_text(encoding="utf-8")), str(path))
-    losses: dict[str, list[float]] = {}
-    for size in study.sizes:
-        if size.budget == forecast.budget:
-            values = [study_results.final_value(study.run(size, seed), study.metric) for seed in study.seeds]
-            losses[size.name] = [value for value in values if value is not None and math.isfinite(value)]
+    losses = losses_at(study, forecast.budget)
     best = None
     try:
         isoflop = fit_laws(measured(study), different_tokens=None).isoflop

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from glasshouse.records import atomic_files, lock
 from glasshouse.scaling import budget_forecast, compute_optimal, scale_study
-from glasshouse.scaling.budget_forecast import BudgetForecast
+from glasshouse.scaling.budget_forecast import BudgetForecast, ForecastOutcome
 from glasshouse.scaling.rate_rule import RateRule
 from glasshouse.scaling.scale_study import ScaleStudy, SizeRuns
 from glasshouse.scaling.scaling_fit import fit_laws
@@ -19,6 +19,9 @@ from glasshouse.specs.spec import Spec
 from glasshouse.studies import run_queue, study_planning, study_results
 from glasshouse.studies.run_queue import QueuedRun
 
+# A law that predicts the next budget needs as many.
+LEAST_BUDGETS = 3
+
 
 def train(study: ScaleStudy, device: str = "auto") -> None:
     """Train the runs that have not ended: the sweep, then the budgets, the smallest first.
@@ -27,7 +30,8 @@ def train(study: ScaleStudy, device: str = "auto") -> None:
     """
     with lock.hold(study.path, "wait for it or stop it"):
         try:
-            _train(study, _sweep_queue(study), device, f"{study.name}: learning rates")
+            while not _have_ended(queue := _sweep_queue(study)):
+                _train(study, queue, device, f"{study.name}: learning rates")
             rule = scale_study.learning_rates(study)
             largest = study.budgets[-1]
             _train(study, _queue(study, rule, [budget for budget in study.budgets if budget < largest]), device, study.name)
@@ -42,8 +46,12 @@ def _train(study: ScaleStudy, queue: Sequence[QueuedRun], device: str, title: st
     run_queue.run_all(queue, device, title, lambda queued: study_results.describe_value(queued.run, study.metric))
 
 
+def _have_ended(queue: Sequence[QueuedRun]) -> bool:
+    return all(run_queue.status(queued.run) in run_queue.ENDED for queued in queue)
+
+
 def _sweep_queue(study: ScaleStudy) -> list[QueuedRun]:
-    """The runs of the sweep. Their seed is none of the study's, so that no rate is chosen for a run that counts."""
+    """The runs of the sweep so far. Their seed is none of the study's, so that no rate is chosen for a run that counts."""
     return [
         QueuedRun(
             study.sweep_run(size, rate),
@@ -55,7 +63,7 @@ def _sweep_queue(study: ScaleStudy) -> list[QueuedRun]:
             f"learning-rates/{size.name}",
         )
         for size in study.swept
-        for rate in study.rates
+        for rate in scale_study.swept_rates(study, size)
     ]
 
 
@@ -88,15 +96,25 @@ def _spec(study: ScaleStudy, size: SizeRuns, rate: float | None) -> Spec:
 
 
 def _forecast(study: ScaleStudy) -> BudgetForecast:
+    """The forecast of the largest budget. The same forecast one budget earlier tells how far such forecasts miss."""
     largest = study.budgets[-1]
+    try:
+        missed = 0.0
+        if len(study.budgets) > LEAST_BUDGETS:
+            earlier = _forecast_from_below(study, study.budgets[-2], 0.0)
+            missed = ForecastOutcome(earlier, scale_study.losses_at(study, earlier.budget), None).error
+        return _forecast_from_below(study, largest, missed)
+    except (DataError, RunError) as error:
+        return BudgetForecast(largest, refused=str(error))
+
+
+def _forecast_from_below(study: ScaleStudy, budget: float, missed: float) -> BudgetForecast:
+    """The losses of a budget, predicted from the smaller ones."""
     sizes = [
         (size.name, float(size.parameters[compute_optimal.WITH_HEAD]), float(size.tokens))
         for size in study.sizes
-        if size.budget == largest
+        if size.budget == budget
     ]
     tokens = scale_study.different_tokens(study)
-    try:
-        fit = fit_laws(scale_study.measured(study, below=largest), different_tokens=tokens)
-        return budget_forecast.make(fit, largest, sizes, tokens)
-    except (DataError, RunError) as error:
-        return BudgetForecast(largest, refused=str(error))
+    fit = fit_laws(scale_study.measured(study, below=budget), different_tokens=tokens)
+    return budget_forecast.make(fit, budget, sizes, tokens, missed)
