@@ -1,10 +1,14 @@
 """A fit in words and pictures."""
 
+from dataclasses import replace
+
+import numpy as np
+
 from glasshouse.pages import scaling_page
 from glasshouse.scaling import scaling_fit, scaling_report
 from glasshouse.scaling.scaling_fit import LawEstimate
 
-from .known_law import draw
+from .known_law import LAW, draw
 
 
 def test_numbers_have_the_digits_of_their_intervals():
@@ -24,3 +28,19 @@ def test_the_page_answers_and_shows_all_pictures():
     assert "a &lt;study&gt;" in page
     assert "NaN" not in page.replace("NaN-", "")
     assert "within the measured budgets" in scaling_report.content(found, "x", 1e16).answers[0]
+
+
+def test_repeated_data_are_answered_for():
+    """If the losses follow the law of repeated data, it answers, and names the number of different tokens."""
+    table = draw(0, noise=0.001)
+    different = float(np.median(table.tokens)) / 20
+    law = replace(LAW, repetitions=5.0)
+    repeated = replace(
+        table,
+        losses=table.losses / LAW.loss(table.parameters, table.tokens) * law.loss(table.parameters, table.tokens, different),
+    )
+    found = scaling_fit.fit_laws(repeated, different_tokens=different, resamples=50)
+    answer = scaling_report.content(found, "x", 1e17).answers[0]
+    assert "different ones, by the law parametric, repeated data, which expects a loss of" in answer
+    plain = scaling_report.content(scaling_fit.fit_laws(table, resamples=50), "x", 1e17).answers[0]
+    assert "by the law IsoFLOP. The law parametric expects a loss of" in plain

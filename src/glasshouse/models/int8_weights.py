@@ -1,12 +1,16 @@
 """A decoder with weights of 8 bits, for faster generation on a CPU. It cannot be trained.
 
-Each output of a matrix has a scale of its own, and so has each row of its input, which is rounded to 7 bits in each call.
-Torch's kernels for quantised layers multiply. Embeddings, norms, positions and attention stay as they are.
+Each output of a matrix has a scale of its own, and so has each row of its input, which is rounded in each call: to 7 bits
+on x86, to 8 on ARM. Torch's kernels for quantised layers multiply. Embeddings, norms, positions and attention stay as they
+are.
 
 Axes: N rows, I inputs, O outputs, D width, V vocabulary.
 """
 
+import functools
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -15,9 +19,43 @@ from torch import Tensor, nn
 from glasshouse.models.decoder import Decoder
 from glasshouse.models.heads.next_token import NextTokenHead
 
+QNNPACK = "qnnpack"
 LARGEST = 127
+# A number between -1 and 1 that is rounded to 7 bits is as exact as this.
+TOLERANCE = 0.02
 # Outputs whose weights are all smaller get the scale of this number: a scale of 0 is none.
 SMALLEST = 1e-6
+
+
+@contextmanager
+def _using(engine: str) -> Iterator[None]:
+    """Choose the kernels for quantised layers that are packed within the block."""
+    before = torch.backends.quantized.engine
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch announces that another package will have these kernels one day
+        torch.backends.quantized.engine = engine
+        try:
+            yield
+        finally:
+            torch.backends.quantized.engine = before
+
+
+@functools.cache
+def working_engine() -> str | None:
+    """Torch's kernels that work on this processor. On ARM, torch 2.13 lists those of x86, which fail there, first."""
+    for engine in (torch.backends.quantized.engine, QNNPACK):
+        if engine in torch.backends.quantized.supported_engines and engine != "none":
+            try:
+                with _using(engine):
+                    zeros = torch.zeros(8, dtype=torch.long)
+                    small = torch.quantize_per_channel(torch.eye(8), torch.ones(8), zeros, 0, torch.qint8)
+                    packed = torch.ops.quantized.linear_prepack(small, None)
+                    rows = torch.linspace(-1, 1, 24).view(3, 8)
+                    if (torch.ops.quantized.linear_dynamic(rows, packed) - rows).abs().max() < TOLERANCE:
+                        return str(engine)
+            except RuntimeError:
+                continue
+    return None
 
 
 class Int8Linear(nn.Module):
@@ -36,8 +74,10 @@ class Int8Linear(nn.Module):
         self.register_buffer("extremes", extremes, persistent=False)
         scales_O = weight_OI.abs().amax(1).clamp(min=SMALLEST).double() / LARGEST
         zeros_O = torch.zeros(len(weight_OI), dtype=torch.long)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch announces that another package will have these kernels one day
+        engine = working_engine()
+        assert engine is not None
+        self._reduce_range = engine != QNNPACK  # which needs no room for sums and warns about it
+        with _using(engine):
             rounded = torch.quantize_per_channel(weight_OI.float(), scales_O, zeros_O, 0, torch.qint8)
             self._packed: Any = torch.ops.quantized.linear_prepack(rounded, None)
 
@@ -45,7 +85,7 @@ class Int8Linear(nn.Module):
         x_NI = x.reshape(-1, self.in_features)
         largest_N1 = x_NI.abs().amax(-1, keepdim=True).clamp(min=1e-12)
         scaled = torch.cat([x_NI / largest_N1, self.extremes])
-        product_NO = torch.ops.quantized.linear_dynamic(scaled, self._packed, reduce_range=True)[:-1] * largest_N1
+        product_NO = torch.ops.quantized.linear_dynamic(scaled, self._packed, self._reduce_range)[:-1] * largest_N1
         return (product_NO if self.bias is None else product_NO + self.bias).unflatten(0, x.shape[:-1])
 
 
@@ -63,8 +103,7 @@ class Int8Head(NextTokenHead):
 
 def can_have_int8_weights(model: nn.Module) -> bool:
     """Whether `with_int8_weights` knows this model, and torch has its kernels on this machine."""
-    has_kernels = torch.backends.quantized.engine != "none"
-    return isinstance(model, Decoder) and type(model.head) is NextTokenHead and has_kernels
+    return isinstance(model, Decoder) and type(model.head) is NextTokenHead and working_engine() is not None
 
 
 def with_int8_weights(model: nn.Module) -> Decoder:

@@ -8,7 +8,7 @@ from glasshouse import formatting
 from glasshouse.pages.scaling_page import ForecastCurve, Frontier, IsoFLOPCurve, ScalingContent, ScalingTable
 from glasshouse.scaling.budget_forecast import ForecastOutcome
 from glasshouse.scaling.parametric_law import ParametricFit
-from glasshouse.scaling.scaling_fit import ENVELOPE, ISOFLOP, LawEstimate, LawPrediction, ScalingFit, estimate
+from glasshouse.scaling.scaling_fit import ENVELOPE, ISOFLOP, REPEATED, LawEstimate, LawPrediction, ScalingFit, estimate
 
 # Points of a drawn line, lines of equal loss, and measured losses that are drawn at most.
 POINTS, CONTOURS, MOST_MEASURED = 60, 5, 400
@@ -35,15 +35,30 @@ def reach(fit: ScalingFit, budget: float) -> str:
     return f"{formatting.short_number(float(f'{factor:.2g}'))} times the largest measured compute"
 
 
-def answer(fit: ScalingFit, budget: float, predictions: Sequence[LawPrediction]) -> str:
+def leading(fit: ScalingFit, predictions: Sequence[LawPrediction]) -> LawPrediction:
+    """The prediction that answers: of the law with repetition if the data are repeated and prefer it, else of the first."""
+    preferred = fit.best_parametric
+    repeated = [each for each in predictions if each.law == REPEATED and preferred is not None and preferred[0] == REPEATED]
+    return repeated[0] if repeated and fit.different_tokens else predictions[0]
+
+
+def answer(
+    fit: ScalingFit, budget: float, predictions: Sequence[LawPrediction], different_tokens: float | None = None
+) -> str:
     """One sentence for a person who asks what to train."""
-    first = predictions[0]
+    first = leading(fit, predictions)
     size, tokens = count_interval(first.parameters), count_interval(first.tokens)
-    known = [(each.law, number_interval(each.loss)) for each in predictions if each.loss is not None]
-    loss = f" The law {known[0][0]} expects a loss of {known[0][1]}." if known else ""
+    of = f" of {formatting.count(different_tokens)} different ones" if first.law == REPEATED and different_tokens else ""
+    other = next((each for each in predictions if each.loss is not None), None)
+    if first.loss is not None:
+        law = f"{first.law}, which expects a loss of {number_interval(first.loss)}."
+    elif other is not None and other.loss is not None:
+        law = f"{first.law}. The law {other.law} expects a loss of {number_interval(other.loss)}."
+    else:
+        law = f"{first.law}."
     return (
-        f"For {budget:.3g} FLOPs, {reach(fit, budget)}, train a model of {size} parameters on {tokens} tokens, by the law "
-        f"{first.law}.{loss} In brackets: 95 % intervals."
+        f"For {budget:.3g} FLOPs, {reach(fit, budget)}, train a model of {size} parameters on {tokens} tokens{of}, by the "
+        f"law {law} In brackets: 95 % intervals."
     )
 
 
@@ -112,7 +127,7 @@ def forecast_answer(outcome: ForecastOutcome) -> str:
         return f"{where} are predicted from the smaller ones and not measured yet."
     return (
         f"{where} were predicted from the smaller ones before it ran: {outcome.inside} of {len(outcome.rows)} lie in their "
-        f"95 % intervals, and the predictions differ from them by {outcome.error:.1%} on average."
+        f"95 % intervals. The root mean square of the errors is {outcome.error:.1%} of the loss."
     )
 
 
@@ -146,6 +161,7 @@ def content(
     forecast: ForecastOutcome | None = None,
 ) -> ScalingContent:
     """Everything that the page shows. `budget`: what to predict."""
+    different_tokens = different_tokens or fit.different_tokens
     predictions = [] if budget is None else fit.predict(budget, different_tokens)
     exponents = exponent_table(fit)
     tables = [exponents]
@@ -153,7 +169,7 @@ def content(
         f"The best size grows with compute to the power of {value}, by the law {law}." for law, value in exponents.rows[:1]
     ]
     if budget is not None:
-        answers.insert(0, answer(fit, budget, predictions))
+        answers.insert(0, answer(fit, budget, predictions, different_tokens))
         tables.insert(0, prediction_table(fit, budget, predictions))
     if (coefficients := coefficient_table(fit)) is not None:
         tables.append(coefficients)
