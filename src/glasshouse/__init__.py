@@ -72,6 +72,7 @@ if TYPE_CHECKING:
         scale_transfer,
         scaling_content,
         transfer_content,
+        write_scaling_figures,
         write_scaling_page,
         write_transfer_page,
     )
@@ -158,6 +159,7 @@ _EXPORTS = {
         "scale_transfer",
         "scaling_content",
         "transfer_content",
+        "write_scaling_figures",
         "write_scaling_page",
         "write_transfer_page",
     ),
@@ -280,6 +282,7 @@ __all__ = [
     "try_claim",
     "write_lines",
     "write_recovered",
+    "write_scaling_figures",
     "write_scaling_page",
     "write_transfer_page",
 ]

@@ -61,6 +61,11 @@ def test_laws_are_fitted_and_asked(tmp_path: Path) -> None:
     shown = worked(call("scale", "predict", str(table), *columns, "--budget", "1e18", "--output", str(page))).out
     assert "For 1e+18 FLOPs, 16 times the largest measured compute" in shown
     assert "<svg" in page.read_text()
+    figures = tmp_path / "new" / "figures"
+    again = worked(call("scale", "fit", str(table), *columns, "--figures", str(figures))).out
+    assert {path.name for path in figures.iterdir()} >= {"isoflop.svg", "frontier.svg", "fitted.svg", "measurements.csv"}
+    same = worked(call("scale", "fit", str(figures / "measurements.csv"), "--resamples", "50", "--flops", "flops")).out
+    assert same.splitlines()[0] == again.splitlines()[0]
     sizes = ("--size", "1e8", "--trained-on", "1e7")
     shown = worked(call("scale", "check", "--against", str(table), *columns, *sizes)).out
     assert "too large and was trained too briefly" in " ".join(shown.split())

@@ -38,7 +38,9 @@ def test_losses_of_a_known_law_are_predicted():
 
 def test_an_earlier_miss_widens_the_intervals():
     fit = fit_laws(draw(0), resamples=200)
-    narrow, wide = (budget_forecast.make(fit, 1e17, [("a", 1e8, 2e8)], None, missed).sizes[0].loss for missed in (0.0, 0.02))
+    forecasts = [budget_forecast.make(fit, 1e17, [("a", 1e8, 2e8)], None, missed) for missed in (0.0, 0.02)]
+    assert [each.missed for each in forecasts] == [0.0, 0.02]
+    narrow, wide = (each.sizes[0].loss for each in forecasts)
     assert narrow.value == wide.value
     assert (wide.high - wide.low) / wide.value > 0.06 > (narrow.high - narrow.low) / narrow.value
 

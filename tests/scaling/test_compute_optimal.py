@@ -25,6 +25,10 @@ def test_the_verdict_follows_the_ratio(fit, factor, words):
         assert check.ratio.low < check.ratio.value < check.ratio.high
         assert check.ratio.value == pytest.approx(factor, rel=0.25)
         assert words in check.verdict
+        longer = check.longer * size * product / size
+        assert LAW.best_parameters(longer) == pytest.approx(size, rel=0.3)
+        assert ("times longer" in check.verdict) == (factor == 8)
+        assert ("times larger" in check.verdict) == (factor == 0.1)
         assert check.flops == pytest.approx(1e16)
         assert check.best.parameters * check.best.tokens == pytest.approx(product, rel=0.02)
         best = LAW.best_parameters(product)

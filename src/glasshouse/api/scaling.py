@@ -28,7 +28,7 @@ from glasshouse.scaling.recipe_transfer import RecipeTransfer
 from glasshouse.scaling.scale_plan import MOST_EPOCHS, SPREAD, TOKENS_PER_PARAMETER
 from glasshouse.scaling.scale_study import ScaleStudy
 from glasshouse.scaling.scaling_fit import RESAMPLES, LawPrediction, ScalingFit, fit_laws, parse_budgets
-from glasshouse.specs.errors import DataError
+from glasshouse.specs.errors import DataError, GlasshouseError
 from glasshouse.studies import study_folder
 
 
@@ -211,3 +211,16 @@ def write_scaling_page(content: ScalingContent, output: str | PathLike[str]) -> 
     atomic_files.check_output(path, (".html",))
     atomic_files.write_text(path, scaling_page.render(content))
     return path
+
+
+def write_scaling_figures(fit: ScalingFit, content: ScalingContent, folder: str | PathLike[str]) -> list[Path]:
+    """Write the figures of a fit as SVG files, and its measurements as a CSV file that `scale fit` reads again."""
+    files = {f"{name}.svg": figure for name, (figure, _) in scaling_page.figures(content).items()}
+    files["measurements.csv"] = measurements.to_csv(fit.measurements)
+    target = Path(folder)
+    if target.is_file():
+        raise GlasshouseError("file-not-folder", f"{target} is a file; name a folder for the figures")
+    target.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        atomic_files.write_text(target / name, text)
+    return [target / name for name in files]

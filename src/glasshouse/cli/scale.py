@@ -62,6 +62,10 @@ Budgets = Annotated[
 ]
 Data = Annotated[float | None, typer.Option(metavar="TOKENS", help="How many tokens the data have, if they are repeated.")]
 Resamples = Annotated[int, typer.Option(min=20, help="The number of resamples behind the intervals.")]
+Figures = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="A folder for the figures as SVG and the measurements as CSV."),
+]
 Output = Annotated[Path | None, typer.Option(help="An HTML file for the page with all pictures.")]
 
 
@@ -162,12 +166,13 @@ def fit(
     data: Data = None,
     resamples: Resamples = 1000,
     output: Output = None,
+    figures: Figures = None,
 ) -> None:
     """Fit scaling laws to measured losses: IsoFLOP curves, the parametric law, and the envelope of training curves.
 
     Each comes with 95 % intervals, and with what the data are too thin for.
     """
-    _report(source, parameters, tokens, loss, flops, curve, budgets, data, resamples, output)
+    _report(source, parameters, tokens, loss, flops, curve, budgets, data, resamples, output, figures)
 
 
 @app.command(epilog=PREDICT_EXAMPLES)
@@ -183,9 +188,10 @@ def predict(
     data: Data = None,
     resamples: Resamples = 1000,
     output: Output = None,
+    figures: Figures = None,
 ) -> None:
     """Say what to train for a budget, by every law that the measurements allow, and how far that is beyond them."""
-    _report(source, parameters, tokens, loss, flops, curve, budgets, data, resamples, output, budget)
+    _report(source, parameters, tokens, loss, flops, curve, budgets, data, resamples, output, figures, budget)
 
 
 @app.command(epilog=CHECK_EXAMPLES)
@@ -245,7 +251,7 @@ def transfer(
     content = glasshouse.transfer_content(found)
     _show(content)
     if output is not None:
-        _name_page(glasshouse.write_transfer_page(content, output))
+        _name("page", glasshouse.write_transfer_page(content, output))
 
 
 def _report(
@@ -259,6 +265,7 @@ def _report(
     data: float | None,
     resamples: int,
     output: Path | None,
+    figures: Path | None,
     budget: float | None = None,
 ) -> None:
     import glasshouse
@@ -270,8 +277,11 @@ def _report(
     tables = [] if countings is None else [countings]
     content = glasshouse.scaling_content(found, source.name, budget, data, tables, glasshouse.scale_forecast(source))
     _show(content)
+    if figures is not None:
+        glasshouse.write_scaling_figures(found, content, figures)
+        _name("figures", figures)
     if output is not None:
-        _name_page(glasshouse.write_scaling_page(content, output))
+        _name("page", glasshouse.write_scaling_page(content, output))
 
 
 def _show(content: "PageText") -> None:
@@ -288,7 +298,7 @@ def _show(content: "PageText") -> None:
         console.print(f"- {note}", markup=False)
 
 
-def _name_page(page: Path) -> None:
+def _name(what: str, path: Path) -> None:
     from glasshouse.cli.tables import console
 
-    console.print(f"page  {page}", markup=False, soft_wrap=True)
+    console.print(f"{what}  {path}", markup=False, soft_wrap=True)

@@ -104,18 +104,23 @@ class PageText(Protocol):
 
 def render(content: ScalingContent) -> str:
     """The whole page."""
-    figures = []
+    return fill(content, [(figure, caption) for figure, caption in figures(content).values()])
+
+
+def figures(content: ScalingContent) -> dict[str, tuple[str, str]]:
+    """Name -> figure (SVG) and caption, of all figures that the content has."""
+    found = {}
     if content.curves:
-        figures.append((isoflop_figure(content.curves), ISOFLOP_CAPTION))
+        found["isoflop"] = isoflop_figure(content.curves), ISOFLOP_CAPTION
     if content.frontiers:
-        figures.append((frontier_figure(content.frontiers), FRONTIER_CAPTION))
+        found["frontier"] = frontier_figure(content.frontiers), FRONTIER_CAPTION
     if content.forecast:
-        figures.append((forecast_figure(content.forecast), FORECAST_CAPTION))
+        found["forecast"] = forecast_figure(content.forecast), FORECAST_CAPTION
     if content.contours:
-        figures.append((contour_figure(content.contours, content.measured), CONTOUR_CAPTION))
+        found["contours"] = contour_figure(content.contours, content.measured), CONTOUR_CAPTION
     if content.fitted:
-        figures.append((fitted_figure(content.fitted), FITTED_CAPTION))
-    return fill(content, figures)
+        found["fitted"] = fitted_figure(content.fitted), FITTED_CAPTION
+    return found
 
 
 def fill(content: PageText, figures: Sequence[tuple[str, str]]) -> str:

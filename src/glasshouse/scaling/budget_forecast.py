@@ -91,7 +91,7 @@ def make(
         SizeForecast(name, parameters, tokens, _loss(found, parameters, tokens, different_tokens, missed, seed + index))
         for index, (name, parameters, tokens) in enumerate(sizes)
     )
-    return BudgetForecast(budget, law, forecasts, best)
+    return BudgetForecast(budget, law, forecasts, best, missed=missed)
 
 
 def _loss(

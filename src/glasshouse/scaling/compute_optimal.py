@@ -32,7 +32,8 @@ class TrainedSize:
 class OptimumCheck:
     """A run beside the best one for its compute.
 
-    ratio: N over the best N. gain: by how much the loss would be lower at the best N, by the parametric law.
+    ratio: N over the best N. longer: how many times the tokens make this N the best, with more compute or less. gain: by how
+    much the loss would be lower at the best N, by the parametric law.
     """
 
     law: str
@@ -40,6 +41,7 @@ class OptimumCheck:
     flops: float
     ratio: LawEstimate
     best: TrainedSize
+    longer: float
     gain: LawEstimate | None
     beyond: float
 
@@ -58,15 +60,24 @@ class OptimumCheck:
             answer = "This run is not compute-optimal: it is too small and was trained too long"
         change = (
             f"The same compute would train {count(self.best.parameters)} parameters on {count(self.best.tokens)} "
-            "tokens instead of "
-            f"{count(self.size.parameters)} on {count(self.size.tokens)}"
+            f"tokens instead of {count(self.size.parameters)} on {count(self.size.tokens)}"
         )
         gain = ""
         if self.gain is not None:
             low, high = f"{self.gain.low:.2g}", f"{self.gain.high:.2g}"
             gain = f", for a loss that is lower by {self.gain.value:.2g} ({low} to {high})"
         far = f" Its compute is {short_number(_two(self.beyond))} times the largest measured one." if self.beyond > 1 else ""
-        return f"{answer}. {ratio}, by the law {self.law}. {change}{gain}.{far}"
+        return f"{answer}. {ratio}, by the law {self.law}.{self._remedy} {change}{gain}.{far}"
+
+    @property
+    def _remedy(self) -> str:
+        """What to change, if the size is not close to the best."""
+        if 1 / CLOSE <= self.ratio.value <= CLOSE:
+            return ""
+        if self.ratio.value > 1:
+            smaller, longer = short_number(_two(self.ratio.value)), short_number(_two(self.longer))
+            return f" Make it {smaller} times smaller, or train it {longer} times longer."
+        return f" Make it {short_number(_two(1 / self.ratio.value))} times larger."
 
 
 def check_size(fit: ScalingFit, size: TrainedSize) -> list[OptimumCheck]:
@@ -85,6 +96,7 @@ def check_size(fit: ScalingFit, size: TrainedSize) -> list[OptimumCheck]:
             for best in (law.best_parameters(size.parameters * size.tokens),)
         ]
         gain = estimate(lower[0], lower[1], found.freedom)
+    exponents = fit.size_exponents()
     return [
         OptimumCheck(
             prediction.law,
@@ -92,6 +104,8 @@ def check_size(fit: ScalingFit, size: TrainedSize) -> list[OptimumCheck]:
             flops,
             LawEstimate(*(size.parameters / value for value in _reversed(prediction.parameters))),
             TrainedSize(prediction.parameters.value, prediction.tokens.value),
+            # At the same N, compute grows with the tokens; the best N grows with compute to the power of the exponent.
+            (size.parameters / prediction.parameters.value) ** (1 / exponents[prediction.law].value),
             gain,
             flops / fit.largest_budget,
         )

@@ -122,6 +122,13 @@ def read_csv(
     return MeasuredLosses(sizes, counts, compute, found[loss], runs.astype(np.int64))
 
 
+def to_csv(measured: MeasuredLosses) -> str:
+    """The measurements as the text of a CSV file, with the columns that `read_csv` reads by default."""
+    columns = zip(measured.parameters, measured.tokens, measured.losses, measured.flops, measured.runs, strict=True)
+    rows = [f"{size:.0f},{tokens:.0f},{loss:.6g},{flops:.6g},{run}" for size, tokens, loss, flops, run in columns]
+    return "\n".join(["parameters,tokens,loss,flops,run", *rows, ""])
+
+
 def _read_table(path: Path) -> Mapping[str, list[str]]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:

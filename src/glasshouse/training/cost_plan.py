@@ -75,14 +75,16 @@ def make(job: Job, replica_count: int = 1) -> Plan:
         model = models.assemble(job.spec.model, job.prepared.tokenizer.vocabulary, job.spec.data.context)
     forward = model.flops(job.spec.data.context)  # type: ignore[operator]
     batch = job.spec.training.batch
-    training = parameter_counts.training_flops(forward) * batch * job.steps
+    # Batches are padded to their longest text, which may be much shorter than the context.
+    length = job.mean_length()
+    training = parameter_counts.training_flops(model.flops(round(length))) * batch * job.steps  # type: ignore[operator]
     rounds = -(-job.steps // job.spec.evaluation.every)
     evaluation_tokens = job.task.evaluation_tokens(job.prepared.splits, job.spec.evaluation, rounds)
     evaluation = forward * evaluation_tokens // job.spec.data.context
     return Plan(
         parameters=parameter_counts.parameters_by_part(model),
         steps=job.steps,
-        tokens=job.task.batch_tokens(batch) * job.steps,
+        tokens=round(job.task.batch_tokens(batch) * length / job.spec.data.context) * job.steps,
         flops=training + evaluation,
         memory=training_memory(job, number_format),
         step_seconds=measured,
