@@ -18,5 +18,5 @@ def write_study(
     size = SizeRuns("1x16", 1e15, spec, {"all": 100}, 1000, 10, 1e15, 1.0, facts)
     study = ScaleStudy(folder, (recipe, *overrides), metric, (0, 1), 1000, (size,), 1.0, ())
     folder.mkdir(parents=True)
-    atomic_files.write_json(folder / scale_study.FILE, scale_study._to_json(study))
+    atomic_files.write_json(folder / scale_study.FILE, scale_study.to_json(study))
     return study
