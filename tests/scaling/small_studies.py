@@ -8,6 +8,27 @@ from glasshouse.scaling import scale_study
 from glasshouse.scaling.scale_study import ScaleStudy, SizeRuns
 from glasshouse.specs import spec_files
 
+# A recipe whose study trains in seconds.
+TINY = (
+    "characters",
+    "data.vocabulary=64",
+    "data.context=16",
+    "model.width=16",
+    "model.layers=1",
+    "model.heads=1",
+    "training.batch=4",
+    "training.threads=1",
+    "training.precision=fp32",
+)
+# Options of a plan of so small models.
+TINY_PLAN = {"most_epochs": 1e6, "sizes": 4, "name": "tiny", "device": "cpu", "tokens_per_parameter": 1.0}
+
+
+def write_text(path: Path) -> Path:
+    """A text to train on."""
+    path.write_text("".join(f"{number} green bottles hang on the wall. " for number in range(200)))
+    return path
+
 
 def write_study(
     folder: Path, *overrides: str, recipe: str = "characters", data: str | None = "same", metric: str = "validation.loss"

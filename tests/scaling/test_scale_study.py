@@ -10,38 +10,19 @@ from glasshouse.records import lock
 from glasshouse.scaling import compute_optimal, scale_study
 from glasshouse.specs.errors import GlasshouseError
 
-WORDS = (
-    "characters",
-    "data.vocabulary=64",
-    "data.context=16",
-    "model.width=16",
-    "model.layers=1",
-    "model.heads=1",
-    "training.batch=4",
-    "training.threads=1",
-    "training.precision=fp32",
-)
+from .small_studies import TINY, TINY_PLAN, write_text
 
 
 @pytest.fixture
 def studies(tmp_path, monkeypatch):
     monkeypatch.setenv("GLASSHOUSE_STUDIES", str(tmp_path / "studies"))
-    (tmp_path / "text.txt").write_text("".join(f"{number} green bottles hang on the wall. " for number in range(200)))
+    write_text(tmp_path / "text.txt")
     return tmp_path / "studies"
 
 
 def test_a_study_is_planned_trained_and_fitted(studies):
-    words = (*WORDS, f"data.files={studies.parent / 'text.txt'}")
-    options = {
-        "most_epochs": 1e6,
-        "sizes": 4,
-        "seeds": 1,
-        "name": "tiny",
-        "device": "cpu",
-        "spread": 3.0,
-        "tokens_per_parameter": 1.0,
-        "rates": "recipe",
-    }
+    words = (*TINY, f"data.files={studies.parent / 'text.txt'}")
+    options = {**TINY_PLAN, "seeds": 1, "spread": 3.0, "rates": "recipe"}
     study = glasshouse.scale_plan(*words, budgets="2e8,4e8", **options)
     assert study.ended() == 0
     assert study.seconds > 0

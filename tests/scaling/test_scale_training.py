@@ -12,27 +12,16 @@ from glasshouse.records.run_folder import RunFolder
 from glasshouse.scaling import rate_rule, scale_study, scale_training
 from glasshouse.studies import run_queue
 
-WORDS = (
-    "characters",
-    "data.vocabulary=64",
-    "data.context=16",
-    "model.width=16",
-    "model.layers=1",
-    "model.heads=1",
-    "model.dropout=0.1",
-    "training.batch=4",
-    "training.threads=1",
-    "training.precision=fp32",
-    "training.schedule=warmup-stable-decay",
-    "training.decay=0.3",
-)
-OPTIONS = {"most_epochs": 1e6, "sizes": 4, "name": "tiny", "device": "cpu", "spread": 2.5, "tokens_per_parameter": 1.0}
+from .small_studies import TINY, TINY_PLAN, write_text
+
+WORDS = (*TINY, "model.dropout=0.1", "training.schedule=warmup-stable-decay", "training.decay=0.3")
+OPTIONS = {**TINY_PLAN, "spread": 2.5}
 
 
 @pytest.fixture
 def words(tmp_path, monkeypatch):
     monkeypatch.setenv("GLASSHOUSE_STUDIES", str(tmp_path / "studies"))
-    (tmp_path / "text.txt").write_text("".join(f"{number} green bottles hang on the wall. " for number in range(200)))
+    write_text(tmp_path / "text.txt")
     return (*WORDS, f"data.files={tmp_path / 'text.txt'}")
 
 
