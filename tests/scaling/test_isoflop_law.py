@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from glasshouse.scaling import isoflop_law, wild_bootstrap
+from glasshouse.scaling import isoflop_law, scaling_fit, wild_bootstrap
+from glasshouse.scaling.measurements import MeasuredLosses
 from glasshouse.specs.errors import DataError
 
 from .known_law import LAW, draw
@@ -63,3 +64,16 @@ def test_the_lowest_point_lies_between_the_sizes(best, lowest):
     losses = 2 + 0.05 * np.log(parameters / best) ** 2
     parabola = isoflop_law.fit_parabola(1e15, parameters, 1e15 / parameters / 6, losses, np.arange(5))
     assert np.exp(parabola.log_lowest) == pytest.approx(lowest, rel=1e-5)
+
+
+def test_a_budget_with_few_sizes_is_left_out_if_others_suffice():
+    table = draw(0)
+    largest = table.flops.max()
+    few = np.unique(table.parameters[table.flops == largest])[:2]
+    kept = (table.flops < largest) | np.isin(table.parameters, few)
+    runs = np.arange(kept.sum())
+    fewer = MeasuredLosses(table.parameters[kept], table.tokens[kept], table.flops[kept], table.losses[kept], runs)
+    assert len(fit(fewer, 50).parabolas) == len(np.unique(table.flops)) - 1
+    budgets = sorted(set(table.flops.tolist()))
+    note = " ".join(scaling_fit.fit_laws(fewer, budgets, resamples=50).notes)
+    assert f"at {largest:.3g} FLOPs there are fewer than 4 sizes" in note

@@ -71,8 +71,8 @@ class OptimumCheck:
 
     @property
     def _remedy(self) -> str:
-        """What to change, if the size is not close to the best."""
-        if 1 / CLOSE <= self.ratio.value <= CLOSE:
+        """What to change, if the size is certainly not close to the best."""
+        if self.ratio.low <= CLOSE and self.ratio.high >= 1 / CLOSE:
             return ""
         if self.ratio.value > 1:
             smaller, longer = short_number(_two(self.ratio.value)), short_number(_two(self.longer))

@@ -116,11 +116,18 @@ def fit(
     resample_count: int,
     seed: int = 0,
 ) -> IsoFLOPFit:
-    """Fit the curves of all budgets (one for each measurement), and the power law through their minima."""
+    """Fit the curves of all budgets (one for each measurement), and the power law through their minima.
+
+    A budget with too few sizes is left out, if there are enough others.
+    """
     parabolas = []
+    few = few_sizes(parameters, budgets)
     for budget in np.unique(budgets):
         here = budgets == budget
-        check_sizes(parameters[here], float(budget))
+        if float(budget) in few:
+            if len(np.unique(budgets)) - len(few) < LEAST_BUDGETS:
+                check_sizes(parameters[here], float(budget))
+            continue
         # Runs that are in several budgets keep their weight: the seed is the same, and so are the numbers of the runs.
         parabolas.append(
             fit_parabola(float(budget), parameters[here], tokens[here], losses[here], runs[here], resample_count, seed)
@@ -144,6 +151,12 @@ def fit(
     return IsoFLOPFit(
         parabolas, float(line[0]), float(line[1]), lines, float(token_line[0]), float(token_line[1]), token_rows
     )
+
+
+def few_sizes(parameters: Array, budgets: Array) -> list[float]:
+    """The budgets with fewer sizes than a parabola needs."""
+    found = [budget for budget in np.unique(budgets) if len(np.unique(parameters[budgets == budget])) < LEAST_SIZES]
+    return [float(budget) for budget in found]
 
 
 def check_sizes(parameters: Array, budget: float) -> None:

@@ -225,6 +225,8 @@ def fit_laws(
 def _thin(fit: ScalingFit, factors: Array) -> Iterator[str]:
     """Where the data are too thin, and what would help."""
     if fit.isoflop is not None:
+        for budget in isoflop_law.few_sizes(fit.compared.parameters, fit.budgets):
+            yield f"at {budget:.3g} FLOPs there are fewer than {isoflop_law.LEAST_SIZES} sizes, and the budget is left out"
         for parabola in fit.isoflop.parabolas:
             if not parabola.inside:
                 yield f"at {parabola.budget:.3g} FLOPs the minimum lies beyond the sizes; the budget is left out; add sizes"

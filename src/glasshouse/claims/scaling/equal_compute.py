@@ -1,7 +1,7 @@
 """Studies of the course's decoder-only translator whose arms are widths with equal training FLOPs. Knows no claim.
 
-FLOPs are counted for the mean length of a sequence, as in the course. `--match flops` would count the padding of each batch too.
-So every arm states its number of steps.
+FLOPs are counted for the mean length of a sequence, as in the course. `--match flops` would count the padding of each batch
+too. So every arm states its number of steps.
 
 Letters: h width, L layers, S tokens of a sequence, V vocabulary.
 """
