@@ -51,6 +51,10 @@ def test_a_study_is_planned_trained_and_fitted(studies):
     recorded = done.run(size, 0).facts()["plan"]
     assert {how: compute_optimal.size_of_run(recorded, how).parameters for how in compute_optimal.COUNTS} == size.parameters
     assert (table.counted, plain.counted) == (compute_optimal.WITH_HEAD, compute_optimal.ALL)
+    assert glasshouse.scale_study_of(done.run(size, 0).path) == "tiny"
+    with pytest.raises(GlasshouseError) as caught:
+        scale_study.on_data("other")
+    assert caught.value.code == "no-study-of-run"
     # Another process has the study.
     with lock.hold(done.path, "wait"), pytest.raises(GlasshouseError):
         glasshouse.scale_run("tiny", "cpu")

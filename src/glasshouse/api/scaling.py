@@ -29,7 +29,6 @@ from glasshouse.scaling.scale_plan import MOST_EPOCHS, SPREAD, TOKENS_PER_PARAME
 from glasshouse.scaling.scale_study import ScaleStudy
 from glasshouse.scaling.scaling_fit import RESAMPLES, LawPrediction, ScalingFit, fit_laws, parse_budgets
 from glasshouse.specs.errors import DataError, GlasshouseError
-from glasshouse.studies import study_folder
 
 
 def scale_plan(
@@ -180,13 +179,17 @@ def write_transfer_page(content: TransferContent, output: str | PathLike[str]) -
 
 def list_scale_studies() -> list[str]:
     """The names of the scaling studies in the studies folder."""
-    folders = [file.parent.name for file in study_folder.root().glob(f"*/{scale_study.FILE}")]
-    return sorted(name for name in folders if not name.startswith("."))
+    return scale_study.names()
 
 
 def open_scale_study(name: str | PathLike[str]) -> ScaleStudy:
     """Open a scaling study by its name or path."""
     return scale_study.find(name)
+
+
+def scale_study_of(run: str | PathLike[str]) -> str:
+    """The name of the scaling study on the same data as a run; refused if there is none, or more than one."""
+    return scale_study.on_data(Run(run, "cpu").facts.get("data"))
 
 
 def scaling_content(

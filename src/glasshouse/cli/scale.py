@@ -196,8 +196,13 @@ def predict(
 
 @app.command(epilog=CHECK_EXAMPLES)
 def check(
-    against: Annotated[Path, typer.Option(metavar="STUDY|CSV", help="The measurements to compare with, as for `fit`.")],
     run: Annotated[str | None, typer.Argument(metavar="RUN", help="A run; or give --size and --trained-on.")] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="STUDY|CSV", help="The measurements, as for `fit`; default: the scaling study on the run's data."
+        ),
+    ] = None,
     size: Annotated[float | None, typer.Option(metavar="N", help="The number of parameters.")] = None,
     trained_on: Annotated[float | None, typer.Option(metavar="D", help="The number of training tokens.")] = None,
     count: Annotated[
@@ -217,6 +222,10 @@ def check(
     import glasshouse
     from glasshouse.cli.tables import console
 
+    if against is None:
+        if run is None:
+            raise glasshouse.GlasshouseError("no-size", "name a run, or give --size, --trained-on and --against")
+        against = Path(glasshouse.scale_study_of(run))
     found = glasshouse.scale_fit(against, parameters, tokens, loss, flops, curve, budgets, data, resamples)
     for checked in glasshouse.scale_check(found, run, size, trained_on, count):
         console.print(f"{checked.verdict}\n", markup=False)

@@ -12,7 +12,6 @@ import numpy as np
 
 from glasshouse.scaling.parametric_law import ParametricFit
 from glasshouse.scaling.scaling_fit import ISOFLOP, LawEstimate, ScalingFit, estimate
-from glasshouse.specs.errors import DataError
 
 
 @dataclass(frozen=True)
@@ -43,14 +42,10 @@ class BudgetForecast:
 
 @dataclass(frozen=True)
 class ForecastOutcome:
-    """A forecast and the losses that were measured afterwards: name of a size -> loss of each seed.
-
-    best: the best N of the largest budget by its own IsoFLOP curve, if that has a minimum.
-    """
+    """A forecast and the losses that were measured afterwards: name of a size -> loss of each seed."""
 
     forecast: BudgetForecast
     losses: Mapping[str, Sequence[float]]
-    best: LawEstimate | None
 
     @property
     def rows(self) -> list[tuple[SizeForecast, float]]:
@@ -109,10 +104,7 @@ def to_json(forecast: BudgetForecast) -> dict[str, Any]:
     return asdict(forecast)
 
 
-def from_json(table: Mapping[str, Any], where: str) -> BudgetForecast:
-    try:
-        sizes = (SizeForecast(**{**size, "loss": LawEstimate(**size["loss"])}) for size in table["sizes"])
-        best = LawEstimate(**table["best"]) if table["best"] else None
-        return BudgetForecast(**{**table, "sizes": tuple(sizes), "best": best})
-    except (KeyError, TypeError) as error:
-        raise DataError("unreadable-forecast", f"{where} does not hold a forecast ({error}); delete it") from None
+def from_json(table: Mapping[str, Any]) -> BudgetForecast:
+    sizes = (SizeForecast(**{**size, "loss": LawEstimate(**size["loss"])}) for size in table["sizes"])
+    best = LawEstimate(**table["best"]) if table["best"] else None
+    return BudgetForecast(**{**table, "sizes": tuple(sizes), "best": best})

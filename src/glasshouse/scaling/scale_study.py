@@ -21,8 +21,7 @@ from glasshouse.scaling import budget_forecast, compute_optimal, rate_rule
 from glasshouse.scaling.budget_forecast import ForecastOutcome
 from glasshouse.scaling.measurements import FLOPS_PER_PARAMETER_AND_TOKEN, MeasuredLosses
 from glasshouse.scaling.rate_rule import RateRule
-from glasshouse.scaling.scaling_fit import estimate, fit_laws
-from glasshouse.specs.errors import DataError, RunError
+from glasshouse.specs.errors import RunError
 from glasshouse.studies import run_queue, study_folder, study_results
 from glasshouse.version import __version__
 
@@ -114,9 +113,28 @@ def find(name: str | os.PathLike[str]) -> ScaleStudy:
     """The scaling study with that name in the studies folder, or at that path."""
     if (path := _folder(Path(name))) is not None:
         return _from_json(path)
-    known = sorted(file.parent.name for file in study_folder.root().glob(f"*/{FILE}"))
+    known = names()
     listing = f"there are: {', '.join(known)}" if known else "make one with: glasshouse scale plan RECIPE --budgets ..."
     raise RunError("unknown-study", f"there is no scaling study {str(name)!r} in {study_folder.root()}; {listing}")
+
+
+def names() -> list[str]:
+    """The names of the scaling studies in the studies folder."""
+    folders = [file.parent.name for file in study_folder.root().glob(f"*/{FILE}")]
+    return sorted(name for name in folders if not name.startswith("."))
+
+
+def on_data(fingerprint: str | None) -> str:
+    """The name of the only scaling study on these data."""
+    found = [name for name in names() if find(name).sizes[0].facts.get("data") == fingerprint]
+    if len(found) != 1:
+        listing = f"several have: {', '.join(found)}" if found else "none has"
+        raise RunError(
+            "no-study-of-run",
+            f"no single scaling study in {study_folder.root()} has the data of this run ({listing}); name "
+            "the measurements with --against STUDY or --against FILE.csv",
+        )
+    return found[0]
 
 
 def _folder(name: Path) -> Path | None:
@@ -188,17 +206,11 @@ def forecast_outcome(study: ScaleStudy) -> ForecastOutcome | None:
     path = study.path / FORECAST
     if not path.exists():
         return None
-    forecast = budget_forecast.from_json(json.loads(path.read_text(encoding="utf-8")), str(path))
-    losses = losses_at(study, forecast.budget)
-    best = None
     try:
-        isoflop = fit_laws(measured(study), different_tokens=None).isoflop
-        for parabola in isoflop.parabolas if isoflop else ():
-            if parabola.budget == forecast.budget and parabola.usable:
-                best = estimate(np.exp(parabola.log_best), np.exp(parabola.minima), isoflop.freedom if isoflop else 1)
-    except (DataError, RunError):
-        pass  # the fit itself says why
-    return ForecastOutcome(forecast, losses, best)
+        forecast = budget_forecast.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError("unreadable-forecast", f"{path} does not hold a forecast ({error}); restore or delete it") from None
+    return ForecastOutcome(forecast, losses_at(study, forecast.budget))
 
 
 def measured(

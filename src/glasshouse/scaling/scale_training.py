@@ -19,9 +19,6 @@ from glasshouse.specs.spec import Spec
 from glasshouse.studies import run_queue, study_planning, study_results
 from glasshouse.studies.run_queue import QueuedRun
 
-# A law that predicts the next budget needs as many.
-LEAST_BUDGETS = 3
-
 
 def train(study: ScaleStudy, device: str = "auto") -> None:
     """Train the runs that have not ended: the sweep, then the budgets, the smallest first.
@@ -99,13 +96,19 @@ def _forecast(study: ScaleStudy) -> BudgetForecast:
     """The forecast of the largest budget. The same forecast one budget earlier tells how far such forecasts miss."""
     largest = study.budgets[-1]
     try:
-        missed = 0.0
-        if len(study.budgets) > LEAST_BUDGETS:
-            earlier = _forecast_from_below(study, study.budgets[-2], 0.0)
-            missed = ForecastOutcome(earlier, scale_study.losses_at(study, earlier.budget), None).error
-        return _forecast_from_below(study, largest, missed)
+        return _forecast_from_below(study, largest, _missed_before(study))
     except (DataError, RunError) as error:
         return BudgetForecast(largest, refused=str(error))
+
+
+def _missed_before(study: ScaleStudy) -> float:
+    """The error of the forecast of the second largest budget; 0 if the budgets below it allow none."""
+    try:
+        earlier = _forecast_from_below(study, study.budgets[-2], 0.0)
+    except (DataError, RunError):
+        return 0.0
+    outcome = ForecastOutcome(earlier, scale_study.losses_at(study, earlier.budget))
+    return outcome.error if outcome.rows else 0.0
 
 
 def _forecast_from_below(study: ScaleStudy, budget: float, missed: float) -> BudgetForecast:

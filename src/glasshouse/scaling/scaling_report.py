@@ -131,8 +131,13 @@ def forecast_answer(outcome: ForecastOutcome) -> str:
     )
 
 
-def forecast_table(outcome: ForecastOutcome) -> ScalingTable:
-    """The predicted and the measured loss of each size at the largest budget."""
+def forecast_table(fit: ScalingFit, outcome: ForecastOutcome) -> ScalingTable:
+    """The predicted and the measured loss of each size at the largest budget, and the best N by its own IsoFLOP curve."""
+    parabolas = fit.isoflop.parabolas if fit.isoflop is not None else ()
+    minimum = next((each for each in parabolas if each.budget == outcome.forecast.budget and each.usable), None)
+    best = None
+    if minimum is not None and fit.isoflop is not None:
+        best = estimate(np.exp(minimum.log_best), np.exp(minimum.minima), fit.isoflop.freedom)
     rows = [
         (
             size.name,
@@ -143,7 +148,7 @@ def forecast_table(outcome: ForecastOutcome) -> ScalingTable:
         )
         for size, loss in outcome.rows
     ]
-    predicted, measured = ("–" if best is None else count_interval(best) for best in (outcome.forecast.best, outcome.best))
+    predicted, measured = ("–" if each is None else count_interval(each) for each in (outcome.forecast.best, best))
     return ScalingTable(
         f"Prediction against outcome: {outcome.forecast.budget:.3g} FLOPs",
         ("layers x width", "parameters", "predicted loss", "measured", "inside"),
@@ -176,7 +181,7 @@ def content(
     if forecast is not None:
         answers.append(forecast_answer(forecast))
         if forecast.rows:
-            tables.append(forecast_table(forecast))
+            tables.append(forecast_table(fit, forecast))
     measured = fit.measurements
     runs = len(np.unique(measured.runs))
     subtitle = (
