@@ -19,6 +19,8 @@ LAYERS, VOCABULARY, BATCH = 4, 30, 64
 TOKENS = 20
 # In nats per character: a tenth of the lowest reported loss of a decoder-only translator.
 MARGIN = 0.03
+# Losses of several studies are fitted together, so none of them may choose its own number format.
+PRECISION = "training.precision=fp32"
 # Every arm chooses its checkpoint from so many evaluations, as a run of the course's length does.
 EVALUATIONS = 10
 # A decoder reads source and target as one sequence, so a quick run needs a longer context.
@@ -60,6 +62,7 @@ def plan(study: str, widths: Sequence[int], budget: float, tune: str) -> StudyPl
             *course_translator.LAYER,
             *course_translator.OPTIMISER,
             "training.epochs=0",
+            PRECISION,
             "evaluation.batch=512",
             f"data.source={SOURCE}",
         ),

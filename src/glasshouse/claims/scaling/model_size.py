@@ -5,7 +5,7 @@ from typing import ClassVar
 from glasshouse.claims import split_scores
 from glasshouse.claims.claim import GROUPS, Bench, Claim, LineFigure, Measurements, Quantity, Series, StudyPlan
 from glasshouse.claims.rules import higher
-from glasshouse.claims.scaling.equal_compute import MARGIN, QUICK, RECIPE
+from glasshouse.claims.scaling.equal_compute import MARGIN, PRECISION, QUICK, RECIPE
 from glasshouse.claims.translation import course_translator
 from glasshouse.claims.translation.course_translator import COURSE_LISTS, STAND_INS
 from glasshouse.data import prepared_data
@@ -44,6 +44,7 @@ def _plan(study: str, tune: str | None = None) -> StudyPlan:
             *course_translator.LENGTH,
             *course_translator.LAYER,
             *course_translator.OPTIMISER,
+            PRECISION,
             f"data.source={STUDIES[study][1]}",
             f"model.width={','.join(map(str, WIDTHS))}",
         ),
