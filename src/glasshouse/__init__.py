@@ -75,6 +75,7 @@ if TYPE_CHECKING:
         transfer_content,
         write_scaling_figures,
         write_scaling_page,
+        write_transfer_figures,
         write_transfer_page,
     )
     from glasshouse.api.serving import serve
@@ -163,6 +164,7 @@ _EXPORTS = {
         "transfer_content",
         "write_scaling_figures",
         "write_scaling_page",
+        "write_transfer_figures",
         "write_transfer_page",
     ),
     "api.serving": ("serve",),
@@ -287,6 +289,7 @@ __all__ = [
     "write_recovered",
     "write_scaling_figures",
     "write_scaling_page",
+    "write_transfer_figures",
     "write_transfer_page",
 ]
 

@@ -1,9 +1,10 @@
 """The texts of a claim: symbols, answers, sentences, badges and rows."""
 
+import math
 from dataclasses import replace
 
 from glasshouse.pages import claim_text
-from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD, Trial
+from glasshouse.pages.claim_content import DEPENDS, REFUTED, TOO_SMALL, UNDECIDED, UPHELD, Quantity, Series, Trial
 from tests.pages.example_claims import example_case, example_cases, example_trial
 
 
@@ -48,6 +49,13 @@ def test_badges_rows_and_bookkeeping():
     assert "replication of trial 1" in claim_text.trial_sentence(case.trials[1])
     assert claim_text.trial_sentence(trial).endswith("; 2023-11-14 22:13 UTC, an abacus, Python 3.11, torch 2")
     assert claim_text.date(-1) == claim_text.date(1e20) == ""
+
+
+def test_what_has_no_value_diverged_only_if_it_was_a_seed():
+    series = Series({0: 1.0, 1: 1.5, 2: math.nan})
+    assert claim_text.mean_text(series, Quantity("loss", "loss")).endswith("(2 seeds, 1 more diverged)")
+    blocks = Quantity("exponent", "fit", per="block of 2 seeds")
+    assert claim_text.mean_text(series, blocks).endswith("(2 blocks of 2 seeds, 1 more without a value)")
 
 
 def test_a_page_describes_the_plan_that_was_tried_and_names_a_changed_one():

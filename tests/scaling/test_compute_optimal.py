@@ -1,12 +1,14 @@
 """Is a run compute-optimal?"""
 
+from dataclasses import replace
+
 import pytest
 
 from glasshouse.scaling import compute_optimal, scaling_fit
 from glasshouse.scaling.compute_optimal import TrainedSize
 from glasshouse.specs.errors import DataError
 
-from .known_law import LAW, draw
+from .known_law import LAW, draw, uneven
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +37,17 @@ def test_the_verdict_follows_the_ratio(fit, factor, words):
         gain = LAW.loss(size, product / size) - LAW.loss(best, product / best)
         assert check.gain is not None
         assert check.gain.value == pytest.approx(gain, abs=0.02)
+
+
+def test_a_law_that_does_not_fit_gives_no_verdict():
+    fit = scaling_fit.fit_laws(uneven(), resamples=60)
+    [check] = compute_optimal.check_size(fit, TrainedSize(1e8, 1e9))
+    assert check.law == scaling_fit.ISOFLOP
+    assert check.gain is None
+    # Without another law it is better than nothing: the notes say that it does not fit.
+    alone = replace(fit, isoflop=None)
+    assert [each.law for each in compute_optimal.check_size(alone, TrainedSize(1e8, 1e9))] == [scaling_fit.PARAMETRIC]
+    assert any("does not fit" in note for note in alone.notes)
 
 
 def test_thin_data_do_not_decide():

@@ -11,7 +11,7 @@ from glasshouse.scaling.recipe_transfer import RecipeTransfer
 from glasshouse.scaling.scaling_fit import LawEstimate, ScalingFit
 from tests.refusals import refused
 
-from .known_law import BUDGETS, LAW, better_law, draw
+from .known_law import BUDGETS, LAW, better_law, draw, uneven
 
 SIMULATIONS = 20
 
@@ -83,6 +83,19 @@ def test_curves_that_cross_and_advantages_that_shrink():
     assert all(
         "B needs less compute than A for the same loss, and the advantage shrinks" in text for text in shrinking.verdicts
     )
+
+    one_end = recipe_transfer.compare(fitted(0), fitted(3, 2.0, -0.2))
+    assert all(
+        "B needs less compute than A at 1e+15 FLOPs, no difference is shown at 3.2e+16 FLOPs, and the advantage shrinks"
+        in text
+        for text in one_end.verdicts
+    ), one_end.verdicts
+
+
+def test_a_law_that_does_not_fit_compares_nothing():
+    found = recipe_transfer.compare(fitted(0), scaling_fit.fit_laws(uneven(3), resamples=60, seed=9))
+    assert [method.method for method in found.methods] == [scaling_fit.ISOFLOP]
+    assert "no comparison by the method parametric, because B cannot be fitted by it" in found.notes
 
 
 def test_a_loss_below_the_floor_of_a_has_an_infinite_multiplier():

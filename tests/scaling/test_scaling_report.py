@@ -8,7 +8,7 @@ from glasshouse.pages import scaling_page
 from glasshouse.scaling import scaling_fit, scaling_report
 from glasshouse.scaling.scaling_fit import LawEstimate
 
-from .known_law import LAW, draw
+from .known_law import LAW, draw, uneven
 
 
 def test_numbers_have_the_digits_of_their_intervals():
@@ -28,6 +28,15 @@ def test_the_page_answers_and_shows_all_pictures():
     assert "a &lt;study&gt;" in page
     assert "NaN" not in page.replace("NaN-", "")
     assert "within the measured budgets" in scaling_report.content(found, "x", 1e16).answers[0]
+
+
+def test_a_law_that_does_not_fit_does_not_answer():
+    fit = scaling_fit.fit_laws(uneven(), resamples=60)
+    predictions = fit.predict(1e18)
+    assert [fit.fits(each.law) for each in predictions] == [True, False]
+    assert "expects a loss" not in scaling_report.answer(fit, 1e18, predictions)
+    rows = scaling_report.prediction_table(fit, 1e18, predictions).rows
+    assert [row[0] for row in rows] == ["IsoFLOP", "parametric (does not fit)"]
 
 
 def test_repeated_data_are_answered_for():

@@ -53,6 +53,9 @@ def test_studies_are_compared_by_name(tmp_path, monkeypatch):
     assert abs(np.corrcoef(*rows)[0, 1]) < 0.6
     page = glasshouse.write_transfer_page(glasshouse.transfer_content(found), tmp_path / "page.html")
     assert "compute multiplier" in page.read_text()
+    written = glasshouse.write_transfer_figures(glasshouse.transfer_content(found), tmp_path / "figures")
+    assert [path.name for path in written] == ["losses.svg", "multiplier.svg"]
+    assert all(path.read_text().startswith("<svg") for path in written)
     assert glasshouse.list_scale_studies() == ["new", "old"]
     assert glasshouse.open_scale_study("new").budgets == [1e15]
     with refused("same-study"):

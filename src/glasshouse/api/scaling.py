@@ -1,6 +1,6 @@
 """Public functions for scaling studies and scaling laws: plan, train, fit, and ask what is best for a budget."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from os import PathLike
@@ -220,6 +220,15 @@ def write_scaling_figures(fit: ScalingFit, content: ScalingContent, folder: str 
     """Write the figures of a fit as SVG files, and its measurements as a CSV file that `scale fit` reads again."""
     files = {f"{name}.svg": figure for name, (figure, _) in scaling_page.figures(content).items()}
     files["measurements.csv"] = measurements.to_csv(fit.measurements)
+    return _write_files(files, folder)
+
+
+def write_transfer_figures(content: TransferContent, folder: str | PathLike[str]) -> list[Path]:
+    """Write the figures of a comparison of two recipes as SVG files."""
+    return _write_files({f"{name}.svg": figure for name, (figure, _) in transfer_page.figures(content).items()}, folder)
+
+
+def _write_files(files: Mapping[str, str], folder: str | PathLike[str]) -> list[Path]:
     target = Path(folder)
     if target.is_file():
         raise GlasshouseError("file-not-folder", f"{target} is a file; name a folder for the figures")

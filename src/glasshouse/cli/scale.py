@@ -246,6 +246,7 @@ def transfer(
     data: Data = None,
     resamples: Resamples = 1000,
     output: Output = None,
+    figures: Annotated[Path | None, typer.Option(metavar="FOLDER", help="A folder for the figures as SVG.")] = None,
 ) -> None:
     """Compare two recipes by their scaling curves: how much compute is B worth, and does that grow with scale?
 
@@ -259,6 +260,9 @@ def transfer(
     found = glasshouse.scale_transfer(a, b, parameters, tokens, loss, flops, curve, budgets, data, resamples)
     content = glasshouse.transfer_content(found)
     _show(content)
+    if figures is not None:
+        glasshouse.write_transfer_figures(content, figures)
+        _name("figures", figures)
     if output is not None:
         _name("page", glasshouse.write_transfer_page(content, output))
 

@@ -166,7 +166,10 @@ def mean_text(series: Series, quantity: Quantity, with_interval: bool = True) ->
         return rounded(summary.mean, half_width)
     if not quantity.per:
         return rounded(summary.mean, half_width)
-    units = f"{len(finite)} {quantity.per}s" + (f", {diverged} more diverged" if diverged else "")
+    # "seed" -> "seeds", "block of 2 seeds" -> "blocks of 2 seeds".
+    unit, of, each = quantity.per.partition(" of ")
+    missing = "diverged" if quantity.per == "seed" else "without a value"
+    units = f"{len(finite)} {unit}s{of}{each}" + (f", {diverged} more {missing}" if diverged else "")
     return f"{rounded(summary.mean, half_width)} ± {rounded(half_width, half_width)} ({units})"
 
 

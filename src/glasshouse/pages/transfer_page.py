@@ -61,11 +61,15 @@ class TransferContent:
 
 def render(content: TransferContent) -> str:
     """The whole page."""
-    figures = [
-        (loss_figure(content.curves), LOSS_CAPTION),
-        (multiplier_figure(content.multipliers), MULTIPLIER_CAPTION),
-    ]
-    return scaling_page.fill(content, figures)
+    return scaling_page.fill(content, list(figures(content).values()))
+
+
+def figures(content: TransferContent) -> dict[str, tuple[str, str]]:
+    """Name -> figure (SVG) and caption."""
+    return {
+        "losses": (loss_figure(content.curves), LOSS_CAPTION),
+        "multiplier": (multiplier_figure(content.multipliers), MULTIPLIER_CAPTION),
+    }
 
 
 def loss_figure(curves: Sequence[LossCurve]) -> str:

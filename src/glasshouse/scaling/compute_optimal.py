@@ -81,14 +81,14 @@ class OptimumCheck:
 
 
 def check_size(fit: ScalingFit, size: TrainedSize) -> list[OptimumCheck]:
-    """Compare a size with the best one for its compute, by every law."""
+    """Compare a size with the best one for its compute, by every law that fits; by all if none does."""
     for name, value in (("parameters", size.parameters), ("tokens", size.tokens)):
         if not (np.isfinite(value) and value > 0):
             raise DataError("not-positive", f"the number of {name} is {value:g} and must be above 0")
     flops = fit.flops_factor * size.parameters * size.tokens
     check_budget(flops)
     gain = None
-    if (preferred := fit.best_parametric) is not None:
+    if (preferred := fit.best_parametric) is not None and preferred[1].fits:
         found = preferred[1]
         lower = [
             law.loss(size.parameters, size.tokens) - law.loss(best, size.parameters * size.tokens / best)
@@ -96,7 +96,7 @@ def check_size(fit: ScalingFit, size: TrainedSize) -> list[OptimumCheck]:
             for best in (law.best_parameters(size.parameters * size.tokens),)
         ]
         gain = estimate(lower[0], lower[1], found.freedom)
-    exponents = fit.size_exponents()
+    exponents, predictions = fit.size_exponents(), fit.predict(flops)
     return [
         OptimumCheck(
             prediction.law,
@@ -109,7 +109,7 @@ def check_size(fit: ScalingFit, size: TrainedSize) -> list[OptimumCheck]:
             gain,
             flops / fit.largest_budget,
         )
-        for prediction in fit.predict(flops)
+        for prediction in [each for each in predictions if fit.fits(each.law)] or predictions
     ]
 
 

@@ -127,11 +127,11 @@ class MethodFrontier:
 
 
 def frontiers(fit: ScalingFit) -> list[MethodFrontier]:
-    """The frontiers that a fit allows: through the lowest losses of the IsoFLOP curves, and of the parametric law."""
+    """The frontiers that a fit allows: through the lowest losses of the IsoFLOP curves, and of a fitting parametric law."""
     found = []
     if fit.isoflop is not None and sum(parabola.usable for parabola in fit.isoflop.parabolas) >= LEAST_BUDGETS:
         found.append(isoflop_frontier(fit.isoflop))
-    if (preferred := fit.best_parametric) is not None:
+    if (preferred := fit.best_parametric) is not None and preferred[1].fits:
         _, law = preferred
         budgets = fit.budgets[np.isfinite(fit.budgets)]
         measured = budgets if len(budgets) else fit.measurements.flops

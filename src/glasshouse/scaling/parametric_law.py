@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 # Starts: shares of the lowest loss that no model can avoid, of the rest that is due to N, and exponents.
 FLOORS, SHARES, EXPONENTS = (0.1, 0.4, 0.7, 0.9), (0.2, 0.5, 0.8), (0.15, 0.4, 0.8)
 COEFFICIENTS = 5
+# A law whose deviations have a larger root mean square, as a share of the loss, does not fit.
+POOR_FIT = 0.05
 FIRST_REPETITIONS = 5.0
 # Different sizes, and different numbers of tokens; measurements.
 LEAST_VALUES, LEAST_MEASUREMENTS = 3, 8
@@ -104,6 +106,15 @@ class ParametricFit:
     def freedom(self) -> int:
         """The degrees of freedom of the noise."""
         return len(self.residuals) - COEFFICIENTS - (self.law.repetitions is not None)
+
+    @property
+    def deviation(self) -> float:
+        """The root mean square of the deviations from the measured losses, as a share of the loss."""
+        return float(np.exp(np.sqrt(np.mean(self.residuals**2))) - 1)
+
+    @property
+    def fits(self) -> bool:
+        return self.deviation <= POOR_FIT
 
 
 def fit(

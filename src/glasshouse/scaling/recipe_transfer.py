@@ -215,6 +215,12 @@ def _conclusion(found: MethodTransfer, a: str, b: str) -> str:
         change = "whether the advantage grows with scale is not decided"
     else:
         change = f"the advantage {'grows' if growth == leads else 'shrinks'} with scale"
+    if not first or not last:
+        shown, open_ = (found.low, found.high) if first else (found.high, found.low)
+        return (
+            f"{better} needs less compute than {other} at {shown.flops:.3g} FLOPs, no difference is shown at "
+            f"{open_.flops:.3g} FLOPs, and {change}"
+        )
     return f"{better} needs less compute than {other} for the same loss, and {change}"
 
 

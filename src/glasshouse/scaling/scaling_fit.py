@@ -21,8 +21,6 @@ ISOFLOP, PARAMETRIC, REPEATED, ENVELOPE = LAWS = ("IsoFLOP", "parametric", "para
 RESAMPLES = 1000
 # An interval of the exponent that is wider than this says little. A floor below this share of the lowest loss is none.
 WIDE, NO_FLOOR = 0.5, 0.01
-# A law whose deviations have a larger root mean square, as a share of the loss, does not fit.
-POOR_FIT = 0.05
 # If C / (N D) varies by a larger ratio between measurements, one factor for all is rough.
 UNEVEN_FLOPS = 1.5
 
@@ -81,6 +79,11 @@ class ScalingFit:
         """The parametric law that the data prefer, with its name."""
         found = [(name, fit) for name, fit in ((PARAMETRIC, self.parametric), (REPEATED, self.repeated)) if fit is not None]
         return min(found, key=lambda each: each[1].information, default=None)
+
+    def fits(self, law: str) -> bool:
+        """Whether a law is near the measured losses. Only a parametric law can tell how far it is from them."""
+        found = {PARAMETRIC: self.parametric, REPEATED: self.repeated}.get(law)
+        return found is None or found.fits
 
     def size_exponents(self) -> dict[str, LawEstimate]:
         """Law -> the exponent of C in the best N."""
@@ -242,9 +245,8 @@ def _thin(fit: ScalingFit, factors: Array) -> Iterator[str]:
     preferred = fit.best_parametric
     if preferred is not None:
         name, found = preferred
-        deviation = float(np.exp(np.sqrt(np.mean(found.residuals**2))) - 1)
-        if deviation > POOR_FIT:
-            yield f"{name}: it deviates from the measured losses by {deviation:.0%}; this law does not fit these data"
+        if not found.fits:
+            yield f"{name}: it deviates from the measured losses by {found.deviation:.0%}; this law does not fit these data"
         if found.law.floor < NO_FLOOR * fit.compared.losses.min():
             yield (
                 f"{name}: the data show no loss that remains at any size (E is near 0); losses predicted far beyond them "

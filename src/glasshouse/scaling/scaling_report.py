@@ -36,10 +36,16 @@ def reach(fit: ScalingFit, budget: float) -> str:
 
 
 def leading(fit: ScalingFit, predictions: Sequence[LawPrediction]) -> LawPrediction:
-    """The prediction that answers: of the law with repetition if the data are repeated and prefer it, else of the first."""
+    """The prediction that answers: of the law with repetition if the data are repeated and prefer it, else of the first.
+
+    A law that does not fit answers only if there is no other.
+    """
     preferred = fit.best_parametric
-    repeated = [each for each in predictions if each.law == REPEATED and preferred is not None and preferred[0] == REPEATED]
-    return repeated[0] if repeated and fit.different_tokens else predictions[0]
+    prefers_repetition = preferred is not None and preferred[0] == REPEATED and preferred[1].fits
+    repeated = [each for each in predictions if each.law == REPEATED and prefers_repetition]
+    if repeated and fit.different_tokens:
+        return repeated[0]
+    return next((each for each in predictions if fit.fits(each.law)), predictions[0])
 
 
 def answer(
@@ -49,7 +55,7 @@ def answer(
     first = leading(fit, predictions)
     size, tokens = count_interval(first.parameters), count_interval(first.tokens)
     of = f" of {formatting.count(different_tokens)} different ones" if first.law == REPEATED and different_tokens else ""
-    other = next((each for each in predictions if each.loss is not None), None)
+    other = next((each for each in predictions if each.loss is not None and fit.fits(each.law)), None)
     if first.loss is not None:
         law = f"{first.law}, which expects a loss of {number_interval(first.loss)}."
     elif other is not None and other.loss is not None:
@@ -94,12 +100,11 @@ def coefficient_table(fit: ScalingFit) -> ScalingTable | None:
             *([("R, repetitions", "repetitions")] if laws[0].repetitions is not None else []),
         )
     ]
-    spread = np.exp(np.sqrt(np.mean(found.residuals**2))) - 1
     return ScalingTable(
         f"Coefficients of the law {name}",
         ("coefficient", "value"),
         rows,
-        f"L = E + A / N^a + B / D^b. The root mean square of the deviations is {spread:.2%} of the loss.",
+        f"L = E + A / N^a + B / D^b. The root mean square of the deviations is {found.deviation:.2%} of the loss.",
     )
 
 
@@ -107,7 +112,7 @@ def prediction_table(fit: ScalingFit, budget: float, predictions: Sequence[LawPr
     """What each law says about a budget."""
     rows = [
         (
-            each.law,
+            each.law if fit.fits(each.law) else f"{each.law} (does not fit)",
             count_interval(each.parameters),
             count_interval(each.tokens),
             "–" if each.loss is None else number_interval(each.loss),
