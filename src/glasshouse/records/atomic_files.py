@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,7 +31,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
     At any moment, and after a crash, `path` holds either the complete old content or the complete new content.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = _temporary_name(path)
     try:
         yield temporary
         sync(temporary)
@@ -60,7 +61,7 @@ def folder(path: Path) -> Iterator[Path]:
     Raises FileExistsError if `path` exists by then.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = _temporary_name(path)
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     try:
@@ -76,6 +77,11 @@ def folder(path: Path) -> Iterator[Path]:
         sync(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _temporary_name(path: Path) -> Path:
+    """A name of this process alone, also in a folder that several machines share."""
+    return path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.tmp")
 
 
 def sync(path: Path) -> None:

@@ -1,10 +1,11 @@
-"""A lock on a folder. One process at a time holds it; the system releases it when the process ends, even if killed."""
+"""Locks on folders and files. One process at a time holds one; the system releases it when the process ends or is killed."""
 
 import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from glasshouse.specs.errors import RunError
 
@@ -38,3 +39,28 @@ def hold(folder: Path, remedy: str) -> Iterator[None]:
         file.write(str(os.getpid()))
         file.flush()
         yield
+
+
+@contextmanager
+def wait_for(path: Path) -> Iterator[None]:
+    """Hold a lock file of work that must not be done twice. Waits while another process holds it."""
+    with open(path, "a", encoding="utf-8") as file:
+        _acquire(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def attempt(path: Path) -> Iterator[bool]:
+    """Hold a lock file unless another process does. Yields whether it is held."""
+    with open(path, "a", encoding="utf-8") as file:
+        yield _acquire(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _acquire(file: IO[str], operation: int) -> bool:
+    try:
+        fcntl.flock(file, operation)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # A shared file system without locks: work may be done twice, but every file is still replaced as a whole.
+    return True
