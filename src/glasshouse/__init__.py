@@ -11,6 +11,7 @@ from glasshouse.version import __version__
 
 if TYPE_CHECKING:
     # What an editor and a type checker see. `_EXPORTS` below gives the same names at run time.
+    from glasshouse.api.corpora import plan_data, prepare_data
     from glasshouse.api.data import data_set, data_sets, get_data, load_tokenizer, train_tokenizer
     from glasshouse.api.debates import debate
     from glasshouse.api.exchange import certify, export, import_model
@@ -100,6 +101,7 @@ if TYPE_CHECKING:
     from glasshouse.training.cost_plan import Plan
 
 _EXPORTS = {
+    "api.corpora": ("plan_data", "prepare_data"),
     "api.data": ("data_set", "data_sets", "get_data", "load_tokenizer", "train_tokenizer"),
     "api.debates": ("debate",),
     "api.exchange": ("certify", "export", "import_model"),
@@ -249,6 +251,8 @@ __all__ = [
     "parts_of",
     "patch",
     "plan",
+    "plan_data",
+    "prepare_data",
     "prompt",
     "prune",
     "pruning_curves",

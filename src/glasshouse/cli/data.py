@@ -1,11 +1,11 @@
-"""`glasshouse data`: list, fetch and show data sets."""
+"""`glasshouse data`: list, fetch and show data sets; tokenise large text files."""
 
 from typing import Annotated
 
 import typer
 
 app = typer.Typer(
-    help="List the data sets; `get` fetches one, `show` describes one.",
+    help="List the data sets; `get` fetches one, `show` describes one. `prepare` tokenises your own large files.",
     invoke_without_command=True,
     epilog="Examples: glasshouse data · glasshouse data get shakespeare · glasshouse data show state-of-the-union",
 )
@@ -14,7 +14,7 @@ Name = Annotated[str, typer.Argument(help="The name of a data set.")]
 
 @app.callback()
 def listing(context: typer.Context) -> None:
-    """List the data sets; `get` fetches one, `show` describes one."""
+    """List the data sets; `get` fetches one, `show` describes one. `prepare` tokenises your own large files."""
     if context.invoked_subcommand is None:
         import glasshouse
         from glasshouse.cli.tables import show as show_table
@@ -48,3 +48,60 @@ def show(name: Name) -> None:
     rows = [(split.name, f"{split.documents:,}", size(split.bytes)) for split in splits]
     show_table(("split", "documents", "text"), rows, right=(1, 2))
     console.print(splits[0].excerpt, markup=False)
+
+
+@app.command(
+    epilog="Examples: glasshouse data prepare corpus.txt --jobs 8 · then: glasshouse train language-model "
+    "data.files=corpus.txt · as the second of eight jobs on a cluster: glasshouse data prepare corpus.txt --part 2/8"
+)
+def prepare(
+    files: Annotated[list[str], typer.Argument(help="Text files: plain, .gz or JSON lines.")],
+    recipe: Annotated[str, typer.Option(help="The recipe to prepare for. Its data settings are the defaults.")] = (
+        "language-model"
+    ),
+    tokenizer: Annotated[str | None, typer.Option(help="A kind of tokenizer to train, or a tokenizer.json.")] = None,
+    vocabulary: Annotated[int | None, typer.Option(help="The size of the vocabulary.")] = None,
+    pattern: Annotated[str | None, typer.Option(help="The pre-tokenizer of byte-pair: gpt-2 or gpt-4.")] = None,
+    validation: Annotated[float | None, typer.Option(help="The share held out for validation.")] = None,
+    test: Annotated[float | None, typer.Option(help="The share held out for testing.")] = None,
+    field: Annotated[str | None, typer.Option(help="The field of a JSON line that holds the text.")] = None,
+    jobs: Annotated[int, typer.Option(help="Processes that encode parts of the text.")] = 1,
+    part: Annotated[str | None, typer.Option(help="Be one of several workers: 2/8 is the second of eight.")] = None,
+    output: Annotated[
+        str | None, typer.Option(help="The folder for the shards, for data.files=FOLDER; or the cache.")
+    ] = None,
+) -> None:
+    """Tokenise large text files in parallel. `train` on the same files and data settings finds the result.
+
+    The command can be stopped at any moment; the same command goes on. Memory per process does not depend on the size of the
+    text.
+    """
+    import glasshouse
+    from glasshouse.cli.tables import show as show_table
+    from glasshouse.formatting import size
+
+    prepared = glasshouse.prepare_data(
+        files,
+        recipe=recipe,
+        output=output,
+        tokenizer=tokenizer,
+        jobs=jobs,
+        part=part,
+        vocabulary=vocabulary,
+        pattern=pattern,
+        validation=validation,
+        test=test,
+        field=field,
+    )
+    if not prepared.shards:
+        done = prepared.parts - prepared.missing
+        print(f"{done} of {prepared.parts} parts are encoded; the same command without --part joins them")
+        return
+    for damaged in prepared.remade:
+        print(f"{damaged} was damaged and has been made again")
+    rows = [
+        (split, f"{shard.documents:,}", f"{shard.tokens_count:,}", size(shard.bytes))
+        for split, shard in prepared.shards.items()
+    ]
+    show_table(("split", "documents", "tokens", "text"), rows, right=(1, 2, 3))
+    print(f"shards  {prepared.folder}")

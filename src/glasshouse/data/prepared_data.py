@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse import tokenizers
-from glasshouse.data import shards
-from glasshouse.data.documents import Document, Source
+from glasshouse.data import corpus_shards, prepared_folder, shards, text_files
+from glasshouse.data.corpus_shards import CorpusShards
+from glasshouse.data.documents import SPLITS, Document, Source
 from glasshouse.data.sources.remote_files import cache_folder
 from glasshouse.data.user_files.labelled import UserLabelled
 from glasshouse.data.user_files.pairs import UserPairs
 from glasshouse.data.user_files.pictures import UserPictures
 from glasshouse.data.user_files.text import UserText
-from glasshouse.records import atomic_files
+from glasshouse.records import atomic_files, lock
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
@@ -24,6 +25,8 @@ from glasshouse.tokenizers.base import END_OF_TEXT, Progress
 
 # The version of the cache. It is raised when the same text would give other tokens or another file layout.
 FORMAT = 2
+# A tokenizer is trained on at most about this much text: chunks from the whole of it, evenly spaced.
+SAMPLE_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -83,15 +86,19 @@ def prepare(
     """Prepare the tokenizer and the shards of all splits, or read them from the cache.
 
     Without a `tokenizer`, the one that the spec names is read from its file or trained. `columns` lists what the task needs
-    of each document besides its text, `specials` the special tokens that it needs.
+    of each document besides its text, `specials` the special tokens that it needs. `data.files` may name a folder that
+    `glasshouse data prepare` wrote.
     """
+    if folder := prepared_folder.named(data):
+        tokenizer, digest = prepared_folder.check(folder, data, tokenizer, columns, specials)
+        return PreparedData(tokenizer, {split: shards.open_shard(folder, split) for split in SPLITS}, digest)
     source = find_source(data, columns)
     fingerprint = source.fingerprint()
     tokenizer = tokenizer or load_or_train_tokenizer(data, source, progress, specials, columns)
-    folder = _cached_shards(source, fingerprint, tokenizer, progress, columns)
+    folder = _cached_shards(data, source, tokenizer, progress, columns, specials)
     splits = {split: shards.open_shard(folder, split) for split in source.splits}
     labels = tuple(json.loads((folder / "labels.json").read_text(encoding="utf-8"))) if "label" in columns else ()
-    digest = hashlib.blake2b(fingerprint.encode(), digest_size=16).hexdigest()
+    digest = corpus_shards.short_digest(fingerprint)
     # Two pictures may have the same caption, so equal captions are not a leak.
     leaks = _find_leaks(source) if columns and "picture" not in columns else []
     notes = (*source.notes(), *(leak.sentence for leak in leaks))
@@ -109,74 +116,127 @@ def load_or_train_tokenizer(
     if data.tokenizer_file:
         return tokenizers.load(data.tokenizer_file)
     text_columns = ("target",) if "target" in columns else ()
-    key = _cache_key(source.fingerprint(), data.tokenizer, data.vocabulary, data.pattern, *specials, *text_columns)
+    # Only the user's own files can be so large, and only they know their size without being read again.
+    limit = SAMPLE_BYTES if isinstance(source, UserText) and source.bytes("train") > SAMPLE_BYTES else None
+    settings = (data.tokenizer, data.vocabulary, data.pattern, *specials, *text_columns)
+    key = _cache_key(source.fingerprint(), *settings, *([limit] if limit else []))
     path = cache_folder() / "tokenizers" / key / "tokenizer.json"
-    if not path.exists():
-        total = source.bytes("train")
-        tokenizer_class = catalogue.find("tokenizer", data.tokenizer, "data.tokenizer")
-
-        def chunks() -> Iterator[str]:
-            done = 0
-            for document in source.tokenizer_documents():
-                if not document.continues:
-                    yield END_OF_TEXT
-                yield document.text
-                for column in text_columns:
-                    yield END_OF_TEXT
-                    yield document.fields[column]
-                done += len(document.text.encode())
-                progress("reading text", done / max(total, 1))
-
-        trained = tokenizer_class.train(
-            chunks(), data.vocabulary, pattern=data.pattern, specials=(END_OF_TEXT, *specials), progress=progress
-        )
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            trained.save(path)
-        except OSError as error:
-            raise DataError(
-                "cannot-write-cache",
-                f"cannot write the tokenizer to {path}: {error.strerror}; free some space, or set GLASSHOUSE_CACHE",
-            ) from None
+    if path.exists():
+        return tokenizers.load(path)
+    tokenizer_class = catalogue.find("tokenizer", data.tokenizer, "data.tokenizer")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with lock.wait_for(path.with_name(".lock")):
+            if not path.exists():
+                tokenizer_class.train(
+                    _tokenizer_text(source, text_columns, limit, progress),
+                    data.vocabulary,
+                    pattern=data.pattern,
+                    specials=(END_OF_TEXT, *specials),
+                    progress=progress,
+                ).save(path)
+    except OSError as error:
+        raise DataError(
+            "cannot-write-cache",
+            f"cannot write the tokenizer to {path}: {error.strerror}; free some space, or set GLASSHOUSE_CACHE",
+        ) from None
     return tokenizers.load(path)
 
 
+def _tokenizer_text(source: Source, text_columns: tuple[str, ...], limit: int | None, progress: Progress) -> Iterator[str]:
+    """The text that a tokenizer is trained on: all training documents, or evenly spaced chunks up to a limit in bytes."""
+    total = max(source.bytes("train"), 1)
+    share = limit / total if limit else 1.0
+    read = used = 0
+    gap = False
+    for document in source.tokenizer_documents():
+        size = len(document.text.encode())
+        read += size
+        if limit and used + size > read * share + text_files.CHUNK_BYTES:
+            gap = True
+            continue
+        if gap or not document.continues:
+            yield END_OF_TEXT
+        gap = False
+        yield document.text
+        for column in text_columns:
+            yield END_OF_TEXT
+            yield document.fields[column]
+        used += size
+        progress("reading text", read / total)
+
+
+def corpus_shards_of(
+    data: DataSpec,
+    specials: tuple[str, ...] = (),
+    output: Path | None = None,
+    progress: Progress = lambda what, share: None,
+) -> CorpusShards:
+    """The shards of the user's own text, to be made part by part: in a folder of the user's choice, or in the cache.
+
+    The tokenizer is loaded, or trained if no process has trained it yet.
+    """
+    source = UserText(data.files, data.field, data.validation, data.test)
+    progress("reading text", 0.0)
+    fingerprint = source.fingerprint()
+    if output:
+        corpus_shards.check_folder(output)
+    tokenizer = load_or_train_tokenizer(data, source, progress, specials)
+    folder = output or _shards_folder(fingerprint, tokenizer)
+    return CorpusShards(source, tokenizer, folder, prepared_folder.settings_of(data, specials), cached=output is None)
+
+
+def _shards_folder(fingerprint: str, tokenizer: Tokenizer, columns: tuple[str, ...] = ()) -> Path:
+    return cache_folder() / "shards" / _cache_key(fingerprint, tokenizer.digest(), *columns)
+
+
 def _cached_shards(
-    source: Source, fingerprint: str, tokenizer: Tokenizer, progress: Progress, columns: tuple[str, ...]
+    data: DataSpec,
+    source: Source,
+    tokenizer: Tokenizer,
+    progress: Progress,
+    columns: tuple[str, ...],
+    specials: tuple[str, ...],
 ) -> Path:
     """The folder of the shards in the cache. They are written if they are not there yet."""
-    folder = cache_folder() / "shards" / _cache_key(fingerprint, tokenizer.digest(), *columns)
-    if not folder.exists():
-        try:
-            with atomic_files.folder(folder) as temporary:
-                for split in source.splits:
-                    total = max(source.bytes(split), 1)
-                    name = f"encoding {split} text"
-                    shards.write(
-                        temporary,
-                        split,
-                        source.documents(split),
-                        tokenizer,
-                        lambda done, name=name, total=total: progress(name, done / total),  # type: ignore[misc]
-                    )
-                if "label" in columns:
-                    _write_labels(temporary, source)
-                for split in source.splits if "target" in columns else ():
-                    write_targets(temporary, split, source.documents(split), tokenizer)
-                for split in source.splits if "picture" in columns else ():
-                    pictures = (document.picture for document in source.documents(split))
-                    shards.write_pictures(temporary, split, (picture for picture in pictures if picture is not None))
-        except FileExistsError:
-            if not folder.is_dir():  # If it is a folder, another process has written the same shards in the meantime.
-                raise DataError(
-                    "cannot-write-cache",
-                    f"cannot write token shards to {folder}: part of the path is a file; set GLASSHOUSE_CACHE to a folder",
-                ) from None
-        except OSError as error:
+    folder = _shards_folder(source.fingerprint(), tokenizer, columns)
+    if folder.exists():
+        return folder
+    if isinstance(source, UserText) and not columns and corpus_shards.is_large(source):
+        corpus = CorpusShards(source, tokenizer, folder, prepared_folder.settings_of(data, specials))
+        corpus.plan(progress)
+        corpus.finish(progress)
+        return folder
+    try:
+        with atomic_files.folder(folder) as temporary:
+            for split in source.splits:
+                total = max(source.bytes(split), 1)
+                name = f"encoding {split} text"
+                shards.write(
+                    temporary,
+                    split,
+                    source.documents(split),
+                    tokenizer,
+                    lambda done, name=name, total=total: progress(name, done / total),  # type: ignore[misc]
+                )
+            if "label" in columns:
+                _write_labels(temporary, source)
+            for split in source.splits if "target" in columns else ():
+                write_targets(temporary, split, source.documents(split), tokenizer)
+            for split in source.splits if "picture" in columns else ():
+                pictures = (document.picture for document in source.documents(split))
+                shards.write_pictures(temporary, split, (picture for picture in pictures if picture is not None))
+    except FileExistsError:
+        if not folder.is_dir():  # If it is a folder, another process has written the same shards in the meantime.
             raise DataError(
                 "cannot-write-cache",
-                f"cannot write token shards to {folder}: {error}; free some space, or set GLASSHOUSE_CACHE",
+                f"cannot write token shards to {folder}: part of the path is a file; set GLASSHOUSE_CACHE to a folder",
             ) from None
+    except OSError as error:
+        raise DataError(
+            "cannot-write-cache",
+            f"cannot write token shards to {folder}: {error}; free some space, or set GLASSHOUSE_CACHE",
+        ) from None
     return folder
 
 

@@ -7,7 +7,7 @@ import codecs
 import gzip
 import hashlib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
@@ -70,10 +70,36 @@ def read_chunks(path: Path) -> Iterator[str]:
                 return
 
 
+def read_range(path: Path, begin: int, end: int) -> Iterator[str]:
+    """The text between two byte positions, which must be between characters. A byte order mark does not count.
+
+    A plain file is read from `begin` on. A gzip file must be decompressed from its start.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with _open(path) as file:
+        mark = len(codecs.BOM_UTF8) if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8 else 0
+        file.seek(mark + begin)
+        left = end - begin
+        while left > 0 and (raw := file.read(min(left, CHUNK_BYTES))):
+            left -= len(raw)
+            yield decoder.decode(raw)
+
+
+def is_gzip(path: Path) -> bool:
+    """Whether a file is compressed, so that it can only be read from its start."""
+    with _open(path) as file:
+        return isinstance(file, gzip.GzipFile)
+
+
 def read_lines(path: Path) -> Iterator[str]:
     """The lines of a file, without line endings."""
+    yield from split_lines(read_chunks(path))
+
+
+def split_lines(chunks: Iterable[str]) -> Iterator[str]:
+    """The lines of a text in chunks, without line endings."""
     rest = ""
-    for chunk in read_chunks(path):
+    for chunk in chunks:
         rest += chunk
         *complete, rest = rest.split("\n")
         yield from complete

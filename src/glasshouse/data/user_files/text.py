@@ -8,14 +8,15 @@ splits.
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from glasshouse.data import text_files
+from glasshouse.data import file_summaries, text_files
 from glasshouse.data.documents import SPLITS, Document, Source
 from glasshouse.specs.errors import DataError
 
@@ -33,81 +34,66 @@ class UserText(Source):
         self.shares = (1 - validation - test, validation, test)
 
     def documents(self, split: str) -> Iterator[Document]:
-        self._summaries  # noqa: B018 (checks every file before the first document is read)
+        self.summaries  # noqa: B018 (checks every file before the first document is read)
         for path in self.files:
-            if _is_json_lines(path):
-                yield from self._json_documents(path, split)
+            if is_json_lines(path):
+                yield from (Document(text) for text_split, text in self.json_documents(path) if text_split == split)
             else:
                 yield from self._section(path, split)
 
     def fingerprint(self) -> str:
-        return json.dumps([[summary.digest for summary in self._summaries.values()], self.field, self.shares])
+        return json.dumps([[summary.digest for summary in self.summaries.values()], self.field, self.shares])
 
     def bytes(self, split: str) -> int:
-        return math.ceil(sum(summary.bytes for summary in self._summaries.values()) * self.shares[SPLITS.index(split)])
+        return math.ceil(sum(summary.bytes for summary in self.summaries.values()) * self.shares[SPLITS.index(split)])
 
     @cached_property
-    def _summaries(self) -> dict[Path, text_files.FileSummary]:
-        return {path: text_files.summarise(path) for path in self.files}
+    def summaries(self) -> dict[Path, text_files.FileSummary]:
+        return {path: file_summaries.summarise(path) for path in self.files}
+
+    def sections(self, path: Path) -> Iterator[tuple[str, str]]:
+        """(split, text) of a plain file, in its order and in chunks."""
+        total = self.summaries[path].bytes
+        train, validation, _ = self.shares
+        targets = round(total * train), round(total * (train + validation))
+        offset = 0
+        for chunk in text_files.read_chunks(path):
+            length = len(chunk.encode())
+            ends = [_boundary(chunk, target - offset, length) if target < total else None for target in targets]
+            limits = [0, *(len(chunk) if end is None else end for end in ends), len(chunk)]
+            for split, (first, last) in zip(SPLITS, pairwise(limits), strict=True):
+                if text := chunk[first:last]:
+                    yield split, text
+            offset += length
 
     def _section(self, path: Path, split: str) -> Iterator[Document]:
         """The section of a plain text that belongs to a split."""
-        total = self._summaries[path].bytes
-        train, validation, _ = self.shares
-        targets = [0, round(total * train), round(total * (train + validation)), total]
-        index = SPLITS.index(split)
-        start, end = targets[index], targets[index + 1]
-        started, offset = False, 0
-        for chunk in text_files.read_chunks(path):
-            length = len(chunk.encode())
-            # A boundary depends only on its target and its chunk, so neighbouring splits agree on it.
-            first = _boundary(chunk, start - offset, length)
-            last = _boundary(chunk, end - offset, length) if end < total else None
-            if first is not None and (text := chunk[first:last]):
+        started = False
+        for section_split, text in self.sections(path):
+            if section_split == split:
                 yield Document(text, continues=started)
                 started = True
-            if last is not None:
+            elif started:
                 return
-            offset += length
 
-    def _json_documents(self, path: Path, split: str) -> Iterator[Document]:
-        low, high = self._digest_ranges[SPLITS.index(split)]
+    def json_documents(self, path: Path) -> Iterator[tuple[str, str]]:
+        """(split, text) of every document of a JSON-lines file."""
+        ranges = self.digest_ranges
         for text in self._json_texts(path):
-            if low <= _digest(text) < high:
-                yield Document(text)
+            yield assigned_split(text, ranges), text
 
     def _json_texts(self, path: Path) -> Iterator[str]:
         for number, line in enumerate(text_files.read_lines(path), 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise DataError("not-json", f"{path}, line {number}, is not valid JSON: {error}; correct the line") from None
-            text = row.get(self.field) if isinstance(row, dict) else None
-            if not isinstance(text, str):
-                fields = ", ".join(row) if isinstance(row, dict) else type(row).__name__
-                raise DataError(
-                    "missing-column",
-                    f"{path}, line {number}, has no text in the field {self.field!r} (it has: {fields}); "
-                    "set the field that contains the text: data.field=NAME",
-                )
-            try:
-                text.encode()
-            except UnicodeEncodeError as error:
-                raise DataError(
-                    "lone-surrogate",
-                    f"{path}, line {number}, contains the lone surrogate U+{ord(text[error.start]):04X}, which is not a "
-                    "character; remove it or replace it",
-                ) from None
-            if text:
+            if text := json_text(line, self.field, f"{path}, line {number},"):
                 yield text
 
     @cached_property
-    def _digest_ranges(self) -> list[tuple[int, int]]:
+    def digest_ranges(self) -> list[tuple[int, int]]:
         """The range of digests that belongs to each split. The ranges give every split its share of distinct documents."""
-        digests = [_digest(text) for path in self.files if _is_json_lines(path) for text in self._json_texts(path)]
-        unique = np.unique(np.array(digests, dtype=np.uint64))
+        json_files = [path for path in self.files if is_json_lines(path)]
+        # Eight bytes for each document: the only thing in memory that grows with the size of the text.
+        digests = array("Q", (_digest(text) for path in json_files for text in self._json_texts(path)))
+        unique = np.unique(np.frombuffer(digests, dtype=np.uint64) if digests else np.zeros(0, np.uint64))
         if len(unique) == 0:
             raise DataError(
                 "no-rows",
@@ -128,8 +114,42 @@ class UserText(Source):
         return list(pairwise(boundaries))
 
 
-def _is_json_lines(path: Path) -> bool:
+def is_json_lines(path: Path) -> bool:
+    """Whether each line of the file holds a document."""
     return any(suffix in (".jsonl", ".ndjson") for suffix in path.suffixes)
+
+
+def json_text(line: str, field: str, place: str) -> str:
+    """The text of a JSON line; empty for a blank line. `place` names the line in errors."""
+    if not line.strip():
+        return ""
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise DataError("not-json", f"{place} is not valid JSON: {error}; correct the line") from None
+    text = row.get(field) if isinstance(row, dict) else None
+    if not isinstance(text, str):
+        fields = ", ".join(row) if isinstance(row, dict) else type(row).__name__
+        raise DataError(
+            "missing-column",
+            f"{place} has no text in the field {field!r} (it has: {fields}); "
+            "set the field that contains the text: data.field=NAME",
+        )
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(
+            "lone-surrogate",
+            f"{place} contains the lone surrogate U+{ord(text[error.start]):04X}, which is not a "
+            "character; remove it or replace it",
+        ) from None
+    return text
+
+
+def assigned_split(text: str, ranges: Sequence[tuple[int, int]]) -> str:
+    """The split of a document: the one whose range holds the digest of its text."""
+    digest = _digest(text)
+    return next(split for split, (low, high) in zip(SPLITS, ranges, strict=True) if low <= digest < high)
 
 
 def _digest(text: str) -> int:

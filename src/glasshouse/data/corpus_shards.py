@@ -1,0 +1,377 @@
+"""The shards of a large text, made part by part: by one process or by many, on one machine or on several.
+
+The work has three steps. `plan` cuts the text into parts and writes `plan.json`. `work_on` encodes parts, each into a folder
+of its own that appears only when it is complete. `finish` encodes what is left, verifies the checksum of every part, makes
+damaged parts again, and joins the parts into the shards. The result does not depend on who encoded which part.
+
+A killed process loses the parts that it was encoding; everything else stays. Locks keep two processes from the same part.
+Where the file system has no locks, a part may be encoded twice, with the same result.
+
+Memory: a block of text and its tokens, the tokenizer's table of known pieces, and the list of parts.
+"""
+
+import hashlib
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from glasshouse.data import file_summaries, shards
+from glasshouse.data.documents import SPLITS
+from glasshouse.data.user_files import text_parts
+from glasshouse.data.user_files.text import UserText, is_json_lines
+from glasshouse.data.user_files.text_parts import Piece, TextPart
+from glasshouse.records import atomic_files, lock
+from glasshouse.specs.errors import DataError
+from glasshouse.tokenizers import Tokenizer
+from glasshouse.tokenizers.base import Progress
+
+MANIFEST = "manifest.json"
+TOKENIZER = "tokenizer.json"
+FORMAT = 1
+COPY_BYTES = 1 << 22
+ATTEMPTS = 3
+"""How often damaged parts are made again before the disk is given up."""
+
+
+class CorpusShards:
+    """The shards of the user's own text in `folder`, and the unfinished parts in a folder beside it.
+
+    A `cached` folder is named after its content; one without a manifest was written in one go and is complete.
+    """
+
+    def __init__(
+        self, source: UserText, tokenizer: Tokenizer, folder: Path, settings: dict[str, Any], cached: bool = True
+    ) -> None:
+        self.source, self.tokenizer, self.folder = source, tokenizer, folder
+        self.settings, self.cached = settings, cached
+        self.work_folder = work_folder(folder)
+        self._states = [file_summaries.file_state(path) for path in source.files]
+        self.fingerprint = source.fingerprint()
+
+    @property
+    def finished(self) -> bool:
+        """Whether the shards are complete. Shards of another text or tokenizer are refused."""
+        if (self.folder / MANIFEST).is_file():
+            self._refuse_other(read_manifest(self.folder), self.folder)
+            return True
+        return self.cached and self.folder.is_dir()
+
+    def plan(self, progress: Progress = lambda what, share: None) -> None:
+        """Cut the text into parts, unless this or another process has done it."""
+        if self.finished:
+            return
+        with self._writing():
+            self.work_folder.mkdir(parents=True, exist_ok=True)
+            with lock.wait_for(self.work_folder / ".lock"):
+                if not self._plan_file.is_file():
+                    progress("dividing text", 0.0)
+                    atomic_files.write_json(self._plan_file, self._new_plan())
+                self._refuse_other(self._plan, self.work_folder)
+
+    def missing(self) -> list[int]:
+        """The parts that are not encoded yet."""
+        with suppress(FileNotFoundError):
+            done = {path.name for path in self.work_folder.iterdir()}
+            return [index for index in range(len(self.parts)) if _part_name(index) not in done]
+        return []
+
+    @cached_property
+    def parts(self) -> list[TextPart]:
+        """The parts of the plan."""
+        return [tuple(Piece(**piece) for piece in part["pieces"]) for part in self._plan["parts"]]
+
+    def share_done(self) -> float:
+        """The share of the text that is encoded."""
+        missing = sum(_part_bytes(self.parts[index]) for index in self.missing())
+        return 1 - missing / max(sum(map(_part_bytes, self.parts)), 1)
+
+    def work_on(self, number: int, workers: int, progress: Progress = lambda what, share: None) -> int:
+        """Encode parts as worker `number` (from 1) of several. Returns how many.
+
+        A worker starts with its own share. When that is done, it takes parts that nobody is working on.
+        """
+        encoded = 0
+        if self.finished:
+            return encoded
+        for index in _own_share_first(len(self.parts), number, workers):
+            with self._writing():
+                if self._part_folder(index).exists() or (self.folder / MANIFEST).is_file():
+                    continue
+                with lock.attempt(self._lock_file(index)) as held:
+                    if held and not self._part_folder(index).exists():
+                        self._encode(index)
+                        encoded += 1
+            progress("encoding text", self.share_done())
+        return encoded
+
+    def finish(self, progress: Progress = lambda what, share: None) -> list[int]:
+        """Encode the parts that are left, and join all of them. Returns the damaged parts that were made again."""
+        if self.finished:
+            return []
+        remade: list[int] = []
+        with self._writing():
+            for _ in range(ATTEMPTS):
+                for index in self.missing():
+                    with lock.wait_for(self._lock_file(index)):
+                        if not self._part_folder(index).exists():
+                            self._encode(index)
+                    progress("encoding text", self.share_done())
+                progress("joining parts", 1.0)
+                with lock.wait_for(self.work_folder / ".lock"):
+                    if (self.folder / MANIFEST).is_file():  # Another process has joined them in the meantime.
+                        return remade
+                    if not (damaged := self._join()):
+                        shutil.rmtree(self.work_folder, ignore_errors=True)
+                        return remade
+                    for index in damaged:
+                        shutil.rmtree(self._part_folder(index), ignore_errors=True)
+                remade += damaged
+        raise DataError(
+            "wrong-checksum",
+            f"parts in {self.work_folder} differ from what was written, again and again; use another disk for the shards",
+        )
+
+    def damaged(self) -> list[str]:
+        """The splits whose files no longer have the checksum in the manifest."""
+        if not (self.folder / MANIFEST).is_file():
+            return []
+        manifest = read_manifest(self.folder)
+        return [split for split in SPLITS if _checksum(self.folder, split) != manifest["splits"][split]["checksum"]]
+
+    def discard(self) -> None:
+        """Remove the shards, so that they are made again."""
+        with self._writing():
+            shutil.rmtree(self.folder)
+
+    @property
+    def _plan_file(self) -> Path:
+        return self.work_folder / "plan.json"
+
+    @cached_property
+    def _plan(self) -> dict[str, Any]:
+        plan: dict[str, Any] = json.loads(self._plan_file.read_text(encoding="utf-8"))
+        return plan
+
+    def _new_plan(self) -> dict[str, Any]:
+        source = self.source
+        json_lines = any(map(is_json_lines, source.files))
+        return {
+            "format": FORMAT,
+            "fingerprint": self.fingerprint,
+            "tokenizer": self.tokenizer.digest(),
+            "settings": self.settings,
+            "files": [{"path": str(path), **asdict(source.summaries[path])} for path in source.files],
+            "digest_ranges": source.digest_ranges if json_lines else [],
+            "parts": [{"pieces": [asdict(piece) for piece in part]} for part in text_parts.cut(source)],
+        }
+
+    def _refuse_other(self, plan: dict[str, Any], folder: Path) -> None:
+        """Refuse a folder with the shards of another text or of another tokenizer."""
+        if plan.get("fingerprint") != self.fingerprint:
+            what = "another text, or other shares for validation and test"
+        elif plan.get("tokenizer") != self.tokenizer.digest():
+            what = "the same text with another tokenizer"
+        else:
+            return
+        raise DataError("other-corpus", f"{folder} was prepared from {what}; choose another folder, or remove it")
+
+    def _part_folder(self, index: int) -> Path:
+        return self.work_folder / _part_name(index)
+
+    def _lock_file(self, index: int) -> Path:
+        return self.work_folder / f".{_part_name(index)}.lock"
+
+    def _encode(self, index: int) -> None:
+        """Encode a part into its folder."""
+        plan = self._plan
+        with suppress(FileExistsError), atomic_files.folder(self._part_folder(index)) as temporary, ExitStack() as stack:
+            writers: dict[str, shards.ShardWriter] = {}
+            try:
+                for split, starts, text in text_parts.read_blocks(
+                    self.parts[index], self.source.files, self.source.field, plan["digest_ranges"]
+                ):
+                    if split not in writers:
+                        writers[split] = stack.enter_context(closing(shards.ShardWriter(temporary, split, self.tokenizer)))
+                    writers[split].add(text, starts)
+            finally:
+                self._refuse_changed_files()
+            facts = {}
+            for split, writer in writers.items():
+                counts, checksum = writer.finish_part()
+                facts[split] = {**counts, "checksum": checksum}
+            atomic_files.write_json(temporary / "part.json", facts)
+
+    def _refuse_changed_files(self) -> None:
+        for path, state in zip(self.source.files, self._states, strict=True):
+            if not path.is_file() or file_summaries.file_state(path) != state:
+                raise DataError(
+                    "data-changed", f"{path} has changed while it was being encoded; repeat the command when it is complete"
+                )
+
+    def _join(self) -> list[int]:
+        """Join all parts into the shards. If parts are damaged, returns these instead."""
+        facts = [self._read_facts(index) for index in range(len(self.parts))]
+        damaged = {index for index, fact in enumerate(facts) if fact is None}
+        with suppress(_DamagedParts), atomic_files.folder(self.folder) as temporary:
+            splits: dict[str, dict[str, Any]] = {}
+            for split in SPLITS:
+                counts: Counter[str] = Counter(dict.fromkeys(("tokens", "documents", "bytes", "words", "unknown"), 0))
+                with (
+                    open(temporary / f"{split}.tokens", "wb") as tokens,
+                    open(temporary / f"{split}.starts", "wb") as starts,
+                ):
+                    for index, fact in enumerate(facts):
+                        if fact and split in fact:
+                            if not self._append(index, split, fact[split], counts["tokens"], tokens.write, starts.write):
+                                damaged.add(index)
+                            counts.update({name: fact[split][name] for name in counts})
+                shard = shards.complete(temporary, split, self.tokenizer, counts)
+                splits[split] = {"documents": shard.documents, "tokens": shard.tokens_count}
+            if damaged:
+                raise _DamagedParts
+            for split in SPLITS:
+                splits[split]["checksum"] = _checksum(temporary, split)
+            self.tokenizer.save(temporary / TOKENIZER)
+            parts = [
+                {"status": "done", "splits": fact, **part} for fact, part in zip(facts, self._plan["parts"], strict=True)
+            ]
+            atomic_files.write_json(temporary / MANIFEST, {**self._plan, "splits": splits, "parts": parts})
+        return sorted(damaged)
+
+    def _read_facts(self, index: int) -> dict[str, Any] | None:
+        """The counts and checksums of a part; None if they cannot be read."""
+        try:
+            facts: dict[str, Any] = json.loads((self._part_folder(index) / "part.json").read_text(encoding="utf-8"))
+            names = ("tokens", "documents", "bytes", "words", "unknown", "checksum")
+            return facts if all(name in fact for fact in facts.values() for name in names) else None
+        except (OSError, ValueError, AttributeError, TypeError):
+            return None
+
+    def _append(
+        self,
+        index: int,
+        split: str,
+        fact: dict[str, Any],
+        offset: int,
+        write_tokens: Callable[[bytes], Any],
+        write_starts: Callable[[bytes], Any],
+    ) -> bool:
+        """Append a part to a shard. Returns whether its checksum is right."""
+        digest = hashlib.blake2b(digest_size=16)
+        folder = self._part_folder(index)
+        try:
+            for block in _read_blocks(folder / f"{split}.tokens"):
+                digest.update(block)
+                write_tokens(block)
+            for block in _read_blocks(folder / f"{split}.starts"):
+                digest.update(block)
+                write_starts((np.frombuffer(block[: len(block) // 8 * 8], "<i8") + offset).tobytes())
+        except FileNotFoundError:
+            return False
+        return digest.hexdigest() == fact["checksum"]
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Turn the errors of a disk into errors with a remedy."""
+        try:
+            yield
+        except OSError as error:
+            raise _cannot_write(self.folder, error, self.cached) from None
+
+
+class _DamagedParts(Exception):
+    """Some parts do not have their checksums, so the shards must not be used."""
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that cannot hold shards. Call it before any work starts."""
+    if not (folder / MANIFEST).is_file() and (folder.is_file() or (folder.is_dir() and any(folder.iterdir()))):
+        raise DataError(
+            "output-exists", f"{folder} exists and does not hold prepared text; choose another folder, or remove it"
+        )
+    try:
+        if not (folder / MANIFEST).is_file():
+            work_folder(folder).mkdir(parents=True, exist_ok=True)
+            (work_folder(folder) / ".lock").touch()
+    except OSError as error:
+        raise _cannot_write(folder, error, cached=False) from None
+
+
+def work_folder(folder: Path) -> Path:
+    """Where the parts of unfinished shards are."""
+    return folder.with_name(f"{folder.name}.parts")
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a folder of prepared text."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        format = manifest["format"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            "damaged-manifest", f"{folder / MANIFEST} cannot be read ({error}); remove {folder} and prepare the text again"
+        ) from None
+    if format > FORMAT:
+        raise DataError(
+            "newer-format", f"{folder} has format {format}, and this version reads up to {FORMAT}; install a newer version"
+        )
+    return dict(manifest)
+
+
+def short_digest(fingerprint: str) -> str:
+    """What a run remembers of its data."""
+    return hashlib.blake2b(fingerprint.encode(), digest_size=16).hexdigest()
+
+
+def is_large(source: UserText) -> bool:
+    """Whether a text has more than one part."""
+    return sum(summary.bytes for summary in source.summaries.values()) > text_parts.PART_BYTES
+
+
+def _cannot_write(folder: Path, error: OSError, cached: bool) -> DataError:
+    remedy = "set GLASSHOUSE_CACHE" if cached else "choose another folder"
+    reason = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    return DataError(
+        "cannot-write-cache" if cached else "cannot-write",
+        f"cannot write token shards to {folder} ({reason}); free some space, or {remedy}",
+    )
+
+
+def _own_share_first(count: int, number: int, workers: int) -> Iterator[int]:
+    """All parts: those of this worker's share first, then those of the following workers' shares."""
+    for share in range(workers):
+        yield from range((number - 1 + share) % workers, count, workers)
+
+
+def _part_name(index: int) -> str:
+    return f"part-{index:06}"
+
+
+def _part_bytes(part: TextPart) -> int:
+    return sum(piece.end - piece.begin for piece in part)
+
+
+def _read_blocks(path: Path) -> Iterator[bytes]:
+    with open(path, "rb") as file:
+        while block := file.read(COPY_BYTES):
+            yield block
+
+
+def _checksum(folder: Path, split: str) -> str:
+    """A digest of the tokens and the starts of a shard; empty if a file is missing."""
+    digest = hashlib.blake2b(digest_size=16)
+    try:
+        for suffix in ("tokens", "starts"):
+            for block in _read_blocks(folder / f"{split}.{suffix}"):
+                digest.update(block)
+    except FileNotFoundError:
+        return ""
+    return digest.hexdigest()

@@ -1,0 +1,59 @@
+"""Summaries of large text files, remembered in the cache until the file changes. Knows nothing of splits or tokens.
+
+A file counts as unchanged if its size and its times of change are the same. So many processes that prepare the same text
+read it only once to check it, and `train` need not read 10 GB before its first step.
+"""
+
+import hashlib
+import json
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from glasshouse.data import text_files
+from glasshouse.data.sources.remote_files import cache_folder
+from glasshouse.data.text_files import FileSummary
+from glasshouse.records import atomic_files, lock
+
+REMEMBERED_BYTES = 1 << 24
+"""Smaller files are read each time."""
+
+SETTLED_SECONDS = 2.0
+"""A file that changed more recently could change again within the resolution of its times; its summary is not remembered."""
+
+FileState = list[int]
+"""Size and times of change."""
+
+
+def file_state(path: Path) -> FileState:
+    """What changes whenever the content of a file does."""
+    status = os.stat(path)
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+
+
+def summarise(path: Path) -> FileSummary:
+    """The summary of a file, from the cache if the file is large and unchanged. Otherwise the file is read and checked."""
+    try:
+        state = file_state(path)
+        if not path.is_file() or state[0] < REMEMBERED_BYTES:
+            return text_files.summarise(path)
+        folder = cache_folder() / "summaries"
+        folder.mkdir(parents=True, exist_ok=True)
+        name = hashlib.blake2b(os.fsencode(path.absolute()), digest_size=12).hexdigest()
+        lock_path = folder / f"{name}.lock"
+        lock_path.touch()
+    except OSError:  # The file or the cache cannot be used.
+        return text_files.summarise(path)
+    with lock.wait_for(lock_path):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            kept = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+            if kept["state"] == state:
+                return FileSummary(kept["bytes"], kept["digest"])
+        begun = time.time()
+        summary = text_files.summarise(path)
+        if begun - max(state[1:]) / 1e9 > SETTLED_SECONDS and file_state(path) == state:
+            facts = {"file": str(path.absolute()), "state": state, "bytes": summary.bytes, "digest": summary.digest}
+            with suppress(OSError):
+                atomic_files.write_json(folder / f"{name}.json", facts)
+        return summary

@@ -1,0 +1,73 @@
+"""A folder that `glasshouse data prepare --output FOLDER` wrote, as the data of a run: `data.files=FOLDER`.
+
+The text itself is not needed. The spec must have the settings that the folder was prepared with, so that it still says what
+made the run.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from glasshouse import tokenizers
+from glasshouse.data.corpus_shards import MANIFEST, TOKENIZER, read_manifest, short_digest
+from glasshouse.specs.errors import DataError
+from glasshouse.specs.spec import DataSpec
+from glasshouse.tokenizers import Tokenizer
+
+TEXT_SETTINGS = ("field", "validation", "test")
+TOKENIZER_SETTINGS = ("tokenizer", "vocabulary", "pattern")
+
+
+def settings_of(data: DataSpec, specials: tuple[str, ...]) -> dict[str, Any]:
+    """The settings that decide what the tokens are. A tokenizer from a file has no other settings."""
+    names = TEXT_SETTINGS if data.tokenizer_file else (*TEXT_SETTINGS, *TOKENIZER_SETTINGS)
+    settings = {name: getattr(data, name) for name in names}
+    return settings if data.tokenizer_file else {**settings, "specials": list(specials)}
+
+
+def named(data: DataSpec) -> Path | None:
+    """The folder that `data.files` names, if it is one of prepared text."""
+    if len(data.files) != 1:
+        return None
+    folder = Path(data.files[0]).expanduser()
+    return folder if (folder / MANIFEST).is_file() else None
+
+
+def check(
+    folder: Path, data: DataSpec, tokenizer: Tokenizer | None, columns: tuple[str, ...], specials: tuple[str, ...]
+) -> tuple[Tokenizer, str]:
+    """The tokenizer of the folder and the fingerprint of its text. Refuses a spec that the folder does not fit."""
+    if columns:
+        raise DataError(
+            "source-lacks-column",
+            f"data.files={folder} holds prepared text, which has no {columns[0]}; use the original files",
+        )
+    manifest = read_manifest(folder)
+    wanted, prepared = settings_of(data, specials), manifest["settings"]
+    own = tokenizers.load(folder / TOKENIZER)
+    if tokenizer is None and data.tokenizer_file:
+        tokenizer = tokenizers.load(data.tokenizer_file)
+    if tokenizer is not None:
+        if tokenizer.digest() != own.digest():
+            raise DataError(
+                "other-tokenizer",
+                f"{folder} was prepared with another tokenizer than that of this run; "
+                f"use data.tokenizer_file={folder / TOKENIZER}, or prepare the text again",
+            )
+        wanted = {name: wanted[name] for name in TEXT_SETTINGS}
+    elif "tokenizer" not in prepared:
+        raise DataError(
+            "other-tokenizer",
+            f"{folder} was prepared with the tokenizer of a file; set data.tokenizer_file={folder / TOKENIZER}",
+        )
+    if "specials" in wanted and wanted["specials"] != prepared["specials"]:
+        raise DataError(
+            "missing-special-token",
+            f"the special tokens of this task are {wanted['specials']}, and {folder} was prepared with "
+            f"{prepared['specials']}; prepare the text for this task: glasshouse data prepare --recipe RECIPE",
+        )
+    differing = [name for name in wanted if name != "specials" and wanted[name] != prepared[name]]
+    if differing:
+        remedy = " ".join(f"data.{name}={prepared[name]}" for name in differing)
+        found = ", ".join(f"data.{name}={wanted[name]}" for name in differing)
+        raise DataError("other-corpus", f"{folder} was not prepared with {found}; set {remedy}, or prepare the text again")
+    return own, short_digest(manifest["fingerprint"])

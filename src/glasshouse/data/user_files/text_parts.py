@@ -1,0 +1,95 @@
+"""The user's own text cut into parts of bounded size, which can be encoded separately and in any order.
+
+A part is a list of pieces: byte ranges of files. A plain file is cut between the blocks in which `shards.write` encodes it,
+so the tokens of the parts are those of the whole text. A JSON-lines file is cut at line ends. A gzip file can only be read
+from its start, so it is not cut.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from glasshouse.data import text_files
+from glasshouse.data.user_files.text import UserText, assigned_split, is_json_lines, json_text
+from glasshouse.tokenizers.safe_boundaries import split_into_blocks
+
+PART_BYTES = 1 << 24
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A byte range of a file. `split` is empty for JSON lines, where each document has its own split.
+
+    `file` is an index into the source's files. `starts` tells whether a document starts here.
+    """
+
+    file: int
+    begin: int
+    end: int
+    split: str = ""
+    starts: bool = True
+
+
+TextPart = tuple[Piece, ...]
+
+
+def cut(source: UserText, part_bytes: int = 0) -> list[TextPart]:
+    """The parts of all files, in order. Reads every file once."""
+    part_bytes = part_bytes or PART_BYTES
+    parts: list[TextPart] = []
+    pieces: list[Piece] = []
+    size = 0
+    for index, path in enumerate(source.files):
+        whole = text_files.is_gzip(path)
+        cut_file = _json_pieces if is_json_lines(path) else _text_pieces
+        for piece in cut_file(source, index, None if whole else part_bytes):
+            pieces.append(piece)
+            size += piece.end - piece.begin
+            if size >= part_bytes:
+                parts.append(tuple(pieces))
+                pieces, size = [], 0
+    return [*parts, tuple(pieces)] if pieces else parts
+
+
+def _text_pieces(source: UserText, index: int, limit: int | None) -> Iterator[Piece]:
+    end = 0
+    for split, sections in groupby(source.sections(source.files[index]), lambda section: section[0]):
+        begin, starts = end, True
+        for block in split_into_blocks(text for _, text in sections):
+            end += len(block.encode())
+            if limit and end - begin >= limit:
+                yield Piece(index, begin, end, split, starts)
+                begin, starts = end, False
+        if end > begin:
+            yield Piece(index, begin, end, split, starts)
+
+
+def _json_pieces(source: UserText, index: int, limit: int | None) -> Iterator[Piece]:
+    path = source.files[index]
+    begin, end, total = 0, 0, source.summaries[path].bytes
+    for line in text_files.read_lines(path):
+        end = min(end + len(line.encode()) + 1, total)  # The last line may lack its line end.
+        if limit and end - begin >= limit:
+            yield Piece(index, begin, end)
+            begin = end
+    if total > begin:
+        yield Piece(index, begin, total)
+
+
+def read_blocks(
+    part: TextPart, files: Sequence[Path], field: str, digest_ranges: Sequence[tuple[int, int]]
+) -> Iterator[tuple[str, bool, str]]:
+    """(split, whether a document starts here, text) of a part, in blocks whose boundaries do not change the tokens."""
+    for piece in part:
+        path = files[piece.file]
+        chunks = text_files.read_range(path, piece.begin, piece.end)
+        if piece.split:
+            for index, block in enumerate(split_into_blocks(chunks)):
+                yield piece.split, piece.starts and index == 0, block
+            continue
+        for line in text_files.split_lines(chunks):
+            if text := json_text(line, field, f"{path}, a line after byte {piece.begin},"):
+                split = assigned_split(text, digest_ranges)
+                for index, block in enumerate(split_into_blocks([text])):
+                    yield split, index == 0, block

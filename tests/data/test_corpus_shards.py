@@ -1,0 +1,246 @@
+"""Shards made part by part: the same as those made in one go, whoever makes the parts and whatever happens meanwhile."""
+
+import codecs
+import gzip
+import json
+import os
+import random
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glasshouse.data import shards
+from glasshouse.data.corpus_shards import CorpusShards, read_manifest
+from glasshouse.data.documents import SPLITS
+from glasshouse.data.user_files import text_parts
+from glasshouse.data.user_files.text import UserText
+from glasshouse.tokenizers import safe_boundaries
+from glasshouse.tokenizers.byte_pair import BytePair
+from glasshouse.tokenizers.characters import Characters
+from glasshouse.tokenizers.words import Words
+from tests.refusals import refused
+
+SENTENCE = "It is a truth universally acknowledged, that a single man must be in want of a wife. 真理。 déjà vu\n"
+WORDS = SENTENCE.split(" ")
+TOKENIZER = BytePair.train([SENTENCE * 40], 300)
+
+
+def text(seed: int, words: int) -> str:
+    return " ".join(random.Random(seed).choices(WORDS, k=words))
+
+
+@pytest.fixture(autouse=True)
+def small_parts(tmp_path, monkeypatch):
+    """Parts and blocks so small that a test has many of them."""
+    monkeypatch.setenv("GLASSHOUSE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(text_parts, "PART_BYTES", 1000)
+    blocks = lambda chunks: safe_boundaries.split_into_blocks(chunks, size=200)  # noqa: E731
+    for module in (shards, text_parts):
+        monkeypatch.setattr(module, "split_into_blocks", blocks)
+
+
+@pytest.fixture
+def files(tmp_path) -> list[Path]:
+    """Each format, with a byte order mark, blank lines, a missing last line end and a file smaller than a part."""
+    plain, marked, zipped = (tmp_path / name for name in ("a.txt", "b.txt", "c.txt.gz"))
+    plain.write_text(text(0, 2000), encoding="utf-8")
+    marked.write_bytes(codecs.BOM_UTF8 + text(1, 1500).encode())
+    zipped.write_bytes(gzip.compress(text(2, 1000).encode()))
+    lines = [json.dumps({"text": text(seed, seed % 90)}, ensure_ascii=seed % 2 == 0) for seed in range(120)]
+    (tmp_path / "d.jsonl").write_text("\n\n".join(lines), encoding="utf-8")
+    (tmp_path / "e.jsonl.gz").write_bytes(gzip.compress("\n".join(lines[:50]).encode()))
+    (tmp_path / "f.txt").write_text("short\n")
+    return sorted(path for path in tmp_path.iterdir() if path.is_file())
+
+
+def source_of(paths, validation=0.05, test=0.05) -> UserText:
+    return UserText(tuple(map(str, paths)), "text", validation, test)
+
+
+def corpus_in(folder: Path, paths, tokenizer=TOKENIZER, **shares) -> CorpusShards:
+    corpus = CorpusShards(source_of(paths, **shares), tokenizer, folder, {})
+    corpus.plan()
+    return corpus
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    """The shards of a folder."""
+    return {
+        f"{split}.{suffix}": (folder / f"{split}.{suffix}").read_bytes()
+        for split in SPLITS
+        for suffix in ("tokens", "starts", "json")
+    }
+
+
+def in_one_go(folder: Path, paths, tokenizer=TOKENIZER, **shares) -> dict[str, bytes]:
+    folder.mkdir()
+    for split in SPLITS:
+        shards.write(folder, split, source_of(paths, **shares).documents(split), tokenizer)
+    return written(folder)
+
+
+@pytest.mark.parametrize("shares", [{}, {"validation": 0.3, "test": 0.0}, {"validation": 0.0, "test": 0.0}])
+@pytest.mark.parametrize("kind", [BytePair, Words, Characters])
+def test_the_shards_are_those_made_in_one_go(tmp_path, files, shares, kind):
+    tokenizer = TOKENIZER if kind is BytePair else kind.train([text(0, 500)], 40)
+    corpus = corpus_in(tmp_path / "out", files, tokenizer, **shares)
+    assert len(corpus.parts) > 10
+    corpus.finish()
+    assert written(tmp_path / "out") == in_one_go(tmp_path / "plain", files, tokenizer, **shares)
+    assert not corpus.work_folder.exists()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    content=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00\ufeff"), min_size=1, max_size=400),
+    part_bytes=st.integers(1, 100),
+)
+def test_any_text_in_parts_of_any_size(tmp_path_factory, content, part_bytes):
+    folder = tmp_path_factory.mktemp("text")
+    (folder / "a.txt").write_text(content, encoding="utf-8", newline="")
+    default, text_parts.PART_BYTES = text_parts.PART_BYTES, part_bytes
+    try:
+        corpus_in(folder / "out", [folder / "a.txt"]).finish()
+    finally:
+        text_parts.PART_BYTES = default
+    assert written(folder / "out") == in_one_go(folder / "plain", [folder / "a.txt"])
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_workers_take_parts_that_nobody_has_and_the_result_is_the_same(tmp_path, files, workers):
+    expected = in_one_go(tmp_path / "plain", files)
+    corpora = [corpus_in(tmp_path / "out", files) for _ in range(workers)]
+    encoded = [0] * workers
+
+    def work(index: int) -> None:
+        encoded[index] = corpora[index].work_on(index + 1, workers)
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(encoded) == len(corpora[0].parts)
+    assert corpora[0].missing() == []
+    assert corpora[0].share_done() == 1
+    corpora[-1].finish()
+    assert written(tmp_path / "out") == expected
+    assert corpora[0].work_on(1, 1) == 0
+
+
+def test_the_manifest_says_what_was_made(tmp_path, files):
+    corpus = corpus_in(tmp_path / "out", files)
+    corpus.finish()
+    manifest = read_manifest(tmp_path / "out")
+    assert [Path(file["path"]) for file in manifest["files"]] == files
+    assert all(file["bytes"] and file["digest"] for file in manifest["files"])
+    assert manifest["tokenizer"] == TOKENIZER.digest()
+    parts = manifest["parts"]
+    assert {part["status"] for part in parts} == {"done"}
+    for split in SPLITS:
+        shard = shards.open_shard(tmp_path / "out", split)
+        counts = [part["splits"][split] for part in parts if split in part["splits"]]
+        assert sum(count["documents"] for count in counts) == shard.documents == manifest["splits"][split]["documents"]
+        assert sum(count["tokens"] for count in counts) == shard.tokens_count - 1
+        assert all(len(count["checksum"]) == 32 for count in counts)
+
+
+def test_what_is_done_is_not_done_again(tmp_path, files):
+    class Killed(BaseException):
+        pass
+
+    expected = in_one_go(tmp_path / "plain", files)
+    corpus = corpus_in(tmp_path / "out", files)
+
+    def stop(what: str, share: float) -> None:
+        if share > 0.5:
+            raise Killed
+
+    with pytest.raises(Killed):
+        corpus.finish(stop)
+    left = corpus.missing()
+    assert 0 < len(left) < len(corpus.parts)
+    again = corpus_in(tmp_path / "out", files)
+    made: list[int] = []
+    encode = again._encode
+    again._encode = lambda index: (made.append(index), encode(index))[1]  # type: ignore[method-assign]
+    again.finish()
+    assert made == left
+    assert written(tmp_path / "out") == expected
+
+
+@pytest.mark.parametrize("damage", ["flipped", "shorter", "no tokens", "no facts", "bad facts", "empty folder"])
+def test_a_damaged_part_is_made_again(tmp_path, files, damage):
+    expected = in_one_go(tmp_path / "plain", files)
+    corpus = corpus_in(tmp_path / "out", files)
+    corpus.work_on(1, 1)
+    part = corpus.work_folder / "part-000002"
+    tokens = next(part.glob("*.tokens"))
+    raw = tokens.read_bytes()
+    if damage == "flipped":
+        tokens.write_bytes(bytes([raw[0] ^ 1]) + raw[1:])
+    elif damage == "shorter":
+        tokens.write_bytes(raw[:-2])
+    elif damage == "no tokens":
+        tokens.unlink()
+    elif damage == "no facts":
+        (part / "part.json").unlink()
+    elif damage == "bad facts":
+        (part / "part.json").write_text('{"train": {}}')
+    else:
+        shutil.rmtree(part)
+        part.mkdir()
+    assert corpus.finish() == [2]
+    assert written(tmp_path / "out") == expected
+
+
+def test_damaged_shards_are_noticed(tmp_path, files):
+    corpus = corpus_in(tmp_path / "out", files)
+    corpus.finish()
+    assert corpus.damaged() == []
+    with open(tmp_path / "out" / "train.tokens", "r+b") as file:
+        file.write(b"\xff")
+    (tmp_path / "out" / "test.starts").unlink()
+    assert corpus.damaged() == ["train", "test"]
+
+
+def test_another_tokenizer_or_text_is_refused(tmp_path, files):
+    corpus_in(tmp_path / "out", files).finish()
+    with refused("other-corpus", "tokenizer", str(tmp_path / "out")):
+        corpus_in(tmp_path / "out", files, Characters.train([text(0, 500)], 40))
+    with refused("other-corpus", "text"):
+        corpus_in(tmp_path / "out", files[:2])
+    unfinished = corpus_in(tmp_path / "unfinished", files)
+    with refused("other-corpus", str(unfinished.work_folder)):
+        corpus_in(tmp_path / "unfinished", files[:2])
+
+
+def test_a_file_that_changes_meanwhile_is_refused(tmp_path, files):
+    corpus = corpus_in(tmp_path / "out", files)
+    with open(files[0], "a") as file:
+        file.write("more")
+    with refused("data-changed", str(files[0])):
+        corpus.finish()
+    assert len(corpus.missing()) == len(corpus.parts)
+
+
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path, files):
+    (tmp_path / "file").write_text("in the way")
+    with refused("cannot-write-cache", "GLASSHOUSE_CACHE"):
+        corpus_in(tmp_path / "file" / "out", files)
+    assert os.listdir(tmp_path).count("out.parts") == 0
+
+
+def test_a_damaged_manifest_is_refused(tmp_path, files):
+    corpus = corpus_in(tmp_path / "out", files)
+    corpus.finish()
+    (tmp_path / "out" / "manifest.json").write_text("{")
+    with refused("damaged-manifest", str(tmp_path / "out")):
+        corpus.plan()
+    (tmp_path / "out" / "manifest.json").write_text('{"format": 99}')
+    with refused("newer-format", "99"):
+        corpus.plan()
