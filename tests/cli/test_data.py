@@ -1,6 +1,8 @@
-"""`glasshouse data`: list, show, and get from a mirror on this machine."""
+"""`glasshouse data`: list, show, get from a mirror on this machine, and prepare large texts."""
 
+import json
 import shutil
+import signal
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -10,16 +12,28 @@ from typing import Any
 
 import pytest
 
+import glasshouse
+from glasshouse.data.user_files import text_parts
+from glasshouse.tokenizers.safe_boundaries import split_into_blocks
 from tests import needs
 
 from .program import (
     TWO_STEPS,
     call,
+    finish,
     folders,
+    losses,
     refused,
+    some_text,
+    start,
     train,
+    train_on_file,
+    wait_until,
+    weights,
     worked,
 )
+
+SETTINGS = ("--vocabulary", "300")
 
 
 def test_data() -> None:
@@ -120,3 +134,130 @@ def test_a_data_set_that_is_not_here_says_how_to_get_it(runs: Path, empty_cache:
 def test_an_unknown_data_set() -> None:
     for command in ("get", "show"):
         refused(call("data", command, "shakespear"), "unknown-word", "'shakespeare'")
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A text of many parts."""
+    monkeypatch.setattr(text_parts, "PART_BYTES", 2000)
+    monkeypatch.setattr(text_parts, "split_into_blocks", lambda chunks: split_into_blocks(chunks, size=100))
+    (tmp_path / "corpus.txt").write_text(some_text())
+    return tmp_path / "corpus.txt"
+
+
+def shards_in(folder: Path) -> dict[str, bytes]:
+    names = [f"{split}.{suffix}" for split in ("train", "validation", "test") for suffix in ("tokens", "starts", "json")]
+    return {name: (folder / name).read_bytes() for name in [*names, "tokenizer.json"]}
+
+
+def prepare(corpus: Path, *options: str) -> dict[str, bytes]:
+    """The shards that the command makes."""
+    output = corpus.parent / "out"
+    worked(call("data", "prepare", str(corpus), *SETTINGS, "--output", str(output), *options))
+    assert folders(corpus.parent).count("out.parts") == 0
+    return shards_in(output)
+
+
+def test_training_finds_what_was_prepared(corpus: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the cache and from a folder: the same losses and weights as without preparing, and nothing is encoded again."""
+    worked(train_on_file(str(corpus)))
+    expected = losses(runs / "tiny"), weights(runs / "tiny")
+    shutil.rmtree(corpus.parent / "cache")
+    shown = worked(call("data", "prepare", str(corpus), *SETTINGS)).out
+    assert str(corpus.parent / "cache" / "shards") in shown
+    prepare(corpus)
+    monkeypatch.setattr("glasshouse.data.shards.ShardWriter.add", None)
+    for name in (corpus, corpus.parent / "out"):
+        shutil.rmtree(runs / "tiny")
+        worked(train_on_file(str(name)))
+        assert (losses(runs / "tiny"), weights(runs / "tiny")) == expected
+    (corpus.parent / "cache").rename(corpus.parent / "gone")
+    corpus.rename(corpus.with_suffix(".gone"))
+    shutil.rmtree(runs / "tiny")
+    worked(train_on_file(str(corpus.parent / "out")))
+    assert (losses(runs / "tiny"), weights(runs / "tiny")) == expected
+
+
+def test_prepare_with_two_processes_gives_the_same_files(corpus: Path) -> None:
+    one = prepare(corpus)
+    manifest = json.loads((corpus.parent / "out" / "manifest.json").read_text())
+    shutil.rmtree(corpus.parent / "out")
+    assert prepare(corpus, "--jobs", "2") == one
+    assert json.loads((corpus.parent / "out" / "manifest.json").read_text()) == manifest
+    assert len(manifest["parts"]) > 5
+
+
+def test_workers_on_several_machines(corpus: Path) -> None:
+    """An array job of two tasks, and the plain command after it."""
+    expected = prepare(corpus)
+    shutil.rmtree(corpus.parent / "out")
+    arguments = ("data", "prepare", str(corpus), *SETTINGS, "--output", str(corpus.parent / "out"))
+    assert "parts are encoded" in worked(call(*arguments, "--part", "1/2")).out
+    worked(call(*arguments, "--part", "2/2"))
+    assert not (corpus.parent / "out").exists()
+    assert prepare(corpus) == expected
+    assert "train" in worked(call(*arguments, "--part", "2/2")).out
+
+
+def test_a_killed_worker_loses_only_its_part(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_parts, "PART_BYTES", 100)
+    expected = prepare(corpus)
+    shutil.rmtree(corpus.parent / "out")
+    output = corpus.parent / "out"
+    planned = glasshouse.plan_data([str(corpus)], vocabulary=300, output=output)
+    process = start("data", "prepare", str(corpus), *SETTINGS, "--output", str(output), "--part", "1/1")
+    wait_until(lambda: len(planned.missing()) < len(planned.parts) - 5, process)
+    process.send_signal(signal.SIGKILL)
+    finish(process)
+    done = {path.name: path.stat().st_mtime_ns for path in planned.work_folder.glob("part-*")}
+    assert len(done) < len(planned.parts)
+    planned.work_on(1, 1)
+    assert done.items() <= {path.name: path.stat().st_mtime_ns for path in planned.work_folder.glob("part-*")}.items()
+    assert prepare(corpus) == expected
+
+
+def test_prepare_repairs_what_was_damaged(corpus: Path) -> None:
+    expected = prepare(corpus)
+    with open(corpus.parent / "out" / "train.tokens", "r+b") as file:
+        file.write(b"\xff\xff")
+    arguments = ("data", "prepare", str(corpus), *SETTINGS, "--output", str(corpus.parent / "out"))
+    assert "train split was damaged" in worked(call(*arguments)).out
+    assert shards_in(corpus.parent / "out") == expected
+    assert "damaged" not in worked(call(*arguments)).out
+
+
+def test_prepare_for_a_masked_model(corpus: Path) -> None:
+    worked(
+        call("data", "prepare", str(corpus), *SETTINGS, "--recipe", "masked-model", "--output", str(corpus.parent / "out"))
+    )
+    assert "<|mask|>" in (corpus.parent / "out" / "tokenizer.json").read_text()
+    refused(call("data", "prepare", str(corpus), "--recipe", "classifier"), "wrong-task", "label")
+
+
+def test_bad_input_of_prepare(corpus: Path) -> None:
+    folder = corpus.parent
+
+    def prepare_with(*options: str, file: Path = corpus) -> Any:
+        return call("data", "prepare", str(file), *SETTINGS, *options)
+
+    refused(prepare_with(file=folder / "none.txt"), "unreadable-file", "none.txt")
+    (folder / "empty.txt").write_text("")
+    refused(prepare_with(file=folder / "empty.txt"), "empty-file", "empty.txt")
+    (folder / "empty.jsonl").write_text('{"text": ""}\n')
+    refused(prepare_with(file=folder / "empty.jsonl"), "no-rows", "empty.jsonl")
+    refused(prepare_with("--jobs", "0"), "out-of-range", "--jobs=0")
+    for part in ("5/4", "0/4"):
+        refused(prepare_with("--part", part), "bad-part", part)
+    for part in ("5", "a/b", "1/"):
+        refused(prepare_with("--part", part), "bad-part", part, "2/8")
+    refused(prepare_with("--validation", "0.9"), "out-of-range", "data.validation=0.9")
+    refused(prepare_with("--tokenizer", "bite-pair"), "unknown-word", "byte-pair")
+    refused(prepare_with("--tokenizer", "none.json"), "unreadable-tokenizer", "none.json")
+    refused(prepare_with("--recipe", "language-modell"), "unknown-recipe", "language-model")
+    refused(prepare_with("--output", str(corpus)), "output-exists", str(corpus))
+    refused(prepare_with("--output", str(folder)), "output-exists", str(folder))
+    refused(prepare_with("--output", str(corpus / "out")), "cannot-write", str(corpus / "out"))
+    refused(prepare_with("--output", "/proc/out"), "cannot-write", "/proc/out")
+    worked(prepare_with("--output", str(folder / "out")))
+    refused(prepare_with("--output", str(folder / "out"), "--tokenizer", "characters"), "other-corpus", "tokenizer")
+    refused(prepare_with("--output", str(folder / "out"), "--test", "0.2"), "other-corpus", "shares")

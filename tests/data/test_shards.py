@@ -1,5 +1,8 @@
 """Shards: separators between documents, and the same tokens however a document is divided into parts."""
 
+import random
+import sys
+
 import numpy as np
 import pytest
 
@@ -45,3 +48,12 @@ def test_a_document_cannot_inject_a_separator(tmp_path, tokenizer):
 def test_an_empty_split_is_empty(tmp_path, tokenizer):
     shard = shards.write(tmp_path, "test", [], tokenizer)
     assert (shard.tokens_count, shard.documents, len(shard.tokens)) == (0, 0, 0)
+
+
+def test_words_of_a_long_text_are_counted_as_split_does():
+    blanks = [chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace()]
+    choose = random.Random(0).choices
+    for characters in ([*blanks, "a", "\u3001", "\U0001f600"], ["a", " "], ["a"], blanks):
+        for length in (10, 5000):
+            text = "".join(choose(characters, k=length))
+            assert shards.count_words(text) == len(text.split())

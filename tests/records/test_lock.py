@@ -1,6 +1,9 @@
 """The lock: one holder at a time, who is named."""
 
+import errno
 import os
+import threading
+import time
 
 from glasshouse.records import lock
 from tests.refusals import refused
@@ -15,3 +18,35 @@ def test_a_folder_has_one_lock_holder_at_a_time(tmp_path):
     assert not lock.is_held(tmp_path)
     with lock.hold(tmp_path, "wait"):
         pass
+
+
+def test_a_lock_that_is_only_tried(tmp_path):
+    with lock.attempt(tmp_path / "a.lock") as first, lock.attempt(tmp_path / "a.lock") as second:
+        assert (first, second) == (True, False)
+    with lock.attempt(tmp_path / "a.lock") as again:
+        assert again
+
+
+def test_a_lock_that_waits(tmp_path):
+    order = []
+
+    def second() -> None:
+        with lock.wait_for(tmp_path / "a.lock"):
+            order.append("second")
+
+    thread = threading.Thread(target=second)
+    with lock.wait_for(tmp_path / "a.lock"):
+        thread.start()
+        time.sleep(0.1)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+
+
+def test_a_file_system_without_locks(tmp_path, monkeypatch):
+    def no_locks(file: object, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    with lock.attempt(tmp_path / "a.lock") as held, lock.wait_for(tmp_path / "a.lock"):
+        assert held

@@ -1,11 +1,12 @@
 """Public functions to tokenise a large text: by several processes, or by jobs on machines that share a folder."""
 
+import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from os import PathLike
@@ -23,6 +24,9 @@ from glasshouse.specs.spec import DataSpec
 
 LOOK_EVERY = 0.2
 """Seconds between two looks at what the workers have done."""
+
+STARTED_BY = "GLASSHOUSE_STARTED_BY"
+"""The environment variable that tells a worker which process started it."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,7 @@ def prepare_data(
     try:
         if worker:
             with progress_bar.bar("encoding text") as bar:
-                corpus.work_on(*worker, lambda what, share: bar(share, what))
+                corpus.work_on(*worker, lambda what, share: _show_unless_orphaned(bar, what, share))
             if not corpus.finished:
                 return PreparedText(corpus.folder, {}, len(corpus.parts), len(corpus.missing()))
         remade = () if worker else tuple(_complete(corpus, jobs, files, recipe, output, tokenizer, settings))
@@ -112,13 +116,14 @@ def _complete(corpus: CorpusShards, jobs: int, files: Sequence[str], *arguments:
     return remade
 
 
-def _run_workers(corpus: CorpusShards, commands: list[list[str]], bar: Any) -> None:
+def _run_workers(corpus: CorpusShards, commands: list[list[str]], bar: Callable[..., None]) -> None:
     """Run the commands of several workers, and wait until they have ended. The first error of one is raised."""
     with ExitStack() as stack:
         processes = []
         for command in commands:
             errors = stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace"))
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+            environment = {**os.environ, STARTED_BY: str(os.getpid())}
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=environment)
             stack.callback(_stop, process)
             processes.append((process, errors))
         while any(process.poll() is None for process, _ in processes):
@@ -129,9 +134,17 @@ def _run_workers(corpus: CorpusShards, commands: list[list[str]], bar: Any) -> N
         for process, errors in processes:
             if status := process.poll():
                 errors.seek(0)
-                lines = errors.read().strip().splitlines() or [f"it ended with status {status}"]
-                reason = lines[-1].removeprefix("glasshouse: ")
-                raise DataError("worker-failed", f"a worker has failed: {reason}; repeat the command when this is corrected")
+                said = errors.read().strip()
+                own = [line.removeprefix("glasshouse: ") for line in said.splitlines() if line.startswith("glasshouse: ")]
+                reason = own[-1] if own else said or f"it ended with status {status}"
+                raise DataError("worker-failed", f"a worker has failed: {reason}; correct this and repeat the command")
+
+
+def _show_unless_orphaned(bar: Callable[..., None], what: str, share: float) -> None:
+    """Show the progress of a worker. It stops after a part if the process that started it was killed."""
+    if (starter := os.environ.get(STARTED_BY)) and starter != str(os.getppid()):
+        raise Interrupted(signal.SIGTERM, "the process that started this worker has ended", "the same command")
+    bar(share, what)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
