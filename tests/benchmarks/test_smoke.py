@@ -17,7 +17,15 @@ PEERS = {"tokenizer_speed": ["rustbpe", "tiktoken"], "certificates": ["transform
 # These start no other process and change nothing outside their own module: they run here, without importing torch again.
 IN_PROCESS = ("attention_cost", "replica_speed", "training_speed")
 # These take ten seconds or more.
-SLOW = ("certificates", "fault_injection", "replica_speed", "serving", "tokenizer_speed", "verdict_errors")
+SLOW = (
+    "certificates",
+    "corpus_preparation",
+    "fault_injection",
+    "replica_speed",
+    "serving",
+    "tokenizer_speed",
+    "verdict_errors",
+)
 BENCHMARKS = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
 
 
