@@ -27,7 +27,7 @@ from glasshouse.data import file_summaries, shards
 from glasshouse.data.documents import SPLITS
 from glasshouse.data.user_files import text_parts
 from glasshouse.data.user_files.text import UserText, is_json_lines
-from glasshouse.data.user_files.text_parts import TextPart, TextPiece
+from glasshouse.data.user_files.text_parts import ByteRange, TextPart
 from glasshouse.records import atomic_files, lock
 from glasshouse.specs.errors import DataError
 from glasshouse.tokenizers import Tokenizer
@@ -86,7 +86,7 @@ class CorpusShards:
     @cached_property
     def parts(self) -> list[TextPart]:
         """The parts of the plan."""
-        return [tuple(TextPiece(**piece) for piece in part["pieces"]) for part in self._plan["parts"]]
+        return [tuple(ByteRange(**piece) for piece in part["pieces"]) for part in self._plan["parts"]]
 
     def share_done(self) -> float:
         """The share of the text that is encoded."""

@@ -18,7 +18,7 @@ PART_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)
-class TextPiece:
+class ByteRange:
     """A byte range of a file. `split` is empty for JSON lines, where each document has its own split.
 
     `file` is an index into the source's files. `starts` tells whether a document starts here.
@@ -31,14 +31,14 @@ class TextPiece:
     starts: bool = True
 
 
-TextPart = tuple[TextPiece, ...]
+TextPart = tuple[ByteRange, ...]
 
 
 def cut(source: UserText, part_bytes: int = 0) -> list[TextPart]:
     """The parts of all files, in order. Reads every file once."""
     part_bytes = part_bytes or PART_BYTES
     parts: list[TextPart] = []
-    pieces: list[TextPiece] = []
+    pieces: list[ByteRange] = []
     size = 0
     for index, path in enumerate(source.files):
         whole = text_files.is_gzip(path)
@@ -52,29 +52,29 @@ def cut(source: UserText, part_bytes: int = 0) -> list[TextPart]:
     return [*parts, tuple(pieces)] if pieces else parts
 
 
-def _text_pieces(source: UserText, index: int, limit: int | None) -> Iterator[TextPiece]:
+def _text_pieces(source: UserText, index: int, limit: int | None) -> Iterator[ByteRange]:
     end = 0
     for split, sections in groupby(source.sections(source.files[index]), lambda section: section[0]):
         begin, starts = end, True
         for block in split_into_blocks(text for _, text in sections):
             end += len(block.encode())
             if limit and end - begin >= limit:
-                yield TextPiece(index, begin, end, split, starts)
+                yield ByteRange(index, begin, end, split, starts)
                 begin, starts = end, False
         if end > begin:
-            yield TextPiece(index, begin, end, split, starts)
+            yield ByteRange(index, begin, end, split, starts)
 
 
-def _json_pieces(source: UserText, index: int, limit: int | None) -> Iterator[TextPiece]:
+def _json_pieces(source: UserText, index: int, limit: int | None) -> Iterator[ByteRange]:
     path = source.files[index]
     begin, end, total = 0, 0, source.summaries[path].bytes
     for line in text_files.read_lines(path):
         end = min(end + len(line.encode()) + 1, total)  # The last line may lack its line end.
         if limit and end - begin >= limit:
-            yield TextPiece(index, begin, end)
+            yield ByteRange(index, begin, end)
             begin = end
     if total > begin:
-        yield TextPiece(index, begin, total)
+        yield ByteRange(index, begin, total)
 
 
 def read_blocks(
