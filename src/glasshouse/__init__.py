@@ -90,7 +90,7 @@ if TYPE_CHECKING:
         sweep,
         try_claim,
     )
-    from glasshouse.api.training import DEMO, plan, replay, resume, spec_of, train, train_replicas
+    from glasshouse.api.training import DEMO, plan, replay, resume, run_as_rank, spec_of, train, train_replicas
     from glasshouse.certificates.checks import Check
     from glasshouse.generation.text_stream import Completion
     from glasshouse.pages.claim_content import Case
@@ -179,7 +179,7 @@ _EXPORTS = {
         "sweep",
         "try_claim",
     ),
-    "api.training": ("DEMO", "plan", "replay", "resume", "spec_of", "train", "train_replicas"),
+    "api.training": ("DEMO", "plan", "replay", "resume", "run_as_rank", "spec_of", "train", "train_replicas"),
     "certificates.checks": ("Check",),
     "generation.text_stream": ("Completion",),
     "pages.claim_content": ("Case",),
@@ -259,6 +259,7 @@ __all__ = [
     "replay",
     "report",
     "resume",
+    "run_as_rank",
     "run_grid",
     "runs_folder",
     "runs_overview",

@@ -1,10 +1,14 @@
 """The metric log `metrics.jsonl`: one JSON object per line, each with its step. Training appends to it."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 from glasshouse.records import atomic_files
+
+# The last row is shorter than this.
+TAIL_BYTES = 4096
 
 
 def append(path: Path, *rows: dict[str, Any]) -> None:
@@ -25,6 +29,17 @@ def read(path: Path) -> list[dict[str, Any]]:
             if isinstance(row, dict) and isinstance(row.get("step"), int):
                 rows.append(row)
     return rows
+
+
+def last(path: Path) -> dict[str, Any] | None:
+    """The last row, without reading the others; None if there is none yet, or if it is being written."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - TAIL_BYTES, 0))
+            row = json.loads(file.read().splitlines()[-1])
+        return row if isinstance(row, dict) and isinstance(row.get("step"), int) else None
+    except (OSError, ValueError, LookupError):
+        return None
 
 
 def rewind(path: Path, step: int) -> None:

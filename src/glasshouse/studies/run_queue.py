@@ -4,7 +4,6 @@ A finished run is kept. An interrupted run continues from its checkpoint. A run 
 not repeated. Only this file knows whether runs train one after another or together.
 """
 
-import json
 import os
 import shutil
 import signal
@@ -15,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from glasshouse.records import checkpoint, progress_bar, run_folder
+from glasshouse.records import checkpoint, metric_log, progress_bar, run_folder
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.specs.errors import Interrupted, RunError
@@ -26,8 +25,6 @@ from glasshouse.training.run_progress import kept_steps
 from glasshouse.training.signals import catch_signals
 
 ENDED = (Status.DONE, Status.FAILED)
-# The last line of a metric log is shorter than this number of bytes.
-LOG_TAIL_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -175,13 +172,8 @@ class _QueueProgress:
 
 def _finished_share(queued: QueuedRun) -> float:
     """The share of a run's steps that the last line of its metric log has reached."""
-    try:
-        with open(queued.run.metrics_file, "rb") as file:
-            file.seek(max(file.seek(0, os.SEEK_END) - LOG_TAIL_BYTES, 0))
-            lines = file.read().splitlines()
-        return min(int(json.loads(lines[-1])["step"]) / queued.steps, 1.0)
-    except (OSError, ValueError, LookupError, TypeError):
-        return 0.0  # no log yet, or its last line is still being written
+    row = metric_log.last(queued.run.metrics_file)
+    return min(row["step"] / queued.steps, 1.0) if row else 0.0
 
 
 @contextmanager
