@@ -62,19 +62,7 @@ class Job:
         With `new_run` False the run resumes from a checkpoint, so `training.start_from` is not read. `prepared` are the data
         of another job of the same data spec and task.
         """
-        if not spec.data.source and not spec.data.files:
-            raise SpecError(
-                "no-data",
-                "this spec belongs to an imported model and names no data; fine-tune the model with: "
-                "glasshouse train language-model training.start_from=RUN data.files=mine.txt",
-            )
-        task: Task = catalogue.find("task", spec.task, "task").from_spec(spec)
-        task.check_model(models.check(task.draft_model(spec.model), spec.data.context), spec.model.kind)
-        if spec.training.gradient_accumulation > 1:
-            what = (
-                f"training.gradient_accumulation={spec.training.gradient_accumulation} with model.norm={spec.model.norm!r}"
-            )
-            require(catalogue.find("norm", spec.model.norm), "batch", what)
+        task = cls.check(spec)
         if prepared is None:
             with progress_bar.bar("preparing text") as bar:
                 show = lambda what, share: bar(share, what)  # noqa: E731
@@ -89,6 +77,24 @@ class Job:
                 notes.append(f"{truncated} of {shard.documents} {split} texts are truncated to data.context")
         job = cls(spec, prepared, task, steps, device, tuple(notes))
         return job._with_start() if training.start_from and new_run else job
+
+    @staticmethod
+    def check(spec: Spec) -> Task:
+        """Check that model and task fit together, and that the spec names data. Reads no data and returns the task."""
+        if not spec.data.source and not spec.data.files:
+            raise SpecError(
+                "no-data",
+                "this spec belongs to an imported model and names no data; fine-tune the model with: "
+                "glasshouse train language-model training.start_from=RUN data.files=mine.txt",
+            )
+        task: Task = catalogue.find("task", spec.task, "task").from_spec(spec)
+        task.check_model(models.check(task.draft_model(spec.model), spec.data.context), spec.model.kind)
+        if spec.training.gradient_accumulation > 1:
+            what = (
+                f"training.gradient_accumulation={spec.training.gradient_accumulation} with model.norm={spec.model.norm!r}"
+            )
+            require(catalogue.find("norm", spec.model.norm), "batch", what)
+        return task
 
     @property
     def notes(self) -> tuple[str, ...]:
