@@ -17,10 +17,11 @@ from getpass import getuser
 from pathlib import Path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scontrol", "scancel", "sinfo")
-INSTALL = "on Debian or Ubuntu, as root: apt-get update && apt-get install -y slurm-wlm munge"
 NODES = ("n1", "n2")
 # prctl(2): the descendants of a process that lost their parent become its children, so that they are found and ended.
 PR_SET_CHILD_SUBREAPER = 36
+# prctl(2): a process gets this signal when its parent ends, also if that was killed.
+PR_SET_PDEATHSIG = 1
 CONFIGURATION = """\
 ClusterName=glasshouse-tests
 SlurmctldHost={host}(127.0.0.1)
@@ -29,8 +30,8 @@ SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
 CredType=cred/munge
-# A requeued job may start when the credential of its first start has expired: by default after two minutes.
-AuthInfo=socket={folder}/munge.socket,cred_expire=3
+# A requeued job may start when the credential of its first start has expired: by default after two minutes; 5 is the least.
+AuthInfo=socket={folder}/munge.socket,cred_expire=5
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool-%n
 SlurmctldPidFile={folder}/slurmctld.pid
@@ -94,7 +95,7 @@ class SlurmCluster:
         self._start("slurmctld", "slurmctld", "-D", "-f", str(self.folder / "slurm.conf"))
         for node in NODES:
             self.start_node(node)
-        self._wait(lambda: self._idle_nodes() == len(NODES), "slurmctld")
+        self._wait(lambda: self.idle_nodes() == len(NODES), "slurmctld")
 
     def start_node(self, node: str) -> None:
         self._start(node, "slurmd", "-D", "-N", node, "-f", str(self.folder / "slurm.conf"))
@@ -120,7 +121,7 @@ class SlurmCluster:
         )
         log.close()
 
-    def _idle_nodes(self) -> int:
+    def idle_nodes(self) -> int:
         command = ["sinfo", "-h", "-N", "-p", "main", "-t", "idle", "-o", "%N"]
         found = subprocess.run(
             command, env={**os.environ, **self.environment}, capture_output=True, text=True, check=False, timeout=30
@@ -167,10 +168,20 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _run_as_subreaper(command: Iterable[str]) -> int:
-    """Run a command below a process that keeps all its descendants."""
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    with subprocess.Popen([*command]) as process:
-        return process.wait()
+    """Run a command below a process that keeps all its descendants, and ends them if its own parent is gone."""
+    system = ctypes.CDLL(None)
+    system.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    process = subprocess.Popen([*command])
+
+    def end(number: int, frame: object) -> None:
+        for descendant in _descendants(os.getpid()):
+            with suppress(ProcessLookupError):
+                os.kill(descendant, signal.SIGKILL)
+        os._exit(1)
+
+    signal.signal(signal.SIGTERM, end)
+    system.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    return process.wait()
 
 
 if __name__ == "__main__":

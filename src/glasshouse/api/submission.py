@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from glasshouse.data import prepared_data
 from glasshouse.launching import batch_script, cluster_settings, job_folder, slurm, submission
 from glasshouse.launching.batch_script import BatchJob
 from glasshouse.launching.cluster_settings import ClusterSettings
@@ -193,7 +194,7 @@ def _checked_settings(dry_run: bool, cluster: dict[str, Any]) -> ClusterSettings
 
 
 def _checked_spec(recipe: str, overrides: Sequence[str], device: str) -> Spec:
-    """The spec of a recipe, with everything checked that needs no data."""
+    """The spec of a recipe. Everything is checked that needs no more than the beginning of the data."""
     _check_device(device)
     spec = resolve_spec.spec_of(recipe, *overrides)
     if spec.training.replicas > 1:
@@ -202,7 +203,9 @@ def _checked_spec(recipe: str, overrides: Sequence[str], device: str) -> Spec:
             f"training.replicas={spec.training.replicas} trains several runs, and a job of `train` trains one; compare "
             "seeds with: glasshouse compare RECIPE --seeds N --on slurm",
         )
-    Job.check(spec)
+    task = Job.check(spec)
+    # The first text is read, so that a file that is not there is refused here. A job reads the others.
+    next(prepared_data.find_source(spec.data, task.columns).documents("train"), None)
     return spec
 
 

@@ -53,11 +53,16 @@ def print_submission(submitted: "Submission") -> None:
 
 def print_jobs(jobs: "Sequence[JobStatus]") -> None:
     """Print a table of jobs, and the error and the log of each that failed."""
-    rows = [(job.job, str(job.id), job.state, job.progress, job.left, _relative(job)) for job in jobs]
-    show(("job", "number", "state", "progress", "time left", "log"), rows)
+    show(("job", "number", "state", "progress", "time left"), [_row(job) for job in jobs])
     for job in jobs:
         if job.error:
             console.print(f"{job.job}: {job.error}", markup=False, soft_wrap=True)
+        if job.active or job.error:
+            console.print(f"{job.job}: the log is {_relative(job)}", markup=False, soft_wrap=True)
+
+
+def _row(job: "JobStatus") -> tuple[str, ...]:
+    return job.job, str(job.id), job.state, job.progress, job.left
 
 
 def _relative(job: "JobStatus") -> str:

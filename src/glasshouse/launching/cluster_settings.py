@@ -38,6 +38,8 @@ time = "4:00:00"             # the time limit of a job; a job that reaches it sa
 # Further options of sbatch.
 # sbatch = ["--constraint=a100", "--mail-type=FAIL"]
 """
+# Slurm may send a signal so much earlier than it was asked to.
+SIGNAL_SECONDS = 60
 # Slurm's ways to write a time limit: minutes, minutes:seconds, hours:minutes:seconds, and days-hours[:minutes[:seconds]].
 _TIME = re.compile(r"(?:(?P<days>\d+)-)?(?P<first>\d+)(?::(?P<second>\d+))?(?::(?P<third>\d+))?")
 
@@ -94,11 +96,12 @@ class ClusterSettings:
                     raise LaunchError(
                         "bad-cluster-setting", f"{name}={text!r} is not one word; write it without spaces and line breaks"
                     )
-        if self.time and seconds_of(self.time) <= self.save_seconds:
+        if self.time and seconds_of(self.time) <= self.save_seconds + SIGNAL_SECONDS:
             raise LaunchError(
                 "time-too-short",
-                f"a time limit of {self.time} leaves no time to train, because a run is told to save {self.save_seconds} "
-                "seconds before; choose a longer --time, or a smaller save_seconds in the cluster file",
+                f"a time limit of {self.time} leaves no time to train, because a run is told to save {self.save_seconds} to "
+                f"{self.save_seconds + SIGNAL_SECONDS} seconds before; choose a longer --time, or a smaller save_seconds in "
+                "the cluster file",
             )
 
 

@@ -43,12 +43,14 @@ def read_all() -> list[JobStatus]:
         if error.code != "no-slurm":
             raise
         queue = []  # on a machine without Slurm the folders still tell how it went
-    return [status_of(job, [queued for queued in queue if queued.id == job.record().id]) for job in jobs]
+    return [status_of(job, queue) for job in jobs]
 
 
-def status_of(job: JobFolder, queued: list[QueuedJob]) -> JobStatus:
-    """The state of one job; `queued` are its tasks that Slurm still knows."""
+def status_of(job: JobFolder, queue: list[QueuedJob]) -> JobStatus:
+    """The state of one job; `queue` is what Slurm still knows of it and of others."""
     record = job.record()
+    # A Slurm that was set up anew counts from 1 again, so the name counts too.
+    queued = [one for one in queue if (one.id, one.name) == (record.id, record.name)]
     known = {one.task: one for one in queued}
     tasks = range(record.tasks) if record.tasks else [-1]
     states = {task: _state(job, task, known.get(task)) for task in tasks}

@@ -40,6 +40,7 @@ class QueuedJob:
     left: str
     reason: str
     nodes: str
+    name: str
 
     @property
     def active(self) -> bool:
@@ -66,7 +67,7 @@ def submit(script: Path, after: int = 0) -> int:
 
 def jobs() -> list[QueuedJob]:
     """The user's jobs, each task of an array by itself. Slurm forgets a job some minutes after its end."""
-    return parse_queue(_call("squeue", "--me", "--array", "--noheader", "--states=all", "--format=%F|%K|%T|%L|%r|%N"))
+    return parse_queue(_call("squeue", "--me", "--array", "--noheader", "--states=all", "--format=%F|%K|%T|%L|%r|%N|%j"))
 
 
 def cancel(numbers: Iterable[int]) -> None:
@@ -81,10 +82,10 @@ def partitions() -> list[Partition]:
 
 def parse_queue(text: str) -> list[QueuedJob]:
     """What squeue printed."""
-    rows = [line.split("|") for line in text.splitlines() if line.count("|") == 5]
+    rows = [line.split("|", 6) for line in text.splitlines() if line.count("|") >= 6]
     return [
-        QueuedJob(int(number), int(task) if task.isdigit() else -1, state, left, reason, nodes)
-        for number, task, state, left, reason, nodes in rows
+        QueuedJob(int(number), int(task) if task.isdigit() else -1, state, left, reason, nodes, name)
+        for number, task, state, left, reason, nodes, name in rows
         if number.isdigit()
     ]
 

@@ -58,11 +58,11 @@ def submit(request: JobRequest, settings: ClusterSettings, after: int = 0) -> Jo
 
 def refuse_second(request: JobRequest) -> None:
     """Refuse to submit work that is in the queue already, except by the job that does it."""
-    active = {queued.id for queued in slurm.jobs() if queued.active}
+    active = {(queued.id, queued.name) for queued in slurm.jobs() if queued.active}
     for job in job_folder.all_jobs():
         record = job.record()
         same = record.work == request.work if request.work else record.command == tuple(request.arguments)
-        if same and record.id in active and str(job.path) != job_folder.inside():
+        if same and (record.id, record.name) in active and str(job.path) != job_folder.inside():
             raise LaunchError(
                 "already-queued",
                 f"{request.name} is in the queue already, as job {record.id}; follow it with `glasshouse jobs`, or stop it "
