@@ -18,7 +18,7 @@ from .cluster import SlurmCluster
 from .submitted import CPU, STEPS, logs, statuses, train, wait_until, wait_until_ended
 
 pytestmark = pytest.mark.slurm
-LONG = ("training.steps=4000", "evaluation.every=1000", "training.checkpoint_every=500")
+LONG = ("training.steps=3000", "evaluation.every=1000", "training.checkpoint_every=200")
 
 
 def same_as_alone(name: str, *words: str) -> None:
@@ -105,24 +105,33 @@ def test_a_script_that_is_submitted_by_hand(cluster: SlurmCluster, runs: Path) -
 @pytest.mark.slow
 def test_the_time_limit(cluster: SlurmCluster, runs: Path) -> None:
     """The run saves on the signal, is queued again, and ends bit by bit as one that was left alone."""
+    worked(train("speed", "training.steps=300", "evaluation.every=300", on=False))
+    seconds_per_step = json.loads((runs / "speed" / "run.json").read_text())["outcome"]["seconds"] / 300
+    # Slurm sends the signal 5 to 65 seconds after the start.
+    words = ("evaluation.every=1000000", f"training.steps={int(75 / seconds_per_step)}")
     with open("mine.toml", "a") as file:
         file.write("save_seconds = 55\n")
-    worked(train("long", *LONG, "training.steps=12000", "--time", "2"))
+    worked(train("long", *words, "--time", "2"))
     [status] = wait_until_ended("long")
     assert status.state == "completed", logs()
     assert Path("jobs/long-1/log.txt").read_text().count("[interrupted]") >= 1
-    same_as_alone("long", *LONG, "training.steps=12000")
+    same_as_alone("long", *words)
 
 
 @pytest.mark.slow
 def test_the_time_limit_of_a_task(cluster: SlurmCluster) -> None:
-    """One task of an array is queued again by itself, and the last job still waits for it."""
-    with open("mine.toml", "a") as file:
-        file.write("save_seconds = 55\n")
-    steps = ("training.steps=9000", "evaluation.every=3000", "--seeds", "2", "--replicas", "off")
-    worked(call(*study("apart", *steps), "--on", "slurm", "--time", "2"))
-    assert [status.state for status in wait_until_ended("apart")] == ["4 completed", "completed"], logs()
-    assert logs().count("[interrupted]") >= 1, logs()
+    """One task of an array is queued again by itself, and the last job still waits for it.
+
+    Task 0 is told to save as at its limit, before its run ends; it has the number of the whole array.
+    """
+    steps = ("training.steps=1000", "evaluation.every=500", "--seeds", "2", "--replicas", "off")
+    worked(call(*study("apart", *steps), "--on", "slurm", "--jobs", "2"))
+    [[first], *_] = json.loads(Path("jobs/apart-1/tasks.json").read_text())[0]
+    wait_until(lambda: logged_steps(Path(first["run"])) > 5, "no steps")
+    number = statuses("apart")[0].id
+    subprocess.run(["scancel", "--signal=USR1", "--batch", f"{number}_0"], check=True)
+    assert [status.state for status in wait_until_ended("apart")] == ["2 completed", "completed"], logs()
+    assert Path("jobs/apart-1/log-0.txt").read_text().count("[interrupted]") == 1, logs()
     worked(call(*study("here", *steps)))
     assert found("apart") == found("here")
 
@@ -130,7 +139,7 @@ def test_the_time_limit_of_a_task(cluster: SlurmCluster) -> None:
 @pytest.mark.slow
 def test_a_node_that_dies(cluster: SlurmCluster, runs: Path) -> None:
     """Slurm queues the job again, and the run goes on from its last checkpoint on the other node."""
-    worked(train("long", *LONG, "training.steps=8000"))
+    worked(train("long", *LONG))
     wait_until(lambda: bool(checkpoints(runs / "long")), "no checkpoint")
     queue = subprocess.run(["squeue", "-h", "-n", "long", "-o", "%N"], capture_output=True, text=True, check=True)
     node = queue.stdout.strip()
@@ -141,7 +150,7 @@ def test_a_node_that_dies(cluster: SlurmCluster, runs: Path) -> None:
     finally:
         cluster.start_node(node)
         wait_until(lambda: cluster.idle_nodes() == 2, "the node did not come back")
-    same_as_alone("long", *LONG, "training.steps=8000")
+    same_as_alone("long", *LONG)
 
 
 @pytest.mark.slow

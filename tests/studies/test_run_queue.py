@@ -65,7 +65,7 @@ def test_runs_may_be_trained_elsewhere(tmp_path: Path) -> None:
             raise AssertionError
 
         def train(self, folder: Path, tasks: list[run_queue.RunTask]) -> None:
-            self.tasks += tasks
+            self.tasks.extend(tasks)
             raise Handed
 
     queue = queue_of("demo-lm", "model.norm=layer,rms", seeds=2, replicas=2)
