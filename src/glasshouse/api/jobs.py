@@ -1,10 +1,12 @@
 """Public functions that list and cancel the jobs of a cluster. They do not import torch, so they are fast."""
 
+import os
 from os import PathLike
 from pathlib import Path
 
 from glasshouse.launching import cluster_settings, job_folder, job_status, slurm
 from glasshouse.launching.job_status import JobStatus
+from glasshouse.records import run_folder
 from glasshouse.specs.errors import LaunchError
 
 
@@ -16,11 +18,14 @@ def jobs() -> list[JobStatus]:
 def cancel(name: str | PathLike[str]) -> list[JobStatus]:
     """Cancel the jobs of a run or a study (or a job, by its name or number) and return them. What runs saves first."""
     wanted = str(name)
-    path = str(Path(name).absolute())
+    studies = Path(os.environ.get("GLASSHOUSE_STUDIES") or "studies")
+    folders = [path.absolute() for path in (Path(name), run_folder.root() / name, studies / name)]
     found = [
         status
-        for status, work in ((status, job_folder.find(status.job).record().work) for status in jobs())
-        if wanted in (status.name, status.job, str(status.id)) or (work and path == work)
+        for status in jobs()
+        if wanted in (status.name, status.job, str(status.id))
+        # A study may hold others: those of a multiverse, or of a claim.
+        or any(status.work and Path(status.work).is_relative_to(folder) for folder in folders)
     ]
     active = [status for status in found if status.active]
     if not active:

@@ -43,7 +43,7 @@ def submit_training(
     `dry_run` the script is made, and nothing is created or submitted.
     """
     settings = _checked_settings(dry_run, cluster)
-    spec = _checked_spec(recipe, overrides, device)
+    spec = _checked_spec(recipe, overrides, device, settings)
     if dry_run:
         name = name or run_folder.free_name(resolve_spec.name_of(recipe))
         request = _run_request(run_folder.root() / run_folder.checked_name(name), device)
@@ -71,7 +71,7 @@ def submit_resume(name: str | PathLike[str], device: str = "auto", dry_run: bool
 def training_script(recipe: str, *overrides: str, name: str | None = None, device: str = "auto", **cluster: Any) -> str:
     """A batch script that trains a recipe, to read, edit and submit by hand with sbatch. Needs no Slurm here."""
     settings = cluster_settings.load(**cluster)
-    _checked_spec(recipe, overrides, device)
+    _checked_spec(recipe, overrides, device, settings)
     name = run_folder.checked_name(name or run_folder.free_name(resolve_spec.name_of(recipe)))
     run = run_folder.root() / name
     where = [] if device == "auto" else ["--device", device]
@@ -128,6 +128,7 @@ class _SlurmDispatch:
     settings: ClusterSettings
     submitted: Submission
     dry_run: bool
+    name: str = ""  # of the jobs; by default that of their study
 
     def plan(self, study: str) -> None:
         """Have the study planned in a job, if the jobs have another device than this machine."""
@@ -135,7 +136,8 @@ class _SlurmDispatch:
             self.measure(study)
 
     def measure(self, name: str) -> None:
-        """Submit the command itself, unless this is its job."""
+        """Submit the command itself, unless this is its job. All later jobs have the same name."""
+        self.name = name
         if job_folder.inside():
             return
         self._submit(JobRequest(name, job_folder.COMMAND, "", self.command))
@@ -148,7 +150,7 @@ class _SlurmDispatch:
             if not slurm.is_installed():
                 progress_bar.say("this job cannot submit others, because it has no sbatch on its path; it trains all runs")
                 return
-        name, work = folder.name, str(folder.absolute())
+        name, work = self.name or folder.name, str(folder.absolute())
         divided = _divided(tasks, self.settings.jobs)
         written = [[] for _ in divided] if self.dry_run else [run_queue.write_task(task) for task in divided]
         arguments = ["resume", "{job}", *_device_option(self.command)]
@@ -193,7 +195,7 @@ def _checked_settings(dry_run: bool, cluster: dict[str, Any]) -> ClusterSettings
     return settings
 
 
-def _checked_spec(recipe: str, overrides: Sequence[str], device: str) -> Spec:
+def _checked_spec(recipe: str, overrides: Sequence[str], device: str, settings: ClusterSettings) -> Spec:
     """The spec of a recipe. Everything is checked that needs no more than the beginning of the data."""
     _check_device(device)
     spec = resolve_spec.spec_of(recipe, *overrides)
@@ -202,6 +204,12 @@ def _checked_spec(recipe: str, overrides: Sequence[str], device: str) -> Spec:
             "replicas-in-a-job",
             f"training.replicas={spec.training.replicas} trains several runs, and a job of `train` trains one; compare "
             "seeds with: glasshouse compare RECIPE --seeds N --on slurm",
+        )
+    if spec.training.batch % settings.processes:
+        raise LaunchError(
+            "batch-not-divisible",
+            f"training.batch={spec.training.batch} cannot be divided among {settings.processes} processes "
+            f"({settings.nodes} nodes with {settings.processes_on_a_node} each); choose a multiple of {settings.processes}",
         )
     task = Job.check(spec)
     # The first text is read, so that a file that is not there is refused here. A job reads the others.

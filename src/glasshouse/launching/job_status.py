@@ -23,6 +23,7 @@ class JobStatus:
 
     job: str
     name: str
+    work: str
     id: int
     state: str
     progress: str
@@ -60,6 +61,7 @@ def status_of(job: JobFolder, queue: list[QueuedJob]) -> JobStatus:
     return JobStatus(
         job=job.name,
         name=record.name,
+        work=record.work,
         id=record.id,
         state=_summary(states),
         progress=_progress(job, record),
