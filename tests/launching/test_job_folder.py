@@ -56,7 +56,9 @@ def test_a_folder_that_cannot_be_made() -> None:
     [
         ("step 1\nglasshouse: no such file [x]\nslurmstepd goodbye\n", "glasshouse: no such file [x]"),
         ("Traceback\n  File a\nKeyError: 'a'\n", "KeyError: 'a'"),
-        ("torch.OutOfMemoryError: CUDA\nsrun: error: n1: task 0\n", "srun: error: n1: task 0"),
+        ("torch.OutOfMemoryError: CUDA\nsrun: error: n1: task 0\n", "torch.OutOfMemoryError: CUDA"),
+        ("glasshouse: stopped [interrupted]\nslurmstepd-n1: error: oom-kill\nbye\n", "slurmstepd-n1: error: oom-kill"),
+        ("glasshouse: in use [in-use]\ntorch.a.ChildFailedError: \nsrun: error: n1\n", "glasshouse: in use [in-use]"),
         ("step 1\n\nstep 2\n\n", "step 2"),
         ("", ""),
     ],

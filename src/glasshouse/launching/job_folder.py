@@ -23,8 +23,13 @@ INSIDE = "GLASSHOUSE_JOB"
 RUN, RUNS, COMMAND = "run", "runs", "command"
 # So much of the end of a log is read for its last error.
 LOG_TAIL_BYTES = 20_000
-# Lines that name an error: of Glasshouse, of Slurm, of Python.
-_ERROR = re.compile(r"^(glasshouse: |slurmstepd: error|srun: error|sbatch: error|[\w.]*(Error|Exception|Interrupt)\b)")
+# Lines that name an error, the most telling kind first: of Glasshouse, of Python, of Slurm. A run that was told to save says
+# so in such a line too, and torchrun adds an error of its own to that of its processes.
+_ERRORS = (
+    re.compile(r"glasshouse: (?!.*\[interrupted\]$)"),
+    re.compile(r"(?!.*ChildFailedError)[\w.]*(Error|Exception)\b"),
+    re.compile(r"(slurmstepd\S*|srun|sbatch): error"),
+)
 
 
 def root() -> Path:
@@ -90,7 +95,7 @@ class JobFolder:
             return None
 
     def last_error(self, task: int = -1) -> str:
-        """The last line of the log that names an error, or else its last line."""
+        """The last line of the log that names an error of the most telling kind, or else its last line."""
         try:
             with open(self.log(task), "rb") as file:
                 file.seek(max(file.seek(0, os.SEEK_END) - LOG_TAIL_BYTES, 0))
@@ -98,7 +103,10 @@ class JobFolder:
         except OSError:
             return ""
         said = [line for line in lines if line]
-        return next((line for line in reversed(said) if _ERROR.match(line)), said[-1] if said else "")
+        for error in _ERRORS:
+            if found := [line for line in said if error.match(line)]:
+                return found[-1]
+        return said[-1] if said else ""
 
 
 def next_path(name: str, skip: int = 0) -> Path:
