@@ -91,3 +91,5 @@ def test_processes() -> None:
     assert ClusterSettings().processes == 1
     assert ClusterSettings(nodes=2, gpus_per_node=4).processes == 8
     assert ClusterSettings(nodes=2, gpus_per_node=4, processes_per_node=1).processes == 2
+    single = ClusterSettings(nodes=2, gpus_per_node=4).for_single_process()
+    assert (single.processes, single.nodes, single.gpus_per_node) == (1, 1, 1)

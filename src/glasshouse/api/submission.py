@@ -17,7 +17,7 @@ from glasshouse.records import progress_bar, run_folder
 from glasshouse.runs import resolve_spec
 from glasshouse.specs.errors import LaunchError
 from glasshouse.specs.spec import Spec
-from glasshouse.studies import run_queue
+from glasshouse.studies import run_queue, study_folder, study_runner
 from glasshouse.studies.run_queue import RunTask
 from glasshouse.training import devices
 from glasshouse.training.job import Job
@@ -57,10 +57,17 @@ def submit_training(
 
 
 def submit_resume(name: str | PathLike[str], device: str = "auto", dry_run: bool = False, **cluster: Any) -> Submission:
-    """Submit a job that continues a run. The options are those of `submit_training`."""
+    """Submit a job that continues a run, or the jobs of a study. The options are those of `submit_training`."""
+    _check_device(device)
+    if study := study_folder.find_unambiguous(name):
+        given = [(option, value) for option, value in {"device": device, **cluster}.items() if value is not None]
+        words = [word for option, value in given for word in (f"--{option.replace('_', '-')}", str(value))]
+        command = ["resume", str(study.path.absolute()), "--on", "slurm", *words]
+        with on_slurm(command, dry_run=dry_run, **cluster) as submitted:
+            study_runner.continue_study(study, device)
+        return submitted
     settings = _checked_settings(dry_run, cluster)
     run = run_folder.find(name)
-    _check_device(device)
     request = _run_request(run.path, device)
     if dry_run:
         return Submission(scripts=[submission.script_of(request, settings, job_folder.next_path(request.name))])
@@ -93,7 +100,7 @@ def on_slurm(command: Sequence[str], dry_run: bool = False, **cluster: Any) -> I
     have ended: it finishes the study, or submits the next runs if those depend on the first. Steps are timed to plan a
     study; if the jobs have GPUs and this machine has none, the first job plans it. A claim is measured by jobs alone.
     """
-    settings = _checked_settings(dry_run, {**cluster, "nodes": 1, "processes_per_node": 1})
+    settings = _checked_settings(dry_run, cluster, single_process=True)
     submitted = Submission()
     dispatch = _SlurmDispatch(list(command), settings, submitted, dry_run)
     try:
@@ -187,9 +194,11 @@ def _device_option(command: Sequence[str]) -> list[str]:
     return []
 
 
-def _checked_settings(dry_run: bool, cluster: dict[str, Any]) -> ClusterSettings:
+def _checked_settings(dry_run: bool, cluster: dict[str, Any], single_process: bool = False) -> ClusterSettings:
     """The settings of the cluster; refused if the cluster cannot run them. A dry run and a job can do without Slurm."""
     settings = cluster_settings.load(**cluster)
+    if single_process:
+        settings = settings.for_single_process()
     if slurm.is_installed() or not (dry_run or job_folder.inside()):
         slurm.check(settings)
     return settings

@@ -22,7 +22,8 @@ def on_cluster(on: str | None, dry_run: bool = False, **options: int | str | Non
     command = [word for word in sys.argv[1:] if word != "--dry-run"]
     with glasshouse.on_slurm(command, dry_run=dry_run, **options) as submitted:
         yield
-    print_submission(submitted)
+    if submitted.jobs or submitted.scripts:
+        print_submission(submitted)
 
 
 def refuse_cluster_options(**options: object) -> None:
@@ -44,6 +45,8 @@ def print_submission(submitted: "Submission") -> None:
         tasks = f", {record.tasks} tasks" if record.tasks else ""
         after = f", after job {record.after}" if record.after else ""
         console.print(f"job {record.id}{tasks}{after}: {job.script}", markup=False, soft_wrap=True)
+    if not submitted.jobs and not submitted.scripts:
+        console.print("nothing is left to submit: all runs have ended", markup=False)
     if submitted.jobs:
         name = submitted.jobs[0].record().name
         console.print(

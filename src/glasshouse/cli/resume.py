@@ -27,7 +27,7 @@ def resume(
     """Continue a run from its newest intact checkpoint, or a study with its remaining runs.
 
     On the CPU, a continued run has the same weights, bit for bit, as a run that was never interrupted. With --on slurm a job
-    continues a run. A study is continued on a cluster by the command that began it.
+    continues a run, and an array of jobs the runs of a study.
     """
     import glasshouse
     from glasshouse.cli.job_output import print_submission, refuse_cluster_options
