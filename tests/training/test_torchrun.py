@@ -22,7 +22,7 @@ LONG = ("demo-lm", *DEMO, "model.dropout=0", "training.steps=400", "evaluation.e
 def wait_for_step(run: Path, step: int) -> None:
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
-        row = metric_log.last(run / "metrics.jsonl")
+        row = metric_log.last_row(run / "metrics.jsonl")
         if row and row["step"] >= step:
             return
         time.sleep(0.05)

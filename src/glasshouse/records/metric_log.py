@@ -7,7 +7,7 @@ from typing import Any
 
 from glasshouse.records import atomic_files
 
-# The last row is shorter than this.
+# The last line of a metric log is shorter than this number of bytes.
 TAIL_BYTES = 4096
 
 
@@ -31,15 +31,22 @@ def read(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def last(path: Path) -> dict[str, Any] | None:
-    """The last row, without reading the others; None if there is none yet, or if it is being written."""
+def last_row(path: Path) -> dict[str, Any]:
+    """The last complete row, without reading the rest; empty if there is none."""
     try:
         with open(path, "rb") as file:
             file.seek(max(file.seek(0, os.SEEK_END) - TAIL_BYTES, 0))
-            row = json.loads(file.read().splitlines()[-1])
-        return row if isinstance(row, dict) and isinstance(row.get("step"), int) else None
-    except (OSError, ValueError, LookupError):
-        return None
+            lines = file.read().splitlines()
+    except OSError:
+        return {}
+    for line in reversed(lines):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue  # its end is still being written, or its beginning is not in the tail
+        if isinstance(row, dict) and isinstance(row.get("step"), int):
+            return row
+    return {}
 
 
 def rewind(path: Path, step: int) -> None:

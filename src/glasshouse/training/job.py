@@ -33,7 +33,7 @@ def _token_count(batch: Batch) -> int:
 
 
 def check(spec: Spec) -> Task:
-    """The task of a spec. Refuses a model that does not fit it, before any data are read."""
+    """Check that model and task fit together, and that the spec names data. Reads no data and returns the task."""
     if not spec.data.source and not spec.data.files:
         raise SpecError(
             "no-data",

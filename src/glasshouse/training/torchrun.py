@@ -96,7 +96,7 @@ def _pass_on(runs: Sequence[RunFolder], process: "subprocess.Popen[bytes]") -> b
 
 def _progress(runs: Sequence[RunFolder], processes: int) -> tuple[float, str]:
     """The share of the steps that the last logged step has reached, and a line of text."""
-    row = metric_log.last(runs[0].metrics_file)
+    row = metric_log.last_row(runs[0].metrics_file)
     steps = runs[0].facts().get("plan", {}).get("steps", 0)
     if not row or not steps:
         return 0.0, f"{runs[0].name}: starting {processes} processes"
