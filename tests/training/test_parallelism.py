@@ -75,12 +75,16 @@ def check_equal(run: RunFolder, reference: RunFolder, tolerance: float = 1e-5) -
         assert logged(run, metric) == pytest.approx(logged(reference, metric), abs=tolerance, rel=10 * tolerance), metric
     saved, expected = newest_checkpoint(run), newest_checkpoint(reference)
     assert saved.step == expected.step
+    squares = expected.groups["optimiser"]
     for group, tensors in expected.groups.items():
         assert set(saved.groups[group]) == set(tensors)
         for name, tensor in tensors.items():
             assert saved.groups[group][name].shape == tensor.shape
-            difference = (saved.groups[group][name] - tensor).abs().max()
-            assert difference <= 50 * tolerance, (group, name)
+            difference = (saved.groups[group][name] - tensor).abs()
+            if group != "optimiser" and f"{name}/exp_avg_sq" in squares:
+                # The gradient of a key's bias is 0 but for rounding, and Adam makes steps of full size of it.
+                difference = difference[squares[f"{name}/exp_avg_sq"] > 1e-12]
+            assert difference.max() <= 50 * tolerance if difference.numel() else True, (group, name)
 
 
 def reference_of(name: str, words: tuple[str, ...]) -> RunFolder:

@@ -7,16 +7,19 @@ predictions in the whole batch, and the gradients of all ranks are added. Only d
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
+from glasshouse.parts.cross_block import CrossBlock
 from glasshouse.tasks.base import Batch
 from glasshouse.training import process_group
 from glasshouse.training.activation_checkpointing import blocks
+
+if TYPE_CHECKING:
+    from torch.distributed.fsdp import FSDPModule
 
 SINGLE, REPLICATE, SHARD = "single", "replicate", "shard"
 
@@ -131,18 +134,23 @@ class ShardedWeights(_SeveralProcesses):
     only its share.
     """
 
-    root: FSDPModule | None = None
+    root: "FSDPModule | None" = None
 
     def __init__(self, number_format: str) -> None:
         super().__init__()
-        half = torch.bfloat16 if number_format == "bf16" else None
-        self.policy = MixedPrecisionPolicy(param_dtype=half, reduce_dtype=half)
+        self.dtype = torch.bfloat16 if number_format == "bf16" else None
+        self.cross_blocks: list[FSDPModule] = []
 
     def synchronised(self, loss_sum: LossSum, model: nn.Module) -> LossSum:
-        for block in blocks(model):
-            fully_shard(block, mp_policy=self.policy)
+        # Importing this takes half as long as importing torch.
+        from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+        policy = MixedPrecisionPolicy(param_dtype=self.dtype, reduce_dtype=self.dtype)
+        sharded = [fully_shard(block, mp_policy=policy) for block in blocks(model)]
+        # Translation computes the keys and values of the source outside the forward pass of these blocks.
+        self.cross_blocks = [block for block in sharded if isinstance(block, CrossBlock)]
         root = LossModule(model, loss_sum)
-        self.root = fully_shard(root, mp_policy=self.policy)
+        self.root = fully_shard(root, mp_policy=policy)
         return lambda _, batch: root(batch)
 
     @contextmanager
@@ -156,8 +164,14 @@ class ShardedWeights(_SeveralProcesses):
 
     def from_main(self, compute: Callable[[], Result]) -> Result:
         assert self.root is not None
+        for block in self.cross_blocks:
+            block.set_reshard_after_forward(False)
+            block.unshard()
         # Within its forward pass the root has gathered the weights that belong to no block.
         result: Result = self.root(compute)  # type: ignore[operator]
+        for block in self.cross_blocks:
+            block.set_reshard_after_forward(True)
+            block.reshard()
         self.root.reshard()
         broadcast: Result = process_group.broadcast(result if self.rank == 0 else None)
         return broadcast
