@@ -12,7 +12,7 @@ DOCS := $(VENV)/docs-$(VERSION)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 CODE := src tests benchmarks docs/generate examples
 
-.PHONY: install demo lint format test test-slow test-gpu test-wheel bench pages docs clean
+.PHONY: install demo lint format test test-slow test-gpu test-slurm test-wheel bench pages docs clean
 
 install: $(CORE)
 
@@ -48,15 +48,21 @@ format: $(DEV)
 	$(BIN)/ruff format $(CODE)
 
 test: lint
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not slurm"
 
 test-slow: lint $(CLIENTS)
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slurm"
 
 # On a machine with a GPU, with the Python and the packages that are there: nothing is installed. Entry points come from the
 # metadata that setuptools writes beside the source.
 test-gpu:
 	$(PYTHON) tests/gpu.py
+
+# On a real Slurm with two nodes on this machine, which the tests start and stop. Without Slurm they fail, and say how to
+# install it. SLURM_TESTS="slurm and not slow" runs the quick part.
+SLURM_TESTS ?= slurm
+test-slurm: $(DEV)
+	GLASSHOUSE_TESTS_REQUIRE=slurm $(BIN)/python -m pytest -m "$(SLURM_TESTS)" tests/slurm
 
 # The wheel, built, installed into an environment of its own, and used once.
 test-wheel: $(DEV)

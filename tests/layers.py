@@ -23,6 +23,7 @@ LAYERS = [
     "tokenizers",
     "pages",
     "metrics",
+    "launching",
     "records",
     "specs",
     "formatting",

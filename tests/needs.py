@@ -19,6 +19,7 @@ REASONS = {
     "latex": "needs pdflatex",
     "packages": "needs an optional package",
     "root": "needs to mount a file system",
+    "slurm": "needs Slurm and munge (Debian and Ubuntu, as root: apt-get update && apt-get install -y slurm-wlm munge)",
 }
 CUDA = (REASONS["cuda"], REASONS["kernels"])
 CHROMIUM_FLAGS = [

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         prune,
         pruning_curves,
     )
+    from glasshouse.api.jobs import cancel, cluster_example, jobs, jobs_folder
     from glasshouse.api.listings import recipe_fields, recipes, runs_folder, runs_overview
     from glasshouse.api.llms import (
         ask,
@@ -91,9 +92,18 @@ if TYPE_CHECKING:
         sweep,
         try_claim,
     )
-    from glasshouse.api.training import DEMO, plan, replay, resume, spec_of, train, train_replicas
+    from glasshouse.api.submission import (
+        Submission,
+        on_slurm,
+        submit_resume,
+        submit_training,
+        train_task,
+        training_script,
+    )
+    from glasshouse.api.training import DEMO, plan, replay, resume, run_as_rank, spec_of, train, train_replicas
     from glasshouse.certificates.checks import Check
     from glasshouse.generation.text_stream import Completion
+    from glasshouse.launching.job_status import JobStatus
     from glasshouse.pages.claim_content import Case
     from glasshouse.runs.run import Run, Translation
     from glasshouse.specs.errors import GlasshouseError
@@ -119,6 +129,7 @@ _EXPORTS = {
         "prune",
         "pruning_curves",
     ),
+    "api.jobs": ("cancel", "cluster_example", "jobs", "jobs_folder"),
     "api.listings": ("recipe_fields", "recipes", "runs_folder", "runs_overview"),
     "api.llms": (
         "ask",
@@ -181,9 +192,18 @@ _EXPORTS = {
         "sweep",
         "try_claim",
     ),
-    "api.training": ("DEMO", "plan", "replay", "resume", "spec_of", "train", "train_replicas"),
+    "api.submission": (
+        "Submission",
+        "on_slurm",
+        "submit_resume",
+        "submit_training",
+        "train_task",
+        "training_script",
+    ),
+    "api.training": ("DEMO", "plan", "replay", "resume", "run_as_rank", "spec_of", "train", "train_replicas"),
     "certificates.checks": ("Check",),
     "generation.text_stream": ("Completion",),
+    "launching.job_status": ("JobStatus",),
     "pages.claim_content": ("Case",),
     "runs.run": ("Run", "Translation"),
     "specs.errors": ("GlasshouseError",),
@@ -200,20 +220,24 @@ __all__ = [
     "Check",
     "Completion",
     "GlasshouseError",
+    "JobStatus",
     "Plan",
     "Run",
     "Study",
+    "Submission",
     "Translation",
     "__version__",
     "ask",
     "attribute",
     "augment",
+    "cancel",
     "capabilities",
     "certify",
     "check_claims",
     "check_output",
     "claims_report",
     "classify",
+    "cluster_example",
     "compare",
     "data_set",
     "data_sets",
@@ -231,6 +255,8 @@ __all__ = [
     "head_statistics",
     "heads",
     "import_model",
+    "jobs",
+    "jobs_folder",
     "layers",
     "lens",
     "list_claims",
@@ -240,6 +266,7 @@ __all__ = [
     "load_tokenizer",
     "look",
     "metrics_of",
+    "on_slurm",
     "open_chat",
     "open_grid",
     "open_language_model",
@@ -263,6 +290,7 @@ __all__ = [
     "replay",
     "report",
     "resume",
+    "run_as_rank",
     "run_grid",
     "runs_folder",
     "runs_overview",
@@ -280,11 +308,15 @@ __all__ = [
     "serve",
     "spec_of",
     "studies_folder",
+    "submit_resume",
+    "submit_training",
     "suggestions",
     "sweep",
     "train",
     "train_replicas",
+    "train_task",
     "train_tokenizer",
+    "training_script",
     "transfer_content",
     "translate",
     "translate_file",

@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
+
+import pytest
 
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.studies import arms, run_queue
@@ -40,3 +43,36 @@ def test_arms_with_dropout_have_groups_of_their_own() -> None:
     for dropout, sizes in (("0", [6]), ("0.1", [3, 3])):
         words = ("demo-lm", f"model.dropout={dropout}", "training.learning_rate=0.1,0.2")
         assert [len(group) for group in run_queue._groups(queue_of(*words, seeds=3, replicas=99))] == sizes
+
+
+def test_a_run_that_branches_is_in_the_task_of_its_source() -> None:
+    first, second, third, _ = queue_of("demo-lm", "model.norm=layer,rms", seeds=2, replicas=1)
+    branch = replace(second, branch_of=first.run)
+    assert run_queue._tasks([[first], [branch], [third]]) == [[[first], [branch]], [[third]]]
+
+
+def test_runs_may_be_trained_elsewhere(tmp_path: Path) -> None:
+    class Handed(Exception):
+        pass
+
+    class Handing:
+        tasks: ClassVar[list[run_queue.RunTask]] = []
+
+        def plan(self, study: str) -> None:
+            raise AssertionError
+
+        def measure(self, name: str) -> None:
+            raise AssertionError
+
+        def train(self, folder: Path, tasks: list[run_queue.RunTask]) -> None:
+            self.tasks.extend(tasks)
+            raise Handed
+
+    queue = queue_of("demo-lm", "model.norm=layer,rms", seeds=2, replicas=2)
+    with pytest.raises(Handed), run_queue.trained_elsewhere(Handing()):
+        run_queue.run_all(queue, "cpu", tmp_path, "a study")
+    assert Handing.tasks == [[queue[::2]], [queue[1::2]]]
+    assert not queue[0].run.path.exists(), "a folder is created when its task is written"
+    written = [run_queue.write_task(task) for task in Handing.tasks]
+    assert [entry["run"] for entry in written[1][0]] == [str(queued.run.path.absolute()) for queued in queue[1::2]]
+    assert queue[3].run.spec() == queue[3].spec

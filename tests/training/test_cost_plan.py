@@ -8,6 +8,8 @@ from glasshouse.training.job import Job
 from tests.refusals import refused
 from tests.training.small_runs import CPU, demo_spec
 
+RECOMPUTED = "training.checkpoint_activations=true"
+
 
 def test_a_job_that_needs_more_memory_than_the_device_has_is_refused(text):
     with refused("too-little-memory"):
@@ -23,6 +25,20 @@ def test_the_plan_counts_parameters_tokens_memory_and_flops(text):
     assert plan.memory["weights"] == 4 * sum(plan.parameters.values())
     assert plan.flops > 12 * 8 * 3 * engine.model.flops(16)
     assert plan.seconds > plan.step_seconds > 0
+
+
+def test_activation_checkpointing_needs_less_memory_and_more_processes_less_each(text):
+    job = Job.prepare(demo_spec(text, "model.layers=8"), CPU)
+    plain = cost_plan.training_memory(job, "fp32")
+    recomputed = cost_plan.training_memory(Job.prepare(demo_spec(text, "model.layers=8", RECOMPUTED), CPU), "fp32")
+    assert 0 < recomputed["activations"] < plain["activations"] / 2
+    assert recomputed["weights"] == plain["weights"]
+    shares = cost_plan.sharded(plain, 4)
+    assert shares["optimiser"] == plain["optimiser"] / 4
+    assert shares["activations"] == plain["activations"]
+    two = Job.prepare(demo_spec(text, "model.layers=8", "training.processes=2"), CPU)
+    assert cost_plan.training_memory(two, "fp32")["activations"] == pytest.approx(plain["activations"] / 2, rel=0.1)
+    assert cost_plan.choose_parallelism(two) == ("single", "")
 
 
 def test_the_predicted_memory_of_activations_is_what_autograd_saves(text):

@@ -1,7 +1,7 @@
 """Public functions that train a recipe or replicas, resume a run, predict the cost of training, and replay a failed step."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
@@ -17,14 +17,14 @@ from glasshouse.specs.errors import GlasshouseError, Interrupted, RunError, Spec
 from glasshouse.specs.recipes import DEMO
 from glasshouse.studies import study_folder, study_runner
 from glasshouse.studies.study import Study
-from glasshouse.training import cost_plan, devices, loop, nonfinite
+from glasshouse.training import cost_plan, devices, loop, nonfinite, process_group, torchrun
 from glasshouse.training.cost_plan import Plan
 from glasshouse.training.engine import load_weights
 from glasshouse.training.job import Job
 from glasshouse.training.nonfinite import ModuleOutput
 from glasshouse.training.resume import companions
 
-__all__ = ["DEMO", "Replay", "plan", "replay", "resume", "spec_of", "train", "train_replicas"]
+__all__ = ["DEMO", "Replay", "plan", "replay", "resume", "run_as_rank", "spec_of", "train", "train_replicas"]
 
 
 def train(
@@ -74,19 +74,36 @@ def train_replicas(
         raise
 
 
-def resume(name: str | PathLike[str], device: str = "auto") -> Run | Study:
+def resume(name: str | PathLike[str], device: str = "auto", processes: int | None = None) -> Run | Study:
     """Continue an interrupted run from its newest intact checkpoint, or an interrupted study.
 
-    A replica is continued together with all runs that were started with it.
+    A replica is continued together with all runs that were started with it. `processes` is another number of processes for
+    a run; its checkpoints do not depend on it.
     """
     if study := study_folder.find_unambiguous(name):
+        if processes is not None:
+            raise SpecError("not-a-run", f"--processes={processes} is for a run, and {name} is a study; leave it out")
         return Study(study_runner.continue_study(study, device))
     run = run_folder.find(name)
+    if processes is not None:
+        with run.locked():
+            torchrun.set_processes(run, processes)
     # Siblings were created by one call of `train_replicas`. Companions are trained as one group, also within a study.
     if len(group := run.siblings()) > 1 or len(group := companions(run)) > 1:
         _train_together(group, device)
         return Run(run, device)
     return _train(run, device)
+
+
+def run_as_rank(command: Callable[[], object]) -> None:
+    """Run a command in one of the processes that `torchrun` has started: rank 0 runs it, the others train what it trains."""
+    if process_group.rank() > 0:
+        loop.follow()
+        return
+    try:
+        command()
+    finally:
+        process_group.release()
 
 
 def plan(recipe: str = DEMO, *overrides: str, device: str = "auto", **sections: dict[str, Any]) -> Plan:

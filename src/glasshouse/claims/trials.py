@@ -22,7 +22,7 @@ from glasshouse.pages.claim_content import UNDECIDED, Case, Measured, Registrati
 from glasshouse.records import atomic_files, lock, machine
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import Interrupted, RunError, SpecError
-from glasshouse.studies import arms, study_folder
+from glasshouse.studies import arms, run_queue, study_folder
 from glasshouse.training import devices
 
 REGISTRATION, VALUES, QUICK = "registration.json", "values.json", "quick"
@@ -60,6 +60,7 @@ def try_claim(
     plan, folder = _plan_trial(name, claim, looks, quick, replicate, first_seed)
     if register_only:
         return make_case(name, type(claim), read_trials(name))
+    run_queue.before_measuring(f"claim-{name}")
     command = _command(name, seeds, quick, replicate, device, first_seed)
     with lock.hold(folder, "wait for it or stop it"), _interruption_names_the_claim(command):
         _run(claim, plan, folder, device)

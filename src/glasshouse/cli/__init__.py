@@ -1,6 +1,7 @@
 """The command line `glasshouse`, with one file per command. torch is imported only when a command needs it."""
 
 import errno
+import os
 import sys
 
 from glasshouse.cli.application import application
@@ -11,9 +12,17 @@ FIXABLE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EA
 
 
 def main() -> None:
-    """Run a command. An error that the user can fix is printed without a traceback, and the exit status is 2."""
+    """Run a command. An error that the user can fix is printed without a traceback, and the exit status is 2.
+
+    Of the processes that `torchrun` starts, the first runs the command, and the others train what it trains.
+    """
     try:
-        application()()
+        if "RANK" in os.environ:
+            import glasshouse
+
+            glasshouse.run_as_rank(application())
+        else:
+            application()()
     except GlasshouseError as error:
         print(f"glasshouse: {error} [{error.code}]", file=sys.stderr)
         sys.exit(error.exit_status)

@@ -6,6 +6,7 @@ from glasshouse.cli import (
     ask,
     attribute,
     augment,
+    cancel,
     certify,
     chat,
     claim,
@@ -25,6 +26,7 @@ from glasshouse.cli import (
     grid,
     heads,
     import_,
+    jobs,
     lens,
     look,
     parts,
@@ -38,6 +40,7 @@ from glasshouse.cli import (
     resume,
     runs,
     sample,
+    sbatch,
     scale,
     serve,
     studies,
@@ -64,6 +67,7 @@ def application() -> typer.Typer:
     using_runs = (runs, evaluate, sample, classify, translate, describe, prompt, report, serve)
     looking_inside = (look, lens, attribute, patch, heads, prune, gradients)
     comparing = (compare, sweep, studies, claim)
+    on_a_cluster = (jobs, cancel, sbatch)
     experiments = (features, few_shot, augment, recover)
     language_models = (ask, chat, grid, debate)
     for command in (
@@ -71,6 +75,7 @@ def application() -> typer.Typer:
         *using_runs,
         *looking_inside,
         *comparing,
+        *on_a_cluster,
         *experiments,
         *language_models,
         import_,

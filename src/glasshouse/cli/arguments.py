@@ -1,7 +1,7 @@
 """Command-line arguments and options that several commands share."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -71,3 +71,21 @@ TopP = Annotated[
 ]
 MaxTokens = Annotated[int, typer.Option(min=1, help="The largest number of tokens of an answer.")]
 System = Annotated[str, typer.Option(help="A system message: what the model is told before the chat.")]
+On = Annotated[
+    Literal["slurm"] | None,
+    typer.Option("--on", help="Where the work is done: slurm submits it to the cluster; default: on this machine."),
+]
+Nodes = Annotated[int | None, typer.Option(min=1, help="With --on slurm: the number of nodes that train the run together.")]
+GpusPerNode = Annotated[int | None, typer.Option(min=0, help="With --on slurm: the number of GPUs of each node.")]
+Time = Annotated[
+    str | None,
+    typer.Option("--time", help="With --on slurm: the time limit of a job, such as 4:00:00. A job goes on after it."),
+]
+Partition = Annotated[str | None, typer.Option(help="With --on slurm: the partition; default: that of the cluster file.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", min=1, help="With --on slurm: into how many jobs the runs are divided; default: all."),
+]
+ShowScript = Annotated[
+    bool, typer.Option("--dry-run", help="With --on slurm: print the scripts, and train and submit nothing.")
+]

@@ -1,14 +1,17 @@
 """`glasshouse claim`: register and run a trial of a claim."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Device
+from glasshouse.cli.arguments import Device, GpusPerNode, Jobs, On, Partition, ShowScript, Time
+
+if TYPE_CHECKING:
+    from glasshouse import Case
 
 EXAMPLES = (
     "Examples: glasshouse claim alibi-extrapolates --quick · glasshouse claim learned-positions --seeds 16 · "
-    "glasshouse claim nmt --replicate"
+    "glasshouse claim nmt --replicate · glasshouse claim nmt --on slurm --time 8:00:00"
 )
 
 
@@ -34,21 +37,40 @@ def claim(
         bool, typer.Option("--register", help="Write the registration of the trial and run nothing.")
     ] = False,
     device: Device = "auto",
+    on: On = None,
+    jobs: Jobs = None,
+    gpus_per_node: GpusPerNode = None,
+    time: Time = None,
+    partition: Partition = None,
+    dry_run: ShowScript = False,
 ) -> None:
     """Try a claim: register the plan, run its studies, apply the registered rule.
 
     The plan is written to studies/claims/NAME/trial-N before the first run. The verdict is upheld, refuted, too small to
     matter, depends or undecided. The same command continues a trial that was interrupted. A changed plan, other seeds or
     --replicate begin a new trial beside the others; no trial is ever replaced.
+
+    With --on slurm the trial is registered here and run by jobs: one that measures, and arrays that train.
     """
     import glasshouse
+    from glasshouse.cli.job_output import on_cluster
+    from glasshouse.cli.tables import console
+    from glasshouse.pages import claim_text
+
+    cluster = {"jobs": jobs, "gpus_per_node": gpus_per_node, "time": time, "partition": partition}
+    with on_cluster(on, dry_run, **cluster):
+        case = glasshouse.try_claim(name, seeds, quick, replicate, device, first_seed, register)
+        if register:
+            console.print(claim_text.trial_sentence(case.trials[-1]), markup=False, soft_wrap=True)
+        else:
+            _print_verdict(case, quick, replicate)
+
+
+def _print_verdict(case: "Case", quick: bool, replicate: bool) -> None:
+    """Print what was reported and measured, the parts of the rule, and the verdict."""
     from glasshouse.cli.tables import console, show
     from glasshouse.pages import claim_text
 
-    case = glasshouse.try_claim(name, seeds, quick, replicate, device, first_seed, register)
-    if register:
-        console.print(claim_text.trial_sentence(case.trials[-1]), markup=False, soft_wrap=True)
-        return
     trial = case.trials[-1] if quick or replicate else case.original or case.trials[-1]
     assert trial.finding
     console.print(f"{case.name}: {case.statement}", markup=False, soft_wrap=True)

@@ -4,7 +4,21 @@ from typing import Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Alpha, Device, Margin, Match, Metric, Replicas, StudyName
+from glasshouse.cli.arguments import (
+    Alpha,
+    Device,
+    GpusPerNode,
+    Jobs,
+    Margin,
+    Match,
+    Metric,
+    On,
+    Partition,
+    Replicas,
+    ShowScript,
+    StudyName,
+    Time,
+)
 
 EXAMPLES = (
     "Examples: glasshouse compare demo-lm model.position=learned,rotary,none --seeds 8 · "
@@ -14,7 +28,8 @@ EXAMPLES = (
     "glasshouse compare demo-lm model.activation=gelu,swiglu --tune training.learning_rate=2e-3,4e-3,8e-3 · "
     "glasshouse compare presidents model.norm=layer,rms --metric test.accuracy --items --register --name norms · "
     "glasshouse compare --replicate norms · "
-    "glasshouse compare demo-lm model.position=learned,rotary --multiverse"
+    "glasshouse compare demo-lm model.position=learned,rotary --multiverse · "
+    "glasshouse compare demo-lm model.norm=layer,rms --seeds 32 --on slurm --time 2:00:00"
 )
 
 
@@ -70,6 +85,12 @@ def compare(
     name: StudyName = None,
     device: Device = "auto",
     replicas: Replicas = "auto",
+    on: On = None,
+    jobs: Jobs = None,
+    gpus_per_node: GpusPerNode = None,
+    time: Time = None,
+    partition: Partition = None,
+    dry_run: ShowScript = False,
 ) -> None:
     """Train several arms with several seeds each, and test whether each arm differs from the first.
 
@@ -80,27 +101,32 @@ def compare(
     --items makes a verdict one about the population that the items of the evaluation come from. A study with --register
     takes no seeds that it did not plan; --replicate asks its question again. --multiverse trains more studies, says how many
     runs they have before it starts, and shows in which of them the verdict holds.
+
+    With --on slurm the jobs of an array train the runs, and a last job repeats the command to judge the study.
     """
     import glasshouse
+    from glasshouse.cli.job_output import on_cluster
     from glasshouse.cli.study_output import print_study
 
-    study = glasshouse.compare(
-        *(words or ()),
-        seeds=seeds,
-        metric=metric,
-        match=match,
-        tune=tune,
-        margin=margin,
-        alpha=alpha,
-        until_decided=until_decided,
-        batch=batch,
-        max_seeds=max_seeds,
-        items=items,
-        register=register,
-        replicate=replicate,
-        multiverse=multiverse,
-        name=name,
-        device=device,
-        replicas=replicas,
-    )
-    print_study(study)
+    cluster = {"jobs": jobs, "gpus_per_node": gpus_per_node, "time": time, "partition": partition}
+    with on_cluster(on, dry_run, **cluster):
+        study = glasshouse.compare(
+            *(words or ()),
+            seeds=seeds,
+            metric=metric,
+            match=match,
+            tune=tune,
+            margin=margin,
+            alpha=alpha,
+            until_decided=until_decided,
+            batch=batch,
+            max_seeds=max_seeds,
+            items=items,
+            register=register,
+            replicate=replicate,
+            multiverse=multiverse,
+            name=name,
+            device=device,
+            replicas=replicas,
+        )
+        print_study(study)

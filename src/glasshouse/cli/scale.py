@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from glasshouse.cli.arguments import Device
+from glasshouse.cli.arguments import Device, GpusPerNode, Jobs, On, Partition, ShowScript, Time
 
 if TYPE_CHECKING:
     from glasshouse.pages.scaling_page import PageText
@@ -142,16 +142,33 @@ def plan(
     console.print(f"train them with: glasshouse scale run {study.name}", markup=False)
 
 
-@app.command(epilog="Example: glasshouse scale run scaling-piglatin-decoder-only")
+@app.command(
+    epilog="Examples: glasshouse scale run scaling-piglatin-decoder-only · "
+    "glasshouse scale run scaling-piglatin-decoder-only --on slurm --jobs 16"
+)
 def run(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="A scaling study that was planned.")], device: Device = "auto"
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="A scaling study that was planned.")],
+    device: Device = "auto",
+    on: On = None,
+    jobs: Jobs = None,
+    gpus_per_node: GpusPerNode = None,
+    time: Time = None,
+    partition: Partition = None,
+    dry_run: ShowScript = False,
 ) -> None:
-    """Train the runs of a scaling study. The same command continues a study that was interrupted."""
+    """Train the runs of a scaling study. The same command continues a study that was interrupted.
+
+    With --on slurm the jobs of an array train the runs: first the sweep of learning rates, then the smaller budgets, then
+    the largest.
+    """
     import glasshouse
+    from glasshouse.cli.job_output import on_cluster
     from glasshouse.cli.tables import console
 
-    done = glasshouse.scale_run(study, device)
-    console.print(f"{done.ended()} runs have ended; fit them with: glasshouse scale fit {done.name}", markup=False)
+    cluster = {"jobs": jobs, "gpus_per_node": gpus_per_node, "time": time, "partition": partition}
+    with on_cluster(on, dry_run, **cluster):
+        done = glasshouse.scale_run(study, device)
+        console.print(f"{done.ended()} runs have ended; fit them with: glasshouse scale fit {done.name}", markup=False)
 
 
 @app.command(epilog=FIT_EXAMPLES)

@@ -4,11 +4,27 @@ from typing import Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Alpha, Device, Margin, Match, Metric, Replicas, StudyName, Words
+from glasshouse.cli.arguments import (
+    Alpha,
+    Device,
+    GpusPerNode,
+    Jobs,
+    Margin,
+    Match,
+    Metric,
+    On,
+    Partition,
+    Replicas,
+    ShowScript,
+    StudyName,
+    Time,
+    Words,
+)
 
 EXAMPLES = (
     "Examples: glasshouse sweep demo-lm training.learning_rate=1e-4..1e-2:log:8 training.weight_decay=0,0.1 --seeds 4 · "
-    "glasshouse sweep demo-lm model.layers=1..6 model.dropout=0..0.5:lin:6 --seeds 2 --match flops"
+    "glasshouse sweep demo-lm model.layers=1..6 model.dropout=0..0.5:lin:6 --seeds 2 --match flops · "
+    "glasshouse sweep demo-lm training.learning_rate=1e-4..1e-2:log:16 --on slurm --jobs 8"
 )
 
 
@@ -22,6 +38,12 @@ def sweep(
     name: StudyName = None,
     device: Device = "auto",
     replicas: Replicas = "auto",
+    on: On = None,
+    jobs: Jobs = None,
+    gpus_per_node: GpusPerNode = None,
+    time: Time = None,
+    partition: Partition = None,
+    dry_run: ShowScript = False,
 ) -> None:
     """Train a recipe over ranges of values with several seeds each, and show the metric for each value.
 
@@ -29,17 +51,20 @@ def sweep(
     are compared with the first arm and listed from best to worst.
     """
     import glasshouse
+    from glasshouse.cli.job_output import on_cluster
     from glasshouse.cli.study_output import print_study
 
-    study = glasshouse.sweep(
-        *words,
-        seeds=seeds,
-        metric=metric,
-        match=match,
-        margin=margin,
-        alpha=alpha,
-        name=name,
-        device=device,
-        replicas=replicas,
-    )
-    print_study(study)
+    cluster = {"jobs": jobs, "gpus_per_node": gpus_per_node, "time": time, "partition": partition}
+    with on_cluster(on, dry_run, **cluster):
+        study = glasshouse.sweep(
+            *words,
+            seeds=seeds,
+            metric=metric,
+            match=match,
+            margin=margin,
+            alpha=alpha,
+            name=name,
+            device=device,
+            replicas=replicas,
+        )
+        print_study(study)

@@ -1,16 +1,17 @@
 """`glasshouse train`: train a recipe."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from glasshouse.cli.arguments import Device, Overrides
+from glasshouse.cli.arguments import Device, GpusPerNode, Nodes, On, Overrides, Partition, Time
 
 EXAMPLES = (
     "Examples: glasshouse train demo-lm model.position=learned training.steps=300 · "
     "glasshouse train language-model data.files=mine.txt · "
     "glasshouse train demo-lm training.replicas=8 · "
-    "glasshouse train language-model 'data.files=[a.txt,b.jsonl.gz]' data.field=body --dry-run"
+    "glasshouse train language-model 'data.files=[a.txt,b.jsonl.gz]' data.field=body --dry-run · "
+    "glasshouse train language-model data.files=mine.txt --on slurm --nodes 2 --gpus-per-node 4 --time 4:00:00"
 )
 
 
@@ -21,13 +22,30 @@ def train(
     overrides: Overrides = None,
     name: Annotated[str | None, typer.Option(help="The name of the run; default: the name of the recipe.")] = None,
     device: Device = "auto",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Predict the cost and do not train.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Predict the cost and do not train; with --on slurm, print the script.")
+    ] = False,
+    on: On = None,
+    nodes: Nodes = None,
+    gpus_per_node: GpusPerNode = None,
+    time: Time = None,
+    partition: Partition = None,
 ) -> None:
-    """Train a recipe. Any field of its spec can be changed with FIELD=VALUE."""
+    """Train a recipe. Any field of its spec can be changed with FIELD=VALUE.
+
+    With --on slurm a job trains it. The job saves at its time limit and goes on in the queue.
+    """
     import glasshouse
+    from glasshouse.cli.job_output import print_submission, refuse_cluster_options
     from glasshouse.cli.plan_output import print_plan
     from glasshouse.cli.run_output import print_replicas, print_run
 
+    cluster: dict[str, Any] = {"nodes": nodes, "gpus_per_node": gpus_per_node, "time": time, "partition": partition}
+    if on:
+        options: dict[str, Any] = {"name": name, "device": device, "dry_run": dry_run}
+        print_submission(glasshouse.submit_training(recipe, *(overrides or ()), **options, **cluster))
+        return
+    refuse_cluster_options(**cluster)
     if dry_run:
         print_plan(glasshouse.plan(recipe, *(overrides or ()), device=device))
     elif glasshouse.spec_of(recipe, *(overrides or ())).training.replicas > 1:

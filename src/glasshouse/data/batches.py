@@ -88,9 +88,13 @@ def permute(indices: np.ndarray, size: int, seed: Seed, epochs: np.ndarray) -> n
     return values.astype(np.int64)
 
 
-def step_seed(seed: int, step: int) -> int:
-    """The seed for all randomness within a step. It has at most 62 bits, which the generator of every device accepts."""
-    return int(hash64(np.uint64(seed), np.uint64(step))[0]) & (2**62 - 1)
+def step_seed(seed: int, step: int, rank: int = 0) -> int:
+    """The seed for all randomness within a step, for each of several processes that take it together.
+
+    It has at most 62 bits, which the generator of every device accepts.
+    """
+    words = (seed, step, rank) if rank else (seed, step)
+    return int(hash64(*(np.uint64(word) for word in words))[0]) & (2**62 - 1)
 
 
 def hash64(*words: np.ndarray | np.uint64) -> np.ndarray:

@@ -24,6 +24,14 @@ def is_held(folder: Path) -> bool:
     return False
 
 
+def holder(folder: Path) -> int | None:
+    """The id of the process that holds the folder's lock; None if none does."""
+    try:
+        return int((folder / FILE).read_text(encoding="utf-8")) if is_held(folder) else None
+    except (OSError, ValueError):
+        return None
+
+
 @contextmanager
 def hold(folder: Path, remedy: str) -> Iterator[None]:
     """Hold the folder's lock in this process. If another process holds it, RunError names that process and the remedy."""

@@ -1,10 +1,14 @@
 """The metric log `metrics.jsonl`: one JSON object per line, each with its step. Training appends to it."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 from glasshouse.records import atomic_files
+
+# The last line of a metric log is shorter than this number of bytes.
+TAIL_BYTES = 4096
 
 
 def append(path: Path, *rows: dict[str, Any]) -> None:
@@ -25,6 +29,24 @@ def read(path: Path) -> list[dict[str, Any]]:
             if isinstance(row, dict) and isinstance(row.get("step"), int):
                 rows.append(row)
     return rows
+
+
+def last_row(path: Path) -> dict[str, Any]:
+    """The last complete row, without reading the rest; empty if there is none."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - TAIL_BYTES, 0))
+            lines = file.read().splitlines()
+    except OSError:
+        return {}
+    for line in reversed(lines):
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue  # its end is still being written, or its beginning is not in the tail
+        if isinstance(row, dict) and isinstance(row.get("step"), int):
+            return row
+    return {}
 
 
 def rewind(path: Path, step: int) -> None:

@@ -157,6 +157,14 @@ def create(spec: Spec, name: str | None, stem: str) -> RunFolder:
         attempt += 1
 
 
+def free_name(stem: str) -> str:
+    """The first of `stem`, `stem-2`, ... that no run has."""
+    attempt = 1
+    while (root() / (name := stem if attempt == 1 else f"{stem}-{attempt}")).exists():
+        attempt += 1
+    return name
+
+
 def create_siblings(specs: Mapping[str, Spec], name: str | None, stem: str) -> list[RunFolder]:
     """Create a run folder NAME-KEY for each key. Each folder records the names of all.
 

@@ -40,7 +40,8 @@ def train(study: ScaleStudy, device: str = "auto") -> None:
 
 
 def _train(study: ScaleStudy, queue: Sequence[QueuedRun], device: str, title: str) -> None:
-    run_queue.run_all(queue, device, title, lambda queued: study_results.describe_value(queued.run, study.metric))
+    describe = lambda queued: study_results.describe_value(queued.run, study.metric)  # noqa: E731
+    run_queue.run_all(queue, device, study.path, title, describe)
 
 
 def _have_ended(queue: Sequence[QueuedRun]) -> bool:

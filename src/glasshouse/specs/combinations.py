@@ -39,6 +39,24 @@ def check(spec: Spec) -> None:
             f"training.gradient_accumulation={training.gradient_accumulation} does not divide "
             f"training.batch={training.batch}; choose a divisor, because micro-batches have equal sizes",
         )
+    if training.batch % (training.processes * training.gradient_accumulation):
+        raise SpecError(
+            "processes-divide-batch",
+            f"training.batch={training.batch} cannot be divided among training.processes={training.processes}"
+            + (
+                f" x training.gradient_accumulation={training.gradient_accumulation}"
+                if training.gradient_accumulation > 1
+                else ""
+            )
+            + f"; choose a multiple of {training.processes * training.gradient_accumulation}, because every process takes "
+            "equally many rows",
+        )
+    if training.processes > 1 and training.freeze == "gradual":
+        raise SpecError(
+            "processes-or-gradual",
+            f"training.processes={training.processes} needs the same trained weights in all steps, but "
+            "training.freeze='gradual' changes them; choose one of them",
+        )
     if training.lora_rank and training.freeze == "gradual":
         raise SpecError(
             "lora-or-gradual",

@@ -44,6 +44,10 @@ class CannotExport(GlasshouseError):
     """A run that another program's file format cannot express."""
 
 
+class LaunchError(GlasshouseError):
+    """A job that a cluster cannot run, a cluster file that cannot be read, or a cluster that does not answer."""
+
+
 class MissingExtra(GlasshouseError):
     """An optional dependency that is not installed. `install` are all packages of this purpose."""
 

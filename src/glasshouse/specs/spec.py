@@ -145,6 +145,24 @@ class TrainingSpec:
         "auto", "number format; auto times all and reports its choice", choices=("auto", "fp32", "tf32", "bf16")
     )
     threads: int = setting(0, "CPU threads; 0 chooses the number by timing a step", minimum=0)
+    processes: int = setting(
+        1,
+        "number of processes (`torchrun`) that take every step together; each takes its rows of the batch",
+        minimum=1,
+        maximum=65536,
+        rare=True,
+    )
+    parallel: str = setting(
+        "auto",
+        "with several processes: replicate all weights in each (DDP), or shard them (FSDP); auto shards if they do not fit",
+        choices=("auto", "replicate", "shard"),
+        rare=True,
+    )
+    checkpoint_activations: bool = setting(
+        False,
+        "compute the activations of a block again in the backward pass instead of storing them: less memory, more time",
+        rare=True,
+    )
     compile: bool = setting(False, "compile the model with torch.compile (slow to start)")
     cuda_graph: bool = setting(True, "on CUDA, record the step as a CUDA graph and replay it; not with compile")
     checkpoint_every: int = setting(

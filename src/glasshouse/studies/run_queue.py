@@ -4,18 +4,19 @@ A finished run is kept. An interrupted run continues from its checkpoint. A run 
 not repeated. Only this file knows whether runs train one after another or together.
 """
 
-import json
 import os
 import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
-from glasshouse.records import checkpoint, progress_bar, run_folder
+from glasshouse.records import checkpoint, lock, metric_log, progress_bar, run_folder
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.specs.errors import Interrupted, RunError
@@ -26,8 +27,6 @@ from glasshouse.training.run_progress import kept_steps
 from glasshouse.training.signals import catch_signals
 
 ENDED = (Status.DONE, Status.FAILED)
-# The last line of a metric log is shorter than this number of bytes.
-LOG_TAIL_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,10 @@ class QueuedRun:
         return int(self.facts["plan"]["steps"])
 
 
+# Groups of runs to train one after another. The runs of a group train together.
+RunTask = Sequence[Sequence[QueuedRun]]
+
+
 def status(run: RunFolder) -> str:
     """The recorded status of a run; "absent" if its folder does not exist yet."""
     return str(run.facts().get("status")) if run.path.is_dir() else "absent"
@@ -56,20 +59,123 @@ def status(run: RunFolder) -> str:
 def run_all(
     queue: Sequence[QueuedRun],
     device: str,
+    folder: Path,
     title: str,
     describe: Callable[[QueuedRun], str] = lambda run: "",
 ) -> None:
     """Train the runs that have not ended, in this order. `describe` gives the result of an ended run in a few words.
 
-    After a signal, everything is saved and Interrupted is raised.
+    `folder` is that of the study. Within `trained_elsewhere`, other processes may train the runs. After a signal, everything
+    is saved and Interrupted is raised.
     """
-    unfinished = {queued.run for queued in queue if status(queued.run) not in ENDED}
-    if not unfinished:
+    if all(status(queued.run) in ENDED for queued in queue):
         return
+    # Groups are formed from all runs, finished ones included, so that a continued study has the same groups.
+    groups = _groups(queue)
+    if elsewhere := _elsewhere.get():
+        elsewhere.train(folder, _tasks(groups))
+    _run_groups(groups, device, title, describe)
+
+
+def write_task(task: RunTask) -> list[list[dict[str, Any]]]:
+    """A task in the form that `train_task` reads. The folders of its runs are created, and hold the rest."""
+    for group in task:
+        for queued in group:
+            _create(queued)
+    return [
+        [
+            {
+                "run": str(queued.run.path.absolute()),
+                "name": queued.name,
+                "branch_of": str(queued.branch_of.path.absolute()) if queued.branch_of else None,
+            }
+            for queued in group
+        ]
+        for group in task
+    ]
+
+
+def train_task(task: Sequence[Sequence[Mapping[str, Any]]], device: str, title: str) -> None:
+    """Train the groups of a task, in the form of `write_task`.
+
+    Runs that another process trains come last: by then it may have finished them.
+    """
+    groups = [[_read_queued_run(table) for table in group] for group in task]
+    groups.sort(key=lambda group: any(lock.is_held(queued.run.path) for queued in group))
+    _run_groups(groups, device, title, lambda queued: status(queued.run))
+
+
+class Elsewhere(Protocol):
+    """Has work done by other processes. A method raises when it has handed the work over; else the work is done here."""
+
+    def plan(self, study: str) -> None:
+        """Called before a study of this name is planned, which times steps on the device."""
+
+    def measure(self, name: str) -> None:
+        """Called before work of this name, of which studies are only a part."""
+
+    def train(self, folder: Path, tasks: list[RunTask]) -> None:
+        """Called before the runs of the study in this folder train. The tasks may be done at the same time."""
+
+
+_elsewhere: ContextVar[Elsewhere | None] = ContextVar("elsewhere", default=None)
+
+
+@contextmanager
+def trained_elsewhere(elsewhere: Elsewhere) -> Iterator[None]:
+    """Within the block, the runs of studies are given to `elsewhere`."""
+    token = _elsewhere.set(elsewhere)
+    try:
+        yield
+    finally:
+        _elsewhere.reset(token)
+
+
+def before_planning(study: str) -> None:
+    """Let a study be planned elsewhere, if its runs are trained elsewhere."""
+    if elsewhere := _elsewhere.get():
+        elsewhere.plan(study)
+
+
+def before_measuring(name: str) -> None:
+    """Let work be done elsewhere as a whole, if the runs of its studies are trained elsewhere."""
+    if elsewhere := _elsewhere.get():
+        elsewhere.measure(name)
+
+
+def _tasks(groups: Sequence[list[QueuedRun]]) -> list[RunTask]:
+    """Groups that are not finished, by task. A group that branches from another comes after it in the same task."""
+    tasks: list[list[list[QueuedRun]]] = []
+    task_of: dict[Path, list[list[QueuedRun]]] = {}
+    for group in groups:
+        if all(status(queued.run) in ENDED for queued in group):
+            continue
+        sources = [queued.branch_of.path for queued in group if queued.branch_of]
+        task = next((task_of[source] for source in sources if source in task_of), None)
+        if task is None:
+            task = []
+            tasks.append(task)
+        task.append(group)
+        task_of.update((queued.run.path, task) for queued in group)
+    return list(tasks)
+
+
+def _read_queued_run(table: Mapping[str, Any]) -> QueuedRun:
+    run = run_folder.find(table["run"])
+    facts = run.facts()
+    branch_of = RunFolder(Path(table["branch_of"])) if table["branch_of"] else None
+    return QueuedRun(run, table["name"], run.spec(), str(facts.get("recipe")), facts, branch_of=branch_of)
+
+
+def _run_groups(
+    groups: Sequence[Sequence[QueuedRun]], device: str, title: str, describe: Callable[[QueuedRun], str]
+) -> None:
+    """Train the runs of the groups that have not ended, group by group."""
+    queue = [queued for group in groups for queued in group]
+    unfinished = {queued.run for queued in queue if status(queued.run) not in ENDED}
     progress = _QueueProgress(len(queue), len(unfinished), describe)
     with catch_signals() as watch, _progress_bar(title, progress), _interruption_names_the_queue(progress):
-        # Groups are formed from all runs, finished ones included, so that a continued study has the same groups.
-        for group in _groups(queue):
+        for group in groups:
             remaining = [queued for queued in group if queued.run in unfinished]
             if not remaining:
                 continue
@@ -106,8 +212,8 @@ def _groups(queue: Sequence[QueuedRun]) -> list[list[QueuedRun]]:
 def _train(group: Sequence[QueuedRun], device: str) -> None:
     """Train a group of runs to their end; several runs train together."""
     for queued in group:
-        if not queued.run.path.is_dir():
-            run_folder.create_at(queued.run.path, queued.spec, queued.recipe, **queued.facts)
+        _create(queued)
+        if queued.run.recorded_status() == Status.NEW and not queued.run.checkpoints.exists():
             _start_from_branch(queued, group)
     with progress_bar.quiet():
         loop.train_group([queued.run for queued in group], device, together=len(group) > 1)
@@ -117,6 +223,12 @@ def _train(group: Sequence[QueuedRun], device: str) -> None:
             raise RunError("run-not-finished", f"{queued.run.path} did not finish; continue the study to train it again")
         # An ended run is only read from now on, so its best and its last checkpoint are enough, and one to be kept.
         checkpoint.prune(queued.run.checkpoints, kept_steps(facts.get("best") or {}, queued.spec), latest=1)
+
+
+def _create(queued: QueuedRun) -> None:
+    """Create the folder of a run that has none yet."""
+    if not queued.run.path.is_dir():
+        run_folder.create_at(queued.run.path, queued.spec, queued.recipe, **queued.facts)
 
 
 def _start_from_branch(queued: QueuedRun, group: Sequence[QueuedRun]) -> None:
@@ -175,13 +287,7 @@ class _QueueProgress:
 
 def _finished_share(queued: QueuedRun) -> float:
     """The share of a run's steps that the last line of its metric log has reached."""
-    try:
-        with open(queued.run.metrics_file, "rb") as file:
-            file.seek(max(file.seek(0, os.SEEK_END) - LOG_TAIL_BYTES, 0))
-            lines = file.read().splitlines()
-        return min(int(json.loads(lines[-1])["step"]) / queued.steps, 1.0)
-    except (OSError, ValueError, LookupError, TypeError):
-        return 0.0  # no log yet, or its last line is still being written
+    return min(metric_log.last_row(queued.run.metrics_file).get("step", 0) / queued.steps, 1.0)
 
 
 @contextmanager

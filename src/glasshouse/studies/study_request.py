@@ -12,7 +12,7 @@ from glasshouse.formatting import duration
 from glasshouse.records import progress_bar
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import RunError, SpecError
-from glasshouse.studies import multiverse, study_folder, study_planning, study_registration, tuning
+from glasshouse.studies import multiverse, run_queue, study_folder, study_planning, study_registration, tuning
 from glasshouse.studies.arms import Variant
 from glasshouse.studies.study_folder import FIRST_TUNING_SEED, Design, Question, StudyFolder, Tuning
 
@@ -64,6 +64,7 @@ def open_or_create(request: StudyRequest, device: str, replicas: str) -> StudyFo
         multiverse.check(request.question, request.variants)
     study, unused_name = request.find()
     if study is None:
+        run_queue.before_planning(unused_name)
         plan = (request.question, request.variants, request.seeds, device, replicas, request.tuning)
         design = study_planning.make_design(*plan, with_multiverse=request.with_multiverse)
         design = replace(design, replicates=request.replicates)

@@ -211,7 +211,8 @@ def _train_all_seeds(study: StudyFolder, design: Design, device: str) -> None:
         for seed in design.seeds
         for arm in design.arms
     ]
-    run_queue.run_all(queue, device, study.name, lambda queued: study_results.describe_value(queued.run, design.metric))
+    describe = lambda queued: study_results.describe_value(queued.run, design.metric)  # noqa: E731
+    run_queue.run_all(queue, device, study.path, study.name, describe)
 
 
 def _train_until_decided(study: StudyFolder, design: Design, device: str) -> Design:

@@ -118,7 +118,7 @@ def tune(study: StudyFolder, design: Design, device: str) -> Design:
     ]
     metric = tuning_metric(design)
     title = f"tuning {study.name}"
-    run_queue.run_all(queue, device, title, lambda queued: study_results.describe_value(queued.run, metric))
+    run_queue.run_all(queue, device, study.path, title, lambda queued: study_results.describe_value(queued.run, metric))
     tuned_arms, means_by_arm, chosen = [], {}, {}
     for arm in design.arms:
         means = {value: _mean(study, arm, value, tuning, metric) for value in tuning.values[arm.name]}

@@ -78,13 +78,13 @@ class Match(Task):
 
     @classmethod
     def from_spec(cls, spec: Spec) -> "Match":
-        accumulation = spec.training.gradient_accumulation
-        if accumulation > 1:
-            raise SpecError(
-                "batch-not-additive",
-                f"training.gradient_accumulation={accumulation} is impossible with task='match': every text is scored "
-                "against every picture of its batch, so micro-batches do not add up to the batch; choose 1",
-            )
+        for field in ("gradient_accumulation", "processes"):
+            if (parts := getattr(spec.training, field)) > 1:
+                raise SpecError(
+                    "batch-not-additive",
+                    f"training.{field}={parts} is impossible with task='match': every text is scored against every picture "
+                    "of its batch, so the losses of its parts do not add up to that of the batch; choose 1",
+                )
         return cls(spec.data.context, settings_of(DualEncoder, spec.model.own).image_size, spec.training.batch)
 
     def check_model(self, model: nn.Module, kind: str) -> None:

@@ -21,16 +21,19 @@ from glasshouse.parts.attention import distance_bias_kernel
 from glasshouse.records import machine
 from glasshouse.specs.errors import SpecError
 from glasshouse.tasks import linear_cross_entropy
-from glasshouse.training import devices, lora, precision, replicas
+from glasshouse.training import activation_checkpointing, devices, lora, precision, process_group, replicas
 from glasshouse.training.engine import Engine
 from glasshouse.training.freezing import UnfreezingSchedule, trained_parameters
 from glasshouse.training.job import Job
+from glasshouse.training.parallelism import REPLICATE, SHARD, SINGLE
 
 # Limits of a timing: long enough to average over a noisy machine, short enough not to delay training.
 TIMING_SECONDS = 1.0
 TIMING_STEPS = 20
 # One thread is chosen only if it is faster by this factor, because a busy machine may be idle later.
 MIN_SPEEDUP = 1.2
+# The share of the free memory that a prediction may fill. Kernels allocate workspaces besides.
+MEMORY_SHARE = 0.9
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,8 @@ def make(job: Job, replica_count: int = 1) -> Plan:
     else:
         with devices.threads(threads):
             measured = step_seconds(timing_job(job).engine(number_format), job.device)
+    if (processes := process_group.count_for(job.spec.training)) > 1:
+        notes.append(f"{processes} processes: the time was measured in one of them, without communication")
     if job.spec.training.compile:
         notes.append("the time was measured without torch.compile, which is slow to start and faster afterwards")
     with torch.device("meta"):
@@ -95,9 +100,36 @@ def make(job: Job, replica_count: int = 1) -> Plan:
     )
 
 
+def choose_parallelism(job: Job) -> tuple[str, str]:
+    """(kind, reason): whether each of several processes holds all weights or its share, by the predicted memory."""
+    training, count = job.spec.training, process_group.size()
+    if count == 1:
+        return SINGLE, ""
+    if training.parallel != "auto":
+        return training.parallel, f"training.parallel={training.parallel}: {count} processes"
+    needed = sum(training_memory(job, training.precision).values())
+    # The processes of a machine without a GPU share its memory.
+    available = free_memory(job.device) // (1 if job.device.type == "cuda" else process_group.local_size())
+    fits = needed <= available * MEMORY_SHARE
+    kind, verb = (REPLICATE, "holds") if fits else (SHARD, "holds a share of")
+    return kind, (
+        f"training.parallel={kind}: each of {count} processes {verb} all weights, because training needs about "
+        f"{size(needed)} with all of them, and {size(available)} are free"
+    )
+
+
+def sharded(memory: dict[str, int], processes: int) -> dict[str, int]:
+    """The memory of one process that holds a share of the weights, gradients and optimiser state."""
+    return {
+        purpose: -(-number // processes) if purpose in ("weights", "gradients", "optimiser") else number
+        for purpose, number in memory.items()
+    }
+
+
 def _refuse_too_large(job: Job) -> None:
-    """Refuse a job that needs more memory than the device has, even in the smaller number format."""
-    needed = min(sum(training_memory(job, name).values()) for name in ("fp32", "bf16"))
+    """Refuse a job that needs more memory than the device has, even in the smaller number format and with shards."""
+    processes = process_group.count_for(job.spec.training)
+    needed = min(sum(sharded(training_memory(job, name), processes).values()) for name in ("fp32", "bf16"))
     available = device_memory(job.device)
     if needed > available:
         raise SpecError(
@@ -153,7 +185,7 @@ def training_memory(job: Job, number_format: str, plain_attention: bool = False)
     `plain_attention` predicts for attention without fused kernels, which stores its weights, as in replicas.
     """
     spec = replace(job.spec, training=replace(job.spec.training, precision=number_format))
-    rows = spec.training.batch // spec.training.gradient_accumulation
+    rows = spec.training.batch // (spec.training.gradient_accumulation * process_group.count_for(spec.training))
     saved: dict[int, int] = {}
     with FakeTensorMode(allow_non_fake_inputs=True), distance_bias_kernel.planned_for(job.device):
         model = models.assemble(spec.model, job.prepared.tokenizer.vocabulary, spec.data.context)
@@ -174,6 +206,15 @@ def training_memory(job: Job, number_format: str, plain_attention: bool = False)
         hooks = torch.autograd.graph.saved_tensors_hooks(record_saved, lambda tensor: tensor)
         with hooks, precision.context(number_format, torch.device("cpu")):
             job.task.loss_sum(model, batch)
+            if spec.training.checkpoint_activations:
+                everything, inputs = sum(saved.values()), list[int]()
+                saved.clear()
+                for block in activation_checkpointing.blocks(model):
+                    block.register_forward_pre_hook(lambda _, stream: inputs.append(stream[0].nbytes))
+                activation_checkpointing.attach(model)
+                job.task.loss_sum(model, batch)
+                # What the rest of the model saves, the inputs of all blocks, and the activations of one block at a time.
+                saved[0] = sum(inputs) + (everything - sum(saved.values())) // max(len(inputs), 1)
     parameters, trained = parameter_counts.parameters(model) * 4, trained_parameters(model) * 4
     logits = job.task.output_size(rows, job.prepared.tokenizer.vocabulary) * 4
     activations = sum(saved.values())
@@ -207,6 +248,10 @@ def _step_seconds_in(number_format: str, job: Job, replica_count: int) -> float:
 
 
 def timing_job(job: Job) -> Job:
-    """The job to time: without torch.compile, whose first step takes too long, and with learning rate 0."""
-    training = replace(job.spec.training, compile=False, learning_rate=0.0)
+    """The job to time: without torch.compile, whose first step takes too long, and with learning rate 0.
+
+    Of several processes, one takes its rows of the batch.
+    """
+    rows = job.spec.training.batch // process_group.count_for(job.spec.training)
+    training = replace(job.spec.training, compile=False, learning_rate=0.0, batch=rows)
     return replace(job, spec=replace(job.spec, training=training))

@@ -5,7 +5,7 @@ resumed run continues as if it had never stopped.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -19,8 +19,9 @@ from glasshouse.specs import catalogue
 from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Batch, Task
-from glasshouse.training import cuda_graphs, devices, optimisers, precision, schedules
+from glasshouse.training import cuda_graphs, devices, optimisers, precision, schedules, sharded_tensors
 from glasshouse.training.freezing import UnfreezingSchedule
+from glasshouse.training.parallelism import LossSum, Parallelism, SingleProcess
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,24 @@ class StepResult:
 class Engine:
     """A model, its task and its optimiser."""
 
-    def __init__(self, spec: Spec, steps: int, task: Task, model: nn.Module, train: Shard, device: torch.device) -> None:
+    def __init__(
+        self,
+        spec: Spec,
+        steps: int,
+        task: Task,
+        model: nn.Module,
+        train: Shard,
+        device: torch.device,
+        parallelism: Parallelism | None = None,
+    ) -> None:
         self.spec, self.steps, self.task, self.train_shard, self.device = spec, steps, task, train, device
+        self.parallelism = parallelism or SingleProcess()
         self.model = model.to(device).train()
         self.unfreezing = UnfreezingSchedule(self.model, spec.training, steps)
         # The loss is compiled together with the model, so that the logits are not stored in float32.
         self.loss_sum = torch.compile(task.loss_sum) if spec.training.compile else task.loss_sum
+        # Sharding replaces the model's parameters, so the optimiser is built afterwards.
+        self.synchronised_loss = self.parallelism.synchronised(self.loss_sum, self.model)
         self.optimiser = catalogue.find("optimiser", spec.training.optimiser).build(self.model, spec.training)
         # The exponential moving average of the weights, which is evaluated and used in place of the weights.
         self.average = (
@@ -59,6 +72,8 @@ class Engine:
         self.graphed_forward = cuda_graphs.GraphedForward(self.model, device, spec.training)
         # An optimiser of another package may hold its learning rate as a number, which a CUDA graph would never update.
         self.graphed_step.enabled &= all(isinstance(group["lr"], Tensor) for group in self.optimiser.param_groups)
+        # Neither communication nor activation checkpointing, which saves the state of random numbers, can be recorded.
+        self.graphed_step.enabled &= self.parallelism.size == 1 and not spec.training.checkpoint_activations
 
     @property
     def members(self) -> list["Engine"]:
@@ -81,6 +96,7 @@ class Engine:
         numbers = torch.tensor(
             [step, learning_rate, ema_update_rate(self._ema_decay, step), self.task.prediction_count(batch)]
         )
+        batch = self.parallelism.own_rows(batch)
         if self.graphed_step.enabled:
             batch = cuda_graphs.pad_to_multiple(batch, self.task.largest_batch(1))
         self._seed(step)
@@ -93,8 +109,9 @@ class Engine:
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
                 group["lr"].copy_(learning_rate * group.get("lr_factor", 1.0))
-        loss = self._gradients(batch, count)
+        loss = self.parallelism.total(self._gradients(batch, count, self.synchronised_loss, self.parallelism))
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.spec.training.clip or float("inf"))
+        norm = sharded_tensors.gathered({"norm": norm})["norm"]
         if self._may_update(step, loss, norm):
             self.optimiser.step()
             if self.average is not None:
@@ -119,25 +136,26 @@ class Engine:
             self.model.load_state_dict(weights)
 
     def gradients(self, step: int, batch: Batch) -> Tensor:
-        """The mean loss of a batch. Its gradients are left in the parameters."""
+        """The mean loss of a whole batch, computed by this process alone. Its gradients are left in the parameters."""
         self._seed(step)
-        return self._gradients(
-            cuda_graphs.to_device(batch, self.device), torch.tensor(float(self.task.prediction_count(batch)))
-        )
+        count = torch.tensor(float(self.task.prediction_count(batch)))
+        return self._gradients(cuda_graphs.to_device(batch, self.device), count, self.loss_sum, SingleProcess())
 
     def _seed(self, step: int) -> None:
         """Seed the randomness of a step."""
-        devices.seed(self.device, batches.step_seed(self.spec.training.seed, step))
+        devices.seed(self.device, batches.step_seed(self.spec.training.seed, step, self.parallelism.rank))
 
-    def _gradients(self, batch: Batch, count: Tensor) -> Tensor:
+    def _gradients(self, batch: Batch, count: Tensor, loss_sum: LossSum, parallelism: Parallelism) -> Tensor:
         training = self.spec.training
         self.optimiser.zero_grad(set_to_none=True)
         total = torch.zeros((), device=self.device)
         with precision.float32_products(training.precision, self.device):
-            for micro_batch in _micro_batches(batch, training.gradient_accumulation):
-                with precision.context(training.precision, self.device):
-                    loss = self.loss_sum(self.model, micro_batch) / count
-                loss.backward()
+            *earlier, last = _micro_batches(batch, training.gradient_accumulation)
+            for micro_batch in (*earlier, last):
+                with nullcontext() if micro_batch is last else parallelism.accumulating():
+                    with precision.context(training.precision, self.device):
+                        loss = loss_sum(self.model, micro_batch) / count
+                    (loss if parallelism.size == 1 else loss * parallelism.gradient_factor).backward()
                 total += loss.detach()
         return total
 
@@ -160,13 +178,20 @@ class Engine:
         self, shard: Shard, final: bool = False, progress: Callable[[float], None] = lambda share: None
     ) -> dict[str, float]:
         """The task's metrics on a split."""
-        with self._with_average_weights(), precision.context(self.spec.training.precision, self.device):
-            return self.task.evaluate(self.model, shard, self.spec.evaluation, final, progress, self.graphed_forward)
+
+        def compute() -> dict[str, float]:
+            with precision.context(self.spec.training.precision, self.device):
+                return self.task.evaluate(self.model, shard, self.spec.evaluation, final, progress, self.graphed_forward)
+
+        with self._with_average_weights():
+            return self.parallelism.from_main(compute)
 
     def checkpoint_groups(self) -> dict[str, Tensors]:
-        """All tensors of a checkpoint, by group."""
+        """All tensors of a checkpoint, by group. They do not depend on the number of processes."""
         groups = {"model": dict(self.model.state_dict()), "optimiser": optimisers.state(self.optimiser, self.model)}
-        return groups if self.average is None else {**groups, "average": self.average}
+        if self.average is not None:
+            groups["average"] = self.average
+        return {name: sharded_tensors.gathered(tensors) for name, tensors in groups.items()}
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Load a checkpoint to continue from it."""
@@ -174,7 +199,7 @@ class Engine:
         optimisers.restore(self.optimiser, self.model, checkpoint.groups["optimiser"])
         if self.average is not None:
             for name, tensor in checkpoint.groups["average"].items():
-                self.average[name].copy_(tensor)
+                self.average[name].copy_(sharded_tensors.like(tensor, self.average[name]))
 
     def use_weights(self, weights: Tensors, where: str) -> None:
         """Use these weights in later evaluations. Training cannot continue afterwards."""
@@ -222,7 +247,7 @@ def load_weights(model: nn.Module, tensors: Tensors, where: str) -> None:
             )
     if missing := sorted(set(expected) - set(tensors)):
         raise RunError("missing-tensor", f"{where} lacks the tensor {missing[0]!r}, which the model of its spec has")
-    model.load_state_dict(tensors)
+    model.load_state_dict({name: sharded_tensors.like(tensor, expected[name]) for name, tensor in tensors.items()})
 
 
 def _micro_batches(batch: Batch, count: int) -> list[Batch]:

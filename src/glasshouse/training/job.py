@@ -18,8 +18,9 @@ from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Batch, Task
 from glasshouse.tokenizers import Tokenizer
-from glasshouse.training import lora, warm_start
+from glasshouse.training import activation_checkpointing, lora, warm_start
 from glasshouse.training.engine import Engine
+from glasshouse.training.parallelism import Parallelism
 from glasshouse.training.warm_start import WeightTransfer
 
 # Batches that are read to measure the mean length of sequences.
@@ -29,6 +30,23 @@ LENGTH_BATCHES = 32
 def _token_count(batch: Batch) -> int:
     """The number of tokens in the sequences of a batch, padding included."""
     return sum(tensor.numel() for tensor in batch.values() if tensor.ndim == 2 and not tensor.is_floating_point())
+
+
+def check(spec: Spec) -> Task:
+    """Check that model and task fit together, and that the spec names data. Reads no data and returns the task."""
+    if not spec.data.source and not spec.data.files:
+        raise SpecError(
+            "no-data",
+            "this spec belongs to an imported model and names no data; fine-tune the model with: "
+            "glasshouse train language-model training.start_from=RUN data.files=mine.txt",
+        )
+    task: Task = catalogue.find("task", spec.task, "task").from_spec(spec)
+    task.check_model(models.check(task.draft_model(spec.model), spec.data.context), spec.model.kind)
+    for field in ("gradient_accumulation", "processes"):
+        if (count := getattr(spec.training, field)) > 1:
+            what = f"training.{field}={count} with model.norm={spec.model.norm!r}"
+            require(catalogue.find("norm", spec.model.norm), "batch", what)
+    return task
 
 
 @dataclass(frozen=True)
@@ -62,19 +80,7 @@ class Job:
         With `new_run` False the run resumes from a checkpoint, so `training.start_from` is not read. `prepared` are the data
         of another job of the same data spec and task.
         """
-        if not spec.data.source and not spec.data.files:
-            raise SpecError(
-                "no-data",
-                "this spec belongs to an imported model and names no data; fine-tune the model with: "
-                "glasshouse train language-model training.start_from=RUN data.files=mine.txt",
-            )
-        task: Task = catalogue.find("task", spec.task, "task").from_spec(spec)
-        task.check_model(models.check(task.draft_model(spec.model), spec.data.context), spec.model.kind)
-        if spec.training.gradient_accumulation > 1:
-            what = (
-                f"training.gradient_accumulation={spec.training.gradient_accumulation} with model.norm={spec.model.norm!r}"
-            )
-            require(catalogue.find("norm", spec.model.norm), "batch", what)
+        task = check(spec)
         if prepared is None:
             with progress_bar.bar("preparing text") as bar:
                 show = lambda what, share: bar(share, what)  # noqa: E731
@@ -121,12 +127,13 @@ class Job:
         read = [_token_count(self.task.batch(train, training.seed, *order(step))) for step in range(LENGTH_BATCHES)]
         return self.spec.data.context * min(sum(read) / (LENGTH_BATCHES * largest), 1.0)
 
-    def engine(self, precision: str | None = None) -> Engine:
-        """A new engine with the initial weights."""
+    def engine(self, precision: str | None = None, parallelism: Parallelism | None = None) -> Engine:
+        """A new engine with the initial weights. With `parallelism` it takes its steps together with other processes."""
         spec = self.spec
         if precision:
             spec = replace(spec, training=replace(spec.training, precision=precision))
-        return Engine(spec, self.steps, self.task, self.model(), self.prepared.splits["train"], self.device)
+        train = self.prepared.splits["train"]
+        return Engine(spec, self.steps, self.task, self.model(), train, self.device, parallelism)
 
     def model(self) -> nn.Module:
         """A new model with the initial weights, on the CPU; a warm start and LoRA adapters are included."""
@@ -135,6 +142,8 @@ class Job:
             warm_start.transfer(model, self.start)
         self.task.initialise(model)
         lora.attach(model, self.spec.training)
+        if self.spec.training.checkpoint_activations:
+            activation_checkpointing.attach(model)
         return model
 
     def _initial_model(self) -> nn.Module:

@@ -6,19 +6,23 @@ The loop trains one run, or several together as replicas. Each run is a member o
 import statistics
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import torch
 
-from glasshouse.records import machine, metric_log
+from glasshouse.records import machine, metric_log, progress_bar
+from glasshouse.records.checkpoint_saver import CheckpointSaver
 from glasshouse.records.progress_bar import say
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.specs import catalogue
-from glasshouse.specs.errors import Interrupted, RunError
-from glasshouse.training import devices, nonfinite, peak_memory, resume
+from glasshouse.specs.errors import GlasshouseError, Interrupted, RunError
+from glasshouse.training import cost_plan, devices, nonfinite, parallelism, peak_memory, process_group, resume, torchrun
 from glasshouse.training.engine import Engine, StepResult
+from glasshouse.training.parallelism import SINGLE, Parallelism
 from glasshouse.training.progress_display import Display, show_progress
 from glasshouse.training.replicas import Replicas
 from glasshouse.training.resume import RunGroup
@@ -35,8 +39,10 @@ MIN_SAVE_SECONDS = 10.0
 def train(run: RunFolder, device_name: str = "auto") -> bool:
     """Train a run from its newest checkpoint, or from the start, to its end. Returns False if it was finished already.
 
-    It is safe to call this again after any interruption.
+    It is safe to call this again after any interruption. With `training.processes`, `torchrun` starts the processes.
     """
+    if torchrun.is_needed([run]):
+        return torchrun.train([run], device_name)
     trained, failures = _train([run], device_name, together=False)
     if failures:
         raise RunError("training-failed", failures[0])
@@ -50,18 +56,25 @@ def train_group(runs: Sequence[RunFolder], device_name: str = "auto", together: 
     recorded as failed, and the others continue. Returns one message per failed run. `together` forces replicas or forbids
     them.
     """
+    if torchrun.is_needed(runs):
+        torchrun.train(runs, device_name)
+        return [str(run.facts()["wrong"]) for run in runs if run.recorded_status() == Status.FAILED]
     return _train(runs, device_name, together)[1]
 
 
 def _train(runs: Sequence[RunFolder], device_name: str, together: bool | None) -> tuple[bool, list[str]]:
     """(whether any run was unfinished, one message per failed run)."""
-    device = devices.pick(device_name)
+    if process_group.size() > 1 and len(runs) > 1:
+        return _train_shares(runs, device_name, together)
+    device = process_group.local_device(devices.pick(device_name))
     failures: list[str] = []
     with ExitStack() as stack:
         for run in runs:
             stack.enter_context(run.locked())
         ended = (Status.DONE, Status.FAILED) if len(runs) > 1 else ()
         unfinished = [run for run in runs if run.recorded_status() not in ended]
+        if process_group.size() > 1:
+            torchrun.set_processes(runs[0], process_group.size())
         for companions in resume.started_together(unfinished):
             with reraise_lost_interrupt():
                 opened = resume.open_group(companions, device)
@@ -72,9 +85,80 @@ def _train(runs: Sequence[RunFolder], device_name: str, together: bool | None) -
             for group in groups:
                 with devices.threads(group.jobs[0].spec.training.threads), _explain_out_of_memory(group):
                     with reraise_lost_interrupt():
-                        loop = _Loop(group)
+                        loop = _Loop(group, _call_followers(group, device_name))
                     failures += loop.run()
     return bool(unfinished), failures
+
+
+def _call_followers(group: RunGroup, device_name: str) -> Parallelism:
+    """Tell the other ranks, if there are any, to take the steps of a run together with this one."""
+    run, job = group.runs[0], group.jobs[0]
+    kind, reason = cost_plan.choose_parallelism(job)
+    if kind != SINGLE:
+        process_group.join()
+        say(reason)
+        run.record(parallel=kind)
+        message = {
+            "task": "follow",
+            "run": str(run.path.absolute()),
+            "step": group.step,
+            "device": device_name,
+            "kind": kind,
+        }
+        process_group.broadcast(message)
+    return parallelism.connect(kind, job.spec.training.precision)
+
+
+def follow() -> None:
+    """What ranks above 0 do: train whatever rank 0 trains, until it is done. They write nothing."""
+    process_group.join()
+    with progress_bar.quiet():
+        while (message := process_group.broadcast(None)) != process_group.END:
+            if message["task"] == "share":
+                _train_own_share(message)
+                continue
+            device = process_group.local_device(devices.pick(message["device"]))
+            group = resume.open_followed(RunFolder(Path(message["run"])), device, message["step"])
+            training = group.jobs[0].spec.training
+            with devices.threads(training.threads), suppress(Interrupted):
+                _Loop(group, parallelism.connect(message["kind"], training.precision)).run()
+
+
+def _train_shares(runs: Sequence[RunFolder], device_name: str, together: bool | None) -> tuple[bool, list[str]]:
+    """Replicas over several ranks: each trains its own share of the runs. Runs that started together stay together."""
+    process_group.join()
+    shares: list[list[str]] = [[] for _ in range(process_group.size())]
+    groups = resume.started_together(runs)
+    if len(groups) == 1 and "together" not in runs[0].facts():
+        groups = [[run] for run in runs]
+    # Neighbours in the list stay neighbours, so that every rank has one group of equal size.
+    for number, group in enumerate(groups):
+        shares[number * len(shares) // len(groups)] += [str(run.path.absolute()) for run in group]
+    outcomes = _train_own_share(
+        process_group.broadcast({"task": "share", "shares": shares, "device": device_name, "together": together})
+    )
+    for outcome in outcomes:
+        if outcome["signal"]:
+            raise Interrupted(outcome["signal"], "stopped, and all runs are saved", f"glasshouse resume {runs[0].name}")
+        if outcome["error"]:
+            raise RunError("training-failed", outcome["error"])
+    return any(outcome["trained"] for outcome in outcomes), [text for outcome in outcomes for text in outcome["failures"]]
+
+
+def _train_own_share(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """Train this rank's share of the runs; returns the outcomes of all ranks."""
+    outcome: dict[str, Any] = {"trained": False, "failures": [], "signal": 0, "error": ""}
+    device = str(process_group.local_device(devices.pick(message["device"])))
+    runs = [RunFolder(Path(path)) for path in message["shares"][process_group.rank()]]
+    try:
+        with process_group.alone():
+            if runs:
+                outcome["trained"], outcome["failures"] = _train(runs, device, message["together"])
+    except Interrupted as stop:
+        outcome["signal"] = stop.signal
+    except GlasshouseError as error:
+        outcome["error"] = str(error)
+    return process_group.gather(outcome)
 
 
 @contextmanager
@@ -99,9 +183,12 @@ class _Loop:
     display: Display
     signals: SignalWatch
 
-    def __init__(self, group: RunGroup) -> None:
-        self.job = group.jobs[0]
-        self.engine: Engine | Replicas = self.job.engine() if len(group.jobs) == 1 else Replicas(group.jobs)
+    def __init__(self, group: RunGroup, parallelism: Parallelism) -> None:
+        self.job, self.parallelism = group.jobs[0], parallelism
+        alone = len(group.jobs) == 1
+        self.engine: Engine | Replicas = self.job.engine(parallelism=parallelism) if alone else Replicas(group.jobs)
+        # Copies of many replicas at once would need too much memory, so these are written one after another.
+        self.saver = CheckpointSaver() if alone else None
         self.members = []
         models: Sequence[TrainableModel] = self.engine.members
         rows = zip(group.runs, group.jobs, group.saved, group.ended, models, strict=True)
@@ -110,12 +197,13 @@ class _Loop:
             if saved:
                 model.restore(saved)
                 progress = CheckpointState.restored(saved, job.task.metrics[job.task.criterion])
-            self.members.append(RunProgress(run, job, model, progress))
+            self.members.append(RunProgress(run, job, model, progress, parallelism.is_main, self.saver))
             if ended:
                 self.members[-1].state = State.ENDED_BEFORE
                 continue
-            metric_log.rewind(run.metrics_file, progress.step)
-            run.record(machine=machine.describe(str(self.engine.device)))
+            if parallelism.is_main:
+                metric_log.rewind(run.metrics_file, progress.step)
+            self.members[-1].record(machine=machine.describe(str(self.engine.device)))
         if isinstance(self.engine, Replicas):
             self.engine.deactivate(group.ended)
         self.step = group.step
@@ -133,20 +221,27 @@ class _Loop:
 
     def run(self) -> list[str]:
         """Take the remaining steps, then run the final evaluations. Returns one message per failed run."""
+        with process_group.explain_lost_rank(self.members[0].run.name), process_group.working():
+            return self._run()
+
+    def _run(self) -> list[str]:
         with ExitStack() as stack:
             self.signals = stack.enter_context(catch_signals())
             for member in self.active:
-                for name in self.job.spec.training.loggers:
+                for name in self.job.spec.training.loggers if member.writes else ():
                     logger = catalogue.find("logger", name)(member.run.path, asdict(member.job.spec))
                     stack.callback(logger.close)
                     member.loggers.append(logger)
-                member.run.record(status=Status.TRAINING)
+                member.record(status=Status.TRAINING)
             self.display = stack.enter_context(show_progress(self.title, self.step, self.job.steps, self.job.task.metrics))
             peak_memory.reset(self.engine.device)
             self.clock = time.perf_counter()
             for member in self.active:
                 if member.out_of_patience:
                     member.stop()
+            if self.saver is not None:
+                # Whatever ends the steps, the last checkpoint is written first.
+                stack.callback(self.saver.wait)
             while self.step < self.job.steps and self.active:
                 self._step()
         memory = peak_memory.bytes_since_reset(self.engine.device)
@@ -172,7 +267,10 @@ class _Loop:
         last = self.step == self.job.steps
         evaluating = last or self.step % settings.every == 0
         # Read the signal once a step. A later signal is handled after the next step, when a checkpoint is saved for it.
-        signal = self.signals.received
+        # Several processes agree on it when they read results, because each of them may receive it at another step.
+        signal = None
+        if self.parallelism.size == 1 or evaluating or len(self.pending) >= READ_EVERY[self.engine.device.type]:
+            signal = self.parallelism.agreed_signal(self.signals.received)
         saving = last or self._checkpoint_is_due() or signal is not None
         # Read the results before an evaluation or a checkpoint, so that neither uses the weights of a failed run.
         if evaluating or saving or len(self.pending) >= READ_EVERY[self.engine.device.type]:
@@ -265,7 +363,8 @@ class _Loop:
         reason = f"step {step + 1}: the loss or its gradient is not finite"
         remedy = "try a lower training.learning_rate, a longer warm-up or stronger clipping"
         if isinstance(self.engine, Engine):
-            culprit = nonfinite.save(member.run.failure, self.engine, step)
+            # Only rank 0 repeats the step. The others end with it.
+            culprit = nonfinite.save(member.run.failure, self.engine, step) if member.writes else None
             where = f"first in the {culprit.kind} of {culprit.module}" if culprit else "but was finite when repeated"
             reason = (
                 f"{reason}, {where}; the batch and the weights before it are in {member.run.failure}; "
@@ -274,7 +373,7 @@ class _Loop:
         else:
             reason = f"{member.run.name}: {reason}; the other replicas continue; train this run alone to locate the cause"
         message = f"{reason}; {remedy}"
-        member.run.record(status=Status.FAILED, wrong=message)
+        member.record(status=Status.FAILED, wrong=message)
         self.failures.append(message)
         if len(self.members) > 1:
             say(message)

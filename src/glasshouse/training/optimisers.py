@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.specs.spec import TrainingSpec
+from glasshouse.training import sharded_tensors
 from glasshouse.training.freezing import depths
 
 
@@ -50,4 +51,5 @@ def restore(optimiser: torch.optim.Optimizer, model: nn.Module, tensors: dict[st
     for name, tensor in tensors.items():
         parameter_name, _, key = name.rpartition("/")
         parameter = parameters[parameter_name]
-        optimiser.state[parameter][key] = tensor.to(parameter.device)
+        moved = tensor.to(parameter.device)
+        optimiser.state[parameter][key] = sharded_tensors.like(moved, parameter) if key != "step" else moved

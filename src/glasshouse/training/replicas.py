@@ -23,11 +23,12 @@ from glasshouse.parts.attention.base import Attention
 from glasshouse.records.checkpoint import Checkpoint, Tensors, name_of
 from glasshouse.specs.spec import ModelSpec, Spec
 from glasshouse.tasks import linear_cross_entropy
-from glasshouse.tasks.base import Batch, Task
+from glasshouse.tasks.base import Batch
 from glasshouse.training import cuda_graphs, devices, precision
 from glasshouse.training.engine import StepResult, ema_update_rate, load_weights, record_first_nonfinite, update_average
 from glasshouse.training.freezing import UnfreezingSchedule
 from glasshouse.training.job import Job
+from glasshouse.training.parallelism import LossModule
 from glasshouse.training.stacked_adamw import StackedAdamW
 
 # The fields that may differ between replicas.
@@ -61,6 +62,8 @@ def obstacle(spec: Spec) -> str | None:
         return f"training.gradient_accumulation={training.gradient_accumulation} splits batches into micro-batches"
     if training.compile:
         return "training.compile compiles a single model"
+    if training.checkpoint_activations:
+        return "training.checkpoint_activations computes the blocks of a single model again"
     if training.optimiser != "adamw":
         return f"training.optimiser={training.optimiser!r} has no version for replicas"
     return None
@@ -71,17 +74,6 @@ def use_plain_attention(model: nn.Module) -> None:
     for module in model.modules():
         if isinstance(module, Attention):
             module.plain = True
-
-
-class _LossModule(nn.Module):
-    """A model and its task as one module from a batch to a loss, for `functional_call`."""
-
-    def __init__(self, model: nn.Module, task: Task) -> None:
-        super().__init__()
-        self.model, self.task = model, task
-
-    def forward(self, batch: Batch) -> Tensor:
-        return self.task.loss_sum(self.model, batch)
 
 
 class Replicas:
@@ -129,7 +121,7 @@ class Replicas:
         """A function from stacked weights and batches to the gradients and the loss of every replica."""
         model = copy.deepcopy(self.scratch)
         use_plain_attention(model)
-        loss_module = _LossModule(model, self.task)
+        loss_module = LossModule(model, self.task.loss_sum)
 
         def loss(trained: Tensors, frozen: Tensors, buffers: Tensors, batch: Batch, count: Tensor) -> Tensor:
             tensors = {f"model.{name}": tensor for name, tensor in (trained | frozen | buffers).items()}

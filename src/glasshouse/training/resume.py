@@ -98,6 +98,13 @@ def open_group(unfinished: list[RunFolder], device: torch.device) -> RunGroup:
     return RunGroup(runs, jobs, saved, ended)
 
 
+def open_followed(run: RunFolder, device: torch.device, step: int) -> RunGroup:
+    """The group of a run that another process has opened, at the step of one of its checkpoints. Writes nothing."""
+    saved = checkpoint.load(run.checkpoints, step) if step else None
+    job = Job.prepare(run.spec(), device, tokenizers.load(run.tokenizer_file), new_run=saved is None)
+    return RunGroup([run], [job], [saved], [False])
+
+
 def split_group(group: RunGroup, together: bool | None) -> list[RunGroup]:
     """Split a group into groups that each train as one program, and record them in runs that are new."""
     facts = group.runs[0].facts()

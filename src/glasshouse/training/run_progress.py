@@ -9,6 +9,7 @@ from glasshouse.data.shards import Shard
 from glasshouse.metrics.metric import Metric
 from glasshouse.records import checkpoint, metric_log
 from glasshouse.records.checkpoint import Checkpoint, Tensors
+from glasshouse.records.checkpoint_saver import CheckpointSaver
 from glasshouse.records.progress_bar import bar, say
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
@@ -69,13 +70,32 @@ def kept_steps(best: Mapping[str, Any], spec: Spec) -> set[int]:
 class RunProgress:
     """One of the runs that the loop trains."""
 
-    def __init__(self, run: RunFolder, job: Job, model: TrainableModel, progress: CheckpointState) -> None:
+    def __init__(
+        self,
+        run: RunFolder,
+        job: Job,
+        model: TrainableModel,
+        progress: CheckpointState,
+        writes: bool = True,
+        saver: CheckpointSaver | None = None,
+    ) -> None:
         self.run, self.job, self.model, self.progress = run, job, model, progress
+        # With a saver, checkpoints are written while training goes on.
+        self.saver = saver
+        # Of several processes that train the run together, one writes its folder.
+        self.writes = writes
         self.loggers: list[Logger] = []
         self.state = State.STEPPING
 
+    def record(self, **facts: Any) -> None:
+        """Add entries to `run.json`."""
+        if self.writes:
+            self.run.record(**facts)
+
     def log(self, rows: list[tuple[int, dict[str, float]]]) -> None:
         """Write rows of (step, metrics) to the metric log and to the loggers."""
+        if not self.writes:
+            return
         seconds = round(self.progress.seconds, 3)
         metric_log.append(self.run.metrics_file, *({"step": step, **values, "seconds": seconds} for step, values in rows))
         for logger in self.loggers:
@@ -112,13 +132,20 @@ class RunProgress:
     def save(self) -> None:
         """Write a checkpoint, and delete those that are neither the best nor to be kept nor among the latest."""
         values = {"seconds": self.progress.seconds, "best": self.progress.best}
-        checkpoint.save(self.run.checkpoints, Checkpoint(self.progress.step, self.model.checkpoint_groups(), values))
-        checkpoint.prune(self.run.checkpoints, kept_steps(self.progress.best, self.job.spec))
+        groups = self.model.checkpoint_groups()
+        if not self.writes:
+            return
+        saved, keep = Checkpoint(self.progress.step, groups, values), kept_steps(self.progress.best, self.job.spec)
+        if self.saver is not None:
+            self.saver.save(self.run.checkpoints, saved, keep)
+            return
+        checkpoint.save(self.run.checkpoints, saved)
+        checkpoint.prune(self.run.checkpoints, keep)
 
     def stop(self) -> None:
         """Stop early. The best checkpoint is saved already."""
         self.state = State.STOPPED
-        self.run.record(status=Status.STOPPED, stopped=self.progress.step)
+        self.record(status=Status.STOPPED, stopped=self.progress.step)
         patience = self.job.spec.training.patience
         say(f"{self.run.name}: stopped early after step {self.progress.step}: no improvement in {patience} evaluations")
 
@@ -146,4 +173,4 @@ class RunProgress:
             split: self.job.task.metrics.headlines(outcome[split]) for split in self.job.prepared.splits if split in outcome
         }
         outcome["evaluation_seconds"] = elapsed_time()
-        self.run.record(status=Status.DONE, outcome=outcome, headline=headline, best=self.progress.best)
+        self.record(status=Status.DONE, outcome=outcome, headline=headline, best=self.progress.best)

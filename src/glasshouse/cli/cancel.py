@@ -1,0 +1,23 @@
+"""`glasshouse cancel`: cancel jobs."""
+
+from typing import Annotated
+
+import typer
+
+EXAMPLES = "Examples: glasshouse cancel demo-lm · glasshouse cancel studies/demo-lm-position · glasshouse cancel 4711"
+
+
+def cancel(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="A run or a study that was submitted, a job of `glasshouse jobs`, or its number."
+        ),
+    ],
+) -> None:
+    """Cancel the jobs of a run or a study. Runs that are training save first; the same command continues them later."""
+    import glasshouse
+    from glasshouse.cli.tables import console
+
+    for job in glasshouse.cancel(name):
+        console.print(f"cancelled job {job.id} ({job.job})", markup=False)

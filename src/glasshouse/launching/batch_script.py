@@ -1,0 +1,162 @@
+"""The text of a batch script: readable, and free of anything that a user could not have written. Submits nothing."""
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from glasshouse.launching.cluster_settings import ClusterSettings
+
+# Folders that the commands read from the environment. A script states them, so that it also works from another shell.
+FOLDERS = ("GLASSHOUSE_RUNS", "GLASSHOUSE_STUDIES", "GLASSHOUSE_JOBS", "GLASSHOUSE_DATA", "GLASSHOUSE_CACHE")
+TASK = "$SLURM_ARRAY_TASK_ID"
+SRUN_WAIT_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class BatchJob:
+    """What a script runs: the arguments of `glasshouse`, and where its log and its exit status are written.
+
+    With `tasks`, the script is an array of so many jobs, and each passes its number to the option `--task`. `first` are the
+    arguments of the first start, if those of a continued job are different: they are used while `until` does not exist.
+    """
+
+    name: str
+    arguments: Sequence[str]
+    log: str = ""  # the default is Slurm's
+    exit_status: str = ""
+    tasks: int = 0
+    first: Sequence[str] = ()
+    until: str = ""
+    folder: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def render(job: BatchJob, settings: ClusterSettings) -> str:
+    """The script of a job."""
+    blocks = [
+        "\n".join(["#!/bin/bash", *(f"#SBATCH {option}" for option in _options(job, settings))]),
+        "\n".join([*settings.setup, *(f"export {name}={shlex.quote(text)}" for name, text in job.environment.items())]),
+        _rendezvous(settings),
+        _command(job, settings),
+        _waiting(job, settings),
+    ]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def folders_in_use() -> dict[str, str]:
+    """The folders that the environment names, as absolute paths."""
+    return {name: str(Path(os.environ[name]).absolute()) for name in FOLDERS if os.environ.get(name)}
+
+
+def _options(job: BatchJob, settings: ClusterSettings) -> list[str]:
+    """The options of sbatch."""
+    given = {
+        "job-name": job.name,
+        "chdir": job.folder,
+        "output": job.log,
+        "open-mode": "append",
+        "array": f"0-{job.tasks - 1}" if job.tasks else "",
+        "partition": settings.partition,
+        "account": settings.account,
+        "time": settings.time,
+        "nodes": str(settings.nodes),
+        "ntasks-per-node": "1",
+        "cpus-per-task": str(settings.cpus_per_task or _cores(settings) or ""),
+        "gpus-per-node": str(settings.gpus_per_node or ""),
+        "mem": settings.memory,
+        "signal": f"B:USR1@{settings.save_seconds}",
+    }
+    return [*(f"--{name}={_quoted(value)}" for name, value in given.items() if value), "--requeue", *settings.sbatch]
+
+
+def _cores(settings: ClusterSettings) -> int:
+    """One core for each process of a node, unless one is all that is asked for."""
+    return settings.processes_on_a_node if settings.processes_on_a_node > 1 else 0
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"' if any(character in text for character in " \t#'") else text
+
+
+def _python(settings: ClusterSettings) -> str:
+    """Python as the script calls it, with its container."""
+    python = settings.python or ("python3" if settings.container else shlex.quote(sys.executable))
+    return f"{settings.container} {python}".strip()
+
+
+def _rendezvous(settings: ClusterSettings) -> str:
+    """Where the processes of several nodes meet: the first node, on which this script runs."""
+    if settings.nodes == 1:
+        return ""
+    return 'head="$(hostname)"\nport=$((20000 + SLURM_JOB_ID % 40000))'
+
+
+def _launcher(settings: ClusterSettings) -> str:
+    """What starts Glasshouse: Python alone, or torchrun on every node."""
+    python = _python(settings)
+    if settings.processes == 1:
+        return f"{python} -m glasshouse"
+    torchrun = f"{python} -m torch.distributed.run"
+    if settings.nodes == 1:
+        return f"{torchrun} --standalone --nproc-per-node {settings.processes_on_a_node} -m glasshouse"
+    # Of its own accord, srun does not give a process more than one core.
+    cores = f" --cpus-per-task={count}" if (count := settings.cpus_per_task or _cores(settings)) else ""
+    return " \\\n    ".join(
+        [
+            # A node whose processes have ended may wait so long for the others, which may be saving.
+            f"srun --wait={SRUN_WAIT_SECONDS}{cores} {torchrun}",
+            f"--nnodes {settings.nodes} --nproc-per-node {settings.processes_on_a_node}",
+            '--rdzv-backend c10d --rdzv-endpoint "$head:$port" --rdzv-id "$SLURM_JOB_ID-${SLURM_RESTART_COUNT:-0}"',
+            "-m glasshouse",
+        ]
+    )
+
+
+def _command(job: BatchJob, settings: ClusterSettings) -> str:
+    """The command, in the background: bash handles signals only while it waits."""
+    launcher = _launcher(settings)
+    task = f' --task "{TASK}"' if job.tasks else ""
+    trap = "\n".join(
+        [
+            f"# {settings.save_seconds} seconds before the time limit Slurm sends USR1 to this script. The command then",
+            "# saves and ends, and the job goes back to the queue, to continue exactly where it stopped.",
+            "at_limit=",
+            """trap 'at_limit=yes; kill -TERM "$command"' USR1""",
+        ]
+    )
+    if not job.first:
+        return f"{trap}\n{launcher} {shlex.join(job.arguments)}{task} &\ncommand=$!"
+    choice = "\n".join(
+        [
+            f"if [ -e {shlex.quote(job.until)} ]; then",
+            f"    arguments=({shlex.join(job.arguments)})",
+            "else",
+            f"    arguments=({shlex.join(job.first)})",
+            "fi",
+        ]
+    )
+    return f'{choice}\n\n{trap}\n{launcher} "${{arguments[@]}}" &\ncommand=$!'
+
+
+def _waiting(job: BatchJob, settings: ClusterSettings) -> str:
+    """Wait for the command; at the time limit, queue the job again."""
+    # The first task of an array has the number of the whole array, so a task is named by both numbers.
+    name = f"${{SLURM_ARRAY_JOB_ID}}_{TASK}" if job.tasks else "$SLURM_JOB_ID"
+    lines = [
+        'wait "$command"',
+        "status=$?",
+        'if [ -n "$at_limit" ]; then',
+        '    wait "$command"  # the signal ended the first wait',
+        "    status=$?",
+        '    if [ "$status" -ne 0 ]; then',
+        f'        scontrol requeue "{name}" && exit "$status"',
+        "    fi",
+        "fi",
+    ]
+    if job.exit_status:
+        file = f"{job.exit_status}-{TASK}" if job.tasks else job.exit_status
+        lines.append(f'echo "$status" > "{file}"')
+    return "\n".join([*lines, 'exit "$status"'])

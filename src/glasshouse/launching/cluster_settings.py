@@ -1,0 +1,165 @@
+"""A cluster's habits in one small TOML file: partition, time limit, modules to load, container. Knows nothing of jobs."""
+
+import os
+import re
+import tomllib
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from glasshouse.specs import catalogue
+from glasshouse.specs.errors import LaunchError
+
+FILE = "cluster.toml"
+EXAMPLE = """\
+# The habits of a Slurm cluster. Glasshouse reads the first of these files that exists: the file that GLASSHOUSE_CLUSTER
+# names, cluster.toml in the current folder, ~/.config/glasshouse/cluster.toml. Every line may be left out.
+
+# partition = "gpu"          # `sinfo` lists the partitions; without this line: the default partition
+# account = "my-project"     # who pays, if your cluster asks for it
+time = "4:00:00"             # the time limit of a job; a job that reaches it saves, and goes on in the queue
+# gpus_per_node = 1
+# cpus_per_task = 8          # CPU cores for each node's part of a job
+# memory = "32G"             # main memory of each node
+# nodes = 1                  # of one run; each run of a study has one node
+# processes_per_node = 0     # 0: one for each GPU, or one
+# jobs = 0                   # into how many jobs the runs of a study are divided; 0: as many as possible
+# save_seconds = 90          # how long before the time limit a run is told to save
+
+# Shell lines that make Python ready on a compute node.
+# setup = ["module load cuda/12.4", "source ~/venvs/glasshouse/bin/activate"]
+
+# The Python that has Glasshouse. Without this line: the one that submits, which must be on a file system that the nodes see.
+# python = "python3"
+
+# What stands before Python in the command: a container.
+# container = "apptainer exec --nv glasshouse.sif"
+
+# Further options of sbatch.
+# sbatch = ["--constraint=a100", "--mail-type=FAIL"]
+"""
+# Slurm may send a signal so much earlier than it was asked to.
+SIGNAL_SECONDS = 60
+# Slurm's ways to write a time limit: minutes, minutes:seconds, hours:minutes:seconds, and days-hours[:minutes[:seconds]].
+_TIME = re.compile(r"(?:(?P<days>\d+)-)?(?P<first>\d+)(?::(?P<second>\d+))?(?::(?P<third>\d+))?")
+
+
+@dataclass(frozen=True)
+class ClusterSettings:
+    """What a job asks of a cluster, and how Glasshouse is started there. An empty value leaves the choice to Slurm."""
+
+    partition: str = ""
+    account: str = ""
+    time: str = ""
+    nodes: int = 1
+    gpus_per_node: int = 0
+    cpus_per_task: int = 0
+    memory: str = ""
+    processes_per_node: int = 0
+    jobs: int = 0
+    save_seconds: int = 90
+    setup: tuple[str, ...] = ()
+    python: str = ""
+    container: str = ""
+    sbatch: tuple[str, ...] = ()
+
+    @property
+    def processes_on_a_node(self) -> int:
+        return self.processes_per_node or self.gpus_per_node or 1
+
+    @property
+    def processes(self) -> int:
+        """The number of processes that train one run together."""
+        return self.nodes * self.processes_on_a_node
+
+    def changed(self, **options: Any) -> "ClusterSettings":
+        """The settings with the options that are not None, checked."""
+        settings = replace(self, **{name: value for name, value in options.items() if value is not None})
+        settings._check()
+        return settings
+
+    def for_single_process(self) -> "ClusterSettings":
+        """The settings for work that one process does: one node, and at most one GPU."""
+        return replace(self, nodes=1, processes_per_node=1, gpus_per_node=min(self.gpus_per_node, 1))
+
+    def _check(self) -> None:
+        for name, least in (("nodes", 1), ("gpus_per_node", 0), ("cpus_per_task", 0), ("processes_per_node", 0)):
+            if (value := getattr(self, name)) < least:
+                raise LaunchError("bad-cluster-setting", f"{name}={value} is less than {least}; choose at least {least}")
+        for name, least in (("jobs", 0), ("save_seconds", 1)):
+            if (value := getattr(self, name)) < least:
+                raise LaunchError("bad-cluster-setting", f"{name}={value} is less than {least}; choose at least {least}")
+        for name in ("partition", "account", "time", "memory", *(() if not self.sbatch else ("sbatch",))):
+            value = getattr(self, name)
+            for text in (value,) if isinstance(value, str) else value:
+                if "\n" in text or (isinstance(value, str) and re.search(r"\s", text)):
+                    raise LaunchError(
+                        "bad-cluster-setting", f"{name}={text!r} is not one word; write it without spaces and line breaks"
+                    )
+        if self.time and seconds_of(self.time) <= self.save_seconds + SIGNAL_SECONDS:
+            raise LaunchError(
+                "time-too-short",
+                f"a time limit of {self.time} leaves no time to train, because a run is told to save {self.save_seconds} to "
+                f"{self.save_seconds + SIGNAL_SECONDS} seconds before; choose a longer --time, or a smaller save_seconds in "
+                "the cluster file",
+            )
+
+
+def seconds_of(time: str) -> int:
+    """The seconds of a time limit as Slurm writes it: 90, 90:00, 1:30:00, 2-0, 2-12:30."""
+    if not (parts := _TIME.fullmatch(time.strip())):
+        raise LaunchError(
+            "bad-time",
+            f"{time!r} is not a time limit; write minutes, hours:minutes:seconds or days-hours, such as 90, 1:30:00 or 2-12",
+        )
+    numbers = [int(part) for part in (parts["first"], parts["second"], parts["third"]) if part is not None]
+    if parts["days"] is not None:
+        hours, minutes, seconds = [*numbers, 0, 0][:3]
+        return ((int(parts["days"]) * 24 + hours) * 60 + minutes) * 60 + seconds
+    if len(numbers) == 3:
+        return (numbers[0] * 60 + numbers[1]) * 60 + numbers[2]
+    return numbers[0] * 60 + (numbers[1] if len(numbers) == 2 else 0)
+
+
+def find_file() -> Path | None:
+    """The cluster file: that of GLASSHOUSE_CLUSTER, of the current folder, or of the user; None if there is none."""
+    if named := os.environ.get("GLASSHOUSE_CLUSTER"):
+        if not Path(named).is_file():
+            raise LaunchError(
+                "no-cluster-file",
+                f"GLASSHOUSE_CLUSTER={named} is not a file; write one with: glasshouse sbatch --example > {named}",
+            )
+        return Path(named)
+    configuration = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    return next((path for path in (Path(FILE), configuration / "glasshouse" / FILE) if path.is_file()), None)
+
+
+def load(**options: Any) -> ClusterSettings:
+    """The settings of the cluster file, or the defaults, with the options that are not None."""
+    path = find_file()
+    return (ClusterSettings() if path is None else read(path)).changed(**options)
+
+
+def read(path: Path) -> ClusterSettings:
+    """The settings in a TOML file."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise LaunchError("bad-cluster-file", f"the cluster file {path} cannot be read: {error}") from None
+    kinds = {field.name: type(field.default) for field in fields(ClusterSettings)}
+    for name, value in table.items():
+        if name not in kinds:
+            raise LaunchError(
+                "bad-cluster-file",
+                f"the cluster file {path} has an unknown line {name!r}{catalogue.did_you_mean(name, kinds)}; the lines are: "
+                f"{', '.join(kinds)}",
+            )
+        if kinds[name] is tuple:
+            fits = isinstance(value, list) and all(isinstance(line, str) for line in value)
+        else:
+            fits = type(value) is kinds[name]
+        if not fits:
+            wanted = {tuple: "a list of texts", str: "a text in quotes", int: "a whole number"}[kinds[name]]
+            raise LaunchError("bad-cluster-file", f"{name}={value!r} in the cluster file {path} must be {wanted}")
+    lines: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
+    return ClusterSettings(**lines)

@@ -1,0 +1,170 @@
+"""The job folder: what was submitted to a cluster, as a folder of plain files in `jobs/`. Knows nothing of Slurm.
+
+A job folder holds `script.sh`, `job.json`, the logs, the exit status of what has ended, and for an array `tasks.json`.
+"""
+
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from glasshouse.records import atomic_files, run_folder
+from glasshouse.specs.errors import LaunchError
+
+FILE, SCRIPT, TASKS = "job.json", "script.sh", "tasks.json"
+# The environment variable that names a job folder to the commands that its script runs.
+INSIDE = "GLASSHOUSE_JOB"
+# The kinds of jobs: one run; the runs of a study; the command that began the study.
+RUN, RUNS, COMMAND = "run", "runs", "command"
+# So much of the end of a log is read for its last error.
+LOG_TAIL_BYTES = 20_000
+# Lines that name an error, the most telling kind first: of Glasshouse, of Python, of Slurm. A run that was told to save says
+# so in such a line too, and torchrun adds an error of its own to that of its processes.
+_ERRORS = (
+    re.compile(r"glasshouse: (?!.*\[interrupted\]$)"),
+    re.compile(r"(?!.*ChildFailedError)[\w.]*(Error|Exception)\b"),
+    re.compile(r"(slurmstepd\S*|srun|sbatch): error"),
+)
+
+
+def root() -> Path:
+    """The folder that holds jobs: `GLASSHOUSE_JOBS`, or `jobs` under the current folder."""
+    return Path(os.environ.get("GLASSHOUSE_JOBS") or "jobs")
+
+
+@dataclass(frozen=True)
+class JobRecord:
+    """What was submitted: the number that Slurm gave it, what it works on, and after which job it starts."""
+
+    id: int
+    name: str
+    kind: str
+    work: str  # the folder of the run or the study; empty if it does not exist yet
+    command: tuple[str, ...]
+    tasks: int
+    after: int
+    submitted: float
+
+
+@dataclass(frozen=True)
+class JobFolder:
+    """One job on disk."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def script(self) -> Path:
+        return self.path / SCRIPT
+
+    def log(self, task: int = -1) -> Path:
+        """The log of a job, or of one task of an array."""
+        return self.path / ("log.txt" if task < 0 else f"log-{task}.txt")
+
+    def record(self) -> JobRecord:
+        try:
+            table = json.loads((self.path / FILE).read_text(encoding="utf-8"))
+            return JobRecord(**{**table, "command": tuple(table["command"])})
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise LaunchError(
+                "not-a-job", f"{self.path} is not a job folder: its {FILE} cannot be read ({error}); delete the folder"
+            ) from None
+
+    def tasks(self) -> list[Any]:
+        """What each task of an array does; empty outside arrays."""
+        file = self.path / TASKS
+        try:
+            found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+        except (OSError, ValueError) as error:
+            raise LaunchError("not-a-job", f"{file} cannot be read ({error}); submit the study again") from None
+        return list(found)
+
+    def exit_status(self, task: int = -1) -> int | None:
+        """With what a job or a task ended; None if it did not end by itself."""
+        try:
+            return int((self.path / ("exit-status" if task < 0 else f"exit-status-{task}")).read_text())
+        except (OSError, ValueError):
+            return None
+
+    def last_error(self, task: int = -1) -> str:
+        """The last line of the log that names an error of the most telling kind, or else its last line."""
+        try:
+            with open(self.log(task), "rb") as file:
+                file.seek(max(file.seek(0, os.SEEK_END) - LOG_TAIL_BYTES, 0))
+                lines = [line.strip() for line in file.read().decode(errors="replace").splitlines()]
+        except OSError:
+            return ""
+        said = [line for line in lines if line]
+        for error in _ERRORS:
+            if found := [line for line in said if error.match(line)]:
+                return found[-1]
+        return said[-1] if said else ""
+
+
+def next_path(name: str, skip: int = 0) -> Path:
+    """The first unused path NAME-1, NAME-2, ... in the jobs folder, or one of those after it."""
+    where = (root() / run_folder.checked_name(name, "job")).absolute()
+    number = 1
+    while (path := where.with_name(f"{where.name}-{number}")).exists():
+        number += 1
+    return where.with_name(f"{where.name}-{number + skip}") if skip else path
+
+
+def create(name: str) -> JobFolder:
+    """A new folder in the jobs folder. It is no job before it is recorded."""
+    while True:
+        path = next_path(name)
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            continue  # another process took the name
+        except OSError as error:
+            raise LaunchError(
+                "cannot-write", f"cannot create the job folder {path}: {error}; set GLASSHOUSE_JOBS to another folder"
+            ) from None
+        else:
+            return JobFolder(path)
+
+
+def record(job: JobFolder, id: int, name: str, kind: str, work: str, command: Sequence[str], tasks: int, after: int) -> None:
+    """Record what was submitted."""
+    written = JobRecord(id, name, kind, work, tuple(command), tasks, after, time.time())
+    atomic_files.write_json(job.path / FILE, asdict(written))
+
+
+def write_tasks(job: JobFolder, tasks: Sequence[Any]) -> None:
+    atomic_files.write_json(job.path / TASKS, list(tasks))
+
+
+def delete(job: JobFolder) -> None:
+    """Delete the folder of a job that was refused."""
+    shutil.rmtree(job.path, ignore_errors=True)
+
+
+def find(name: str | os.PathLike[str]) -> JobFolder:
+    """The job with this name in the jobs folder, or at this path."""
+    for path in (root() / name, Path(name)):
+        if (path / FILE).is_file() or (path / TASKS).is_file():
+            return JobFolder(path.absolute())
+    raise LaunchError("no-such-job", f"there is no job {str(name)!r} in {root()}; list the jobs with: glasshouse jobs")
+
+
+def all_jobs() -> list[JobFolder]:
+    """All jobs in the jobs folder, oldest first."""
+    if not root().is_dir():
+        return []
+    jobs = [JobFolder(path.absolute()) for path in root().iterdir() if (path / FILE).is_file()]
+    return sorted(jobs, key=lambda job: ((job.path / FILE).stat().st_mtime, job.name))
+
+
+def inside() -> str:
+    """The folder of the job that this process runs in; empty outside jobs."""
+    return os.environ.get(INSIDE, "")

@@ -1,0 +1,160 @@
+"""Slurm's own commands: sbatch, squeue, scancel, sinfo, called as programs and read as text. Knows nothing of runs."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from glasshouse.launching.cluster_settings import ClusterSettings, seconds_of
+from glasshouse.specs import catalogue
+from glasshouse.specs.errors import LaunchError
+
+# A controller that does not answer within this time is not waited for any longer.
+TIMEOUT = 60.0
+# States in which a job will still do something.
+ACTIVE = ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "REQUEUED", "REQUEUE_HOLD", "SUSPENDED", "RESIZING", "STOPPED")
+COMPLETED = "COMPLETED"
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition: its limits, and the largest of its nodes. A time of 0 is no limit."""
+
+    name: str
+    default: bool
+    seconds: int
+    nodes: int
+    cores: int
+    gpus: int
+
+
+@dataclass(frozen=True)
+class QueuedJob:
+    """A job, or a task of an array, as squeue shows it. `task` is -1 outside arrays; `left` is the time to the limit."""
+
+    id: int
+    task: int
+    state: str
+    left: str
+    reason: str
+    nodes: str
+    name: str
+
+    @property
+    def active(self) -> bool:
+        return self.state in ACTIVE
+
+
+def is_installed() -> bool:
+    """Whether this machine can submit jobs."""
+    return shutil.which("sbatch") is not None
+
+
+def submit(script: Path, after: int = 0) -> int:
+    """Submit a script and return the number of its job. With `after` it waits until that job has succeeded."""
+    waiting = [f"--dependency=afterok:{after}", "--kill-on-invalid-dep=yes"] if after else []
+    printed = _call("sbatch", "--parsable", *waiting, str(script))
+    # --parsable prints the number of the job, and after a semicolon the name of the cluster.
+    number = printed.strip().splitlines()[-1].partition(";")[0] if printed.strip() else ""
+    if not number.isdigit():
+        raise LaunchError(
+            "slurm-failed", f"sbatch printed {printed.strip()!r}, which is no number of a job; try sbatch {script}"
+        )
+    return int(number)
+
+
+def jobs() -> list[QueuedJob]:
+    """The user's jobs, each task of an array by itself. Slurm forgets a job some minutes after its end."""
+    return parse_queue(_call("squeue", "--me", "--array", "--noheader", "--states=all", "--format=%F|%K|%T|%L|%r|%N|%j"))
+
+
+def cancel(numbers: Iterable[int]) -> None:
+    """Cancel jobs. What runs is told to end, so that it can save."""
+    _call("scancel", *map(str, numbers))
+
+
+def partitions() -> list[Partition]:
+    """The partitions of the cluster."""
+    return parse_partitions(_call("sinfo", "--noheader", "--format=%P|%l|%D|%c|%G"))
+
+
+def parse_queue(text: str) -> list[QueuedJob]:
+    """What squeue printed."""
+    rows = [line.split("|", 6) for line in text.splitlines() if line.count("|") >= 6]
+    return [
+        QueuedJob(int(number), int(task) if task.isdigit() else -1, state, left, reason, nodes, name)
+        for number, task, state, left, reason, nodes, name in rows
+        if number.isdigit()
+    ]
+
+
+def parse_partitions(text: str) -> list[Partition]:
+    """What sinfo printed: a line for each kind of node of each partition."""
+    found: dict[str, Partition] = {}
+    for line in text.splitlines():
+        if line.count("|") != 4:
+            continue
+        name, limit, nodes, cores, resources = (cell.strip() for cell in line.split("|"))
+        # sinfo writes 16+ for nodes with 16 cores and more, and a star behind the default partition.
+        count, processors = (int(re.sub(r"\D", "", cell) or 0) for cell in (nodes, cores))
+        gpus = sum(int(number) for number in re.findall(r"gpu(?::[^:,(]+)?:(\d+)", resources))
+        plain, seconds = name.rstrip("*"), seconds_of(limit) if limit[:1].isdigit() else 0
+        before = found.get(plain, Partition(plain, name.endswith("*"), seconds, 0, 0, 0))
+        found[plain] = Partition(
+            plain, before.default, seconds, before.nodes + count, max(before.cores, processors), max(before.gpus, gpus)
+        )
+    return list(found.values())
+
+
+def check(settings: ClusterSettings) -> None:
+    """Refuse what the cluster cannot run, before anything is queued."""
+    known = partitions()
+    partition = next((one for one in known if (one.name == settings.partition if settings.partition else one.default)), None)
+    if partition is None:
+        if not settings.partition:
+            return  # without a default, sbatch itself says what it needs
+        names = [one.name for one in known]
+        raise LaunchError(
+            "unknown-partition",
+            f"there is no partition {settings.partition!r}{catalogue.did_you_mean(settings.partition, names)}; the "
+            f"partitions of this cluster are: {', '.join(names)}",
+        )
+    if settings.time and partition.seconds and seconds_of(settings.time) > partition.seconds:
+        raise LaunchError(
+            "time-over-limit",
+            f"a time limit of {settings.time} is above that of the partition {partition.name}, {partition.seconds // 60} "
+            "minutes; choose a shorter --time: a job that reaches it saves, and goes on in the queue",
+        )
+    cores = max(settings.cpus_per_task, settings.processes_on_a_node)
+    for what, asked, most, remedy in (
+        ("nodes", settings.nodes, partition.nodes, "choose fewer --nodes, or another --partition"),
+        ("GPUs on a node", settings.gpus_per_node, partition.gpus, "choose fewer --gpus-per-node, or another --partition"),
+        ("cores on a node", cores, partition.cores, "choose fewer processes or CPUs per node, or another --partition"),
+    ):
+        if asked > most:
+            raise LaunchError(
+                "not-on-this-partition", f"{asked} {what} are more than the {most} of partition {partition.name}; {remedy}"
+            )
+
+
+def _call(program: str, *arguments: str) -> str:
+    """The output of a command of Slurm."""
+    try:
+        done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    except FileNotFoundError:
+        raise LaunchError(
+            "no-slurm",
+            f"this machine has no {program} on its path, so it cannot submit jobs to Slurm; run the command on a login node "
+            "of the cluster (perhaps after `module load slurm`), or without --on slurm",
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise LaunchError(
+            "slurm-silent",
+            f"{program} has not answered for {TIMEOUT:.0f} seconds; ask `sinfo` whether Slurm is up, and retry",
+        ) from None
+    if done.returncode:
+        said = " ".join(line.removeprefix(f"{program}: ").removeprefix("error: ") for line in done.stderr.splitlines())
+        raise LaunchError("slurm-failed", f"{program} refused: {said.strip() or f'exit status {done.returncode}'}")
+    return done.stdout

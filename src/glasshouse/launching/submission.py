@@ -1,0 +1,70 @@
+"""Submit a command as a job: its folder, its script, sbatch, its record. A job that is refused leaves nothing behind."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from glasshouse.launching import batch_script, job_folder, slurm
+from glasshouse.launching.batch_script import BatchJob
+from glasshouse.launching.cluster_settings import ClusterSettings
+from glasshouse.launching.job_folder import JobFolder
+from glasshouse.specs.errors import LaunchError
+
+
+@dataclass(frozen=True)
+class JobRequest:
+    """A command that is to become a job. With `tasks` it becomes an array, and each task gets its number by `--task`.
+
+    In the arguments `{job}` stands for the folder of the job.
+    """
+
+    name: str
+    kind: str
+    work: str
+    arguments: Sequence[str]
+    tasks: Sequence[Any] = ()
+
+
+def script_of(request: JobRequest, settings: ClusterSettings, folder: Path) -> str:
+    """The script of a job whose folder is this."""
+    job = BatchJob(
+        name=request.name,
+        arguments=[argument.replace("{job}", str(folder)) for argument in request.arguments],
+        log=str(folder / ("log-%a.txt" if request.tasks else "log.txt")),
+        exit_status=str(folder / "exit-status"),
+        tasks=len(request.tasks),
+        folder=str(Path.cwd()),
+        environment={**batch_script.folders_in_use(), job_folder.INSIDE: str(folder)},
+    )
+    return batch_script.render(job, settings)
+
+
+def submit(request: JobRequest, settings: ClusterSettings, after: int = 0) -> JobFolder:
+    """Submit a job and record it. With `after` it waits until that job has succeeded."""
+    job = job_folder.create(request.name)
+    try:
+        if request.tasks:
+            job_folder.write_tasks(job, request.tasks)
+        job.script.write_text(script_of(request, settings, job.path), encoding="utf-8")
+        number = slurm.submit(job.script, after)
+    except BaseException:
+        job_folder.delete(job)
+        raise
+    command = tuple(request.arguments)
+    job_folder.record(job, number, request.name, request.kind, request.work, command, len(request.tasks), after)
+    return job
+
+
+def refuse_second(request: JobRequest) -> None:
+    """Refuse to submit work that is in the queue already, except by the job that does it."""
+    active = {(queued.id, queued.name) for queued in slurm.jobs() if queued.active}
+    for job in job_folder.all_jobs():
+        record = job.record()
+        same = record.work == request.work if request.work else record.command == tuple(request.arguments)
+        if same and (record.id, record.name) in active and str(job.path) != job_folder.inside():
+            raise LaunchError(
+                "already-queued",
+                f"{request.name} is in the queue already, as job {record.id}; follow it with `glasshouse jobs`, or stop it "
+                f"with: glasshouse cancel {request.name}",
+            )

@@ -1,0 +1,34 @@
+"""Activation checkpointing: a block stores its inputs only, and computes its activations again in the backward pass.
+
+The block's own `forward` is replaced, so that the names of its weights stay as they are.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from glasshouse.parts.block import Block
+from glasshouse.parts.cross_block import CrossBlock
+
+
+def blocks(model: nn.Module) -> list[nn.Module]:
+    """The blocks of a model."""
+    return [module for module in model.modules() if isinstance(module, Block | CrossBlock)]
+
+
+def attach(model: nn.Module) -> None:
+    """Make every block of a model compute its activations twice."""
+    for block in blocks(model):
+        block.forward = _checkpointed(block.forward)
+
+
+def _checkpointed(forward: Callable[..., Any]) -> Callable[..., Any]:
+    def recomputed(*positional: Any, **named: Any) -> Any:
+        if not torch.is_grad_enabled():
+            return forward(*positional, **named)
+        return checkpoint(forward, *positional, use_reentrant=False, **named)
+
+    return recomputed

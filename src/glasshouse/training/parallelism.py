@@ -1,0 +1,185 @@
+"""Data parallelism: how one step is spread over processes. Every process takes its rows of the batch.
+
+The batch, the loss and the update are those of a single process. Each rank divides the sum of its losses by the number of
+predictions in the whole batch, and the gradients of all ranks are added. Only dropout differs: every rank has its own masks.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from glasshouse.parts.cross_block import CrossBlock
+from glasshouse.tasks.base import Batch
+from glasshouse.training import process_group
+from glasshouse.training.activation_checkpointing import blocks
+
+if TYPE_CHECKING:
+    from torch.distributed.fsdp import FSDPModule
+
+SINGLE, REPLICATE, SHARD = "single", "replicate", "shard"
+
+Result = TypeVar("Result")
+LossSum = Callable[[nn.Module, Batch], Tensor]
+
+
+class Parallelism(ABC):
+    """What an engine needs to know of the other processes."""
+
+    rank, size = 0, 1
+    # The loss is multiplied by this before its backward pass, because torch takes the mean of the gradients of all ranks.
+    gradient_factor = 1
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this process writes the run folder."""
+        return self.rank == 0
+
+    def own_rows(self, batch: Batch) -> Batch:
+        """The rows of this process."""
+        if self.size == 1:
+            return batch
+        rows = len(next(iter(batch.values()))) // self.size
+        return {name: tensor[self.rank * rows : (self.rank + 1) * rows] for name, tensor in batch.items()}
+
+    @abstractmethod
+    def synchronised(self, loss_sum: LossSum, model: nn.Module) -> LossSum:
+        """The loss, whose backward pass adds the gradients of all processes."""
+
+    @abstractmethod
+    def accumulating(self) -> AbstractContextManager[None]:
+        """Within the block gradients are added up in this process, and not sent to the others."""
+
+    @abstractmethod
+    def total(self, value: Tensor) -> Tensor:
+        """The sum of a number over all processes."""
+
+    @abstractmethod
+    def from_main(self, compute: Callable[[], Result]) -> Result:
+        """The result of rank 0, as JSON allows it."""
+
+    def agreed_signal(self, received: int | None) -> int | None:
+        """The signal that some process received, in all processes."""
+        return received
+
+
+class SingleProcess(Parallelism):
+    """Training in this process alone."""
+
+    def synchronised(self, loss_sum: LossSum, model: nn.Module) -> LossSum:
+        return loss_sum
+
+    def accumulating(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def total(self, value: Tensor) -> Tensor:
+        return value
+
+    def from_main(self, compute: Callable[[], Result]) -> Result:
+        return compute()
+
+
+class LossModule(nn.Module):
+    """A model and its loss as one module from a batch to a number, which is what torch can wrap."""
+
+    def __init__(self, model: nn.Module, loss_sum: LossSum) -> None:
+        super().__init__()
+        self.model, self.loss_sum = model, loss_sum
+
+    def forward(self, work: Batch | Callable[[], Any]) -> Any:
+        """The loss of a batch, or the result of a function that uses the model."""
+        return work() if callable(work) else self.loss_sum(self.model, work)
+
+
+class _SeveralProcesses(Parallelism):
+    """What both kinds of data parallelism have in common."""
+
+    def __init__(self) -> None:
+        self.rank, self.size = process_group.rank(), process_group.size()
+        self.gradient_factor = self.size
+
+    def total(self, value: Tensor) -> Tensor:
+        return process_group.total(value)
+
+    def agreed_signal(self, received: int | None) -> int | None:
+        return process_group.maximum(received or 0) or None
+
+
+class ReplicatedWeights(_SeveralProcesses):
+    """Every process holds all weights (torch's DistributedDataParallel). Rank 0 evaluates."""
+
+    wrapped: DistributedDataParallel | None = None
+
+    def synchronised(self, loss_sum: LossSum, model: nn.Module) -> LossSum:
+        self.wrapped = wrapped = DistributedDataParallel(LossModule(model, loss_sum))
+        return lambda _, batch: wrapped(batch)
+
+    def accumulating(self) -> AbstractContextManager[None]:
+        assert self.wrapped is not None
+        return self.wrapped.no_sync()
+
+    def from_main(self, compute: Callable[[], Result]) -> Result:
+        result: Result = process_group.broadcast(compute() if self.rank == 0 else None)
+        return result
+
+
+class ShardedWeights(_SeveralProcesses):
+    """Every process holds a share of the weights, gradients and optimiser state (torch's FSDP2, `fully_shard`).
+
+    A block's weights are gathered before it computes and freed afterwards. All processes evaluate, because each of them has
+    only its share.
+    """
+
+    root: "FSDPModule | None" = None
+
+    def __init__(self, number_format: str) -> None:
+        super().__init__()
+        self.dtype = torch.bfloat16 if number_format == "bf16" else None
+        self.cross_blocks: list[FSDPModule] = []
+
+    def synchronised(self, loss_sum: LossSum, model: nn.Module) -> LossSum:
+        # Importing this takes half as long as importing torch.
+        from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+        policy = MixedPrecisionPolicy(param_dtype=self.dtype, reduce_dtype=self.dtype)
+        sharded = [fully_shard(block, mp_policy=policy) for block in blocks(model)]
+        # Translation computes the keys and values of the source outside the forward pass of these blocks.
+        self.cross_blocks = [block for block in sharded if isinstance(block, CrossBlock)]
+        root = LossModule(model, loss_sum)
+        self.root = fully_shard(root, mp_policy=policy)
+        return lambda _, batch: root(batch)
+
+    @contextmanager
+    def accumulating(self) -> Iterator[None]:
+        assert self.root is not None
+        self.root.set_requires_gradient_sync(False)
+        try:
+            yield
+        finally:
+            self.root.set_requires_gradient_sync(True)
+
+    def from_main(self, compute: Callable[[], Result]) -> Result:
+        assert self.root is not None
+        for block in self.cross_blocks:
+            block.set_reshard_after_forward(False)
+            block.unshard()
+        # Within its forward pass the root has gathered the weights that belong to no block.
+        result: Result = self.root(compute)  # type: ignore[operator]
+        for block in self.cross_blocks:
+            block.set_reshard_after_forward(True)
+            block.reshard()
+        self.root.reshard()
+        broadcast: Result = process_group.broadcast(result if self.rank == 0 else None)
+        return broadcast
+
+
+def connect(kind: str, number_format: str) -> Parallelism:
+    """The parallelism of this process: "single", "replicate" or "shard"."""
+    if kind == SINGLE:
+        return SingleProcess()
+    process_group.join()
+    return ReplicatedWeights() if kind == REPLICATE else ShardedWeights(number_format)

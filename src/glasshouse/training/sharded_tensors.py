@@ -1,0 +1,32 @@
+"""Tensors whose rows lie in several processes (torch's DTensor), and the whole tensors that checkpoints hold.
+
+Both functions communicate, so that every process must call them.
+"""
+
+from torch import Tensor
+
+from glasshouse.records.checkpoint import Tensors
+
+
+def is_sharded(tensor: Tensor) -> bool:
+    """Whether a tensor is a DTensor. Importing that class would take half as long as importing torch."""
+    return hasattr(tensor, "full_tensor")
+
+
+def gathered(tensors: Tensors) -> Tensors:
+    """The whole tensors, in every process. A tensor that is not sharded stays as it is."""
+    return {
+        name: tensor.full_tensor() if is_sharded(tensor) else tensor  # type: ignore[attr-defined]
+        for name, tensor in tensors.items()
+    }
+
+
+def like(tensor: Tensor, reference: Tensor) -> Tensor:
+    """A whole tensor, sharded like another one if that is sharded, else unchanged. Every process has the whole tensor."""
+    if not is_sharded(reference):
+        return tensor
+    from torch.distributed.tensor import DTensor, distribute_tensor
+
+    assert isinstance(reference, DTensor)
+    on_device = tensor.to(reference.device)
+    return distribute_tensor(on_device, reference.device_mesh, reference.placements, src_data_rank=None)

@@ -1,0 +1,100 @@
+"""What Slurm's commands print, and how their errors reach a user. `tests/slurm` has the tests with a real Slurm."""
+
+from pathlib import Path
+
+import pytest
+
+from glasshouse.launching import slurm
+from glasshouse.launching.cluster_settings import ClusterSettings
+from glasshouse.launching.slurm import Partition, QueuedJob
+from tests.refusals import refused
+
+SINFO = """\
+main*|2:00:00|2|16+|(null)
+main*|2:00:00|6|64|gpu:a100:4(S:0-1)
+long|7-00:00:00|4|32|gpu:2,license:1
+debug|infinite|1|4|(null)
+nonsense
+"""
+QUEUE = """\
+12|3|RUNNING|1:02:03|None|n[1-2]|norms
+12|4|PENDING|2:00:00|Resources||norms
+13|N/A|COMPLETED|INVALID|None|n1|a|b
+"""
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for pretended commands of Slurm, the only one on the path."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def pretend(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+    (folder / name).chmod(0o755)
+
+
+def test_partitions() -> None:
+    main, long, debug = slurm.parse_partitions(SINFO)
+    assert main == Partition("main", True, 7200, 8, 64, 4)
+    assert (long.name, long.default, long.seconds, long.gpus) == ("long", False, 604_800, 2)
+    assert (debug.seconds, debug.gpus) == (0, 0)
+
+
+def test_the_queue() -> None:
+    running, pending, completed = slurm.parse_queue(QUEUE)
+    assert running == QueuedJob(12, 3, "RUNNING", "1:02:03", "None", "n[1-2]", "norms")
+    assert running.active
+    assert (pending.task, pending.reason) == (4, "Resources")
+    assert (completed.task, completed.active, completed.name) == (-1, False, "a|b")
+
+
+def test_no_slurm(programs: Path) -> None:
+    assert not slurm.is_installed()
+    with refused("no-slurm", "sinfo"):
+        slurm.check(ClusterSettings())
+    with refused("no-slurm", "sbatch"):
+        slurm.submit(Path("job.sh"))
+
+
+def test_what_a_partition_cannot_give_is_refused(programs: Path) -> None:
+    pretend(programs, "sinfo", f"while read -r line; do echo \"$line\"; done <<'END'\n{SINFO}END")
+    slurm.check(ClusterSettings(gpus_per_node=4, nodes=8, time="2:00:00", cpus_per_task=64))
+    slurm.check(ClusterSettings(partition="debug", time="30-0"))
+    with refused("unknown-partition", "mian", "main", "long"):
+        slurm.check(ClusterSettings(partition="mian"))
+    with refused("time-over-limit", "2:01:00", "main"):
+        slurm.check(ClusterSettings(time="2:01:00"))
+    with refused("not-on-this-partition", "9 nodes", "8"):
+        slurm.check(ClusterSettings(nodes=9))
+    with refused("not-on-this-partition", "5 GPUs"):
+        slurm.check(ClusterSettings(gpus_per_node=5))
+    with refused("not-on-this-partition", "65 cores"):
+        slurm.check(ClusterSettings(processes_per_node=65))
+
+
+def test_what_sbatch_says_reaches_the_user(programs: Path) -> None:
+    pretend(programs, "sbatch", "echo 'sbatch: error: Invalid account or account/partition' >&2; exit 1")
+    with refused("slurm-failed", "Invalid account"):
+        slurm.submit(Path("job.sh"))
+    pretend(programs, "sbatch", "echo '4711;cluster'")
+    assert slurm.submit(Path("job.sh")) == 4711
+    pretend(programs, "sbatch", "echo nothing")
+    with refused("slurm-failed", "nothing"):
+        slurm.submit(Path("job.sh"))
+
+
+def test_a_job_that_waits_for_another(programs: Path) -> None:
+    pretend(programs, "sbatch", 'echo "$@" >&2; exit 1')
+    with refused("slurm-failed", "--dependency=afterok:12 --kill-on-invalid-dep=yes job.sh"):
+        slurm.submit(Path("job.sh"), after=12)
+
+
+def test_a_controller_that_does_not_answer(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(programs, "squeue", "exec /bin/sleep 20")
+    monkeypatch.setattr(slurm, "TIMEOUT", 0.2)
+    with refused("slurm-silent", "squeue"):
+        slurm.jobs()
