@@ -92,10 +92,11 @@ def reference_of(name: str, words: tuple[str, ...]) -> RunFolder:
     return glasshouse.train(recipe, *overrides, *ALONE, name=f"{name}-alone", device="cpu").folder
 
 
-def test_two_processes_have_the_losses_of_one(runs):
-    in_processes(2, {"two": DECODER})
+def test_two_processes_have_the_losses_of_one(text, runs):
+    words = (*DECODER, f"data.files={text}", "training.steps=12", "evaluation.every=6")
+    in_processes(2, {"two": words})
     run = RunFolder(runs / "two")
-    check_equal(run, reference_of("two", DECODER))
+    check_equal(run, reference_of("two", words))
     assert run.spec().training.processes == 2
     assert run.facts()["parallel"] == "replicate"
     assert run.facts()["status"] == "done"
