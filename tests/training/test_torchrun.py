@@ -55,6 +55,9 @@ def test_a_spec_with_one_process_starts_none(text):
     torchrun.set_processes(run, 2)
     assert torchrun.is_needed([run])
     assert "--nproc-per-node" in torchrun.command([run], 2, "cpu")
+    run.record(status="done")
+    torchrun.set_processes(run, 1)
+    assert run.spec().training.processes == 2, "a finished run says how it was trained"
 
 
 @pytest.mark.slow

@@ -86,8 +86,10 @@ def resume(name: str | PathLike[str], device: str = "auto", processes: int | Non
         return Study(study_runner.continue_study(study, device))
     run = run_folder.find(name)
     if processes is not None:
-        with run.locked():
-            torchrun.set_processes(run, processes)
+        # Replicas stay replicas: they may not differ in their number of processes.
+        for sibling in run.siblings():
+            with sibling.locked():
+                torchrun.set_processes(sibling, processes)
     # Siblings were created by one call of `train_replicas`. Companions are trained as one group, also within a study.
     if len(group := run.siblings()) > 1 or len(group := companions(run)) > 1:
         _train_together(group, device)

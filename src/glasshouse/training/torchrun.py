@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from glasshouse.records import checkpoint, lock, metric_log, progress_bar
@@ -42,10 +41,13 @@ def command(runs: Sequence[RunFolder], processes: int, device: str) -> list[str]
 
 
 def set_processes(run: RunFolder, processes: int) -> None:
-    """Record another number of processes in the spec of a run. Its checkpoints do not depend on it."""
+    """Record another number of processes in the spec of a run. Its checkpoints do not depend on it.
+
+    The spec of a finished run says how it was trained, and stays as it is.
+    """
     spec = run.spec()
-    if spec.training.processes != processes:
-        changed = spec_files.override(replace(spec), [f"training.processes={processes}"])
+    if spec.training.processes != processes and run.recorded_status() != Status.DONE:
+        changed = spec_files.override(spec, [f"training.processes={processes}"])
         write_text(run.spec_file, spec_files.to_toml(changed))
 
 
