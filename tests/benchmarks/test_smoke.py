@@ -24,6 +24,7 @@ SLOW = (
     "replica_speed",
     "serving",
     "tokenizer_speed",
+    "training_memory",
     "verdict_errors",
 )
 BENCHMARKS = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))

@@ -2,7 +2,7 @@
 
 import torch
 
-from glasshouse.records import checkpoint
+from glasshouse.records import checkpoint, machine
 from glasshouse.records.checkpoint import Checkpoint
 from glasshouse.records.checkpoint_saver import CheckpointSaver
 from tests.refusals import refused
@@ -53,3 +53,12 @@ def test_saving_does_not_wait_for_the_disk(tmp_path, monkeypatch):
     saver.wait()
     assert begun
     assert checkpoint.steps(tmp_path) == [1]
+
+
+def test_without_memory_for_a_copy_training_waits_for_the_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(machine, "available_memory", lambda: 7999)
+    saver = CheckpointSaver()
+    for step, count in ((1, 999), (2, 1001)):
+        saver.save(tmp_path, example(step, torch.zeros(count)), set())
+        assert (saver._thread is None) == (step == 2)
+    assert checkpoint.steps(tmp_path) == [1, 2]

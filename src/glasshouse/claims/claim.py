@@ -72,6 +72,10 @@ class Claim(ABC):
     parts: ClassVar[tuple[Part, ...]]  # which comparisons decide
     figures: ClassVar[tuple[LineFigure | GraphFigure, ...]] = ()
 
+    def obstacle(self, device: str, quick: bool) -> str:
+        """Why nothing can be measured with this device, besides missing data, and the remedy; empty if it can."""
+        return ""
+
     @abstractmethod
     def measure(self, bench: Bench) -> Measurements:
         """Train what is left to train, and measure. Every key must be one of `quantities`."""

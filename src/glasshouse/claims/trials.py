@@ -57,6 +57,8 @@ def try_claim(
     devices.pick(device)
     if (missing := _missing_data(name, claim)) and not register_only:
         raise RunError("missing-data", missing)
+    if (obstacle := claim.obstacle(device, quick)) and not register_only:
+        raise RunError("cannot-try-claim", obstacle)
     plan, folder = _plan_trial(name, claim, looks, quick, replicate, first_seed)
     if register_only:
         return make_case(name, type(claim), read_trials(name))

@@ -1,11 +1,17 @@
-"""Write checkpoints in a thread, while training goes on. One checkpoint is written at a time."""
+"""Write checkpoints in a thread, while training goes on. One checkpoint is written at a time.
+
+The thread writes a copy. If there is no memory for a copy, training waits instead.
+"""
 
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from glasshouse.records import checkpoint
+from glasshouse.records import checkpoint, machine
 from glasshouse.records.checkpoint import Checkpoint
+
+# The share of the available memory that a copy may take.
+COPY_SHARE = 0.5
 
 
 class CheckpointSaver:
@@ -18,18 +24,22 @@ class CheckpointSaver:
     def save(self, checkpoints: Path, saved: Checkpoint, keep: set[int]) -> None:
         """Copy a checkpoint and begin to write it; then delete those that are neither in `keep` nor among the latest."""
         self.wait()
+
+        def write(written: Checkpoint) -> None:
+            checkpoint.save(checkpoints, written)
+            checkpoint.prune(checkpoints, keep)
+
+        size = sum(tensor.nbytes for tensors in saved.groups.values() for tensor in tensors.values())
+        if size > machine.available_memory() * COPY_SHARE:
+            write(saved)
+            return
         # The next step changes the tensors in place.
         groups = {
             group: {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
             for group, tensors in saved.groups.items()
         }
         copied = Checkpoint(saved.step, groups, dict(saved.values))
-
-        def write() -> None:
-            checkpoint.save(checkpoints, copied)
-            checkpoint.prune(checkpoints, keep)
-
-        self._thread = threading.Thread(target=self._run, args=(write,), name="checkpoint")
+        self._thread = threading.Thread(target=self._run, args=(lambda: write(copied),), name="checkpoint")
         self._thread.start()
 
     def wait(self) -> None:

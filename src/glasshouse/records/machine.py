@@ -36,6 +36,15 @@ def memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
+def available_memory() -> int:
+    """Main memory in bytes that could be allocated without swapping; all of it if the system does not report that."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration, ValueError):
+        return memory()
+
+
 def resident_memory() -> int:
     """Resident memory of this process in bytes; 0 if the system does not report it."""
     try:

@@ -57,6 +57,12 @@ def check(spec: Spec) -> None:
             f"training.processes={training.processes} needs the same trained weights in all steps, but "
             "training.freeze='gradual' changes them; choose one of them",
         )
+    if training.processes > 1 and training.offload_optimiser:
+        raise SpecError(
+            "processes-or-offload",
+            f"training.offload_optimiser=true is for one process, but training.processes={training.processes}; leave one of "
+            "them out: with training.parallel=shard every process holds only its share of the optimiser's state",
+        )
     if training.lora_rank and training.freeze == "gradual":
         raise SpecError(
             "lora-or-gradual",

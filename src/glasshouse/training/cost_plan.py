@@ -21,7 +21,7 @@ from glasshouse.parts.attention import distance_bias_kernel
 from glasshouse.records import machine
 from glasshouse.specs.errors import SpecError
 from glasshouse.tasks import linear_cross_entropy
-from glasshouse.training import activation_checkpointing, devices, lora, precision, process_group, replicas
+from glasshouse.training import activation_checkpointing, devices, lora, offloading, precision, process_group, replicas
 from glasshouse.training.engine import Engine
 from glasshouse.training.freezing import UnfreezingSchedule, trained_parameters
 from glasshouse.training.job import Job
@@ -128,14 +128,23 @@ def sharded(memory: dict[str, int], processes: int) -> dict[str, int]:
 
 def _refuse_too_large(job: Job) -> None:
     """Refuse a job that needs more memory than the device has, even in the smaller number format and with shards."""
-    processes = process_group.count_for(job.spec.training)
-    needed = min(sum(sharded(training_memory(job, name), processes).values()) for name in ("fp32", "bf16"))
+    training, processes = job.spec.training, process_group.count_for(job.spec.training)
+    memory = {name: sharded(training_memory(job, name), processes) for name in ("fp32", "bf16")}
+    needed = min(sum(purposes.values()) for purposes in memory.values())
     available = device_memory(job.device)
     if needed > available:
         raise SpecError(
             "too-little-memory",
             f"training needs about {size(needed)} of memory, but this device has {size(available)}; choose a smaller "
-            f"training.batch (now {job.spec.training.batch}), a larger training.gradient_accumulation, or a smaller model",
+            f"training.batch (now {training.batch}), a larger training.gradient_accumulation, a smaller model, "
+            "training.checkpoint_activations=true, or on a GPU training.offload_optimiser=true",
+        )
+    state = 2 * memory["fp32"]["gradients"]
+    if training.offload_optimiser and job.device.type == "cuda" and state > machine.memory():
+        raise SpecError(
+            "too-little-main-memory",
+            f"training.offload_optimiser=true puts {size(state)} of optimiser state into main memory, but this machine has "
+            f"{size(machine.memory())}; choose a smaller model, or several GPUs",
         )
 
 
@@ -221,10 +230,13 @@ def training_memory(job: Job, number_format: str, plain_attention: bool = False)
     if job.task.fused_loss and linear_cross_entropy.supports(model, number_format, job.device):
         # Neither the logits (two bytes each in bfloat16) nor their gradient are stored.
         activations, logits = activations - logits // 2, 0
+    state = 2 * trained
+    if spec.training.offload_optimiser and job.device.type == "cuda":
+        state = offloading.bytes_on_gpu([parameter.nbytes for parameter in model.parameters() if parameter.requires_grad])
     return {
         "weights": parameters,
         "gradients": trained,
-        "optimiser": 2 * trained,
+        "optimiser": state,
         "activations": activations,
         # The backward pass of the loss holds the logits' gradient in addition to the saved logits.
         "loss gradient": logits,

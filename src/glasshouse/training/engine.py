@@ -21,6 +21,7 @@ from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Batch, Task
 from glasshouse.training import cuda_graphs, devices, optimisers, precision, schedules, sharded_tensors
 from glasshouse.training.freezing import UnfreezingSchedule
+from glasshouse.training.offloading import OffloadedState
 from glasshouse.training.parallelism import LossSum, Parallelism, SingleProcess
 
 
@@ -55,6 +56,7 @@ class Engine:
         # Sharding replaces the model's parameters, so the optimiser is built afterwards.
         self.synchronised_loss = self.parallelism.synchronised(self.loss_sum, self.model)
         self.optimiser = catalogue.find("optimiser", spec.training.optimiser).build(self.model, spec.training)
+        self.offloaded = OffloadedState(self.optimiser) if spec.training.offload_optimiser else None
         # The exponential moving average of the weights, which is evaluated and used in place of the weights.
         self.average = (
             {name: tensor.clone() for name, tensor in self.model.state_dict().items()} if self._ema_decay else None
@@ -72,8 +74,10 @@ class Engine:
         self.graphed_forward = cuda_graphs.GraphedForward(self.model, device, spec.training)
         # An optimiser of another package may hold its learning rate as a number, which a CUDA graph would never update.
         self.graphed_step.enabled &= all(isinstance(group["lr"], Tensor) for group in self.optimiser.param_groups)
-        # Neither communication nor activation checkpointing, which saves the state of random numbers, can be recorded.
-        self.graphed_step.enabled &= self.parallelism.size == 1 and not spec.training.checkpoint_activations
+        # Neither communication, nor copies that are waited for, nor activation checkpointing, which saves the state of
+        # random numbers, can be recorded.
+        self.graphed_step.enabled &= self.parallelism.size == 1 and self.offloaded is None
+        self.graphed_step.enabled &= not spec.training.checkpoint_activations
 
     @property
     def members(self) -> list["Engine"]:
@@ -113,7 +117,7 @@ class Engine:
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.spec.training.clip or float("inf"))
         norm = sharded_tensors.gathered({"norm": norm})["norm"]
         if self._may_update(step, loss, norm):
-            self.optimiser.step()
+            (self.offloaded or self.optimiser).step()
             if self.average is not None:
                 update_average(self.average, self.model.state_dict(), ema_rate)
         return torch.stack([loss, norm])
@@ -196,7 +200,7 @@ class Engine:
     def restore(self, checkpoint: Checkpoint) -> None:
         """Load a checkpoint to continue from it."""
         load_weights(self.model, checkpoint.groups["model"], f"the checkpoint {name_of(checkpoint.step)}")
-        optimisers.restore(self.optimiser, self.model, checkpoint.groups["optimiser"])
+        optimisers.restore(self.optimiser, self.model, checkpoint.groups["optimiser"], self.offloaded)
         if self.average is not None:
             for name, tensor in checkpoint.groups["average"].items():
                 self.average[name].copy_(sharded_tensors.like(tensor, self.average[name]))

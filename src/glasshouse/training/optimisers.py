@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.training import sharded_tensors
 from glasshouse.training.freezing import depths
+from glasshouse.training.offloading import OffloadedState
 
 
 class AdamW:
@@ -45,11 +46,19 @@ def state(optimiser: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tenso
     }
 
 
-def restore(optimiser: torch.optim.Optimizer, model: nn.Module, tensors: dict[str, Tensor]) -> None:
+def restore(
+    optimiser: torch.optim.Optimizer,
+    model: nn.Module,
+    tensors: dict[str, Tensor],
+    offloaded: OffloadedState | None = None,
+) -> None:
     """Restore what `state` returned."""
     parameters = dict(model.named_parameters())
     for name, tensor in tensors.items():
         parameter_name, _, key = name.rpartition("/")
         parameter = parameters[parameter_name]
+        if offloaded:
+            offloaded.take(parameter, key, tensor)
+            continue
         moved = tensor.to(parameter.device)
         optimiser.state[parameter][key] = sharded_tensors.like(moved, parameter) if key != "step" else moved

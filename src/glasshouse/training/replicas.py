@@ -64,6 +64,8 @@ def obstacle(spec: Spec) -> str | None:
         return "training.compile compiles a single model"
     if training.checkpoint_activations:
         return "training.checkpoint_activations computes the blocks of a single model again"
+    if training.offload_optimiser:
+        return "training.offload_optimiser moves the state of a single model"
     if training.optimiser != "adamw":
         return f"training.optimiser={training.optimiser!r} has no version for replicas"
     return None
