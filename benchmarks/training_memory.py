@@ -104,7 +104,7 @@ def measure(size: Size, case: str) -> dict[str, Any]:
     device = devices.pick("auto")
     with tempfile.TemporaryDirectory() as folder:
         job = job_of(size, case, device, Path(folder))
-        memory = cost_plan.training_memory(job, "bf16")
+        memory = cost_plan.at_peak(cost_plan.training_memory(job, "bf16"), job.spec.training)
         peak_memory.reset(device)
         spread = parallelism.connect("shard", "bf16") if SHARDED in case else None
         train = job.prepared.splits["train"]
@@ -202,7 +202,9 @@ def predicted_layers(case: str) -> int:
     with tempfile.TemporaryDirectory() as folder:
         # Memory is linear in the number of layers.
         jobs = [job_of(replace(LARGE, layers=layers), case, device, Path(folder)) for layers in (4, 8)]
-        small, large = (sum(cost_plan.training_memory(job, "bf16").values()) for job in jobs)
+        small, large = (
+            sum(cost_plan.at_peak(cost_plan.training_memory(job, "bf16"), job.spec.training).values()) for job in jobs
+        )
     each = (large - small) / 4
     layers = int((available - small) / each) + 4
     while OFFLOADED in case and main_memory_needed(layers) > machine.memory() * MAIN_MEMORY_SHARE:
@@ -221,7 +223,7 @@ def main() -> None:
         request = json.loads(options.measure)
         print(json.dumps(measure(Size(**request["size"]), request["case"])))
         return
-    console = Console()
+    console = Console(width=125)
     found: dict[str, Any] = {"cases": compare_cases(SMOKE if options.smoke else GPU, console)}
     if not options.smoke and not options.cases:
         found["largest"] = {case: find_largest(case, console) for case in LARGEST}

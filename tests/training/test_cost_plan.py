@@ -41,6 +41,16 @@ def test_activation_checkpointing_needs_less_memory_and_more_processes_less_each
     assert cost_plan.choose_parallelism(two) == ("single", "")
 
 
+def test_at_its_peak_a_step_holds_either_activations_or_gradients(text):
+    training = demo_spec(text).training
+    memory = {"weights": 10, "gradients": 10, "optimiser": 20, "activations": 30, "loss gradient": 5}
+    assert sum(cost_plan.at_peak(memory, training).values()) == 65
+    assert sum(cost_plan.at_peak(memory | {"activations": 1}, training).values()) == 40
+    offloaded = memory | {"optimiser": 0, cost_plan.VISITING: 40}
+    assert cost_plan.at_peak(offloaded, training) == offloaded | {"activations": 0, "loss gradient": 0}
+    assert cost_plan.at_peak(memory, demo_spec(text, "training.gradient_accumulation=2").training) == memory
+
+
 def test_the_predicted_memory_of_activations_is_what_autograd_saves(text):
     job = Job.prepare(demo_spec(text), CPU)
     engine = job.engine()

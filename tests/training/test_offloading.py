@@ -82,7 +82,7 @@ def test_between_steps_the_state_lies_in_page_locked_memory(text, small_chunks):
 def test_the_prediction_counts_the_chunks_that_visit_the_gpu():
     assert offloading.bytes_on_gpu([4, 4], chunk=100) == 16
     assert offloading.bytes_on_gpu([1000] * 50, chunk=2000) == 2 * offloading.IN_FLIGHT * 2000
-    assert offloading.bytes_on_gpu([9000, *[1000] * 50], chunk=2000) == 2 * offloading.IN_FLIGHT * 9000
+    assert offloading.bytes_on_gpu([9000, *[1000] * 50], chunk=2000) == 2 * (9000 + (offloading.IN_FLIGHT - 1) * 2000)
 
 
 def test_on_a_cpu_the_state_counts_as_memory_of_the_device(text):

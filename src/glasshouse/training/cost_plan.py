@@ -20,6 +20,7 @@ from glasshouse.models import parameter_counts
 from glasshouse.parts.attention import distance_bias_kernel
 from glasshouse.records import machine
 from glasshouse.specs.errors import SpecError
+from glasshouse.specs.spec import TrainingSpec
 from glasshouse.tasks import linear_cross_entropy
 from glasshouse.training import activation_checkpointing, devices, lora, offloading, precision, process_group, replicas
 from glasshouse.training.engine import Engine
@@ -32,6 +33,8 @@ TIMING_SECONDS = 1.0
 TIMING_STEPS = 20
 # One thread is chosen only if it is faster by this factor, because a busy machine may be idle later.
 MIN_SPEEDUP = 1.2
+# The purpose of the optimiser's state that visits the GPU while it is updated.
+VISITING = "visiting optimiser state"
 # The share of the free memory that a prediction may fill. Kernels allocate workspaces besides.
 MEMORY_SHARE = 0.9
 
@@ -91,7 +94,7 @@ def make(job: Job, replica_count: int = 1) -> Plan:
         steps=job.steps,
         tokens=round(job.task.batch_tokens(batch) * length / job.spec.data.context) * job.steps,
         flops=training + evaluation,
-        memory=training_memory(job, number_format),
+        memory=at_peak(training_memory(job, number_format), job.spec.training),
         step_seconds=measured,
         seconds=measured * job.steps * (1 + evaluation / training),
         precision=number_format,
@@ -107,7 +110,7 @@ def choose_parallelism(job: Job) -> tuple[str, str]:
         return SINGLE, ""
     if training.parallel != "auto":
         return training.parallel, f"training.parallel={training.parallel}: {count} processes"
-    needed = sum(training_memory(job, training.precision).values())
+    needed = sum(at_peak(training_memory(job, training.precision), training).values())
     # The processes of a machine without a GPU share its memory.
     available = free_memory(job.device) // (1 if job.device.type == "cuda" else process_group.local_size())
     fits = needed <= available * MEMORY_SHARE
@@ -130,7 +133,7 @@ def _refuse_too_large(job: Job) -> None:
     """Refuse a job that needs more memory than the device has, even in the smaller number format and with shards."""
     training, processes = job.spec.training, process_group.count_for(job.spec.training)
     memory = {name: sharded(training_memory(job, name), processes) for name in ("fp32", "bf16")}
-    needed = min(sum(purposes.values()) for purposes in memory.values())
+    needed = min(sum(at_peak(purposes, training).values()) for purposes in memory.values())
     available = device_memory(job.device)
     if needed > available:
         raise SpecError(
@@ -188,8 +191,21 @@ def step_seconds(engine: Engine | replicas.Replicas, device: torch.device) -> fl
     return statistics.median(times[1:] or [0.0])
 
 
+def at_peak(memory: dict[str, int], training: TrainingSpec) -> dict[str, int]:
+    """What is held of the result of `training_memory` when a step needs the most.
+
+    The backward pass frees activations while gradients come. So that is the end of the forward pass or that of the backward
+    pass. With gradient accumulation, a forward pass begins with the gradients of the one before.
+    """
+    if training.gradient_accumulation > 1:
+        return memory
+    of_backward, of_forward = ("gradients", VISITING), ("activations", "loss gradient")
+    moments = [{key: 0 if key in freed else held for key, held in memory.items()} for freed in (of_backward, of_forward)]
+    return max(moments, key=lambda moment: sum(moment.values()))
+
+
 def training_memory(job: Job, number_format: str, plain_attention: bool = False) -> dict[str, int]:
-    """Peak memory of training in bytes, by purpose: tensors of the whole run, and tensors of a step.
+    """Memory of training in bytes, by purpose: tensors of the whole run, and tensors of a step.
 
     `plain_attention` predicts for attention without fused kernels, which stores its weights, as in replicas.
     """
@@ -230,13 +246,14 @@ def training_memory(job: Job, number_format: str, plain_attention: bool = False)
     if job.task.fused_loss and linear_cross_entropy.supports(model, number_format, job.device):
         # Neither the logits (two bytes each in bfloat16) nor their gradient are stored.
         activations, logits = activations - logits // 2, 0
-    state = 2 * trained
+    state = {"optimiser": 2 * trained}
     if spec.training.offload_optimiser and job.device.type == "cuda":
-        state = offloading.bytes_on_gpu([parameter.nbytes for parameter in model.parameters() if parameter.requires_grad])
+        sizes = [parameter.nbytes for parameter in model.parameters() if parameter.requires_grad]
+        state = {"optimiser": 0, VISITING: offloading.bytes_on_gpu(sizes)}
     return {
         "weights": parameters,
         "gradients": trained,
-        "optimiser": state,
+        **state,
         "activations": activations,
         # The backward pass of the loss holds the logits' gradient in addition to the saved logits.
         "loss gradient": logits,

@@ -4,7 +4,7 @@ While one chunk is updated, the next is fetched and the one before is stored. On
 """
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
@@ -25,7 +25,7 @@ class OffloadedState:
 
     def __init__(self, optimiser: torch.optim.Optimizer, chunk: int = CHUNK) -> None:
         self.optimiser = optimiser
-        self.chunks = list(_split(optimiser, chunk))
+        self.chunks = _split(optimiser, chunk)
         self.device = self.chunks[0][0][1].device
         self.is_cuda = self.device.type == "cuda"
         if self.is_cuda:
@@ -99,22 +99,26 @@ class OffloadedState:
         return self.on_cpu[parameter, key]
 
 
-def bytes_on_gpu(sizes: list[int], chunk: int = CHUNK) -> int:
+def bytes_on_gpu(sizes: Sequence[int], chunk: int = CHUNK) -> int:
     """The most bytes of AdamW's state on the GPU at a time. `sizes` are the bytes of the parameters, in float32."""
-    largest = max([chunk, *sizes])
-    return min(2 * IN_FLIGHT * largest, 2 * sum(sizes))
+    chunks = [sum(sizes[index] for index in indices) for indices in _chunks(sizes, chunk)]
+    return 2 * max(sum(chunks[first : first + IN_FLIGHT]) for first in range(len(chunks)))
 
 
-def _split(optimiser: torch.optim.Optimizer, chunk: int) -> Iterator[Chunk]:
-    """The parameters of an optimiser, in chunks of about so many bytes."""
-    current: Chunk = []
-    for index, group in enumerate(optimiser.param_groups):
-        for parameter in group["params"]:
-            if current and sum(other.nbytes for _, other in current) + parameter.nbytes > chunk:
-                yield current
-                current = []
-            current.append((index, parameter))
-    yield current
+def _split(optimiser: torch.optim.Optimizer, chunk: int) -> list[Chunk]:
+    """The parameters of an optimiser, in chunks."""
+    parameters = [(index, one) for index, group in enumerate(optimiser.param_groups) for one in group["params"]]
+    return [[parameters[i] for i in indices] for indices in _chunks([one.nbytes for _, one in parameters], chunk)]
+
+
+def _chunks(sizes: Sequence[int], chunk: int) -> list[list[int]]:
+    """Indices of consecutive sizes that sum to at most `chunk` bytes. A larger size is a chunk of its own."""
+    chunks: list[list[int]] = [[]]
+    for index, size in enumerate(sizes):
+        if chunks[-1] and sum(sizes[other] for other in chunks[-1]) + size > chunk:
+            chunks.append([])
+        chunks[-1].append(index)
+    return chunks
 
 
 def _locked_pages(like: Tensor) -> Tensor:

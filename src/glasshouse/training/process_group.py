@@ -77,7 +77,7 @@ def join() -> None:
         return
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     if torch.cuda.is_available():
-        torch.cuda.set_device(local_device(torch.device("cuda")))
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     torch.distributed.init_process_group(backend, timeout=PATIENCE)
     atexit.register(_leave)
 
