@@ -12,7 +12,7 @@ from glasshouse.training.job import Job
 from glasshouse.training.offloading import OffloadedState
 from tests.needs import needs_cuda
 from tests.refusals import refused
-from tests.training.small_runs import CPU, demo_spec, saved_weights, stop_at
+from tests.training.small_runs import CPU, DEMO, demo_spec, saved_weights, stop_at
 
 OFFLOADED = "training.offload_optimiser=true"
 DEVICES = [CPU, pytest.param(torch.device("cuda"), marks=needs_cuda)]
@@ -56,12 +56,12 @@ def test_a_loss_that_is_not_finite_changes_nothing(text, small_chunks, device):
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_run_stops_and_resumes_bit_for_bit(text, monkeypatch, small_chunks, device):
-    spec = demo_spec(text, OFFLOADED, "training.precision=fp32")
-    whole = glasshouse.train(spec, name="whole", device=str(device))
+    words = ("demo-lm", *DEMO, f"data.files={text}", "training.steps=12", "training.precision=fp32", OFFLOADED)
+    whole = glasshouse.train(*words, name="whole", device=str(device))
     with monkeypatch.context() as patch:
-        stop_at(patch, 6)
+        stop_at(patch, 8)  # an evaluation: between evaluations, results of a GPU are not read
         with pytest.raises(glasshouse.GlasshouseError):
-            glasshouse.train(spec, name="stopped", device=str(device))
+            glasshouse.train(*words, name="stopped", device=str(device))
     resumed = glasshouse.resume("stopped", device=str(device))
     weights = saved_weights(whole)
     assert all(torch.equal(tensor, weights[name]) for name, tensor in saved_weights(resumed).items())
