@@ -72,6 +72,15 @@ def test_an_array_passes_its_task() -> None:
     assert '> "/jobs/exit-status-$SLURM_ARRAY_TASK_ID"' in script
 
 
+def test_an_array_of_workers_counts_them_from_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["data", "prepare", "/my text.txt"]
+    job = BatchJob("text", words, tasks=3, task_option=batch_script.part_option(3))
+    assert """prepare '/my text.txt' --part "$((SLURM_ARRAY_TASK_ID + 1))/3" &""" in render(job, ClusterSettings())
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "2")
+    assert started(tmp_path, 'printf "%s|" "$@" > said', job).wait(timeout=30) == 0
+    assert (tmp_path / "said").read_text() == "-m|glasshouse|data|prepare|/my text.txt|--part|3/3|"
+
+
 def test_folders_of_the_environment_are_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in batch_script.FOLDERS:
         monkeypatch.delenv(name, raising=False)

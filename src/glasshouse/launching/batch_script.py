@@ -12,6 +12,7 @@ from glasshouse.launching.cluster_settings import ClusterSettings
 # Folders that the commands read from the environment. A script states them, so that it also works from another shell.
 FOLDERS = ("GLASSHOUSE_RUNS", "GLASSHOUSE_STUDIES", "GLASSHOUSE_JOBS", "GLASSHOUSE_DATA", "GLASSHOUSE_CACHE")
 TASK = "$SLURM_ARRAY_TASK_ID"
+TASK_OPTION = f'--task "{TASK}"'
 SRUN_WAIT_SECONDS = 300
 
 
@@ -19,8 +20,8 @@ SRUN_WAIT_SECONDS = 300
 class BatchJob:
     """What a script runs: the arguments of `glasshouse`, and where its log and its exit status are written.
 
-    With `tasks`, the script is an array of so many jobs, and each passes its number to the option `--task`. `first` are the
-    arguments of the first start, if those of a continued job are different: they are used while `until` does not exist.
+    With `tasks`, the script is an array of so many jobs, and `task_option` tells each which it is. `first` are the arguments
+    of the first start, if those of a continued job are different: they are used while `until` does not exist.
     """
 
     name: str
@@ -28,6 +29,7 @@ class BatchJob:
     log: str = ""  # the default is Slurm's
     exit_status: str = ""
     tasks: int = 0
+    task_option: str = TASK_OPTION
     first: Sequence[str] = ()
     until: str = ""
     folder: str = ""
@@ -44,6 +46,11 @@ def render(job: BatchJob, settings: ClusterSettings) -> str:
         _waiting(job, settings),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def part_option(parts: int) -> str:
+    """The option that makes each task of an array one of so many workers, which count from 1."""
+    return f'--part "$(({TASK.removeprefix("$")} + 1))/{parts}"'
 
 
 def folders_in_use() -> dict[str, str]:
@@ -118,7 +125,7 @@ def _launcher(settings: ClusterSettings) -> str:
 def _command(job: BatchJob, settings: ClusterSettings) -> str:
     """The command, in the background: bash handles signals only while it waits."""
     launcher = _launcher(settings)
-    task = f' --task "{TASK}"' if job.tasks else ""
+    task = f" {job.task_option}" if job.tasks else ""
     trap = "\n".join(
         [
             f"# {settings.save_seconds} seconds before the time limit Slurm sends USR1 to this script. The command then",
