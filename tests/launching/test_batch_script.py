@@ -49,10 +49,14 @@ def test_several_processes_are_started_by_torchrun() -> None:
     one_node = render(JOB, ClusterSettings(gpus_per_node=4, python="python"))
     assert "python -m torch.distributed.run --standalone --nproc-per-node 4 -m glasshouse resume runs/tiny" in one_node
     assert "srun" not in one_node
+    assert "export TORCH_ELASTIC_SHUTDOWN_TIMEOUT=90\n" in one_node
+    assert "TORCH" not in render(JOB, ClusterSettings())
     two_nodes = render(JOB, ClusterSettings(nodes=2, gpus_per_node=4, python="python")).replace(" \\\n   ", "")
     assert "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n" in two_nodes
     assert "--cpus-per-task=4 python -m torch.distributed.run --nnodes 2 --nproc-per-node 4 --rdzv-backend c10d" in two_nodes
     assert '--rdzv-endpoint "$head:$port" --rdzv-id "$SLURM_JOB_ID' in two_nodes
+    assert """trap 'at_limit=yes; scancel --signal=TERM "$SLURM_JOB_ID"' USR1""" in two_nodes
+    assert """trap 'at_limit=yes; kill -TERM "$command"' USR1""" in one_node
 
 
 def test_words_are_quoted() -> None:

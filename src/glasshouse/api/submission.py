@@ -56,6 +56,7 @@ def submit_training(
     """
     settings = checked_settings(dry_run, cluster)
     spec = _checked_spec(recipe, overrides, device, settings)
+    settings = _checked(_with_processes(settings, spec), dry_run)
     if dry_run:
         name = name or run_folder.free_name(resolve_spec.name_of(recipe))
         request = _run_request(run_folder.root() / run_folder.checked_name(name), device)
@@ -80,6 +81,7 @@ def submit_resume(name: str | PathLike[str], device: str = "auto", dry_run: bool
         return submitted
     settings = checked_settings(dry_run, cluster)
     run = run_folder.find(name)
+    settings = _checked(_with_processes(settings, run.spec()), dry_run)
     request = _run_request(run.path, device)
     if dry_run:
         return Submission(scripts=[submission.script_of(request, settings, job_folder.next_path(request.name))])
@@ -90,7 +92,8 @@ def submit_resume(name: str | PathLike[str], device: str = "auto", dry_run: bool
 def training_script(recipe: str, *overrides: str, name: str | None = None, device: str = "auto", **cluster: Any) -> str:
     """A batch script that trains a recipe, to read, edit and submit by hand with sbatch. Needs no Slurm here."""
     settings = cluster_settings.load(**cluster)
-    _checked_spec(recipe, overrides, device, settings)
+    spec = _checked_spec(recipe, overrides, device, settings)
+    settings = _with_processes(settings, spec)
     name = run_folder.checked_name(name or run_folder.free_name(resolve_spec.name_of(recipe)))
     run = run_folder.root() / name
     where = [] if device == "auto" else ["--device", device]
@@ -202,9 +205,20 @@ def checked_settings(dry_run: bool, cluster: dict[str, Any], single_process: boo
     settings = cluster_settings.load(**cluster)
     if single_process:
         settings = settings.for_single_process()
+    return _checked(settings, dry_run)
+
+
+def _checked(settings: ClusterSettings, dry_run: bool) -> ClusterSettings:
+    """The settings, unless the cluster cannot run them."""
     if slurm.is_installed() or not (dry_run or job_folder.inside()):
         slurm.check(settings)
     return settings
+
+
+def _with_processes(settings: ClusterSettings, spec: Spec) -> ClusterSettings:
+    """The settings with the processes that a spec asks for, if they do not name a number themselves."""
+    several = settings.processes == 1 and spec.training.processes > 1
+    return settings.changed(processes_per_node=spec.training.processes) if several else settings
 
 
 def _checked_spec(recipe: str, overrides: Sequence[str], device: str, settings: ClusterSettings) -> Spec:

@@ -41,7 +41,7 @@ def render(job: BatchJob, settings: ClusterSettings) -> str:
     blocks = [
         "\n".join(["#!/bin/bash", *(f"#SBATCH {option}" for option in _options(job, settings))]),
         "\n".join([*settings.setup, *(f"export {name}={shlex.quote(text)}" for name, text in job.environment.items())]),
-        _rendezvous(settings),
+        _processes(settings),
         _command(job, settings),
         _waiting(job, settings),
     ]
@@ -94,11 +94,14 @@ def _python(settings: ClusterSettings) -> str:
     return f"{settings.container} {python}".strip()
 
 
-def _rendezvous(settings: ClusterSettings) -> str:
-    """Where the processes of several nodes meet: the first node, on which this script runs."""
-    if settings.nodes == 1:
-        return ""
-    return 'head="$(hostname)"\nport=$((20000 + SLURM_JOB_ID % 40000))'
+def _processes(settings: ClusterSettings) -> str:
+    """What `torchrun` must know: how long processes may save, and where those of several nodes meet."""
+    lines = []
+    if settings.processes > 1:
+        lines.append(f"export TORCH_ELASTIC_SHUTDOWN_TIMEOUT={settings.save_seconds}")
+    if settings.nodes > 1:  # they meet on the first node, on which this script runs
+        lines += ['head="$(hostname)"', "port=$((20000 + SLURM_JOB_ID % 40000))"]
+    return "\n".join(lines)
 
 
 def _launcher(settings: ClusterSettings) -> str:
@@ -126,12 +129,14 @@ def _command(job: BatchJob, settings: ClusterSettings) -> str:
     """The command, in the background: bash handles signals only while it waits."""
     launcher = _launcher(settings)
     task = f" {job.task_option}" if job.tasks else ""
+    # srun kills its processes at once if it gets SIGTERM itself.
+    end = 'kill -TERM "$command"' if settings.nodes == 1 else 'scancel --signal=TERM "$SLURM_JOB_ID"'
     trap = "\n".join(
         [
             f"# {settings.save_seconds} seconds before the time limit Slurm sends USR1 to this script. The command then",
             "# saves and ends, and the job goes back to the queue, to continue exactly where it stopped.",
             "at_limit=",
-            """trap 'at_limit=yes; kill -TERM "$command"' USR1""",
+            f"trap 'at_limit=yes; {end}' USR1",
         ]
     )
     if not job.first:
