@@ -58,6 +58,8 @@ def test_a_text_that_cannot_be_prepared_is_not_queued() -> None:
     refused(prepare("--output", "text.txt/out"), "cannot-write", "text.txt")
     refused(prepare("--validation", "0.9"), "out-of-range", "data.validation=0.9")
     refused(prepare("--recipe", "classifier"), "wrong-task")
+    refused(prepare("--tokenizer", "bite-pair"), "unknown-word", "byte-pair")
+    refused(prepare("--tokenizer", "none.json"), "unreadable-tokenizer", "none.json")
     refused(prepare("--time", "soon"), "bad-time", "soon")
     refused(prepare("--name", "a b"), "bad-name", "a b")
     refused(call("data", "prepare", "text.txt", "--time", "1:00:00"), "needs-on-slurm", "--time")

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from glasshouse.claims import trials
+from glasshouse.claims.language_models import slurm_training
 from glasshouse.launching import submission
 from glasshouse.launching.cluster_settings import load
 from glasshouse.launching.submission import JobRequest
@@ -222,3 +224,14 @@ def test_a_run_on_two_nodes(cluster: SlurmCluster, runs: Path) -> None:
     facts = json.loads((runs / "pair" / "run.json").read_text())
     assert (facts["status"], facts["parallel"]) == ("done", "replicate")
     assert "processes = 2" in (runs / "pair" / "spec.toml").read_text()
+
+
+@pytest.mark.slow
+def test_the_claim(cluster: SlurmCluster) -> None:
+    """The jobs of a quick trial end as runs that are trained directly; one of them was watched and cancelled."""
+    measured = trials.try_claim("slurm", quick=True, device="cpu").trials[-1].measured
+    assert measured is not None
+    steps = measured.series["step"].values.values()
+    assert all(0 < step < slurm_training.STEPS for step in steps)
+    for part in slurm_training.SlurmTraining.parts:
+        assert set(measured.series[part.quantity].values.values()) == {0.0}, part.quantity

@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from glasshouse import tokenizers
 from glasshouse.api import corpora
 from glasshouse.api.submission import MOST_TASKS, Submission, checked_settings
 from glasshouse.data import corpus_shards, prepared_data, text_files
@@ -15,6 +16,7 @@ from glasshouse.launching import batch_script, job_folder
 from glasshouse.launching.cluster_settings import ClusterSettings
 from glasshouse.launching.submission import JobRequest
 from glasshouse.records import run_folder
+from glasshouse.specs import catalogue
 from glasshouse.specs.errors import LaunchError
 
 
@@ -42,6 +44,9 @@ def submit_preparation(
     paths = [Path(file).expanduser().absolute() for file in files]
     for path in paths:
         text_files.check_beginning(path)
+    if data.tokenizer_file:
+        tokenizers.load(data.tokenizer_file)
+    catalogue.check("tokenizer", data.tokenizer, "data.tokenizer")
     folder = None if output is None else Path(output).expanduser().absolute()
     if folder:
         corpus_shards.refuse_other_folder(folder)
@@ -50,7 +55,7 @@ def submit_preparation(
     checked = checked_settings(dry_run, cluster, single_process=True)
 
     submitted = Submission()
-    workers = jobs or min(checked.jobs or 1, text_parts.most_parts(paths))
+    workers = jobs or min(checked.jobs or 1, text_parts.most_parts(paths), MOST_TASKS)
     if not dry_run and (corpus := prepared_data.known_corpus_shards(data, specials, folder)):
         if corpus.finished:
             return submitted
