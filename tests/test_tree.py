@@ -31,6 +31,7 @@ CROSS_CUTTING = {
     "serving/test_foreign_clients.py",
     "serving/test_playground.py",
     "serving/test_soak.py",
+    "slurm/test_preparation.py",
     "slurm/test_slurm.py",
     "test_documents.py",
     "test_examples.py",

@@ -12,6 +12,7 @@ from glasshouse.version import __version__
 if TYPE_CHECKING:
     # What an editor and a type checker see. `_EXPORTS` below gives the same names at run time.
     from glasshouse.api.corpora import plan_data, prepare_data
+    from glasshouse.api.corpus_jobs import submit_preparation
     from glasshouse.api.data import data_set, data_sets, get_data, load_tokenizer, train_tokenizer
     from glasshouse.api.debates import debate
     from glasshouse.api.exchange import certify, export, import_model
@@ -112,6 +113,7 @@ if TYPE_CHECKING:
 
 _EXPORTS = {
     "api.corpora": ("plan_data", "prepare_data"),
+    "api.corpus_jobs": ("submit_preparation",),
     "api.data": ("data_set", "data_sets", "get_data", "load_tokenizer", "train_tokenizer"),
     "api.debates": ("debate",),
     "api.exchange": ("certify", "export", "import_model"),
@@ -308,6 +310,7 @@ __all__ = [
     "serve",
     "spec_of",
     "studies_folder",
+    "submit_preparation",
     "submit_resume",
     "submit_training",
     "suggestions",

@@ -6,7 +6,7 @@ import pytest
 
 from glasshouse.launching import job_folder
 
-from .program import SMALL, call, folders, refused, some_text, worked
+from .program import SMALL, Outcome, call, folders, refused, some_text, worked
 
 TRAIN = ("train", "language-model", *SMALL, "data.files=text.txt", "--device", "cpu")
 
@@ -32,6 +32,38 @@ def test_a_dry_run_prints_the_script(runs: Path) -> None:
     assert "#SBATCH --time=1:00:00\n" in said
     assert f"glasshouse resume {runs}/language-model --device cpu &" in said
     assert folders(runs) == folders(Path("jobs")) == []
+
+
+def test_a_text_is_prepared_by_an_array_and_a_last_job() -> None:
+    prepare = ("data", "prepare", "text.txt", "--vocabulary", "300", "--output", "out dir", "--on", "slurm")
+    said = worked(call(*prepare, "--dry-run", "--time", "1:00:00", "--name", "mine")).out
+    command = f"data prepare --recipe language-model --output '{Path('out dir').absolute()}' --vocabulary 300 "
+    assert said.count(f"{command}{Path('text.txt').absolute()}") == said.count("#SBATCH --time=1:00:00\n") == 2
+    assert said.count("#SBATCH --job-name=mine\n") == 2
+    assert said.count(f'{Path("text.txt").absolute()} --part "$((SLURM_ARRAY_TASK_ID + 1))/1" &') == 1
+    assert said.count("#SBATCH --array=0-0\n") == 1
+    refused(call(*prepare), "no-slurm", "sinfo")
+    assert folders(Path()) == ["text.txt"]
+
+
+def test_a_text_that_cannot_be_prepared_is_not_queued() -> None:
+    def prepare(*words: str, file: str = "text.txt") -> Outcome:
+        return call("data", "prepare", file, "--on", "slurm", *words)
+
+    refused(prepare(file="none.txt"), "unreadable-file", "none.txt")
+    refused(prepare("--jobs", "2"), "bad-number-of-jobs", "--jobs=2")
+    refused(prepare("--jobs", "0"), "bad-number-of-jobs", "--jobs=0")
+    refused(prepare("--part", "1/2"), "part-or-slurm", "1/2")
+    refused(prepare("--output", "text.txt"), "output-exists", "text.txt")
+    refused(prepare("--output", "text.txt/out"), "cannot-write", "text.txt")
+    refused(prepare("--validation", "0.9"), "out-of-range", "data.validation=0.9")
+    refused(prepare("--recipe", "classifier"), "wrong-task")
+    refused(prepare("--tokenizer", "bite-pair"), "unknown-word", "byte-pair")
+    refused(prepare("--tokenizer", "none.json"), "unreadable-tokenizer", "none.json")
+    refused(prepare("--time", "soon"), "bad-time", "soon")
+    refused(prepare("--name", "a b"), "bad-name", "a b")
+    refused(call("data", "prepare", "text.txt", "--time", "1:00:00"), "needs-on-slurm", "--time")
+    assert folders(Path()) == ["text.txt"]
 
 
 def test_options_of_a_cluster_need_a_cluster() -> None:

@@ -49,10 +49,14 @@ def test_several_processes_are_started_by_torchrun() -> None:
     one_node = render(JOB, ClusterSettings(gpus_per_node=4, python="python"))
     assert "python -m torch.distributed.run --standalone --nproc-per-node 4 -m glasshouse resume runs/tiny" in one_node
     assert "srun" not in one_node
+    assert "export TORCH_ELASTIC_SHUTDOWN_TIMEOUT=90\n" in one_node
+    assert "TORCH" not in render(JOB, ClusterSettings())
     two_nodes = render(JOB, ClusterSettings(nodes=2, gpus_per_node=4, python="python")).replace(" \\\n   ", "")
     assert "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n" in two_nodes
     assert "--cpus-per-task=4 python -m torch.distributed.run --nnodes 2 --nproc-per-node 4 --rdzv-backend c10d" in two_nodes
     assert '--rdzv-endpoint "$head:$port" --rdzv-id "$SLURM_JOB_ID' in two_nodes
+    assert """trap 'at_limit=yes; scancel --signal=TERM "$SLURM_JOB_ID"' USR1""" in two_nodes
+    assert """trap 'at_limit=yes; kill -TERM "$command"' USR1""" in one_node
 
 
 def test_words_are_quoted() -> None:
@@ -70,6 +74,15 @@ def test_an_array_passes_its_task() -> None:
     assert 'resume jobs/tiny-1 --task "$SLURM_ARRAY_TASK_ID" &' in script
     assert 'scontrol requeue "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID"' in script
     assert '> "/jobs/exit-status-$SLURM_ARRAY_TASK_ID"' in script
+
+
+def test_an_array_of_workers_counts_them_from_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["data", "prepare", "/my text.txt"]
+    job = BatchJob("text", words, tasks=3, task_option=batch_script.part_option(3))
+    assert """prepare '/my text.txt' --part "$((SLURM_ARRAY_TASK_ID + 1))/3" &""" in render(job, ClusterSettings())
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "2")
+    assert started(tmp_path, 'printf "%s|" "$@" > said', job).wait(timeout=30) == 0
+    assert (tmp_path / "said").read_text() == "-m|glasshouse|data|prepare|/my text.txt|--part|3/3|"
 
 
 def test_folders_of_the_environment_are_absolute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -62,6 +62,21 @@ def test_the_tasks_of_an_array(run: run_folder.RunFolder) -> None:
     assert job_status.status_of(job, []).progress == "3 of 3 runs"
 
 
+def test_the_parts_of_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = job_folder.create("text")
+    job_folder.record(job, 7, "tiny", job_folder.PARTS, "/prepared", ["data", "prepare"], 2, 0)
+    job_folder.record_parts(tmp_path / "parts", "part-*", 3)
+    assert job_status.status_of(job, []).progress == "", "this is no job"
+    monkeypatch.setenv(job_folder.INSIDE, str(job.path))
+    job_folder.record_parts(tmp_path / "parts", "part-*", 3)
+    (tmp_path / "parts" / "part-0").mkdir(parents=True)
+    assert job_status.status_of(job, []).progress == "1 of 3 parts"
+    job_folder.record_parts(tmp_path / "other", "part-*", 9)
+    (tmp_path / "parts" / "part-0").rmdir()
+    (tmp_path / "parts").rmdir()
+    assert job_status.status_of(job, []).progress == "3 of 3 parts", "they are joined"
+
+
 def test_a_cancelled_job_is_no_error(run: run_folder.RunFolder) -> None:
     job = job_of(run)
     job.log().write_text("glasshouse: stopped [interrupted]\n")

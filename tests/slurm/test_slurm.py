@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from glasshouse.claims import trials
+from glasshouse.claims.language_models import slurm_training
 from glasshouse.launching import submission
 from glasshouse.launching.cluster_settings import load
 from glasshouse.launching.submission import JobRequest
@@ -119,6 +121,33 @@ def test_the_time_limit(cluster: SlurmCluster, runs: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("where", [("training.processes=2",), ("--nodes", "2")], ids=["one node", "two nodes"])
+def test_the_time_limit_of_two_processes(cluster: SlurmCluster, runs: Path, where: tuple[str, ...]) -> None:
+    """Both processes save at the same step, the job is queued again, and the run ends as one that was left alone."""
+    two = "training.processes=2"
+    worked(train("speed", two, "training.steps=300", "evaluation.every=300", on=False))
+    seconds_per_step = json.loads((runs / "speed" / "run.json").read_text())["outcome"]["seconds"] / 300
+    words = ("evaluation.every=1000000", f"training.steps={int(75 / seconds_per_step)}")
+    with open("mine.toml", "a") as file:
+        file.write("save_seconds = 55\n")
+    worked(train("long", *words, *where, "--time", "2"))
+    [status] = wait_until_ended("long")
+    assert status.state == "completed", logs()
+    assert Path("jobs/long-1/log.txt").read_text().count("[interrupted]") >= 1, logs()
+    same_as_alone("long", *words, two)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", [("training.processes=2",), ("--nodes", "2")], ids=["one node", "two nodes"])
+def test_cancel_saves_two_processes(cluster: SlurmCluster, runs: Path, where: tuple[str, ...]) -> None:
+    worked(train("long", "training.steps=200000", "evaluation.every=100000", *where))
+    wait_until(lambda: logged_steps(runs / "long") > 5, "no steps")
+    worked(call("cancel", "long"))
+    assert wait_until_ended("long")[0].state == "cancelled"
+    wait_until(lambda: bool(checkpoints(runs / "long")), "nothing was saved")
+
+
+@pytest.mark.slow
 def test_the_time_limit_of_a_task(cluster: SlurmCluster) -> None:
     """One task of an array is queued again by itself, and the last job still waits for it.
 
@@ -195,3 +224,14 @@ def test_a_run_on_two_nodes(cluster: SlurmCluster, runs: Path) -> None:
     facts = json.loads((runs / "pair" / "run.json").read_text())
     assert (facts["status"], facts["parallel"]) == ("done", "replicate")
     assert "processes = 2" in (runs / "pair" / "spec.toml").read_text()
+
+
+@pytest.mark.slow
+def test_the_claim(cluster: SlurmCluster) -> None:
+    """The jobs of a quick trial end as runs that are trained directly; one of them was watched and cancelled."""
+    measured = trials.try_claim("slurm", quick=True, device="cpu").trials[-1].measured
+    assert measured is not None
+    steps = measured.series["step"].values.values()
+    assert all(0 < step < slurm_training.STEPS for step in steps)
+    for part in slurm_training.SlurmTraining.parts:
+        assert set(measured.series[part.quantity].values.values()) == {0.0}, part.quantity

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -9,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import glasshouse
-from glasshouse.records import lock, metric_log, run_folder
+from glasshouse.records import checkpoint, lock, metric_log, run_folder
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.specs.errors import Interrupted
 from glasshouse.training import torchrun
@@ -100,6 +102,38 @@ def test_a_killed_process_ends_the_run_with_one_message_and_it_goes_on(runs):
     resumed = glasshouse.resume("killed", "cpu")
     assert isinstance(resumed, glasshouse.Run)
     assert resumed.facts["status"] == "done"
+
+
+@pytest.mark.slow
+def test_processes_end_with_the_process_that_started_them(runs):
+    """Also if it is killed, or if `torchrun` is. They save, and the run goes on."""
+    command = [sys.executable, "-m", "glasshouse", "train", *LONG, "training.steps=100000", "--name", "orphans"]
+    parent = subprocess.Popen([*command, "--device", "cpu"], stderr=subprocess.DEVNULL)
+    saved: list[int] = []
+    for victim in ("parent", "launcher"):
+        wait_for_step(runs / "orphans", max([0, *saved]) + 3)
+        [launcher] = children(parent.pid)
+        ranks = [child for child in children(launcher) if "rank" in _command_line(child)]
+        assert len(ranks) == 2
+        os.kill(parent.pid if victim == "parent" else launcher, signal.SIGKILL)
+        parent.wait(timeout=60)
+        wait_until_gone([launcher, *ranks])
+        saved.append(max(checkpoint.steps(runs / "orphans" / "checkpoints")))
+        if victim == "parent":
+            resume = [sys.executable, "-m", "glasshouse", "resume", "orphans", "--device", "cpu"]
+            parent = subprocess.Popen(resume, stderr=subprocess.DEVNULL)
+    assert saved[0] < saved[1]
+
+
+def wait_until_gone(processes: list[int]) -> None:
+    deadline = time.monotonic() + 60
+    while alive := [process for process in processes if Path(f"/proc/{process}").exists() and not _is_zombie(process)]:
+        assert time.monotonic() < deadline, alive
+        time.sleep(0.05)
+
+
+def _is_zombie(process: int) -> bool:
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def _command_line(process: int) -> str:

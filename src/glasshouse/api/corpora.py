@@ -5,18 +5,20 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from glasshouse.data import prepared_data, shards
-from glasshouse.data.corpus_shards import TOKENIZER, CorpusShards
+from glasshouse.data.corpus_shards import PART_PATTERN, TOKENIZER, CorpusShards
 from glasshouse.data.documents import SPLITS
 from glasshouse.data.shards import Shard
+from glasshouse.launching import job_folder
 from glasshouse.records import progress_bar
 from glasshouse.specs import catalogue, recipes, spec_fields
 from glasshouse.specs.errors import DataError, GlasshouseError, Interrupted
@@ -58,7 +60,7 @@ def plan_data(
     may call both at the same time. `tokenizer` is a kind of tokenizer or a tokenizer.json; other `settings` are fields of
     the data spec, such as `vocabulary=8192`. The defaults are those of the recipe that will be trained.
     """
-    data, specials = _data_spec(tuple(files), recipe, tokenizer, settings)
+    data, specials = data_spec_of(tuple(files), recipe, tokenizer, settings)
     folder = None if output is None else Path(output).expanduser().absolute()
     with progress_bar.bar("reading text") as bar:
         corpus = prepared_data.corpus_shards_of(data, specials, folder, lambda what, share: bar(share, what))
@@ -85,7 +87,22 @@ def prepare_data(
     if jobs < 1:
         raise DataError("out-of-range", f"--jobs={jobs} is below the minimum; choose 1 or more processes")
     worker = None if part is None else _worker(part)
+    with _sigterm_interrupts():
+        return _prepare(files, recipe, output, tokenizer, jobs, worker, settings)
+
+
+def _prepare(
+    files: Sequence[str],
+    recipe: str,
+    output: Any,
+    tokenizer: str | None,
+    jobs: int,
+    worker: tuple[int, int] | None,
+    settings: dict[str, Any],
+) -> PreparedText:
     corpus = plan_data(files, recipe=recipe, output=output, tokenizer=tokenizer, **settings)
+    if not corpus.finished:
+        job_folder.record_parts(corpus.work_folder, PART_PATTERN, len(corpus.parts))
     try:
         if worker:
             with progress_bar.bar("encoding text") as bar:
@@ -97,6 +114,19 @@ def prepare_data(
         done = "" if corpus.finished else f" with {corpus.share_done():.0%} of the text encoded"
         raise Interrupted(signal.SIGINT, f"stopped{done}", "the same command") from None
     return PreparedText(corpus.folder, {split: shards.open_shard(corpus.folder, split) for split in SPLITS}, remade=remade)
+
+
+@contextmanager
+def _sigterm_interrupts() -> Iterator[None]:
+    """Within the block, SIGTERM acts as Ctrl-C: temporary folders are removed. Only the main thread can handle signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
 
 
 def _complete(corpus: CorpusShards, jobs: int, files: Sequence[str], *arguments: Any) -> list[str]:
@@ -157,12 +187,16 @@ def _command(
     part: str, files: Sequence[str], recipe: str, output: Any, tokenizer: str | None, settings: dict[str, Any]
 ) -> list[str]:
     """The command line of a worker."""
-    options = {"part": part, "recipe": recipe, "output": output, "tokenizer": tokenizer, **settings}
-    given = [word for name, value in options.items() if value is not None for word in (f"--{name}", str(value))]
-    return [sys.executable, "-m", "glasshouse", "data", "prepare", *given, "--", *map(str, files)]
+    words = options(part=part, recipe=recipe, output=output, tokenizer=tokenizer, **settings)
+    return [sys.executable, "-m", "glasshouse", "data", "prepare", *words, "--", *map(str, files)]
 
 
-def _data_spec(
+def options(**values: Any) -> list[str]:
+    """The command line options of these values, without those that are None."""
+    return [word for name, value in values.items() if value is not None for word in (f"--{name}", str(value))]
+
+
+def data_spec_of(
     files: tuple[str, ...], recipe: str, tokenizer: str | None, settings: dict[str, Any]
 ) -> tuple[DataSpec, tuple[str, ...]]:
     """The data spec of a recipe with these files and settings, and the special tokens that its task needs."""

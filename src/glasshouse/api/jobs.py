@@ -16,7 +16,7 @@ def jobs() -> list[JobStatus]:
 
 
 def cancel(name: str | PathLike[str]) -> list[JobStatus]:
-    """Cancel the jobs of a run or a study (or a job, by its name or number) and return them. What runs saves first."""
+    """Cancel the jobs of a run, a study or a text, or one job by its name or number. What runs saves first."""
     wanted = str(name)
     studies = Path(os.environ.get("GLASSHOUSE_STUDIES") or "studies")
     folders = [path.absolute() for path in (Path(name), run_folder.root() / name, studies / name)]

@@ -33,6 +33,18 @@ class Submission:
     jobs: list[JobFolder] = field(default_factory=list)
     scripts: list[str] = field(default_factory=list)
 
+    def add(self, request: JobRequest, settings: ClusterSettings, dry_run: bool, after: int = 0) -> int:
+        """Submit a job and return its number; in a dry run, make its script. What is in the queue already is refused."""
+        if dry_run:
+            folder = job_folder.next_path(request.name, len(self.scripts))
+            self.scripts.append(submission.script_of(request, settings, folder))
+            return 0
+        if not after:
+            submission.refuse_second(request)
+        job = submission.submit(request, settings, after)
+        self.jobs.append(job)
+        return job.record().id
+
 
 def submit_training(
     recipe: str, *overrides: str, name: str | None = None, device: str = "auto", dry_run: bool = False, **cluster: Any
@@ -42,8 +54,9 @@ def submit_training(
     `cluster` are settings that differ from the cluster file: partition, account, time, nodes, gpus_per_node, ... With
     `dry_run` the script is made, and nothing is created or submitted.
     """
-    settings = _checked_settings(dry_run, cluster)
+    settings = checked_settings(dry_run, cluster)
     spec = _checked_spec(recipe, overrides, device, settings)
+    settings = _checked(_with_processes(settings, spec), dry_run)
     if dry_run:
         name = name or run_folder.free_name(resolve_spec.name_of(recipe))
         request = _run_request(run_folder.root() / run_folder.checked_name(name), device)
@@ -66,8 +79,9 @@ def submit_resume(name: str | PathLike[str], device: str = "auto", dry_run: bool
         with on_slurm(command, dry_run=dry_run, **cluster) as submitted:
             study_runner.continue_study(study, device)
         return submitted
-    settings = _checked_settings(dry_run, cluster)
+    settings = checked_settings(dry_run, cluster)
     run = run_folder.find(name)
+    settings = _checked(_with_processes(settings, run.spec()), dry_run)
     request = _run_request(run.path, device)
     if dry_run:
         return Submission(scripts=[submission.script_of(request, settings, job_folder.next_path(request.name))])
@@ -78,7 +92,8 @@ def submit_resume(name: str | PathLike[str], device: str = "auto", dry_run: bool
 def training_script(recipe: str, *overrides: str, name: str | None = None, device: str = "auto", **cluster: Any) -> str:
     """A batch script that trains a recipe, to read, edit and submit by hand with sbatch. Needs no Slurm here."""
     settings = cluster_settings.load(**cluster)
-    _checked_spec(recipe, overrides, device, settings)
+    spec = _checked_spec(recipe, overrides, device, settings)
+    settings = _with_processes(settings, spec)
     name = run_folder.checked_name(name or run_folder.free_name(resolve_spec.name_of(recipe)))
     run = run_folder.root() / name
     where = [] if device == "auto" else ["--device", device]
@@ -100,7 +115,7 @@ def on_slurm(command: Sequence[str], dry_run: bool = False, **cluster: Any) -> I
     have ended: it finishes the study, or submits the next runs if those depend on the first. Steps are timed to plan a
     study; if the jobs have GPUs and this machine has none, the first job plans it. A claim is measured by jobs alone.
     """
-    settings = _checked_settings(dry_run, cluster, single_process=True)
+    settings = checked_settings(dry_run, cluster, single_process=True)
     submitted = Submission()
     dispatch = _SlurmDispatch(list(command), settings, submitted, dry_run)
     try:
@@ -166,16 +181,7 @@ class _SlurmDispatch:
         raise _HandedOver
 
     def _submit(self, request: JobRequest, after: int = 0) -> int:
-        """Submit a job and return its number; in a dry run, make its script."""
-        if self.dry_run:
-            folder = job_folder.next_path(request.name, len(self.submitted.scripts))
-            self.submitted.scripts.append(submission.script_of(request, self.settings, folder))
-            return 0
-        if not after:
-            submission.refuse_second(request)
-        job = submission.submit(request, self.settings, after)
-        self.submitted.jobs.append(job)
-        return job.record().id
+        return self.submitted.add(request, self.settings, self.dry_run, after)
 
 
 def _divided(tasks: Sequence[RunTask], jobs: int) -> list[RunTask]:
@@ -194,14 +200,25 @@ def _device_option(command: Sequence[str]) -> list[str]:
     return []
 
 
-def _checked_settings(dry_run: bool, cluster: dict[str, Any], single_process: bool = False) -> ClusterSettings:
+def checked_settings(dry_run: bool, cluster: dict[str, Any], single_process: bool = False) -> ClusterSettings:
     """The settings of the cluster; refused if the cluster cannot run them. A dry run and a job can do without Slurm."""
     settings = cluster_settings.load(**cluster)
     if single_process:
         settings = settings.for_single_process()
+    return _checked(settings, dry_run)
+
+
+def _checked(settings: ClusterSettings, dry_run: bool) -> ClusterSettings:
+    """The settings, unless the cluster cannot run them."""
     if slurm.is_installed() or not (dry_run or job_folder.inside()):
         slurm.check(settings)
     return settings
+
+
+def _with_processes(settings: ClusterSettings, spec: Spec) -> ClusterSettings:
+    """The settings with the processes that a spec asks for, if they do not name a number themselves."""
+    several = settings.processes == 1 and spec.training.processes > 1
+    return settings.changed(processes_per_node=spec.training.processes) if several else settings
 
 
 def _checked_spec(recipe: str, overrides: Sequence[str], device: str, settings: ClusterSettings) -> Spec:

@@ -17,7 +17,7 @@ from glasshouse.specs.errors import GlasshouseError, Interrupted, RunError, Spec
 from glasshouse.specs.recipes import DEMO
 from glasshouse.studies import study_folder, study_runner
 from glasshouse.studies.study import Study
-from glasshouse.training import cost_plan, devices, loop, nonfinite, process_group, torchrun
+from glasshouse.training import cost_plan, devices, loop, nonfinite, parent_death, process_group, torchrun
 from glasshouse.training.cost_plan import Plan
 from glasshouse.training.engine import load_weights
 from glasshouse.training.job import Job
@@ -99,6 +99,7 @@ def resume(name: str | PathLike[str], device: str = "auto", processes: int | Non
 
 def run_as_rank(command: Callable[[], object]) -> None:
     """Run a command in one of the processes that `torchrun` has started: rank 0 runs it, the others train what it trains."""
+    parent_death.end_with_parent()
     if process_group.rank() > 0:
         loop.follow()
         return

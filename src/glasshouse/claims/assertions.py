@@ -15,7 +15,5 @@ ASSERTIONS: dict[str, dict[str, str]] = {
     _TRANSLATION: {},
     _PRETRAINING: {},
     _SCALING: {},
-    _LARGE_MODELS: {
-        "slurm": "The training job runs as a batch script on a Slurm cluster.",
-    },
+    _LARGE_MODELS: {},
 }

@@ -65,6 +65,7 @@ class Claim(ABC):
     would_change: ClassVar[str]  # what would change the verdict, in one or two sentences
     data: ClassVar[str] = COURSE_DATA  # the kind of data that decides
     needs: ClassVar[tuple[str, ...]] = ()  # names of the data sources without which nothing can be measured
+    programs: ClassVar[tuple[str, ...]] = ()  # programs without which nothing can be measured
     looks: ClassVar[tuple[int, ...]] = (16,)  # numbers of seeds after which the trial is judged; it stops when decided
     is_control: ClassVar[bool] = False  # a control of its group, whose answer is known beforehand
     studies: ClassVar[tuple[StudyPlan, ...]] = ()  # what will be trained

@@ -55,7 +55,7 @@ def try_claim(
     claim = find_claim(name)()
     looks = None if seeds is None else parse_looks(seeds)
     devices.pick(device)
-    if (missing := _missing_data(name, claim)) and not register_only:
+    if (missing := _missing(name, claim)) and not register_only:
         raise RunError("missing-data", missing)
     if (obstacle := claim.obstacle(device, quick)) and not register_only:
         raise RunError("cannot-try-claim", obstacle)
@@ -213,12 +213,18 @@ def make_case(name: str, claim: type[Claim], trials: list[Trial], quick: Trial |
         is_control=claim.is_control,
         figures=tuple(claim.figures),
         trials=(*trials, *([quick] if quick else ())),
-        missing=_missing_data(name, claim()),
+        missing=_missing(name, claim()),
     )
 
 
-def _missing_data(name: str, claim: Claim) -> str:
+def _missing(name: str, claim: Claim) -> str:
     """Why the trial cannot be run here, with the command that would run it; empty if it can."""
+    programs = [program for program in claim.programs if shutil.which(program) is None]
+    if programs:
+        return (
+            f"the claim {name} needs programs that are not on the path of this machine ({', '.join(programs)}); on a "
+            f"machine that has them, run: glasshouse claim {name}"
+        )
     missing = [entry for entry in map(data_set_list.find_data_set, claim.needs) if not entry.present]
     if not missing:
         return ""

@@ -11,11 +11,11 @@ def cancel(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="A run or a study that was submitted, a job of `glasshouse jobs`, or its number."
+            metavar="NAME", help="A run, a study or a text that was submitted, a job of `glasshouse jobs`, or its number."
         ),
     ],
 ) -> None:
-    """Cancel the jobs of a run or a study. Runs that are training save first; the same command continues them later."""
+    """Cancel the jobs of a run, a study or a text. What runs saves first; the same command continues it later."""
     import glasshouse
     from glasshouse.cli.tables import console
 

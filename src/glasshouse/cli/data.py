@@ -1,8 +1,10 @@
 """`glasshouse data`: list, fetch and show data sets; tokenise large text files."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from glasshouse.cli.arguments import On, Partition, ShowScript, Time
 
 app = typer.Typer(
     help="List the data sets; `get` fetches one, `show` describes one. `prepare` tokenises your own large files.",
@@ -52,7 +54,8 @@ def show(name: Name) -> None:
 
 @app.command(
     epilog="Examples: glasshouse data prepare corpus.txt --jobs 8 · then: glasshouse train language-model "
-    "data.files=corpus.txt · as the second of eight jobs on a cluster: glasshouse data prepare corpus.txt --part 2/8"
+    "data.files=corpus.txt · on a cluster: glasshouse data prepare corpus.txt --output prepared --on slurm --jobs 16 · "
+    "as the second of eight workers, by hand: glasshouse data prepare corpus.txt --part 2/8"
 )
 def prepare(
     files: Annotated[list[str], typer.Argument(help="Text files: plain, .gz or JSON lines.")],
@@ -65,34 +68,47 @@ def prepare(
     validation: Annotated[float | None, typer.Option(help="The share held out for validation.")] = None,
     test: Annotated[float | None, typer.Option(help="The share held out for testing.")] = None,
     field: Annotated[str | None, typer.Option(help="The field of a JSON line that holds the text.")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes that encode parts of the text.")] = 1,
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes that encode parts of the text, or with --on slurm jobs; default: 1.")
+    ] = None,
     part: Annotated[str | None, typer.Option(help="Be one of several workers: 2/8 is the second of eight.")] = None,
     output: Annotated[
         str | None, typer.Option(help="The folder for the shards, for data.files=FOLDER; or the cache.")
     ] = None,
+    on: On = None,
+    name: Annotated[str | None, typer.Option(help="With --on slurm: the name of the jobs; default: the folder's.")] = None,
+    time: Time = None,
+    partition: Partition = None,
+    dry_run: ShowScript = False,
 ) -> None:
     """Tokenise large text files in parallel. `train` on the same files and data settings finds the result.
 
     The command can be stopped at any moment; the same command goes on. Memory per process does not depend on the size of the
-    text.
+    text. With --on slurm the jobs of an array encode the text, and a last job joins the parts.
     """
     import glasshouse
+    from glasshouse.cli.job_output import print_submission, refuse_cluster_options
     from glasshouse.cli.tables import show as show_table
     from glasshouse.formatting import size
 
-    prepared = glasshouse.prepare_data(
-        files,
-        recipe=recipe,
-        output=output,
-        tokenizer=tokenizer,
-        jobs=jobs,
-        part=part,
-        vocabulary=vocabulary,
-        pattern=pattern,
-        validation=validation,
-        test=test,
-        field=field,
-    )
+    settings: dict[str, Any] = {
+        "vocabulary": vocabulary,
+        "pattern": pattern,
+        "validation": validation,
+        "test": test,
+        "field": field,
+    }
+    text: dict[str, Any] = {"recipe": recipe, "output": output, "tokenizer": tokenizer, **settings}
+    cluster: dict[str, Any] = {"name": name, "time": time, "partition": partition}
+    if on:
+        if part is not None:
+            raise glasshouse.GlasshouseError(
+                "part-or-slurm", f"--part={part} is one worker, and --on slurm submits all; leave one of them out"
+            )
+        print_submission(glasshouse.submit_preparation(files, jobs=jobs, dry_run=dry_run, **text, **cluster))
+        return
+    refuse_cluster_options(dry_run=dry_run or None, **cluster)
+    prepared = glasshouse.prepare_data(files, jobs=1 if jobs is None else jobs, part=part, **text)
     if not prepared.shards:
         done = prepared.parts - prepared.missing
         print(f"{done} of {prepared.parts} parts are encoded; the same command without --part joins them")

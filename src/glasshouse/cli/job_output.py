@@ -46,7 +46,7 @@ def print_submission(submitted: "Submission") -> None:
         after = f", after job {record.after}" if record.after else ""
         console.print(f"job {record.id}{tasks}{after}: {job.script}", markup=False, soft_wrap=True)
     if not submitted.jobs and not submitted.scripts:
-        console.print("nothing is left to submit: all runs have ended", markup=False)
+        console.print("nothing is left to submit: the work is done", markup=False)
     if submitted.jobs:
         name = submitted.jobs[0].record().name
         console.print(

@@ -10,8 +10,10 @@ Where the file system has no locks, a part may be encoded twice, with the same r
 Memory: a block of text and its tokens, the tokenizer's table of known pieces, and the list of parts.
 """
 
+import errno
 import hashlib
 import json
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -35,6 +37,7 @@ from glasshouse.tokenizers.base import Progress
 
 MANIFEST = "manifest.json"
 TOKENIZER = "tokenizer.json"
+PART_PATTERN = "part-*"
 FORMAT = 1
 COPY_BYTES = 1 << 22
 ATTEMPTS = 3
@@ -71,10 +74,15 @@ class CorpusShards:
         with self._writing():
             self.work_folder.mkdir(parents=True, exist_ok=True)
             with lock.wait_for(self.work_folder / ".lock"):
-                if not self._plan_file.is_file():
+                if not self.planned:
                     progress("dividing text", 0.0)
                     atomic_files.write_json(self._plan_file, self._new_plan())
                 self._refuse_other(self._plan, self.work_folder)
+
+    @property
+    def planned(self) -> bool:
+        """Whether the text has been cut into parts."""
+        return self._plan_file.is_file()
 
     def missing(self) -> list[int]:
         """The parts that are not encoded yet."""
@@ -292,17 +300,26 @@ class _DamagedParts(Exception):
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder that cannot hold shards. Call it before any work starts."""
-    if not (folder / MANIFEST).is_file() and (folder.is_file() or (folder.is_dir() and any(folder.iterdir()))):
-        raise DataError(
-            "output-exists", f"{folder} exists and does not hold prepared text; choose another folder, or remove it"
-        )
+    """Refuse a folder that cannot hold shards, and create the one for its parts. Call it before any work starts."""
+    refuse_other_folder(folder)
     try:
         if not (folder / MANIFEST).is_file():
             work_folder(folder).mkdir(parents=True, exist_ok=True)
             (work_folder(folder) / ".lock").touch()
     except OSError as error:
         raise _cannot_write(folder, error, cached=False) from None
+
+
+def refuse_other_folder(folder: Path) -> None:
+    """Refuse a folder that holds something else than prepared text, or that cannot be created."""
+    if not (folder / MANIFEST).is_file() and (folder.is_file() or (folder.is_dir() and any(folder.iterdir()))):
+        raise DataError(
+            "output-exists", f"{folder} exists and does not hold prepared text; choose another folder, or remove it"
+        )
+    exists = next(parent for parent in folder.absolute().parents if parent.exists())
+    if not exists.is_dir() or not os.access(exists, os.W_OK | os.X_OK):
+        number = errno.EACCES if exists.is_dir() else errno.ENOTDIR
+        raise _cannot_write(folder, OSError(number, os.strerror(number), str(exists)), cached=False)
 
 
 def work_folder(folder: Path) -> Path:
@@ -352,7 +369,7 @@ def _own_share_first(count: int, number: int, workers: int) -> Iterator[int]:
 
 
 def _part_name(index: int) -> str:
-    return f"part-{index:06}"
+    return PART_PATTERN.replace("*", f"{index:06}")
 
 
 def _part_bytes(part: TextPart) -> int:

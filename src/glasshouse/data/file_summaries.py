@@ -32,22 +32,30 @@ def file_state(path: Path) -> FileState:
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
+def is_cheap(path: Path) -> bool:
+    """Whether `summarise` need not read a large file."""
+    try:
+        state = file_state(path)
+        return state[0] < REMEMBERED_BYTES or json.loads(_kept_file(path).read_text(encoding="utf-8"))["state"] == state
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
 def summarise(path: Path) -> FileSummary:
     """The summary of a file, from the cache if the file is large and unchanged. Otherwise the file is read and checked."""
     try:
         state = file_state(path)
         if not path.is_file() or state[0] < REMEMBERED_BYTES:
             return text_files.summarise(path)
-        folder = cache_folder() / "summaries"
-        folder.mkdir(parents=True, exist_ok=True)
-        name = hashlib.blake2b(os.fsencode(path.absolute()), digest_size=12).hexdigest()
-        lock_path = folder / f"{name}.lock"
+        kept_file = _kept_file(path)
+        kept_file.parent.mkdir(parents=True, exist_ok=True)
+        lock_path = kept_file.with_suffix(".lock")
         lock_path.touch()
     except OSError:  # The file or the cache cannot be used.
         return text_files.summarise(path)
     with lock.wait_for(lock_path):
         with suppress(OSError, ValueError, KeyError, TypeError):
-            kept = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+            kept = json.loads(kept_file.read_text(encoding="utf-8"))
             if kept["state"] == state:
                 return FileSummary(kept["bytes"], kept["digest"])
         begun = time.time()
@@ -55,5 +63,11 @@ def summarise(path: Path) -> FileSummary:
         if begun - max(state[1:]) / 1e9 > SETTLED_SECONDS and file_state(path) == state:
             facts = {"file": str(path.absolute()), "state": state, "bytes": summary.bytes, "digest": summary.digest}
             with suppress(OSError):
-                atomic_files.write_json(folder / f"{name}.json", facts)
+                atomic_files.write_json(kept_file, facts)
         return summary
+
+
+def _kept_file(path: Path) -> Path:
+    """Where the summary of a file is remembered."""
+    name = hashlib.blake2b(os.fsencode(path.absolute()), digest_size=12).hexdigest()
+    return cache_folder() / "summaries" / f"{name}.json"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse import tokenizers
-from glasshouse.data import corpus_shards, prepared_folder, shards, text_files
+from glasshouse.data import corpus_shards, file_summaries, prepared_folder, shards, text_files
 from glasshouse.data.corpus_shards import CorpusShards
 from glasshouse.data.documents import SPLITS, Document, Source
 from glasshouse.data.sources.remote_files import cache_folder
@@ -116,11 +116,8 @@ def load_or_train_tokenizer(
     if data.tokenizer_file:
         return tokenizers.load(data.tokenizer_file)
     text_columns = ("target",) if "target" in columns else ()
-    # Only the user's own files can be so large, and only they know their size without being read again.
-    limit = SAMPLE_BYTES if isinstance(source, UserText) and source.bytes("train") > SAMPLE_BYTES else None
-    settings = (data.tokenizer, data.vocabulary, data.pattern, *specials, *text_columns)
-    key = _cache_key(source.fingerprint(), *settings, *([limit] if limit else []))
-    path = cache_folder() / "tokenizers" / key / "tokenizer.json"
+    limit = _sample_limit(source)
+    path = _tokenizer_file(data, source, specials, text_columns)
     if path.exists():
         return tokenizers.load(path)
     tokenizer_class = catalogue.find("tokenizer", data.tokenizer, "data.tokenizer")
@@ -141,6 +138,20 @@ def load_or_train_tokenizer(
             f"cannot write the tokenizer to {path}: {error.strerror}; free some space, or set GLASSHOUSE_CACHE",
         ) from None
     return tokenizers.load(path)
+
+
+def _sample_limit(source: Source) -> int | None:
+    """The number of bytes of a sample for the tokenizer; None if all of the text is used."""
+    # Only the user's own files can be so large, and only they know their size without being read again.
+    return SAMPLE_BYTES if isinstance(source, UserText) and source.bytes("train") > SAMPLE_BYTES else None
+
+
+def _tokenizer_file(data: DataSpec, source: Source, specials: tuple[str, ...], text_columns: tuple[str, ...] = ()) -> Path:
+    """Where the tokenizer that is trained on a source is kept."""
+    limit = _sample_limit(source)
+    settings = (data.tokenizer, data.vocabulary, data.pattern, *specials, *text_columns)
+    key = _cache_key(source.fingerprint(), *settings, *([limit] if limit else []))
+    return cache_folder() / "tokenizers" / key / "tokenizer.json"
 
 
 def _tokenizer_text(source: Source, text_columns: tuple[str, ...], limit: int | None, progress: Progress) -> Iterator[str]:
@@ -178,11 +189,31 @@ def corpus_shards_of(
     """
     source = UserText(data.files, data.field, data.validation, data.test)
     progress("reading text", 0.0)
-    fingerprint = source.fingerprint()
+    source.fingerprint()  # checks every file
     if output:
         corpus_shards.check_folder(output)
+    return _corpus_shards(data, source, specials, output, progress)
+
+
+def known_corpus_shards(data: DataSpec, specials: tuple[str, ...] = (), output: Path | None = None) -> CorpusShards | None:
+    """The shards of the user's own text, if they are known without reading a large file or training a tokenizer."""
+    source = UserText(data.files, data.field, data.validation, data.test)
+    if not all(map(file_summaries.is_cheap, source.files)):
+        return None
+    if not data.tokenizer_file and not _tokenizer_file(data, source, specials).exists():
+        return None
+    return _corpus_shards(data, source, specials, output)
+
+
+def _corpus_shards(
+    data: DataSpec,
+    source: UserText,
+    specials: tuple[str, ...],
+    output: Path | None,
+    progress: Progress = lambda what, share: None,
+) -> CorpusShards:
     tokenizer = load_or_train_tokenizer(data, source, progress, specials)
-    folder = output or _shards_folder(fingerprint, tokenizer)
+    folder = output or _shards_folder(source.fingerprint(), tokenizer)
     return CorpusShards(source, tokenizer, folder, prepared_folder.settings_of(data, specials), cached=output is None)
 
 

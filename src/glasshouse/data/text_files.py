@@ -35,8 +35,14 @@ def summarise(path: Path) -> FileSummary:
         digest.update(raw)
         total += len(raw)
     if total == 0:
-        raise DataError("empty-file", f"{path} is empty; choose a file that contains text")
+        raise _empty(path)
     return FileSummary(total, digest.hexdigest())
+
+
+def check_beginning(path: Path) -> None:
+    """Refuse a file that is missing, empty or not text. Only its beginning is read."""
+    if next(read_chunks(path), None) is None:
+        raise _empty(path)
 
 
 def read_chunks(path: Path) -> Iterator[str]:
@@ -105,6 +111,10 @@ def split_lines(chunks: Iterable[str]) -> Iterator[str]:
         yield from complete
     if rest:
         yield rest
+
+
+def _empty(path: Path) -> DataError:
+    return DataError("empty-file", f"{path} is empty; choose a file that contains text")
 
 
 def _open(path: Path) -> IO[bytes]:

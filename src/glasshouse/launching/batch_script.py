@@ -12,6 +12,7 @@ from glasshouse.launching.cluster_settings import ClusterSettings
 # Folders that the commands read from the environment. A script states them, so that it also works from another shell.
 FOLDERS = ("GLASSHOUSE_RUNS", "GLASSHOUSE_STUDIES", "GLASSHOUSE_JOBS", "GLASSHOUSE_DATA", "GLASSHOUSE_CACHE")
 TASK = "$SLURM_ARRAY_TASK_ID"
+TASK_OPTION = f'--task "{TASK}"'
 SRUN_WAIT_SECONDS = 300
 
 
@@ -19,8 +20,8 @@ SRUN_WAIT_SECONDS = 300
 class BatchJob:
     """What a script runs: the arguments of `glasshouse`, and where its log and its exit status are written.
 
-    With `tasks`, the script is an array of so many jobs, and each passes its number to the option `--task`. `first` are the
-    arguments of the first start, if those of a continued job are different: they are used while `until` does not exist.
+    With `tasks`, the script is an array of so many jobs, and `task_option` tells each which it is. `first` are the arguments
+    of the first start, if those of a continued job are different: they are used while `until` does not exist.
     """
 
     name: str
@@ -28,6 +29,7 @@ class BatchJob:
     log: str = ""  # the default is Slurm's
     exit_status: str = ""
     tasks: int = 0
+    task_option: str = TASK_OPTION
     first: Sequence[str] = ()
     until: str = ""
     folder: str = ""
@@ -39,11 +41,16 @@ def render(job: BatchJob, settings: ClusterSettings) -> str:
     blocks = [
         "\n".join(["#!/bin/bash", *(f"#SBATCH {option}" for option in _options(job, settings))]),
         "\n".join([*settings.setup, *(f"export {name}={shlex.quote(text)}" for name, text in job.environment.items())]),
-        _rendezvous(settings),
+        _processes(settings),
         _command(job, settings),
         _waiting(job, settings),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def part_option(parts: int) -> str:
+    """The option that makes each task of an array one of so many workers, which count from 1."""
+    return f'--part "$(({TASK.removeprefix("$")} + 1))/{parts}"'
 
 
 def folders_in_use() -> dict[str, str]:
@@ -87,11 +94,14 @@ def _python(settings: ClusterSettings) -> str:
     return f"{settings.container} {python}".strip()
 
 
-def _rendezvous(settings: ClusterSettings) -> str:
-    """Where the processes of several nodes meet: the first node, on which this script runs."""
-    if settings.nodes == 1:
-        return ""
-    return 'head="$(hostname)"\nport=$((20000 + SLURM_JOB_ID % 40000))'
+def _processes(settings: ClusterSettings) -> str:
+    """What `torchrun` must know: how long processes may save, and where those of several nodes meet."""
+    lines = []
+    if settings.processes > 1:
+        lines.append(f"export TORCH_ELASTIC_SHUTDOWN_TIMEOUT={settings.save_seconds}")
+    if settings.nodes > 1:  # they meet on the first node, on which this script runs
+        lines += ['head="$(hostname)"', "port=$((20000 + SLURM_JOB_ID % 40000))"]
+    return "\n".join(lines)
 
 
 def _launcher(settings: ClusterSettings) -> str:
@@ -118,13 +128,15 @@ def _launcher(settings: ClusterSettings) -> str:
 def _command(job: BatchJob, settings: ClusterSettings) -> str:
     """The command, in the background: bash handles signals only while it waits."""
     launcher = _launcher(settings)
-    task = f' --task "{TASK}"' if job.tasks else ""
+    task = f" {job.task_option}" if job.tasks else ""
+    # srun kills its processes at once if it gets SIGTERM itself.
+    end = 'kill -TERM "$command"' if settings.nodes == 1 else 'scancel --signal=TERM "$SLURM_JOB_ID"'
     trap = "\n".join(
         [
             f"# {settings.save_seconds} seconds before the time limit Slurm sends USR1 to this script. The command then",
             "# saves and ends, and the job goes back to the queue, to continue exactly where it stopped.",
             "at_limit=",
-            """trap 'at_limit=yes; kill -TERM "$command"' USR1""",
+            f"trap 'at_limit=yes; {end}' USR1",
         ]
     )
     if not job.first:

@@ -1,6 +1,7 @@
 """The job folder: what was submitted to a cluster, as a folder of plain files in `jobs/`. Knows nothing of Slurm.
 
-A job folder holds `script.sh`, `job.json`, the logs, the exit status of what has ended, and for an array `tasks.json`.
+A job folder holds `script.sh`, `job.json`, the logs, the exit status of what has ended, for an array `tasks.json`, and for a
+job that prepares a text `parts.json`.
 """
 
 import json
@@ -16,11 +17,11 @@ from typing import Any
 from glasshouse.records import atomic_files, run_folder
 from glasshouse.specs.errors import LaunchError
 
-FILE, SCRIPT, TASKS = "job.json", "script.sh", "tasks.json"
+FILE, SCRIPT, TASKS, PARTS_FILE = "job.json", "script.sh", "tasks.json", "parts.json"
 # The environment variable that names a job folder to the commands that its script runs.
 INSIDE = "GLASSHOUSE_JOB"
-# The kinds of jobs: one run; the runs of a study; the command that began the study.
-RUN, RUNS, COMMAND = "run", "runs", "command"
+# The kinds of jobs: one run; the runs of a study; the parts of a text; the command that began the work.
+RUN, RUNS, PARTS, COMMAND = "run", "runs", "parts", "command"
 # So much of the end of a log is read for its last error.
 LOG_TAIL_BYTES = 20_000
 # Lines that name an error, the most telling kind first: of Glasshouse, of Python, of Slurm. A run that was told to save says
@@ -44,7 +45,7 @@ class JobRecord:
     id: int
     name: str
     kind: str
-    work: str  # the folder of the run or the study; empty if it does not exist yet
+    work: str  # the folder of the run, the study or the prepared text; empty if it is not known yet
     command: tuple[str, ...]
     tasks: int
     after: int
@@ -86,6 +87,16 @@ class JobFolder:
         except (OSError, ValueError) as error:
             raise LaunchError("not-a-job", f"{file} cannot be read ({error}); submit the study again") from None
         return list(found)
+
+    def parts(self) -> tuple[int, int] | None:
+        """How many parts are done, and how many there are; None if they are not known yet."""
+        try:
+            table = json.loads((self.path / PARTS_FILE).read_text(encoding="utf-8"))
+            folder, pattern, count = Path(table["folder"]), str(table["pattern"]), int(table["count"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        # The folder of the parts is removed when they have been joined.
+        return (sum(1 for _ in folder.glob(pattern)), count) if folder.is_dir() else (count, count)
 
     def exit_status(self, task: int = -1) -> int | None:
         """With what a job or a task ended; None if it did not end by itself."""
@@ -142,6 +153,12 @@ def record(job: JobFolder, id: int, name: str, kind: str, work: str, command: Se
 
 def write_tasks(job: JobFolder, tasks: Sequence[Any]) -> None:
     atomic_files.write_json(job.path / TASKS, list(tasks))
+
+
+def record_parts(folder: Path, pattern: str, count: int) -> None:
+    """Within a job, record that its work is so many parts, each a file in this folder; the first task does it for all."""
+    if inside() and not (file := Path(inside()) / PARTS_FILE).exists():
+        atomic_files.write_json(file, {"folder": str(folder), "pattern": pattern, "count": count})
 
 
 def delete(job: JobFolder) -> None:

@@ -101,13 +101,15 @@ def _time_left(active: list[QueuedJob]) -> str:
 
 
 def _progress(job: JobFolder, record: JobRecord) -> str:
-    """How far the runs of a job are."""
+    """How far the runs of a job are, or the parts of a text."""
     if record.kind == job_folder.RUN:
         return _progress_of_run(RunFolder(Path(record.work)))
     if record.kind == job_folder.RUNS:
         runs = [RunFolder(Path(run["run"])) for run in _runs_of(job.tasks())]
         ended = sum(_has_ended(run) for run in runs)
         return f"{ended} of {len(runs)} runs"
+    if parts := job.parts():
+        return f"{parts[0]:,} of {parts[1]:,} parts"
     return ""
 
 

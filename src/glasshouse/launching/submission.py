@@ -14,7 +14,7 @@ from glasshouse.specs.errors import LaunchError
 
 @dataclass(frozen=True)
 class JobRequest:
-    """A command that is to become a job. With `tasks` it becomes an array, and each task gets its number by `--task`.
+    """A command that is to become a job. With `tasks` it becomes an array, and `task_option` tells each task which it is.
 
     In the arguments `{job}` stands for the folder of the job.
     """
@@ -24,6 +24,7 @@ class JobRequest:
     work: str
     arguments: Sequence[str]
     tasks: Sequence[Any] = ()
+    task_option: str = batch_script.TASK_OPTION
 
 
 def script_of(request: JobRequest, settings: ClusterSettings, folder: Path) -> str:
@@ -34,6 +35,7 @@ def script_of(request: JobRequest, settings: ClusterSettings, folder: Path) -> s
         log=str(folder / ("log-%a.txt" if request.tasks else "log.txt")),
         exit_status=str(folder / "exit-status"),
         tasks=len(request.tasks),
+        task_option=request.task_option,
         folder=str(Path.cwd()),
         environment={**batch_script.folders_in_use(), job_folder.INSIDE: str(folder)},
     )

@@ -5,12 +5,13 @@ from pathlib import Path
 
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.training import loop, process_group
+from glasshouse.training import loop, parent_death, process_group
 from glasshouse.training.torchrun import ERROR_PREFIX
 
 
 def main(device: str, *paths: str) -> int:
     """Train the runs as rank 0, or follow rank 0. Returns the exit status."""
+    parent_death.end_with_parent()
     try:
         if process_group.rank() > 0:
             loop.follow()

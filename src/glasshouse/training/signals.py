@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from glasshouse.records.progress_bar import say
+from glasshouse.training import process_group
 
 
 class SignalWatch:
@@ -23,7 +24,8 @@ _watches: list[SignalWatch] = []
 def catch_signals() -> Iterator[SignalWatch]:
     """Record the first signal instead of acting on it; a second signal acts as usual.
 
-    Only the main thread can handle signals. In other threads this does nothing.
+    A process of `torchrun` ignores a second SIGTERM: a signal to all processes reaches it directly and again through
+    `torchrun`, which kills what does not end. Only the main thread can handle signals. In other threads this does nothing.
     """
     watch = SignalWatch()
     if threading.current_thread() is not threading.main_thread():
@@ -54,7 +56,7 @@ def _handlers_installed() -> Iterator[None]:
         name = signal.Signals(number).name
         say(f"{name}: finishing this step and saving; send it again to stop immediately", even_if_quiet=True)
         for caught, handler in previous.items():
-            signal.signal(caught, handler)
+            signal.signal(caught, signal.SIG_IGN if caught == signal.SIGTERM and process_group.is_rank() else handler)
 
     for number in previous:
         signal.signal(number, receive)

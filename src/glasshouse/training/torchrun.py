@@ -19,11 +19,13 @@ from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import Interrupted, RunError
-from glasshouse.training import devices, job, process_group
+from glasshouse.training import devices, job, parent_death, process_group
 from glasshouse.training.signals import catch_signals
 
 LOG = "processes.log"
 POLL_SECONDS = 0.2
+# The environment variable that tells `torchrun` how long its processes may save before it kills them.
+SHUTDOWN_TIMEOUT = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"
 # A line of the log that says what went wrong.
 ERROR_PREFIX = "glasshouse: "
 
@@ -36,7 +38,9 @@ def is_needed(runs: Sequence[RunFolder]) -> bool:
 def command(runs: Sequence[RunFolder], processes: int, device: str) -> list[str]:
     """The command that trains runs in several processes on this machine."""
     paths = [str(run.path.absolute()) for run in runs]
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+    # If this process is killed, `torchrun` ends its processes, and they save.
+    torchrun = ["glasshouse.training.parent_death", str(os.getpid()), "torch.distributed.run"]
+    launcher = [sys.executable, "-m", *torchrun, "--standalone", "--nproc-per-node", str(processes)]
     return [*launcher, "-m", "glasshouse.training.rank", device, *paths]
 
 
@@ -62,7 +66,7 @@ def train(runs: Sequence[RunFolder], device: str) -> bool:
     process_group.check_count(processes, devices.pick(device))
     log = runs[0].path / LOG
     cores = max((os.cpu_count() or 1) // processes, 1)
-    environment = {"OMP_NUM_THREADS": str(cores), **os.environ}
+    environment = {"OMP_NUM_THREADS": str(cores), SHUTDOWN_TIMEOUT: str(parent_death.PATIENCE_SECONDS), **os.environ}
     begin = log.stat().st_size if log.exists() else 0
     with catch_signals() as watch, progress_bar.bar(f"{runs[0].name}, {processes} processes") as show:
         with open(log, "ab") as output:

@@ -52,6 +52,13 @@ def cut(source: UserText, part_bytes: int = 0) -> list[TextPart]:
     return [*parts, tuple(pieces)] if pieces else parts
 
 
+def most_parts(files: Sequence[Path]) -> int:
+    """At most how many parts files have, without reading them."""
+    # A gzip file is one part, or one for each of the three splits if these are large.
+    plain = sum(path.stat().st_size for path in files if not text_files.is_gzip(path))
+    return plain // PART_BYTES + 1 + 3 * sum(map(text_files.is_gzip, files))
+
+
 def _text_pieces(source: UserText, index: int, limit: int | None) -> Iterator[ByteRange]:
     end = 0
     for split, sections in groupby(source.sections(source.files[index]), lambda section: section[0]):

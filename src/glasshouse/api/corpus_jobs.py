@@ -1,0 +1,89 @@
+"""A public function that has a large text tokenised by the jobs of a Slurm cluster."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import fields
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from glasshouse import tokenizers
+from glasshouse.api import corpora
+from glasshouse.api.submission import MOST_TASKS, Submission, checked_settings
+from glasshouse.data import corpus_shards, prepared_data, text_files
+from glasshouse.data.user_files import text_parts
+from glasshouse.launching import batch_script, job_folder
+from glasshouse.launching.cluster_settings import ClusterSettings
+from glasshouse.launching.submission import JobRequest
+from glasshouse.records import run_folder
+from glasshouse.specs import catalogue
+from glasshouse.specs.errors import LaunchError
+
+
+def submit_preparation(
+    files: Sequence[str],
+    *,
+    recipe: str = "language-model",
+    output: str | PathLike[str] | None = None,
+    tokenizer: str | None = None,
+    jobs: int | None = None,
+    name: str | None = None,
+    dry_run: bool = False,
+    **settings: Any,
+) -> Submission:
+    """Submit `prepare_data` to Slurm: an array of `jobs` workers, and a job that joins their parts when all have succeeded.
+
+    The same call again submits only what is left: fewer workers, the last job alone, or nothing. `settings` are fields of
+    the data spec, as for `prepare_data`, and settings that differ from the cluster file, as for `submit_training`. The jobs
+    ask for no GPU. With `dry_run` the scripts are made, and nothing is created or submitted.
+    """
+    of_cluster = {field.name for field in fields(ClusterSettings)}
+    cluster = {"jobs": jobs, "gpus_per_node": 0, **{key: settings[key] for key in settings if key in of_cluster}}
+    of_data = {key: settings[key] for key in settings if key not in of_cluster}
+    data, specials = corpora.data_spec_of(tuple(files), recipe, tokenizer, of_data)
+    paths = [Path(file).expanduser().absolute() for file in files]
+    for path in paths:
+        text_files.check_beginning(path)
+    if data.tokenizer_file:
+        tokenizers.load(data.tokenizer_file)
+    catalogue.check("tokenizer", data.tokenizer, "data.tokenizer")
+    folder = None if output is None else Path(output).expanduser().absolute()
+    if folder:
+        corpus_shards.refuse_other_folder(folder)
+    _check_count(jobs, paths)
+    name = run_folder.checked_name(name or _name_of(folder or paths[0]), "job")
+    checked = checked_settings(dry_run, cluster, single_process=True)
+
+    submitted = Submission()
+    workers = jobs or min(checked.jobs or 1, text_parts.most_parts(paths), MOST_TASKS)
+    if not dry_run and (corpus := prepared_data.known_corpus_shards(data, specials, folder)):
+        if corpus.finished:
+            return submitted
+        workers = min(workers, len(corpus.missing())) if corpus.planned else workers
+    words = corpora.options(recipe=recipe, output=folder, tokenizer=tokenizer, **of_data)
+    command, work = ["data", "prepare", *words, *map(str, paths)], str(folder or "")
+    array = 0
+    if workers:
+        parts = [f"{number}/{workers}" for number in range(1, workers + 1)]
+        option = batch_script.part_option(workers)
+        array = submitted.add(JobRequest(name, job_folder.PARTS, work, command, parts, option), checked, dry_run)
+    submitted.add(JobRequest(name, job_folder.COMMAND, work, command), checked, dry_run, after=array)
+    return submitted
+
+
+def _check_count(jobs: int | None, files: Sequence[Path]) -> None:
+    """Refuse more workers than an array may have, or than the text has parts."""
+    if jobs is None:
+        return
+    most = min(text_parts.most_parts(files), MOST_TASKS)
+    if not 1 <= jobs <= most:
+        raise LaunchError(
+            "bad-number-of-jobs",
+            f"--jobs={jobs} is not between 1 and {most}: the text is encoded in parts of {text_parts.PART_BYTES >> 20} MB, "
+            f"by at most one job for each and {MOST_TASKS} jobs in all; choose a number from 1 to {most}",
+        )
+
+
+def _name_of(path: Path) -> str:
+    """The name of the jobs: that of the folder, or of the first file."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", path.name.partition(".")[0] or path.name).strip("-._")[:80] or "text"
