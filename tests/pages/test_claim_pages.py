@@ -6,22 +6,19 @@ from glasshouse.claims.claim import GROUPS
 from glasshouse.pages import claim_pages
 from tests.pages.example_claims import example_cases
 
-UNTRIED = {GROUPS[0]: [("causal", "No <later> token matters.")]}
 
-
-def test_the_index_lists_every_claim_with_its_answer_and_those_without_a_trial():
-    text = claim_pages.index(example_cases(), GROUPS, UNTRIED)
+def test_the_index_lists_every_claim_with_its_answer():
+    text = claim_pages.index(example_cases(), GROUPS)
     assert "Of 2 claims: 1 depends, 1 not tried." in text
     assert "1 was tried once more on seeds that were never used, and 1 of them had the same verdict." in text
     assert "| [It is \\<so\\>.](one.md) | **± depends** ✓ ✗ ✓<br>It depends." in text
     assert "![](pictures/one-small.svg)" in text
-    assert "- `causal`: No \\<later\\> token matters." in text
     assert "| Control: [The control.](control.md) | **± depends**" in text
     assert [group for group in GROUPS if f"## {group}" in text] == list(GROUPS)
 
 
 def test_a_page_tells_what_was_asserted_done_found_and_what_would_change_it():
-    pages = claim_pages.site(example_cases(), GROUPS, UNTRIED)
+    pages = claim_pages.site(example_cases(), GROUPS)
     text = pages["one.md"]
     headings = ["What was asserted", "Why one might think so", "The experiment", "The comparisons", "The verdict"]
     places = [text.index(f"**{heading}") for heading in [*headings, "What would change it"]]

@@ -120,7 +120,7 @@ def claims_report(output: str | PathLike[str] = "claims.html", record: str | Pat
         return path
     atomic_files.check_output(path, (".html",))
     cases = claim_record.cases_with(Path(record) if record else None)
-    atomic_files.write_text(path, claims_page.render(cases, GROUPS, claim_record.untried(cases)))
+    atomic_files.write_text(path, claims_page.render(cases, GROUPS))
     return path
 
 

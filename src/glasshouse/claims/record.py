@@ -11,7 +11,6 @@ from pathlib import Path
 
 from glasshouse.claims import registration as registrations
 from glasshouse.claims import trial_values, trials
-from glasshouse.claims.assertions import ASSERTIONS
 from glasshouse.claims.claim import GROUPS
 from glasshouse.pages import claim_pages
 from glasshouse.pages.claim_content import Case, Trial
@@ -68,13 +67,7 @@ def write(folder: Path) -> list[Path]:
 
 def pages(cases: list[Case]) -> dict[str, str]:
     """Path -> content of every page and picture. Whether the data are on this machine makes no difference."""
-    return claim_pages.site([replace(case, missing="") for case in cases], GROUPS, untried(cases))
-
-
-def untried(cases: list[Case]) -> dict[str, list[tuple[str, str]]]:
-    """Group -> (name, statement) of the assertions that are no claim in the catalogue yet."""
-    names = {case.name for case in cases}
-    return {group: [row for row in rows.items() if row[0] not in names] for group, rows in ASSERTIONS.items()}
+    return claim_pages.site([replace(case, missing="") for case in cases], GROUPS)
 
 
 def check(folder: Path) -> list[str]:

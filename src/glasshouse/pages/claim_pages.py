@@ -10,8 +10,6 @@ from glasshouse.pages import claim_text, template
 from glasshouse.pages.claim_content import Case, Trial
 from glasshouse.pages.claim_pictures import FOREST_PLOTS, pictures
 
-# Group -> (name, statement) of the assertions that have no trial yet.
-Untried = Mapping[str, Sequence[tuple[str, str]]]
 ABOUT = (
     "Statements about Transformers from textbooks and course work, each tried by an experiment. What a trial would do was "
     "registered before its first run; the verdict follows from the registered rule and the measured values. A verdict holds "
@@ -32,9 +30,9 @@ SEEDS = (
 )
 
 
-def site(cases: Sequence[Case], groups: Sequence[str], untried: Untried) -> dict[str, str]:
+def site(cases: Sequence[Case], groups: Sequence[str]) -> dict[str, str]:
     """Path -> content of every page and picture, relative to the folder of the site."""
-    files = {"index.md": index(cases, groups, untried)}
+    files = {"index.md": index(cases, groups)}
     for case in cases:
         svgs = pictures(case)
         files[f"{case.name}.md"] = page(case, svgs)
@@ -42,7 +40,7 @@ def site(cases: Sequence[Case], groups: Sequence[str], untried: Untried) -> dict
     return {path: template.writable(content) for path, content in files.items()}
 
 
-def index(cases: Sequence[Case], groups: Sequence[str], untried: Untried) -> str:
+def index(cases: Sequence[Case], groups: Sequence[str]) -> str:
     """The index page."""
     claims = [case for case in cases if not case.is_control]
     tally = ", ".join(f"{count} {word}" for word, count in claim_text.verdict_counts(claims))
@@ -62,9 +60,6 @@ def index(cases: Sequence[Case], groups: Sequence[str], untried: Untried) -> str
         parts.append(f"## {group}")
         in_group = sorted((case for case in cases if case.group == group), key=lambda case: case.is_control)
         parts.append(table(("claim", "answer", "comparisons"), [_index_row(case) for case in in_group]))
-        if waiting := untried.get(group):
-            lines = [f"- `{name}`: {escape(statement)}" for name, statement in waiting]
-            parts.append("Without a trial yet:\n\n" + "\n".join(lines))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from glasshouse.pages import claim_pages, claim_text, template
 from glasshouse.pages.claim_content import Case
-from glasshouse.pages.claim_pages import ABOUT, LEGEND, SEEDS, Untried
+from glasshouse.pages.claim_pages import ABOUT, LEGEND, SEEDS
 from glasshouse.pages.claim_pictures import pictures
 
 STYLES = ("page.css", "study.css", "claims.css")
 
 
-def render(cases: Sequence[Case], groups: Sequence[str], untried: Untried) -> str:
+def render(cases: Sequence[Case], groups: Sequence[str]) -> str:
     """The HTML page."""
     claims = [case for case in cases if not case.is_control]
     return template.fill(
@@ -20,7 +20,6 @@ def render(cases: Sequence[Case], groups: Sequence[str], untried: Untried) -> st
         about=ABOUT,
         legend=f"{LEGEND} {SEEDS}",
         groups=groups,
-        untried=untried,
         cases=cases,
         counts=claim_text.verdict_counts(claims),
         replication=claim_pages.replication_summary(claims),
