@@ -110,12 +110,17 @@ def choose_parallelism(job: Job) -> tuple[str, str]:
     needed = sum(training_memory(job, training.precision).values())
     # The processes of a machine without a GPU share its memory.
     available = free_memory(job.device) // (1 if job.device.type == "cuda" else process_group.local_size())
-    fits = needed <= available * MEMORY_SHARE
-    kind, verb = (REPLICATE, "holds") if fits else (SHARD, "holds a share of")
+    kind = REPLICATE if fits(needed, available) else SHARD
+    verb = "holds" if kind == REPLICATE else "holds a share of"
     return kind, (
         f"training.parallel={kind}: each of {count} processes {verb} all weights, because training needs about "
         f"{size(needed)} with all of them, and {size(available)} are free"
     )
+
+
+def fits(needed: int, available: float) -> bool:
+    """Whether a prediction of memory leaves enough of what is available for the workspaces of kernels."""
+    return needed <= available * MEMORY_SHARE
 
 
 def sharded(memory: dict[str, int], processes: int) -> dict[str, int]:
