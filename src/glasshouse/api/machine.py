@@ -9,7 +9,7 @@ from glasshouse.launching import cluster_hardware, cluster_settings
 from glasshouse.records import machine
 from glasshouse.runs.resolve_spec import spec_of
 from glasshouse.specs.errors import SpecError
-from glasshouse.training import cluster_plan, devices
+from glasshouse.training import cluster_prediction, devices
 from glasshouse.training.cluster_plan import ClusterPlan
 from glasshouse.training.matmul_speed import FORMATS, matmul_flop_rate
 
@@ -49,5 +49,5 @@ def plan_cluster(
         # Nothing is read, so any name of a file will do.
         spec, has_data = spec_of(recipe, *overrides, "data.files=none", **sections), False
     if has_data and here.type == "cuda" and hardware.gpu.lower() in torch.cuda.get_device_name(here).lower():
-        measured = cluster_plan.measured_step_seconds(spec, nodes * gpus_per_node, here)
-    return cluster_plan.make(spec, nodes, gpus_per_node, hardware, measured)
+        measured = cluster_prediction.measured_step_seconds(spec, nodes * gpus_per_node, here)
+    return cluster_prediction.make(spec, nodes, gpus_per_node, hardware, measured)

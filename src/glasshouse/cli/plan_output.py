@@ -71,15 +71,15 @@ def print_cluster_plan(plan: ClusterPlan) -> None:
         ),
         ("computing", *(duration(option.compute_seconds) for option in options)),
         ("communication", *(duration(option.communication_seconds) for option in options)),
-        ("step", *(_bounds(option.step_seconds, duration) for option in options)),
-        ("waiting for others", *(_bounds(option.communication_share, lambda share: f"{share:.0%}") for option in options)),
-        ("tokens/s", *(_bounds(option.tokens_per_second, count) for option in options)),
-        ("GPU hours per 1 B tokens", *(_bounds(o.gpu_hours_per_billion_tokens, _short) for o in options)),
-        (f"{plan.steps:,} steps", *(_bounds(option.seconds, duration) for option in options)),
+        ("step", *(bounds(option.step_seconds, duration) for option in options)),
+        ("waiting for others", *(bounds(option.communication_share, lambda share: f"{share:.0%}") for option in options)),
+        ("tokens/s", *(bounds(option.tokens_per_second, count) for option in options)),
+        ("GPU hours per 1 B tokens", *(bounds(o.gpu_hours_per_billion_tokens, short) for o in options)),
+        (f"{plan.steps:,} steps", *(bounds(option.seconds, duration) for option in options)),
     ]
     if hardware.price_per_gpu_hour:
         price = f"cost, {hardware.price_per_gpu_hour:g} a GPU hour"
-        rows.append((price, *(_bounds(option.cost, lambda cost: f"{cost:,.0f}") for option in options)))
+        rows.append((price, *(bounds(option.cost, lambda cost: f"{cost:,.0f}") for option in options)))
     chosen = [KINDS[kind] + (", chosen" if kind == plan.chosen and len(plan.plans) > 1 else "") for kind in plan.plans]
     show(("predicted", *chosen), rows, right=range(1, 1 + len(options)))
     console.print("The prediction assumes:")
@@ -89,7 +89,7 @@ def print_cluster_plan(plan: ClusterPlan) -> None:
         console.print(f"warning: {warning}", markup=False)
 
 
-def _bounds(pair: tuple[float, float] | None, text: Callable[[float], str]) -> str:
+def bounds(pair: tuple[float, float] | None, text: Callable[[float], str]) -> str:
     """Both bounds as text, or one if they read the same."""
     if pair is None:
         return MISSING
@@ -97,5 +97,6 @@ def _bounds(pair: tuple[float, float] | None, text: Callable[[float], str]) -> s
     return low if low == high else f"{low} to {high}"
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
+    """A number of hours with one decimal, or none if it is large."""
     return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"

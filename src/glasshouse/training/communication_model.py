@@ -92,7 +92,7 @@ class StepTimes:
 
 
 @dataclass(frozen=True)
-class Weights:
+class WeightCounts:
     """The numbers of weights that are sent: of every block, and of the rest (embedding, head, last norm).
 
     `trained` counts those with gradients, in the same order.
@@ -112,7 +112,7 @@ class Weights:
         return sum(self.trained_blocks) + self.trained_rest
 
 
-def replicated_step(compute: StepTimes, weights: Weights, links: Links) -> StepTimes:
+def replicated_step(compute: StepTimes, weights: WeightCounts, links: Links) -> StepTimes:
     """A step in which all processes hold all weights (DDP): the float32 gradients are all-reduced in buckets."""
     size = 4.0 * weights.trained
     buckets = math.ceil(size / BUCKET_BYTES)
@@ -120,7 +120,7 @@ def replicated_step(compute: StepTimes, weights: Weights, links: Links) -> StepT
 
 
 def sharded_step(
-    compute: StepTimes, weights: Weights, links: Links, number_bytes: int = 2, micro_batches: int = 1
+    compute: StepTimes, weights: WeightCounts, links: Links, number_bytes: int = 2, micro_batches: int = 1
 ) -> StepTimes:
     """A step in which every process holds a share of the weights (FSDP2).
 
