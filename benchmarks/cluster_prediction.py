@@ -3,7 +3,10 @@
 The processes run on this machine's CPU and talk by gloo, in float32, with one thread each. First the time of all-reduce,
 all-gather and reduce-scatter is measured for small and large messages, and the time of a step of one process on its rows.
 From these alone the model of `training/communication_model.py` predicts a step of DDP and of FSDP2, which is then measured.
-If there are more processes than cores, computing is predicted to be slower by processes / cores. Every time is the fastest
+
+Processes on one machine share its cores. So there are two predictions. The first takes the step of one process alone; if
+there are more processes than cores, computing is slower by processes / cores. The second takes the step of processes that
+compute at the same time without communication, so that it tests the model of communication alone. Every time is the fastest
 of many, because other programs on the machine disturb a time only upwards.
 
     python benchmarks/cluster_prediction.py                  # all of it; about five minutes on two idle cores
@@ -47,7 +50,7 @@ SMOKE: dict[str, tuple[str, ...]] = {
 }
 # Bytes of the messages whose times give latency and bandwidth: about the sizes that a step sends.
 SMALL, LARGE = 2**12, 2**24
-WARM, STEPS, REPEATS, ROUNDS = 3, 20, 30, 3
+WARM, STEPS, REPEATS, ROUNDS = 2, 10, 20, 3
 # (name, tokens in a batch, fields): GPT-2 small, the 1.3 B of Brown et al. (2020), and the shape of Llama 3 8B.
 LARGE_MODELS = [
     ("124 M", 2**19, ()),
@@ -119,32 +122,28 @@ def print_table(specs: dict[str, Spec], counts: list[int], least: dict[int, Time
         for kind, found in of_kind.items():
             bandwidth, latency = size(found.node_bandwidth), duration(found.node_latency)
             print(f"{processes} processes, {kind}: {bandwidth}/s, {latency} a message")
-    print("| parameters | processes | parallel | alone | communication | predicted | measured | measured / predicted |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| parameters | processes | parallel | alone | together | communication | from alone | from together | measured |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for name, spec in specs.items():
         weights = cluster_prediction.weights_of(spec)
         for processes in counts:
-            slower = max(processes / cores, 1)
             alone, update = (least[1][f"{name}, {part} of 1/{processes}"] for part in ("step", "update"))
-            once = (alone - update) / 3 * slower
-            compute = StepTimes(once, 2 * once, update * slower)
+            together = least[processes][f"{name}, together"]
             for kind, used in links[processes].items():
-                if kind == parallelism.REPLICATE:
-                    predicted = communication_model.replicated_step(compute, weights, used)
-                else:
-                    predicted = communication_model.sharded_step(compute, weights, used, number_bytes=4)
                 measured = least[processes][f"{name}, {kind}"]
-                cells = [
-                    count(weights.total),
-                    str(processes),
-                    KINDS[kind],
-                    f"{alone * 1e3:.0f}",
-                    f"{predicted.communication * 1e3:.0f}",
-                    f"{predicted.fastest * 1e3:.0f} to {predicted.slowest * 1e3:.0f}",
-                    f"{measured * 1e3:.0f}",
-                    f"{measured / predicted.slowest:.2f} to {measured / predicted.fastest:.2f}",
-                ]
-                print(f"| {' | '.join(cells)} |", flush=True)
+                cells = [count(weights.total), str(processes), KINDS[kind], f"{alone * 1e3:.0f}", f"{together * 1e3:.0f}"]
+                for slower in (max(processes / cores, 1), together / alone):
+                    once = (alone - update) / 3 * slower
+                    compute = StepTimes(once, 2 * once, update * slower)
+                    if kind == parallelism.REPLICATE:
+                        predicted = communication_model.replicated_step(compute, weights, used)
+                    else:
+                        predicted = communication_model.sharded_step(compute, weights, used, number_bytes=4)
+                    low, high = (f"{measured / bound:.2f}" for bound in (predicted.slowest, predicted.fastest))
+                    bound_texts = f"{predicted.fastest * 1e3:.0f} to {predicted.slowest * 1e3:.0f}"
+                    cells.append(f"{bound_texts} (x {low} to {high})")
+                cells.insert(5, f"{predicted.communication * 1e3:.0f}")
+                print(f"| {' | '.join(cells)} | {measured * 1e3:.0f} |", flush=True)
 
 
 def fitted_links(times: Times, processes: int) -> dict[str, Links]:
@@ -187,17 +186,17 @@ def work(request: dict[str, Any]) -> None:
         found |= collective_seconds(request["repeats"])
     for name, fields in request["models"].items():
         job = Job.prepare(glasshouse.spec_of("demo-lm", *fields), torch.device("cpu"))
-        if process_group.size() > 1:
-            for kind in (parallelism.REPLICATE, parallelism.SHARD):
-                found[f"{name}, {kind}"], _ = step_seconds(
-                    job.engine("fp32", parallelism.connect(kind, "fp32")), warm, steps
-                )
-        else:
-            for processes in request["counts"]:
-                training = replace(job.spec.training, batch=job.spec.training.batch // processes)
-                own_rows = replace(job, spec=replace(job.spec, training=training))
-                step, update = step_seconds(own_rows.engine("fp32"), warm, steps)
+        for processes in request["counts"] if process_group.size() == 1 else [process_group.size()]:
+            training = replace(job.spec.training, batch=job.spec.training.batch // processes)
+            own_rows = replace(job, spec=replace(job.spec, training=training))
+            step, update = step_seconds(own_rows.engine("fp32"), warm, steps)
+            if process_group.size() > 1:
+                found[f"{name}, together"] = step
+            else:
                 found |= {f"{name}, step of 1/{processes}": step, f"{name}, update of 1/{processes}": update}
+        for kind in (parallelism.REPLICATE, parallelism.SHARD) if process_group.size() > 1 else ():
+            engine = job.engine("fp32", parallelism.connect(kind, "fp32"))
+            found[f"{name}, {kind}"], _ = step_seconds(engine, warm, steps)
     if process_group.rank() == 0:
         Path(request["answer"]).write_text(json.dumps(found))
 
@@ -230,19 +229,22 @@ def collective_seconds(repeats: int) -> Times:
 
 
 def step_seconds(engine: Engine, warm: int, steps: int) -> tuple[float, float]:
-    """The least seconds of a step, and of its update in a single process."""
-    times, updates = [], [0.0] * warm
+    """The least seconds until all processes have taken a step, and of the update in a single process."""
+    together = process_group.size() > 1
+    times, updates = [], []
     for step in range(warm + steps):
-        if engine.parallelism.size > 1:
+        if together:
             torch.distributed.barrier()
         start = time.perf_counter()
         engine.step(step)
+        if together:
+            torch.distributed.barrier()
         times.append(time.perf_counter() - start)
         start = time.perf_counter()
-        if engine.parallelism.size == 1:
+        if not together:
             engine.optimiser.step()
         updates.append(time.perf_counter() - start)
-    return min(times[warm:]), min(updates[2 * warm :])
+    return min(times[warm:]), min(updates[warm:])
 
 
 def large_table() -> Iterator[str]:
