@@ -75,7 +75,10 @@ def print_cluster_plan(plan: ClusterPlan) -> None:
         ("waiting for others", *(bounds(option.communication_share, lambda share: f"{share:.0%}") for option in options)),
         ("tokens/s", *(bounds(option.tokens_per_second, count) for option in options)),
         ("GPU hours per 1 B tokens", *(bounds(o.gpu_hours_per_billion_tokens, short) for o in options)),
-        (f"{plan.steps:,} steps", *(bounds(option.seconds, duration) for option in options)),
+        (
+            f"{plan.steps:,} steps" if plan.steps else "all steps: set training.steps",
+            *(bounds(option.seconds, duration) for option in options),
+        ),
     ]
     if hardware.price_per_gpu_hour:
         price = f"cost, {hardware.price_per_gpu_hour:g} a GPU hour"
