@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         run_grid,
         write_recovered,
     )
-    from glasshouse.api.machine import doctor
+    from glasshouse.api.machine import doctor, plan_cluster
     from glasshouse.api.parts import capabilities, part_families, parts_of
     from glasshouse.api.runs import (
         check_output,
@@ -109,6 +109,7 @@ if TYPE_CHECKING:
     from glasshouse.runs.run import Run, Translation
     from glasshouse.specs.errors import GlasshouseError
     from glasshouse.studies.study import Study
+    from glasshouse.training.cluster_plan import ClusterPlan
     from glasshouse.training.cost_plan import Plan
 
 _EXPORTS = {
@@ -145,7 +146,7 @@ _EXPORTS = {
         "run_grid",
         "write_recovered",
     ),
-    "api.machine": ("doctor",),
+    "api.machine": ("doctor", "plan_cluster"),
     "api.parts": ("capabilities", "part_families", "parts_of"),
     "api.runs": (
         "check_output",
@@ -210,6 +211,7 @@ _EXPORTS = {
     "runs.run": ("Run", "Translation"),
     "specs.errors": ("GlasshouseError",),
     "studies.study": ("Study",),
+    "training.cluster_plan": ("ClusterPlan",),
     "training.cost_plan": ("Plan",),
 }
 _NAMES = {name: module for module, names in _EXPORTS.items() for name in names}
@@ -220,6 +222,7 @@ __all__ = [
     "DEMO",
     "Case",
     "Check",
+    "ClusterPlan",
     "Completion",
     "GlasshouseError",
     "JobStatus",
@@ -280,6 +283,7 @@ __all__ = [
     "parts_of",
     "patch",
     "plan",
+    "plan_cluster",
     "plan_data",
     "prepare_data",
     "prompt",

@@ -19,6 +19,7 @@ IN_PROCESS = ("attention_cost", "replica_speed", "training_speed")
 # These take ten seconds or more.
 SLOW = (
     "certificates",
+    "cluster_prediction",
     "corpus_preparation",
     "fault_injection",
     "replica_speed",

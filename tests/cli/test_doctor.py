@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from .program import (
     SMALL,
     call,
+    refused,
     worked,
 )
 
@@ -19,3 +22,32 @@ def test_doctor_with_a_recipe(text: Path) -> None:
     shown = worked(call("doctor", "language-model", *SMALL, f"data.files={text}", "--device", "cpu")).out
     for words in ("fp32", "parameters", "FLOPs", "memory", "time"):
         assert words in shown
+
+
+def test_doctor_of_a_cluster_needs_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.toml").write_text("[hardware]\nprice_per_gpu_hour = 3\n")
+    monkeypatch.setenv("GLASSHOUSE_CLUSTER", str(tmp_path / "mine.toml"))
+    shown = worked(call("doctor", "language-model", *SMALL, "--cluster", "2x2")).out
+    for words in (
+        "replicate (DDP), chosen",
+        "shard (FSDP2)",
+        "memory of a GPU",
+        "waiting for others",
+        "tokens/s",
+        "GPU hours",
+    ):
+        assert words in shown
+    assert "3 a GPU hour" in shown
+    assert "The prediction assumes:" in shown
+    assert "warning" not in worked(call("doctor", "language-model", "training.batch=256", "--cluster", "1x1")).out
+
+
+def test_doctor_refuses_bad_clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.toml").write_text("[hardware]\nnode_gb_per_second = -450\n")
+    refused(call("doctor", "language-model", "--cluster", "8x"), "bad-cluster-shape", "8x")
+    refused(call("doctor", "language-model", "--cluster", "0x8"), "bad-cluster-shape", "0x8")
+    refused(call("doctor", "--cluster", "8x8"), "no-recipe")
+    refused(call("doctor", "langauge-model", "--cluster", "8x8"), "unknown-recipe")
+    refused(call("doctor", "language-model", "model.heads=3", "--cluster", "8x8"), "heads-divide-width")
+    monkeypatch.setenv("GLASSHOUSE_CLUSTER", str(tmp_path / "mine.toml"))
+    refused(call("doctor", "language-model", "--cluster", "8x8"), "bad-cluster-setting", "node_gb_per_second=-450")

@@ -1,4 +1,4 @@
-"""`glasshouse doctor`: describe this machine, measure its speed, and predict the cost of a recipe on it."""
+"""`glasshouse doctor`: describe this machine, measure its speed, and predict the cost of a recipe on it or on a cluster."""
 
 from typing import Annotated
 
@@ -6,20 +6,39 @@ import typer
 
 from glasshouse.cli.arguments import Device, Overrides
 
-EXAMPLES = "Examples: glasshouse doctor · glasshouse doctor demo-lm model.width=512"
+EXAMPLES = (
+    "Examples: glasshouse doctor · glasshouse doctor demo-lm model.width=512 · "
+    "glasshouse doctor gpt-2 training.batch=512 --cluster 8x8"
+)
 
 
 def doctor(
     recipe: Annotated[str | None, typer.Argument(help="A recipe whose cost to predict.")] = None,
     overrides: Overrides = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NODESxGPUS",
+            help="Predict the cost on a cluster instead: the number of nodes and of GPUs in each, such as 8x8.",
+        ),
+    ] = None,
     device: Device = "auto",
 ) -> None:
-    """Describe this machine and measure its speed in matrix products. With RECIPE, predict memory, time and FLOPs of it."""
+    """Describe this machine and measure its speed in matrix products. With RECIPE, predict memory, time and FLOPs of it.
+
+    With --cluster, predict them for a cluster: memory of each GPU, communication, GPU hours. Neither data nor GPUs are
+    needed. The table [hardware] of the cluster file describes the cluster; `glasshouse sbatch --example` prints one.
+    """
     import glasshouse
-    from glasshouse.cli.plan_output import print_plan
+    from glasshouse.cli.plan_output import print_cluster_plan, print_plan
     from glasshouse.cli.tables import show
     from glasshouse.formatting import flops
 
+    if cluster is not None:
+        if recipe is None:
+            raise glasshouse.GlasshouseError("no-recipe", "name a recipe, such as: glasshouse doctor gpt-2 --cluster 8x8")
+        print_cluster_plan(glasshouse.plan_cluster(recipe, *(overrides or ()), cluster=cluster, device=device))
+        return
     diagnosis = glasshouse.doctor(device)
     rates = [(f"matrix products, {name}", f"{flops(rate)}/s") for name, rate in diagnosis.rates.items()]
     show(("this machine", ""), [*diagnosis.facts.items(), *rates])

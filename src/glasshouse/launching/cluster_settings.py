@@ -1,12 +1,15 @@
-"""A cluster's habits in one small TOML file: partition, time limit, modules to load, container. Knows nothing of jobs."""
+"""A cluster's habits in one small TOML file: partition, time limit, modules to load, container, hardware. Knows nothing of
+jobs."""
 
 import os
 import re
 import tomllib
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from glasshouse.launching import cluster_hardware
+from glasshouse.launching.cluster_hardware import ClusterHardware
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import LaunchError
 
@@ -38,6 +41,7 @@ time = "4:00:00"             # the time limit of a job; a job that reaches it sa
 # Further options of sbatch.
 # sbatch = ["--constraint=a100", "--mail-type=FAIL"]
 """
+EXAMPLE += cluster_hardware.EXAMPLE
 # Slurm may send a signal so much earlier than it was asked to.
 SIGNAL_SECONDS = 60
 # Slurm's ways to write a time limit: minutes, minutes:seconds, hours:minutes:seconds, and days-hours[:minutes[:seconds]].
@@ -62,6 +66,7 @@ class ClusterSettings:
     python: str = ""
     container: str = ""
     sbatch: tuple[str, ...] = ()
+    hardware: ClusterHardware = field(default_factory=ClusterHardware)
 
     @property
     def processes_on_a_node(self) -> int:
@@ -146,13 +151,14 @@ def read(path: Path) -> ClusterSettings:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise LaunchError("bad-cluster-file", f"the cluster file {path} cannot be read: {error}") from None
-    kinds = {field.name: type(field.default) for field in fields(ClusterSettings)}
+    hardware = ClusterHardware.from_table(table.pop("hardware", {}), f"the cluster file {path}")
+    kinds = {line.name: type(line.default) for line in fields(ClusterSettings) if line.name != "hardware"}
     for name, value in table.items():
         if name not in kinds:
             raise LaunchError(
                 "bad-cluster-file",
                 f"the cluster file {path} has an unknown line {name!r}{catalogue.did_you_mean(name, kinds)}; the lines are: "
-                f"{', '.join(kinds)}",
+                f"{', '.join(kinds)}, and the table [hardware]",
             )
         if kinds[name] is tuple:
             fits = isinstance(value, list) and all(isinstance(line, str) for line in value)
@@ -162,4 +168,4 @@ def read(path: Path) -> ClusterSettings:
             wanted = {tuple: "a list of texts", str: "a text in quotes", int: "a whole number"}[kinds[name]]
             raise LaunchError("bad-cluster-file", f"{name}={value!r} in the cluster file {path} must be {wanted}")
     lines: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
-    return ClusterSettings(**lines)
+    return ClusterSettings(**lines, hardware=hardware)

@@ -110,15 +110,21 @@ def choose_parallelism(job: Job) -> tuple[str, str]:
         return SINGLE, ""
     if training.parallel != "auto":
         return training.parallel, f"training.parallel={training.parallel}: {count} processes"
-    needed = sum(at_peak(training_memory(job, training.precision), training).values())
+    # DDP keeps the gradients, in the buckets that it sends, beside the activations.
+    needed = sum(training_memory(job, training.precision).values())
     # The processes of a machine without a GPU share its memory.
     available = free_memory(job.device) // (1 if job.device.type == "cuda" else process_group.local_size())
-    fits = needed <= available * MEMORY_SHARE
-    kind, verb = (REPLICATE, "holds") if fits else (SHARD, "holds a share of")
+    kind = REPLICATE if fits(needed, available) else SHARD
+    verb = "holds" if kind == REPLICATE else "holds a share of"
     return kind, (
         f"training.parallel={kind}: each of {count} processes {verb} all weights, because training needs about "
         f"{size(needed)} with all of them, and {size(available)} are free"
     )
+
+
+def fits(needed: int, available: float) -> bool:
+    """Whether a prediction of memory leaves enough of what is available for the workspaces of kernels."""
+    return needed <= available * MEMORY_SHARE
 
 
 def sharded(memory: dict[str, int], processes: int) -> dict[str, int]:
@@ -200,7 +206,7 @@ def at_peak(memory: dict[str, int], training: TrainingSpec) -> dict[str, int]:
     if training.gradient_accumulation > 1:
         return memory
     of_backward, of_forward = ("gradients", VISITING), ("activations", "loss gradient")
-    moments = [{key: 0 if key in freed else held for key, held in memory.items()} for freed in (of_backward, of_forward)]
+    moments = [{key: held for key, held in memory.items() if key not in freed} for freed in (of_backward, of_forward)]
     return max(moments, key=lambda moment: sum(moment.values()))
 
 

@@ -40,6 +40,11 @@ def check(spec: Spec) -> Task:
             "this spec belongs to an imported model and names no data; fine-tune the model with: "
             "glasshouse train language-model training.start_from=RUN data.files=mine.txt",
         )
+    return check_parts(spec)
+
+
+def check_parts(spec: Spec) -> Task:
+    """Check that model and task fit together, whatever the data. Returns the task."""
     task: Task = catalogue.find("task", spec.task, "task").from_spec(spec)
     task.check_model(models.check(task.draft_model(spec.model), spec.data.context), spec.model.kind)
     for field in ("gradient_accumulation", "processes"):

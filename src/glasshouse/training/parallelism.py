@@ -115,7 +115,8 @@ class ReplicatedWeights(_SeveralProcesses):
     wrapped: DistributedDataParallel | None = None
 
     def synchronised(self, loss_sum: LossSum, model: nn.Module) -> LossSum:
-        self.wrapped = wrapped = DistributedDataParallel(LossModule(model, loss_sum))
+        # Gradients are views of the buckets that are sent, so that they are stored once.
+        self.wrapped = wrapped = DistributedDataParallel(LossModule(model, loss_sum), gradient_as_bucket_view=True)
         return lambda _, batch: wrapped(batch)
 
     def accumulating(self) -> AbstractContextManager[None]:
