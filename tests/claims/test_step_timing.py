@@ -66,3 +66,7 @@ def test_a_turn_takes_the_steps_that_were_asked_for(words, monkeypatch):
     engine = Engine()
     assert step_timing._median_step_seconds(engine, 4) >= 0
     assert engine.taken == [0, 1, 2, 0, 1]
+
+
+def test_a_build_is_one_value():
+    assert step_timing.build_medians([1.0, 2.0, 9.0, 3.0, 3.0, 4.0], 2) == [2.0, 3.0]

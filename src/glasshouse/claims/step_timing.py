@@ -62,6 +62,12 @@ def time_steps(words: Sequence[str], timing: Timing, device: str, title: str) ->
     return seconds
 
 
+def build_medians(rounds: Sequence[float], builds: int) -> list[float]:
+    """The median over the rounds of each build. `rounds` are in the order of `time_steps`."""
+    size = len(rounds) // builds
+    return [statistics.median(rounds[build * size : (build + 1) * size]) for build in range(builds)]
+
+
 def _timing_job(job: Job, plan: cost_plan.Plan) -> Job:
     """The job to time, with the precision and threads that were planned for the first arm."""
     training = replace(job.spec.training, precision=plan.precision, threads=plan.threads)

@@ -1,6 +1,5 @@
 """Claim: 50 training steps of a small GPT take 11.6 times as long on a CPU as on a GPU."""
 
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,7 +9,7 @@ from typing import ClassVar
 from glasshouse.claims import step_profile
 from glasshouse.claims.claim import GROUPS, PUBLIC_TEXT, Bench, Claim, Measurements, Quantity, Series, StudyPlan
 from glasshouse.claims.rules import equal, higher
-from glasshouse.claims.step_timing import Timing
+from glasshouse.claims.step_timing import Timing, build_medians
 from glasshouse.data import prepared_data
 from glasshouse.models import parameter_counts
 from glasshouse.runs import resolve_spec
@@ -162,7 +161,7 @@ class CPUAgainstGPU(Claim):
                 timing = TIMINGS[study].quick if bench.quick else TIMINGS[study]
                 timed = replace(bench, device="cpu" if study == CPU else bench.device)
                 times = timed.step_seconds(study, tokenizer=tokenizer)
-                seconds[name] = medians(times[arm], timing.builds)
+                seconds[name] = build_medians(times[arm], timing.builds)
                 series[f"seconds/{name}"] = Series(dict(enumerate(STEPS * time for time in seconds[name])))
         for device in REPORTED if on_gpu else ("cpu",):
             words = [word for word in bench.words(CPU, tokenizer=tokenizer) if word != GRAPHS]
@@ -207,12 +206,6 @@ def describe(job: Job) -> list[tuple[str, str]]:
         ("parameters", f"{parameters:,}"),
         ("FLOPs of a forward pass in the projection onto the vocabulary", f"{head / flops:.0%}"),
     ]
-
-
-def medians(rounds: Sequence[float], builds: int) -> list[float]:
-    """The median over the rounds of each build."""
-    size = len(rounds) // builds
-    return [statistics.median(rounds[build * size : (build + 1) * size]) for build in range(builds)]
 
 
 def ratios(slow: Sequence[float], fast: Sequence[float]) -> Series:

@@ -1,6 +1,5 @@
 """Claim: training with ALiBi takes less time than with position embeddings. Each model's steps are timed alone."""
 
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
@@ -9,7 +8,7 @@ from glasshouse.claims import margins
 from glasshouse.claims.claim import GROUPS, Bench, Claim, Measurements, Quantity, Series, StudyPlan
 from glasshouse.claims.positions import course_models
 from glasshouse.claims.rules import control, higher
-from glasshouse.claims.step_timing import AGAIN, Timing
+from glasshouse.claims.step_timing import AGAIN, Timing, build_medians
 from glasshouse.training import devices
 
 LEARNED, ALIBI = "learned", "alibi"
@@ -129,5 +128,4 @@ def savings(slow: Sequence[float], fast: Sequence[float], builds: int) -> Series
 
 def medians(rounds: Sequence[float], builds: int) -> Series:
     """Build -> the median over its rounds."""
-    size = len(rounds) // builds
-    return Series({build: statistics.median(rounds[build * size : (build + 1) * size]) for build in range(builds)})
+    return Series(dict(enumerate(build_medians(rounds, builds))))
