@@ -38,7 +38,7 @@ def _section(command: Any, words: list[str]) -> str:
     if rows:
         paragraphs.append("\n".join(["| | meaning | default |", "|---|---|---|", *rows]))
     if command.epilog:
-        examples = command.epilog.split(": ", 1)[1].split(" · ")
+        examples = command.epilog.replace("\\[", "[").split(": ", 1)[1].split(" · ")
         paragraphs.append("```\n" + "\n".join(examples) + "\n```")
     return "\n\n".join(paragraphs) + "\n"
 

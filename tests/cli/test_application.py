@@ -11,6 +11,7 @@ import pytest
 import typer.main
 
 from glasshouse.cli.application import application
+from glasshouse.version import __version__
 
 from .program import (
     call,
@@ -49,6 +50,14 @@ def test_help_of_the_program_says_where_to_begin() -> None:
     assert "Begin with: glasshouse demo" in shown
     for words in commands():
         assert words[0] in shown
+
+
+def test_brackets_in_an_example_are_no_markup() -> None:
+    assert "'data.files=[a.txt,b.jsonl.gz]'" in " ".join(worked(call("train", "--help")).out.split())
+
+
+def test_the_version_is_printed() -> None:
+    assert worked(call("--version")).out == f"glasshouse {__version__}\n"
 
 
 def test_no_arguments_show_the_help() -> None:

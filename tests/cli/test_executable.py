@@ -2,6 +2,7 @@
 
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 from .program import (
@@ -19,6 +20,20 @@ def test_the_executable_samples(run: Path) -> None:
     sampled = worked(finish(start("sample", "tiny", "--prompt", "ba", "--tokens", "5")))
     assert sampled.out.startswith("ba")
     assert sampled.err == ""
+
+
+def test_a_command_that_opens_a_model_imports_nothing_slow(run: Path) -> None:
+    """Each of these packages takes about a second or more."""
+    program = (
+        "import atexit, sys; sys.argv[0] = 'glasshouse'; from glasshouse.cli import main; "
+        "atexit.register(lambda: print('LOADED', [name for name in ('scipy.stats', 'torch._dynamo', 'sympy', "
+        "'sklearn', 'pandas') if name in sys.modules])); main()"
+    )
+    words = ("sample", "tiny", "--prompt", "ba", "--tokens", "2", "--device", "cpu")
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=True, env=environment()
+    )
+    assert done.stdout.endswith("LOADED []\n")
 
 
 def test_the_executable_refuses_without_a_traceback(runs: Path) -> None:

@@ -76,3 +76,9 @@ def test_unfinished_checkpoints_are_ignored_and_deleted(tmp_path):
     assert checkpoint.steps(tmp_path) == [1]
     checkpoint.delete_unfinished(tmp_path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["step-00000001"]
+
+
+def test_weights_have_the_mode_of_other_files(tmp_path):
+    save(tmp_path, 3)
+    folder = checkpoint.folder_of(tmp_path, 3)
+    assert (folder / "model.safetensors").stat().st_mode == (folder / "state.json").stat().st_mode

@@ -76,6 +76,8 @@ def test_epochs_replace_steps():
     [
         ("model.widht=64", ("unknown-field", "'model.width'")),
         ("width=64", ("unknown-field", "'model.width'")),
+        ("training.lr=1", ("unknown-field", "'training.learning_rate'")),
+        ("n_layer=1", ("unknown-field", "'model.layers'")),
         ("modle.width=64", ("unknown-field", "'model.width'")),
         ("training.steps=-1", ("out-of-range", "0")),
         ("training.steps=1.5", ("wrong-type",)),
@@ -122,3 +124,9 @@ def test_fields_that_are_new_since_a_text_was_written_get_their_defaults():
     assert older != text.rstrip("\n")
     assert spec_files.in_current_format(older) == text
     assert spec_files.in_current_format("task = 'fly'") == "task = 'fly'", "text that cannot be read stays as it is"
+
+
+def test_names_of_other_programs_stand_for_fields():
+    fields = {field for section in SECTIONS.values() for field in spec_fields.fields(section)}
+    assert set(spec_files.KNOWN_ELSEWHERE.values()) <= fields
+    assert not set(spec_files.KNOWN_ELSEWHERE) & fields

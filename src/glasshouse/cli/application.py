@@ -1,6 +1,9 @@
 """The typer application: the list of commands, in the order in which a user needs them."""
 
+from typing import Annotated
+
 import typer
+from rich.markup import escape
 
 from glasshouse.cli import (
     ask,
@@ -49,6 +52,22 @@ from glasshouse.cli import (
     train,
     translate,
 )
+from glasshouse.version import __version__
+
+
+def print_version(asked: bool) -> None:
+    """Print the version and end, if that is what the user asked for."""
+    if asked:
+        print(f"glasshouse {__version__}")
+        raise typer.Exit()
+
+
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=print_version)
+    ] = False,
+) -> None:
+    """Build, train, inspect and compare Transformers."""
 
 
 def application() -> typer.Typer:
@@ -63,6 +82,7 @@ def application() -> typer.Typer:
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
+    app.callback()(options)
     training = (demo, recipes, parts, train, resume)
     using_runs = (runs, evaluate, sample, classify, translate, describe, prompt, report, serve)
     looking_inside = (look, lens, attribute, patch, heads, prune, gradients)
@@ -86,7 +106,7 @@ def application() -> typer.Typer:
     ):
         name = command.__name__.rsplit(".", 1)[1]
         # `import` is a keyword of Python, so its module and function end in an underscore.
-        app.command(name.rstrip("_").replace("_", "-"), epilog=command.EXAMPLES)(getattr(command, name))
+        app.command(name.rstrip("_").replace("_", "-"), epilog=escape(command.EXAMPLES))(getattr(command, name))
     app.add_typer(claims.app, name="claims")
     app.add_typer(scale.app, name="scale")
     app.add_typer(data.app, name="data")

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy import stats
 from torch import Tensor, nn
 
 from glasshouse.inspection.capture import capture, edit
@@ -75,6 +74,8 @@ class HeadImportance:
 
 def rank_correlation(method: str, estimate: Sequence[float], damage: Sequence[float]) -> RankCorrelation:
     """Spearman's correlation; the interval is by Fisher's transformation with the variance of Bonett and Wright (2000)."""
+    from scipy import stats  # takes a second
+
     value = float(stats.spearmanr(estimate, damage).statistic)
     error = np.sqrt((1 + value**2 / 2) / (len(damage) - 3))
     low, high = np.tanh(np.arctanh(np.clip(value, -0.999999, 0.999999)) + 1.96 * error * np.array([-1, 1]))

@@ -217,7 +217,7 @@ def export(run: Run, output: Path) -> None:
     config = architecture.write_config(field_values(model, context, vocabulary), token_ids)
     try:
         with atomic_files.folder(output) as temporary:
-            _save_tensors(temporary / WEIGHTS, theirs)
+            checkpoint.save_tensors(temporary / WEIGHTS, theirs, {"format": "pt"})
             atomic_files.write_json(temporary / CONFIG, config)
             if model.kind in ("decoder", "encoder-decoder") and token_ids:
                 atomic_files.write_json(
@@ -236,16 +236,6 @@ def export(run: Run, output: Path) -> None:
         raise CannotExport(
             "cannot-write", f"cannot write {output}: {error.strerror or error}; check the path and the free disk space"
         ) from None
-
-
-def _save_tensors(path: Path, tensors: Tensors) -> None:
-    from safetensors import SafetensorError
-    from safetensors.torch import save_file
-
-    try:
-        save_file(tensors, path, metadata={"format": "pt"})
-    except SafetensorError as error:
-        raise OSError(f"{path.name}: {error}") from None
 
 
 def _special_tokens(tokenizer: Mapping[str, Any] | None) -> dict[str, int]:

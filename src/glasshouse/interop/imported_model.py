@@ -6,8 +6,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from glasshouse import models, tokenizers
 from glasshouse.interop.weight_mapping import Tensors
 from glasshouse.records import atomic_files, checkpoint, run_folder
@@ -81,7 +79,7 @@ def _check_tokenizer(imported: ImportedModel) -> None:
 
 def tensor_shapes(model: ModelSpec, vocabulary: int, context: int) -> dict[str, tuple[int, ...]]:
     """The names and shapes of a model's state dict, without allocating memory for it."""
-    with torch.device("meta"):
+    with models.without_weights():
         built = models.assemble(model, vocabulary, context)
     return {name: tuple(tensor.shape) for name, tensor in built.state_dict().items()}
 

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 # The level of the two-sided confidence intervals.
 LEVEL = 0.95
@@ -56,6 +55,8 @@ def correlations(
 def _statistics(values: np.ndarray, adequacy: np.ndarray) -> dict[str, float]:
     if len(values) < 2 or np.ptp(values) == 0 or np.ptp(adequacy) == 0:
         return {}
+    from scipy import stats  # takes a second
+
     ranks = stats.rankdata(values)
     statistics = {"pearson": _correlation(values, adequacy), "spearman": _correlation(ranks, stats.rankdata(adequacy))}
     adequate = adequacy >= 1

@@ -1,6 +1,6 @@
 """Whole models, built from parts. A model knows nothing about tasks or training."""
 
-from glasshouse.models.build import assemble, build, check, initialise, one_block
+from glasshouse.models.build import assemble, build, check, initialise, one_block, without_weights
 from glasshouse.models.decoder import Decoder
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.models.encoder import Encoder
@@ -34,4 +34,5 @@ __all__ = [
     "check",
     "initialise",
     "one_block",
+    "without_weights",
 ]

@@ -1,11 +1,14 @@
 """From a model spec to a model: check that the parts fit together, assemble them, and initialise the weights."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from glasshouse.models import head_pruning
 from glasshouse.models.part_factory import PartFactory
@@ -36,8 +39,33 @@ def check(spec: ModelSpec, context: int) -> nn.Module:
             f"model.layers={spec.layers} is too few for model.kind={spec.kind!r}; choose {minimum} or more, "
             "or model.kind=encoder, which without layers is a bag-of-words model",
         )
-    with torch.device("meta"):
+    with without_weights():
         return assemble(one_block(spec), vocabulary=2, context=context)
+
+
+@contextmanager
+def without_weights() -> Iterator[None]:
+    """Within the block, modules are built with weights on the meta device, which have shapes and no data.
+
+    Nothing is computed there: the first computation on that device imports `torch._dynamo`, which takes a second or two. So
+    torch's default initialisation is skipped, and the small tables of positions are real.
+    """
+    with _MetaWeights():
+        yield
+
+
+class _MetaWeights(TorchFunctionMode):
+    """`torch.empty` is on the meta device, and the functions of `torch.nn.init` return their tensor as it is."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, arguments: tuple[Any, ...] = (), named: dict[str, Any] | None = None
+    ) -> Any:
+        named = named or {}
+        if getattr(function, "__module__", None) == "torch.nn.init":
+            return arguments[0] if arguments else named["tensor"]
+        if function is torch.empty:
+            named = named | {"device": "meta"}
+        return function(*arguments, **named)
 
 
 def one_block(spec: ModelSpec) -> ModelSpec:

@@ -130,15 +130,19 @@ def prune(checkpoints: Path, keep: set[int], latest: int = 2) -> None:
             shutil.rmtree(folder_of(checkpoints, step))
 
 
-def save_tensors(path: Path, tensors: Tensors) -> None:
-    """Write named tensors as one safetensors file."""
+def save_tensors(path: Path, tensors: Tensors, metadata: dict[str, str] | None = None) -> None:
+    """Write named tensors as one safetensors file, with the mode of any other new file."""
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
+    # The package replaces the file by one that only its owner can read.
+    path.touch()
+    mode = path.stat().st_mode
     try:
-        save_file({name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}, path)
+        save_file({name: tensor.detach().contiguous().cpu() for name, tensor in tensors.items()}, path, metadata)
     except SafetensorError as error:
         raise OSError(f"{path.name}: {error}") from None
+    path.chmod(mode)
 
 
 def load_tensors(path: Path) -> Tensors:

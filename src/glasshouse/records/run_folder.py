@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from glasshouse.records import atomic_files, lock
+from glasshouse.records import atomic_files, lock, progress_bar
 from glasshouse.records.status import Status
 from glasshouse.specs import catalogue, spec_files
 from glasshouse.specs.errors import RunError
@@ -140,7 +140,10 @@ def create(spec: Spec, name: str | None, stem: str) -> RunFolder:
         path = root() / checked_name(chosen)
         if not path.exists():
             try:
-                return create_at(path, spec, stem)
+                run = create_at(path, spec, stem)
+                if attempt > 1:
+                    progress_bar.say(f"there is a run {stem} already: this one is {chosen} (--name gives it another name)")
+                return run
             except FileExistsError:
                 pass
             except OSError as error:

@@ -12,6 +12,39 @@ from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import SECTIONS, ModelSpec, Spec
 from glasshouse.specs.spec_fields import SpecField
 
+# Name of a field in other programs -> its name here, for the hint in an error.
+KNOWN_ELSEWHERE = {
+    "lr": "learning_rate",
+    "batch_size": "batch",
+    "micro_batch_size": "gradient_accumulation",
+    "max_iters": "steps",
+    "max_steps": "steps",
+    "num_train_epochs": "epochs",
+    "grad_clip": "clip",
+    "max_grad_norm": "clip",
+    "warmup_ratio": "warmup",
+    "betas": "beta2",
+    "dtype": "precision",
+    "optimizer": "optimiser",
+    "block_size": "context",
+    "max_length": "context",
+    "max_seq_len": "context",
+    "vocab_size": "vocabulary",
+    "n_layer": "layers",
+    "num_layers": "layers",
+    "depth": "layers",
+    "n_head": "heads",
+    "num_heads": "heads",
+    "n_embd": "width",
+    "d_model": "width",
+    "dim": "width",
+    "hidden_size": "width",
+    "d_ff": "feed_forward",
+    "normalization": "norm",
+    "normalisation": "norm",
+    "eval_interval": "every",
+}
+
 
 def from_tables(tables: Mapping[str, Any]) -> Spec:
     """A checked spec from nested dictionaries, as a TOML parser returns them."""
@@ -232,6 +265,7 @@ def _current_value(spec: Spec, field: str) -> Any:
 def _unknown_field(spec: Spec, name: str) -> str:
     known = [f"{section}.{field}" for section in SECTIONS for field in _possible_fields(section)]
     section, _, field = name.rpartition(".")
+    field = KNOWN_ELSEWHERE.get(field, field)
     same_field = [candidate for candidate in known if candidate.rpartition(".")[2] == field]
     hint = f"; did you mean {same_field[0]!r}?" if same_field else catalogue.did_you_mean(name, known)
     siblings = list(declared.fields_of(spec, section)) if section in SECTIONS else []

@@ -79,7 +79,7 @@ def make(job: Job, replica_count: int = 1) -> Plan:
         notes.append(f"{processes} processes: the time was measured in one of them, without communication")
     if job.spec.training.compile:
         notes.append("the time was measured without torch.compile, which is slow to start and faster afterwards")
-    with torch.device("meta"):
+    with models.without_weights():
         model = models.assemble(job.spec.model, job.prepared.tokenizer.vocabulary, job.spec.data.context)
     forward = model.flops(job.spec.data.context)  # type: ignore[operator]
     batch = job.spec.training.batch

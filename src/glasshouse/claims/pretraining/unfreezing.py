@@ -2,8 +2,6 @@
 
 from typing import ClassVar
 
-import torch
-
 from glasshouse import models
 from glasshouse.claims.claim import GROUPS, Bench, Claim, Measurements, Quantity, Series
 from glasshouse.claims.pretraining import arithmetic
@@ -125,7 +123,7 @@ def try_settings(*words: str) -> tuple[int, str]:
         try:
             spec = resolve_spec.spec_of(*words, f"training.freeze={freeze}")
             task = catalogue.find("task", spec.task).from_spec(spec)
-            with torch.device("meta"):
+            with models.without_weights():
                 model = models.assemble(task.draft_model(spec.model), spec.data.vocabulary, spec.data.context)
             schedule = UnfreezingSchedule(model, spec.training, steps=100)
             counts = [trained_parameters(model)]

@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-import torch
-
 from glasshouse import models
 from glasshouse.models.part_factory import FIELDS
 from glasshouse.specs import catalogue
@@ -18,7 +16,7 @@ def canonical(model: ModelSpec, context: int) -> ModelSpec:
     width that equals width / heads stays 0. A part that computes the same as another part from the same weights
     (`exports_as`) becomes that other part.
     """
-    with torch.device("meta"):
+    with models.without_weights():
         built: Any = models.assemble(models.one_block(model), 2, context)
     own = dict(model.own)
     if model.kind == "encoder-decoder":

@@ -28,7 +28,7 @@ class MaskedTokenHead(Head):
         self.width, self.vocabulary = width, vocabulary
         self.transform = nn.Linear(width, width)
         self.norm = LayerNorm(width, epsilon=epsilon)
-        self.weight = None if tied else nn.Parameter(torch.randn(vocabulary, width) / width**0.5)
+        self.weight = None if tied else nn.Parameter(nn.init.normal_(torch.empty(vocabulary, width), std=width**-0.5))
         self.bias = nn.Parameter(torch.zeros(vocabulary)) if bias else None
 
     @classmethod

@@ -25,7 +25,7 @@ class NextTokenHead(Head):
     def __init__(self, width: int, vocabulary: int, tied: bool = True, bias: bool = False) -> None:
         super().__init__()
         self.width, self.vocabulary = width, vocabulary
-        self.weight = None if tied else nn.Parameter(torch.randn(vocabulary, width) / width**0.5)
+        self.weight = None if tied else nn.Parameter(nn.init.normal_(torch.empty(vocabulary, width), std=width**-0.5))
         self.bias = nn.Parameter(torch.zeros(vocabulary)) if bias else None
 
     @classmethod

@@ -34,7 +34,7 @@ class AdditiveAttention(Attention):
         head_width: int = 0,
     ) -> None:
         super().__init__(width, heads, position, bias, dropout, head_width=head_width)
-        self.scorer = nn.Parameter(torch.randn(heads, self.head_width) / self.head_width**0.5)
+        self.scorer = nn.Parameter(nn.init.normal_(torch.empty(heads, self.head_width), std=self.head_width**-0.5))
 
     @classmethod
     def build(cls, sizes: Sizes, settings: NoSettings, position: Position) -> "AdditiveAttention":

@@ -51,8 +51,8 @@ class LinformerAttention(Attention):
         head_width: int = 0,
     ) -> None:
         super().__init__(width, heads, position, bias, dropout, head_width=head_width)
-        self.key_mixture = nn.Parameter(torch.randn(rank, context) / context**0.5)
-        self.value_mixture = nn.Parameter(torch.randn(rank, context) / context**0.5)
+        self.key_mixture = nn.Parameter(nn.init.normal_(torch.empty(rank, context), std=context**-0.5))
+        self.value_mixture = nn.Parameter(nn.init.normal_(torch.empty(rank, context), std=context**-0.5))
 
     @classmethod
     def build(cls, sizes: Sizes, settings: Settings, position: Position) -> "LinformerAttention":
