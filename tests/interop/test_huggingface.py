@@ -114,7 +114,7 @@ def test_an_output_directory_with_files_is_left_alone(tmp_path, monkeypatch):
     def full_disk(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(huggingface, "_save_tensors", full_disk)
+    monkeypatch.setattr(huggingface.checkpoint, "save_tensors", full_disk)
     with refused("cannot-write"):
         huggingface.export(run, tmp_path / "out")
     assert not [path for path in tmp_path.iterdir() if "out" in path.name]
@@ -139,16 +139,17 @@ def test_a_tokenizer_goes_both_ways(tmp_path):
 # --- The hub ---
 
 
-def test_a_path_that_exists_is_never_looked_up_on_the_hub(tmp_path, monkeypatch):
+def test_a_path_is_never_looked_up_on_the_hub(tmp_path, monkeypatch):
     hub = needs.package("huggingface_hub")
     monkeypatch.setattr(hub, "snapshot_download", lambda *_, **__: pytest.fail("the hub was called"))
     Path("gpt2").mkdir()
     assert huggingface.resolve("gpt2") == Path("gpt2")
     assert huggingface.resolve(tmp_path) == tmp_path
-    for wrong in ("no/such/folder", "/no/such", "../gpt-2", "", "a b"):
-        if wrong:
-            with refused("unknown-model"):
-                huggingface.resolve(wrong)
+    for wrong in ("no/such/folder", "/no/such", "../gpt-2", "a b", "hub:", "hub:/no/such", "hub:../gpt-2", "hub:a b"):
+        with refused("unknown-model"):
+            huggingface.resolve(wrong)
+    with refused("unknown-model", "hub:owner/name"):
+        huggingface.resolve("owner/name")
 
 
 def test_a_name_is_downloaded_from_the_hub(tmp_path, monkeypatch):
@@ -160,7 +161,7 @@ def test_a_name_is_downloaded_from_the_hub(tmp_path, monkeypatch):
         return str(tmp_path)
 
     monkeypatch.setattr(hub, "snapshot_download", download)
-    assert huggingface.resolve("owner/name-1.5") == tmp_path
+    assert huggingface.resolve("hub:owner/name-1.5") == tmp_path
     assert calls == [("owner/name-1.5", {"allow_patterns": ["*.json", "*.safetensors"]})]
 
     def unreachable(*_: Any, **__: Any) -> None:
@@ -168,8 +169,8 @@ def test_a_name_is_downloaded_from_the_hub(tmp_path, monkeypatch):
 
     monkeypatch.setattr(hub, "snapshot_download", unreachable)
     with refused("fetch-failed", "'gpt2'") as caught:
-        huggingface.resolve("gpt2")
+        huggingface.resolve("hub:gpt2")
     assert caught.value.__cause__ is None
     monkeypatch.setitem(__import__("sys").modules, "huggingface_hub", None)
     with refused("missing-package", "huggingface_hub"):
-        huggingface.resolve("gpt2")
+        huggingface.resolve("hub:gpt2")

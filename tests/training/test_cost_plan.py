@@ -12,8 +12,14 @@ RECOMPUTED = "training.checkpoint_activations=true"
 
 
 def test_a_job_that_needs_more_memory_than_the_device_has_is_refused(text):
+    job = Job.prepare(demo_spec(text, "training.batch=100000000"), CPU)
     with refused("too-little-memory"):
-        cost_plan.make(Job.prepare(demo_spec(text, "training.batch=100000000"), CPU))
+        cost_plan.make(job)
+    priced = cost_plan.make(job, even_if_too_large=True)
+    assert priced.seconds > priced.step_seconds > 0
+    assert sum(priced.memory.values()) > cost_plan.device_memory(CPU)
+    assert any("training needs about" in note for note in priced.notes)
+    assert not priced.is_measured
 
 
 def test_the_plan_counts_parameters_tokens_memory_and_flops(text):

@@ -13,7 +13,7 @@ from glasshouse.specs.errors import CannotExport, GlasshouseError
 
 
 def import_model(source: str | PathLike[str], name: str, tokenizer: str | PathLike[str] | None = None) -> Run:
-    """Import a model as a run: a Hugging Face directory or hub name, a GGUF file, or a llama2.c file."""
+    """Import a model as a run: a Hugging Face directory (hub:NAME downloads one), a GGUF file, or a llama2.c file."""
     run_folder.check_free(name)
     with progress_bar.bar("importing"):
         model = formats.read(source, Path(tokenizer) if tokenizer else None)

@@ -110,9 +110,12 @@ def run_as_rank(command: Callable[[], object]) -> None:
 
 
 def plan(recipe: str = DEMO, *overrides: str, device: str = "auto", **sections: dict[str, Any]) -> Plan:
-    """Predict the cost of training a recipe: parameters, FLOPs, memory and time. Runs a few steps on the device."""
+    """Predict the cost of training a recipe: parameters, FLOPs, memory and time. Runs a few steps on the device.
+
+    What does not fit into its memory is priced too; a note says so.
+    """
     spec = spec_of(recipe, *overrides, **sections)
-    return cost_plan.make(Job.prepare(spec, devices.pick(device)))
+    return cost_plan.make(Job.prepare(spec, devices.pick(device)), even_if_too_large=True)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,9 @@ EXAMPLES = (
 
 
 def import_(
-    source: Annotated[str, typer.Argument(help="A Hugging Face directory or hub name, a GGUF file, or a llama2.c file.")],
+    source: Annotated[
+        str, typer.Argument(help="A Hugging Face directory (hub:NAME downloads one), a GGUF file, or a llama2.c file.")
+    ],
     name: Annotated[str, typer.Option(help="The name of the new run.")],
     tokenizer: Annotated[
         Path | None,

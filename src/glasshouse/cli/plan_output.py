@@ -22,13 +22,19 @@ def print_plan(plan: Plan) -> None:
             (
                 "time",
                 duration(plan.seconds),
-                f"measured: {plan.step_seconds * 1e3:.1f} ms per step in {plan.precision}{_threads(plan)}",
+                f"{'measured' if plan.is_measured else 'estimated'}: {milliseconds(plan.step_seconds)} per step in "
+                f"{plan.precision}{_threads(plan)}",
             ),
         ],
         right=(1,),
     )
     for note in plan.notes:
         console.print(note, markup=False)
+
+
+def milliseconds(seconds: float) -> str:
+    """The time of a step: in milliseconds, unless it takes long."""
+    return f"{seconds * 1e3:.1f} ms" if seconds < 10 else duration(seconds)
 
 
 def _threads(plan: Plan) -> str:

@@ -17,7 +17,7 @@ PICKLE_SUFFIXES = (".pt", ".pth", ".pkl", ".pickle", ".ckpt")
 
 
 def read(source: str | PathLike[str], tokenizer: Path | None = None) -> ImportedModel:
-    """A model from a Hugging Face directory or hub name, a GGUF file or a llama2.c file.
+    """A model from a Hugging Face directory (hub:NAME downloads one), a GGUF file or a llama2.c file.
 
     `tokenizer` replaces the tokenizer that comes with the model. It is a llama2.c tokenizer file for a llama2.c model, and a
     tokenizer.json for any other.

@@ -36,32 +36,35 @@ TOKEN_NAMES = {
     "sep": ("[SEP]", "</s>"),
     "mask": ("<mask>", "[MASK]"),
 }
+# What precedes the name of a model to download.
+HUB = "hub:"
 
 
 def resolve(name_or_path: str | PathLike[str]) -> Path:
-    """The directory at a path. If nothing exists there, the model with that name is downloaded from the hub."""
-    path, name = Path(name_or_path), str(name_or_path)
-    if path.exists():
+    """The directory at a path. `hub:owner/name` is downloaded from the Hugging Face hub. Nothing else uses the network."""
+    path, text = Path(name_or_path), str(name_or_path)
+    name = text.removeprefix(HUB)
+    is_name = re.fullmatch(r"([A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*", name)
+    if not text.startswith(HUB):
+        if not path.exists():
+            remedy = f"give a path, or {HUB}{name} to download it from the Hugging Face hub" if is_name else "give a path"
+            raise CannotImport("unknown-model", f"there is no file or directory {name!r}; {remedy}")
         return path
-    if not re.fullmatch(r"([A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*", name):
+    if not is_name:
         raise CannotImport(
-            "unknown-model",
-            f"{name!r} is neither a directory nor a name on the Hugging Face hub; give a path, or a name like owner/name",
+            "unknown-model", f"{name!r} is not a name on the Hugging Face hub; write {HUB} and a name like owner/name"
         )
     try:
         from huggingface_hub import snapshot_download
     except ImportError:
-        raise MissingExtra(
-            "huggingface_hub", f"the directory {name!r} does not exist, and downloading a model of that name"
-        ) from None
+        raise MissingExtra("huggingface_hub", f"downloading {name!r} from the Hugging Face hub") from None
     try:
         return Path(snapshot_download(name, allow_patterns=["*.json", "*.safetensors"]))
     except Exception as error:  # any error of the hub, the network or the disk
         reason = str(error).strip().split("\n")[0] or type(error).__name__
         raise CannotImport(
             "fetch-failed",
-            f"the directory {name!r} does not exist, and a model of that name could not be downloaded from the Hugging Face "
-            f"hub ({reason}); check the name and the network",
+            f"{name!r} could not be downloaded from the Hugging Face hub ({reason}); check the name and the network",
         ) from None
 
 

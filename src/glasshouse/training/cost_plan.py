@@ -26,6 +26,7 @@ from glasshouse.training import activation_checkpointing, devices, lora, offload
 from glasshouse.training.engine import Engine
 from glasshouse.training.freezing import UnfreezingSchedule, trained_parameters
 from glasshouse.training.job import Job
+from glasshouse.training.matmul_speed import matmul_flop_rate
 from glasshouse.training.parallelism import REPLICATE, SHARD, SINGLE
 
 # Limits of a timing: long enough to average over a noisy machine, short enough not to delay training.
@@ -33,6 +34,8 @@ TIMING_SECONDS = 1.0
 TIMING_STEPS = 20
 # One thread is chosen only if it is faster by this factor, because a busy machine may be idle later.
 MIN_SPEEDUP = 1.2
+# The side of the matrices that give the speed of a device.
+ESTIMATE_SIZE = 1024
 # The purpose of the optimiser's state that visits the GPU while it is updated.
 VISITING = "visiting optimiser state"
 # The share of the free memory that a prediction may fill. Kernels allocate workspaces besides.
@@ -53,18 +56,54 @@ class Plan:
     precision: str
     threads: int
     notes: tuple[str, ...]
+    is_measured: bool = True  # False: the time was estimated, because a step does not fit into memory
 
     def facts(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def make(job: Job, replica_count: int = 1) -> Plan:
+def make(job: Job, replica_count: int = 1, even_if_too_large: bool = False) -> Plan:
     """The plan of a job, from timings on its device.
 
-    If `replica_count` is above 1, so many runs will train together, and the precision is the one that is best for them.
+    If `replica_count` is above 1, so many runs will train together, and the precision is the one that is best for them. With
+    `even_if_too_large`, the time of a job that does not fit is estimated instead of measured.
     """
     notes = list(job.notes)
-    _refuse_too_large(job)
+    too_large = _too_large(job)
+    if too_large and not even_if_too_large:
+        raise too_large
+    with models.without_weights():
+        model = models.assemble(job.spec.model, job.prepared.tokenizer.vocabulary, job.spec.data.context)
+    forward = model.flops(job.spec.data.context)  # type: ignore[operator]
+    batch = job.spec.training.batch
+    # Batches are padded to their longest text, which may be much shorter than the context.
+    length = job.mean_length()
+    training = parameter_counts.training_flops(model.flops(round(length))) * batch * job.steps  # type: ignore[operator]
+    rounds = -(-job.steps // job.spec.evaluation.every)
+    evaluation_tokens = job.task.evaluation_tokens(job.prepared.splits, job.spec.evaluation, rounds)
+    evaluation = forward * evaluation_tokens // job.spec.data.context
+    if too_large:
+        number_format, threads, measured = _estimated_step(job, training // job.steps)
+        notes += [str(too_large), "the time is that of matrix products alone, at the speed of this device: a lower bound"]
+    else:
+        number_format, threads, measured = _timed_step(job, replica_count, notes)
+    return Plan(
+        parameters=parameter_counts.parameters_by_part(model),
+        steps=job.steps,
+        tokens=round(job.task.batch_tokens(batch) * length / job.spec.data.context) * job.steps,
+        flops=training + evaluation,
+        memory=at_peak(training_memory(job, number_format), job.spec.training),
+        step_seconds=measured,
+        seconds=measured * job.steps * (1 + evaluation / training),
+        precision=number_format,
+        threads=threads,
+        notes=tuple(notes),
+        is_measured=too_large is None,
+    )
+
+
+def _timed_step(job: Job, replica_count: int, notes: list[str]) -> tuple[str, int, float]:
+    """(number format, threads, seconds): what is chosen by timing a few steps. The reasons are added to `notes`."""
     number_format, threads = job.spec.training.precision, job.spec.training.threads
     if number_format == "auto":
         number_format, reason = precision.choose(job.device, lambda name: _step_seconds_in(name, job, replica_count))
@@ -79,28 +118,16 @@ def make(job: Job, replica_count: int = 1) -> Plan:
         notes.append(f"{processes} processes: the time was measured in one of them, without communication")
     if job.spec.training.compile:
         notes.append("the time was measured without torch.compile, which is slow to start and faster afterwards")
-    with models.without_weights():
-        model = models.assemble(job.spec.model, job.prepared.tokenizer.vocabulary, job.spec.data.context)
-    forward = model.flops(job.spec.data.context)  # type: ignore[operator]
-    batch = job.spec.training.batch
-    # Batches are padded to their longest text, which may be much shorter than the context.
-    length = job.mean_length()
-    training = parameter_counts.training_flops(model.flops(round(length))) * batch * job.steps  # type: ignore[operator]
-    rounds = -(-job.steps // job.spec.evaluation.every)
-    evaluation_tokens = job.task.evaluation_tokens(job.prepared.splits, job.spec.evaluation, rounds)
-    evaluation = forward * evaluation_tokens // job.spec.data.context
-    return Plan(
-        parameters=parameter_counts.parameters_by_part(model),
-        steps=job.steps,
-        tokens=round(job.task.batch_tokens(batch) * length / job.spec.data.context) * job.steps,
-        flops=training + evaluation,
-        memory=at_peak(training_memory(job, number_format), job.spec.training),
-        step_seconds=measured,
-        seconds=measured * job.steps * (1 + evaluation / training),
-        precision=number_format,
-        threads=threads,
-        notes=tuple(notes),
-    )
+    return number_format, threads, measured
+
+
+def _estimated_step(job: Job, flops: int) -> tuple[str, int, float]:
+    """(number format, threads, seconds) of a step of so many FLOPs, from the speed of matrix products."""
+    asked = job.spec.training.precision
+    number_format = ("bf16" if job.device.type == "cuda" else "fp32") if asked == "auto" else asked
+    rate = matmul_flop_rate(job.device, "bf16" if number_format == "bf16" else "fp32", ESTIMATE_SIZE)
+    threads = job.spec.training.threads or (torch.get_num_threads() if job.device.type == "cpu" else 0)
+    return number_format, threads, flops / process_group.count_for(job.spec.training) / rate
 
 
 def choose_parallelism(job: Job) -> tuple[str, str]:
@@ -135,14 +162,14 @@ def sharded(memory: dict[str, int], processes: int) -> dict[str, int]:
     }
 
 
-def _refuse_too_large(job: Job) -> None:
-    """Refuse a job that needs more memory than the device has, even in the smaller number format and with shards."""
+def _too_large(job: Job) -> SpecError | None:
+    """The refusal of a job that needs more memory than there is, even in the smaller number format and with shards."""
     training, processes = job.spec.training, process_group.count_for(job.spec.training)
     memory = {name: sharded(training_memory(job, name), processes) for name in ("fp32", "bf16")}
     needed = min(sum(at_peak(purposes, training).values()) for purposes in memory.values())
     available = device_memory(job.device)
     if needed > available:
-        raise SpecError(
+        return SpecError(
             "too-little-memory",
             f"training needs about {size(needed)} of memory, but this device has {size(available)}; choose a smaller "
             f"training.batch (now {training.batch}), a larger training.gradient_accumulation, a smaller model, "
@@ -150,11 +177,12 @@ def _refuse_too_large(job: Job) -> None:
         )
     state = 2 * memory["fp32"]["gradients"]
     if training.offload_optimiser and job.device.type == "cuda" and state > machine.memory():
-        raise SpecError(
+        return SpecError(
             "too-little-main-memory",
             f"training.offload_optimiser=true puts {size(state)} of optimiser state into main memory, but this machine has "
             f"{size(machine.memory())}; choose a smaller model, or several GPUs",
         )
+    return None
 
 
 def device_memory(device: torch.device) -> int:

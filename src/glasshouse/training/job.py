@@ -127,8 +127,10 @@ class Job:
     def mean_length(self) -> float:
         """The mean length in tokens to which the first batches are padded. It is the context if no text is shorter."""
         training, train = self.spec.training, self.prepared.splits["train"]
-        order = BatchOrder(training.seed, training.batch, self.task.example_count(train), self.task.example_lengths(train))
-        largest = _token_count(self.task.largest_batch(training.batch))
+        examples = self.task.example_count(train)
+        rows = min(training.batch, examples)
+        order = BatchOrder(training.seed, rows, examples, self.task.example_lengths(train))
+        largest = _token_count(self.task.largest_batch(rows))
         read = [_token_count(self.task.batch(train, training.seed, *order(step))) for step in range(LENGTH_BATCHES)]
         return self.spec.data.context * min(sum(read) / (LENGTH_BATCHES * largest), 1.0)
 
