@@ -1,9 +1,13 @@
 """Runs as estimators: scikit-learn's contract, its pipelines and searches, class weights, pickles, and clear refusals."""
 
+import json
 import pickle
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier
@@ -100,17 +104,38 @@ def test_a_grid_can_vary_overrides(tmp_path):
     assert positions == {"learned", "rotary"}
 
 
-def test_a_pickle_holds_a_path_and_its_weights_stay_in_the_folder(fitted):
+def test_a_pickle_holds_the_weights_and_no_training_text(fitted, tmp_path):
     texts, _ = rows()
     expected = fitted.predict_proba(texts)
     written = pickle.dumps(fitted)
-    assert len(written) < 2000
+    assert texts[0].encode() not in written
     again = pickle.loads(written)
+    assert again.run_folder_ != fitted.run_folder_
     assert again.get_params() == fitted.get_params()
     assert (again.predict_proba(texts) == expected).all()
+    joblib.dump(again, tmp_path / "classifier.joblib")
+    del again
+    third = joblib.load(tmp_path / "classifier.joblib")
+    assert (third.predict_proba(texts) == expected).all()
+    assert not hasattr(clone(third), "run_folder_")
 
 
-def test_a_temporary_folder_goes_with_its_classifier_unless_it_was_pickled(tmp_path):
+def test_a_pickle_is_loaded_in_another_process_without_the_run(tmp_path):
+    texts, classes = rows(12)
+    one = TextClassifier(**{**TINY, "epochs": 1}, folder=str(tmp_path / "runs")).fit(texts, classes)
+    expected = one.predict(texts).tolist()
+    (tmp_path / "classifier.pickle").write_bytes(pickle.dumps(one))
+    shutil.rmtree(tmp_path / "runs")
+    program = (
+        "import json, pickle, sys; one = pickle.load(open(sys.argv[1], 'rb')); "
+        "print(json.dumps(one.predict(json.loads(sys.argv[2])).tolist()))"
+    )
+    words = [sys.executable, "-c", program, str(tmp_path / "classifier.pickle"), json.dumps(texts)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == expected
+
+
+def test_a_temporary_folder_goes_with_its_classifier(tmp_path):
     texts, classes = rows(12)
     one = TextClassifier(**{**TINY, "epochs": 1}).fit(texts, classes)
     path = Path(one.run_folder_)
@@ -119,12 +144,17 @@ def test_a_temporary_folder_goes_with_its_classifier_unless_it_was_pickled(tmp_p
     path = Path(one.run_folder_)
     other = pickle.loads(pickle.dumps(one))
     del one
-    assert path.is_dir()
+    assert not path.exists()
     assert len(other.predict(texts)) == 12
-    shutil.rmtree(path.parent)
-    third = pickle.loads(pickle.dumps(other))
+    shutil.rmtree(Path(other.run_folder_).parent)
     with refused("unknown-run"):
-        third.predict(texts)
+        TextClassifier.predict(unloaded(other), texts)
+
+
+def unloaded(classifier: TextClassifier) -> TextClassifier:
+    """The classifier as if its model had not been loaded yet."""
+    classifier.__dict__.pop("_cached_run", None)
+    return classifier
 
 
 def test_what_was_not_fitted_or_cannot_be_is_refused(fitted):

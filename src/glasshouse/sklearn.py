@@ -1,7 +1,7 @@
 """Estimators for scikit-learn: a text classifier that trains a recipe, and features from a frozen encoder.
 
-Both work in pipelines, cross-validation and grid searches. Weights stay in run folders: a pickle contains the parameters of
-the estimator and a path. Knows nothing of how a model is trained or loaded.
+Both work in pipelines, cross-validation and grid searches. The pickle of a trained classifier contains its weights, so that
+it can go to another machine. Knows nothing of how a model is trained.
 """
 
 import json
@@ -21,7 +21,8 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from glasshouse.records import atomic_files, progress_bar, run_folder
+from glasshouse.records import atomic_files, checkpoint, progress_bar, run_folder
+from glasshouse.records.checkpoint import Checkpoint
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import Run
@@ -46,8 +47,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     last weights are used, unless `overrides` changes this ("data.validation=0.1"). `class_weight` is None, "balanced", or a
     dictionary from class to weight. On the CPU, training uses one thread; "training.threads=4" sets another number.
 
-    Each `fit` creates a new run in `folder`. The default is a temporary folder, which is deleted with the estimator. After
-    the estimator was pickled, the temporary folder is kept, because the pickle needs it.
+    Each `fit` creates a new run in `folder`. The default is a temporary folder, which is deleted with the estimator. A
+    pickle has the weights, the tokenizer and the spec of the run, and no training text. An estimator that is loaded from it
+    has a temporary folder of its own.
     """
 
     def __init__(
@@ -90,10 +92,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         names = dict(zip(self.classes_.tolist(), _class_names(self.classes_), strict=True))
         labels = [names[value] for value in classes.tolist()]
         self._discard_previous_fit()
-        parent = self.folder
-        if parent is None:
-            parent = tempfile.mkdtemp(prefix="glasshouse-")
-            self._cleanup = weakref.finalize(self, shutil.rmtree, parent, ignore_errors=True)
+        parent = self.folder or self._temporary_folder()
         run = _create(Path(parent).expanduser().absolute(), Path(self.recipe).stem, self._spec(names), texts, labels)
         try:
             with _training_lock, progress_bar.quiet(not self.verbose):
@@ -195,10 +194,22 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        state.pop("_cached_run", None)
-        if cleanup := state.pop("_cleanup", None):
-            cleanup.detach()
+        for name in ("_cached_run", "_cleanup"):
+            state.pop(name, None)
+        if "run_folder_" in state:
+            state["run_folder_"] = _packed(self.run_)
         return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if isinstance(packed := self.__dict__.get("run_folder_"), dict):
+            self.run_folder_ = str(_unpacked(packed, Path(self._temporary_folder()) / Path(self.recipe).stem))
+
+    def _temporary_folder(self) -> str:
+        """A new folder that is deleted with the estimator."""
+        folder = tempfile.mkdtemp(prefix="glasshouse-")
+        self._cleanup = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return folder
 
     def __sklearn_tags__(self) -> Any:
         return _with_text_input(super().__sklearn_tags__())
@@ -286,6 +297,34 @@ def _create(parent: Path, stem: str, spec: Spec, texts: list[str], labels: list[
             except FileExistsError:
                 pass
         attempt += 1
+
+
+def _packed(run: Run) -> dict[str, Any]:
+    """What a run needs to classify, as values that a pickle can contain: text, numbers, and safetensors as bytes."""
+    from safetensors.torch import save
+
+    weights = {name: tensor.contiguous() for name, tensor in run.saved_weights().items()}
+    return {
+        "spec": spec_files.to_toml(run.spec),
+        "facts": json.dumps(run.facts),
+        "tokenizer": run.folder.tokenizer_file.read_text(encoding="utf-8"),
+        "step": run.model_step(),
+        "weights": save(weights),
+    }
+
+
+def _unpacked(packed: Mapping[str, Any], path: Path) -> Path:
+    """Write the folder of a packed run."""
+    from safetensors.torch import load
+
+    with atomic_files.folder(path) as temporary:
+        run = RunFolder(temporary)
+        atomic_files.write_text(temporary / "spec.toml", packed["spec"])
+        atomic_files.write_text(temporary / "run.json", packed["facts"])
+        atomic_files.write_text(run.tokenizer_file, packed["tokenizer"])
+        saved = Checkpoint(int(packed["step"]), {"model": load(packed["weights"])}, {"best": {}})
+        checkpoint.save(run.checkpoints, saved)
+    return path
 
 
 def _with_text_input(tags: Any) -> Any:

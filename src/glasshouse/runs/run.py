@@ -106,6 +106,10 @@ class Run:
             model = warm_start.load_model(self.folder, self.spec, saved.weights, where)
             return weight_formats.convert(model.to(self.device), self.dtype, self.name).eval()
 
+    def saved_weights(self) -> checkpoint.Tensors:
+        """The weights of the model as they are saved, by name."""
+        return self._checkpoint().weights
+
     def model_step(self) -> int:
         """The step whose weights the model has."""
         return self._checkpoint().step
