@@ -9,7 +9,7 @@ from glasshouse.launching.job_status import JobStatus
 from tests.cli.program import SMALL, Outcome, call
 
 # A job waits for its turn, imports torch and trains; the machine may be busy.
-TIMEOUT = 400.0
+TIMEOUT = 900.0
 CPU = ("--device", "cpu")
 # On this text a step takes a few milliseconds.
 STEPS = ("training.steps=20", "evaluation.every=10")
