@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from glasshouse import __version__
 from glasshouse.cli import (
     ask,
     attribute,
@@ -52,7 +53,6 @@ from glasshouse.cli import (
     train,
     translate,
 )
-from glasshouse.version import __version__
 
 
 def print_version(asked: bool) -> None:
