@@ -23,12 +23,10 @@ from glasshouse.records import progress_bar
 from glasshouse.specs import catalogue, recipes, spec_fields
 from glasshouse.specs.errors import DataError, GlasshouseError, Interrupted
 from glasshouse.specs.spec import DataSpec
+from glasshouse.training import parent_death
 
 LOOK_EVERY = 0.2
 """Seconds between two looks at what the workers have done."""
-
-STARTED_BY = "GLASSHOUSE_STARTED_BY"
-"""The environment variable that tells a worker which process started it."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ def _prepare(
     try:
         if worker:
             with progress_bar.bar("encoding text") as bar:
-                corpus.work_on(*worker, lambda what, share: _show_unless_orphaned(bar, what, share))
+                corpus.work_on(*worker, lambda what, share: bar(share, what))
             if not corpus.finished:
                 return PreparedText(corpus.folder, {}, len(corpus.parts), len(corpus.missing()))
         remade = () if worker else tuple(_complete(corpus, jobs, files, recipe, output, tokenizer, settings))
@@ -152,8 +150,7 @@ def _run_workers(corpus: CorpusShards, commands: list[list[str]], bar: Callable[
         processes = []
         for command in commands:
             errors = stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace"))
-            environment = {**os.environ, STARTED_BY: str(os.getpid())}
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=environment)
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
             stack.callback(_stop, process)
             processes.append((process, errors))
         while any(process.poll() is None for process, _ in processes):
@@ -170,13 +167,6 @@ def _run_workers(corpus: CorpusShards, commands: list[list[str]], bar: Callable[
                 raise DataError("worker-failed", f"a worker has failed: {reason}; correct this and repeat the command")
 
 
-def _show_unless_orphaned(bar: Callable[..., None], what: str, share: float) -> None:
-    """Show the progress of a worker. It stops after a part if the process that started it was killed."""
-    if (starter := os.environ.get(STARTED_BY)) and starter != str(os.getppid()):
-        raise Interrupted(signal.SIGTERM, "the process that started this worker has ended", "the same command")
-    bar(share, what)
-
-
 def _stop(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         process.terminate()
@@ -186,9 +176,10 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 def _command(
     part: str, files: Sequence[str], recipe: str, output: Any, tokenizer: str | None, settings: dict[str, Any]
 ) -> list[str]:
-    """The command line of a worker."""
+    """The command line of a worker. It ends with this process, also if this one is killed."""
     words = options(part=part, recipe=recipe, output=output, tokenizer=tokenizer, **settings)
-    return [sys.executable, "-m", "glasshouse", "data", "prepare", *words, "--", *map(str, files)]
+    program = [sys.executable, "-m", parent_death.__name__, str(os.getpid()), "glasshouse"]
+    return [*program, "data", "prepare", *words, "--", *map(str, files)]
 
 
 def options(**values: Any) -> list[str]:
