@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -30,6 +31,14 @@ _SHAPE = re.compile(r"(\d+)\s*[xX×]\s*(\d+)")
 SHARES = ("achieved_share", "bandwidth_share")
 MAY_BE_ZERO = ("node_latency_us", "network_latency_us", "price_per_gpu_hour")
 
+# Type of a field -> the types that TOML may give for it, and how an error names them.
+TYPES: dict[type, tuple[tuple[type, ...], str]] = {
+    tuple: ((list,), "a list of texts"),
+    str: ((str,), "a text in quotes"),
+    int: ((int,), "a whole number"),
+    float: ((int, float), "a number"),
+}
+
 
 @dataclass(frozen=True)
 class ClusterHardware:
@@ -55,22 +64,8 @@ class ClusterHardware:
             raise LaunchError(
                 "bad-cluster-file", f"hardware={table!r} in {where} must be a table; write [hardware] above it"
             )
-        values: dict[str, Any] = {}
-        for name, value in table.items():
-            if name not in kinds:
-                raise LaunchError(
-                    "bad-cluster-file",
-                    f"the table [hardware] in {where} has an unknown line {name!r}{catalogue.did_you_mean(name, kinds)}; "
-                    f"the lines are: {', '.join(kinds)}",
-                )
-            if kinds[name] is str:
-                fits, wanted = isinstance(value, str), "a text in quotes"
-            else:
-                fits, wanted = type(value) in (int, float), "a number"
-            if not fits:
-                raise LaunchError("bad-cluster-file", f"{name}={value!r} in [hardware] in {where} must be {wanted}")
-            values[name] = kinds[name](value)
-        hardware = cls(**values)
+        check_lines(table, kinds, f"the table [hardware] in {where}")
+        hardware = cls(**{name: kinds[name](value) for name, value in table.items()})
         hardware._check(where)
         return hardware
 
@@ -92,6 +87,20 @@ class ClusterHardware:
                     "bad-cluster-setting",
                     f"{field.name}={value:g} in [hardware] in {where} is not {rule}; correct this line",
                 )
+
+
+def check_lines(table: Mapping[str, Any], kinds: Mapping[str, type], where: str) -> None:
+    """Refuse a line of a TOML table that is unknown or has a value of another type. `kinds`: name -> type."""
+    for name, value in table.items():
+        if name not in kinds:
+            raise LaunchError(
+                "bad-cluster-file",
+                f"{where} has an unknown line {name!r}{catalogue.did_you_mean(name, kinds)}; the lines are: "
+                f"{', '.join(kinds)}",
+            )
+        types, wanted = TYPES[kinds[name]]
+        if type(value) not in types or (kinds[name] is tuple and not all(isinstance(line, str) for line in value)):
+            raise LaunchError("bad-cluster-file", f"{name}={value!r} in {where} must be {wanted}")
 
 
 def shape_of(text: str) -> tuple[int, int]:

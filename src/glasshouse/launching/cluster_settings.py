@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse.launching import cluster_hardware
-from glasshouse.launching.cluster_hardware import ClusterHardware
-from glasshouse.specs import catalogue
+from glasshouse.launching.cluster_hardware import ClusterHardware, check_lines
 from glasshouse.specs.errors import LaunchError
 
 FILE = "cluster.toml"
@@ -153,19 +152,6 @@ def read(path: Path) -> ClusterSettings:
         raise LaunchError("bad-cluster-file", f"the cluster file {path} cannot be read: {error}") from None
     hardware = ClusterHardware.from_table(table.pop("hardware", {}), f"the cluster file {path}")
     kinds = {line.name: type(line.default) for line in fields(ClusterSettings) if line.name != "hardware"}
-    for name, value in table.items():
-        if name not in kinds:
-            raise LaunchError(
-                "bad-cluster-file",
-                f"the cluster file {path} has an unknown line {name!r}{catalogue.did_you_mean(name, kinds)}; the lines are: "
-                f"{', '.join(kinds)}, and the table [hardware]",
-            )
-        if kinds[name] is tuple:
-            fits = isinstance(value, list) and all(isinstance(line, str) for line in value)
-        else:
-            fits = type(value) is kinds[name]
-        if not fits:
-            wanted = {tuple: "a list of texts", str: "a text in quotes", int: "a whole number"}[kinds[name]]
-            raise LaunchError("bad-cluster-file", f"{name}={value!r} in the cluster file {path} must be {wanted}")
+    check_lines(table, kinds, f"the cluster file {path}")
     lines: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
     return ClusterSettings(**lines, hardware=hardware)
