@@ -56,7 +56,7 @@ def test_several_processes_are_started_by_torchrun() -> None:
     assert "--cpus-per-task=4 python -m torch.distributed.run --nnodes 2 --nproc-per-node 4 --rdzv-backend c10d" in two_nodes
     assert '--rdzv-endpoint "$head:$port" --rdzv-id "$SLURM_JOB_ID' in two_nodes
     assert """trap 'at_limit=yes; scancel --signal=TERM "$SLURM_JOB_ID"' USR1""" in two_nodes
-    assert """trap 'at_limit=yes; kill -TERM "$command"' USR1""" in one_node
+    assert """trap 'at_limit=yes; kill -TERM "$!"' USR1""" in one_node
 
 
 def test_words_are_quoted() -> None:

@@ -130,7 +130,7 @@ def _command(job: BatchJob, settings: ClusterSettings) -> str:
     launcher = _launcher(settings)
     task = f" {job.task_option}" if job.tasks else ""
     # srun kills its processes at once if it gets SIGTERM itself.
-    end = 'kill -TERM "$command"' if settings.nodes == 1 else 'scancel --signal=TERM "$SLURM_JOB_ID"'
+    end = 'kill -TERM "$!"' if settings.nodes == 1 else 'scancel --signal=TERM "$SLURM_JOB_ID"'
     trap = "\n".join(
         [
             f"# {settings.save_seconds} seconds before the time limit Slurm sends USR1 to this script. The command then",
@@ -140,7 +140,7 @@ def _command(job: BatchJob, settings: ClusterSettings) -> str:
         ]
     )
     if not job.first:
-        return f"{trap}\n{launcher} {shlex.join(job.arguments)}{task} &\ncommand=$!"
+        return f"{trap}\n{launcher} {shlex.join(job.arguments)}{task} &"
     choice = "\n".join(
         [
             f"if [ -e {shlex.quote(job.until)} ]; then",
@@ -150,7 +150,7 @@ def _command(job: BatchJob, settings: ClusterSettings) -> str:
             "fi",
         ]
     )
-    return f'{choice}\n\n{trap}\n{launcher} "${{arguments[@]}}" &\ncommand=$!'
+    return f'{choice}\n\n{trap}\n{launcher} "${{arguments[@]}}" &'
 
 
 def _waiting(job: BatchJob, settings: ClusterSettings) -> str:
@@ -158,10 +158,10 @@ def _waiting(job: BatchJob, settings: ClusterSettings) -> str:
     # The first task of an array has the number of the whole array, so a task is named by both numbers.
     name = f"${{SLURM_ARRAY_JOB_ID}}_{TASK}" if job.tasks else "$SLURM_JOB_ID"
     lines = [
-        'wait "$command"',
+        'wait "$!"',
         "status=$?",
         'if [ -n "$at_limit" ]; then',
-        '    wait "$command"  # the signal ended the first wait',
+        '    wait "$!"  # the signal ended the first wait',
         "    status=$?",
         '    if [ "$status" -ne 0 ]; then',
         f'        scontrol requeue "{name}" && exit "$status"',
