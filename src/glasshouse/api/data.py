@@ -39,8 +39,10 @@ def train_tokenizer(
     field: str = "text",
 ) -> Tokenizer:
     """Train a tokenizer on the text of several files and save it as tokenizer.json."""
-    data = DataSpec(files=tuple(files), field=field, tokenizer=kind, vocabulary=vocabulary, pattern=pattern)
-    source = UserText(data.files, field, validation=0.0, test=0.0)
+    data = DataSpec(
+        files=tuple(files), field=field, tokenizer=kind, vocabulary=vocabulary, pattern=pattern, validation=0.0, test=0.0
+    )
+    source = UserText(data)
     with progress_bar.bar("training a tokenizer") as bar:
         trained = prepared_data.load_or_train_tokenizer(data, source, lambda step, share: bar(share, step))
     trained.save(output)

@@ -12,9 +12,8 @@ from glasshouse.data import corpus_shards, file_summaries, prepared_folder, shar
 from glasshouse.data.corpus_shards import CorpusShards
 from glasshouse.data.documents import SPLITS, Document, Source
 from glasshouse.data.sources.remote_files import cache_folder
-from glasshouse.data.user_files.labelled import UserLabelled
-from glasshouse.data.user_files.pairs import UserPairs
 from glasshouse.data.user_files.pictures import UserPictures
+from glasshouse.data.user_files.rows import UserRows
 from glasshouse.data.user_files.text import UserText
 from glasshouse.records import atomic_files, lock
 from glasshouse.specs import catalogue
@@ -57,13 +56,9 @@ class PreparedData:
 def find_source(data: DataSpec, columns: tuple[str, ...] = ()) -> Source:
     """The source of documents that a data spec names. Its documents must have all of `columns` besides their text."""
     if data.files:
-        if "target" in columns:
-            return UserPairs(data.files, data.field, data.target, data.validation, data.test)
         if "picture" in columns:
-            return UserPictures(data.files, data.picture_size, data.validation, data.test)
-        if columns:
-            return UserLabelled(data.files, data.field, data.label, data.validation, data.test)
-        return UserText(data.files, data.field, data.validation, data.test)
+            return UserPictures(data)
+        return UserRows(data, columns) if columns else UserText(data)
     source = catalogue.find("source", data.source, "data.source")
     for column in columns:
         if column not in source.columns:
@@ -187,7 +182,7 @@ def corpus_shards_of(
 
     The tokenizer is loaded, or trained if no process has trained it yet.
     """
-    source = UserText(data.files, data.field, data.validation, data.test)
+    source = UserText(data)
     progress("reading text", 0.0)
     source.fingerprint()  # checks every file
     if output:
@@ -197,7 +192,7 @@ def corpus_shards_of(
 
 def known_corpus_shards(data: DataSpec, specials: tuple[str, ...] = (), output: Path | None = None) -> CorpusShards | None:
     """The shards of the user's own text, if they are known without reading a large file or training a tokenizer."""
-    source = UserText(data.files, data.field, data.validation, data.test)
+    source = UserText(data)
     if not all(map(file_summaries.is_cheap, source.files)):
         return None
     if not data.tokenizer_file and not _tokenizer_file(data, source, specials).exists():

@@ -17,10 +17,30 @@ class DataSpec:
     """The text (or pairs, labels, pictures) and its tokenizer."""
 
     source: str = setting("", "a data set by name (see `glasshouse data`)", family="source", instead_of="files")
-    files: tuple[str, ...] = setting((), "your own files: plain text, .gz, JSON lines, TSV or CSV", instead_of="source")
-    field: str = setting("text", "the column or JSON field that holds the text")
-    label: str = setting("label", "the column or JSON field that holds the class label")
-    target: str = setting("target", "the column or JSON field that holds the translation")
+    files: tuple[str, ...] = setting(
+        (), "your own files, folders or patterns: text, documents, tables; also compressed", instead_of="source"
+    )
+    validation_files: tuple[str, ...] = setting((), "your own files for validation, instead of a share", rare=True)
+    test_files: tuple[str, ...] = setting((), "your own files for testing, instead of a share", rare=True)
+    field: str = setting("text", "the column that holds the text, by name or number")
+    label: str = setting("label", "the column that holds the class label, number or tags, by name or number")
+    target: str = setting("target", "the column that holds the translation, by name or number")
+    second: str = setting("", "the column that holds the second text of a pair", rare=True)
+    group: str = setting("", "a column whose equal values stay in one split, by name or number", rare=True)
+    stratify: bool = setting(False, "give every split the same shares of the classes", rare=True)
+    delimiter: str = setting(
+        "auto",
+        "what separates the columns of your own .csv and .tsv files; auto looks at them",
+        choices=("auto", "comma", "tab", "semicolon", "pipe"),
+        rare=True,
+    )
+    header: str = setting(
+        "auto",
+        "whether the first line of your own .csv and .tsv files names the columns; auto looks at it",
+        choices=("auto", "yes", "no"),
+        rare=True,
+    )
+    insist: bool = setting(False, "take labels as they are, even if they look like an accident", rare=True)
     picture_size: int = setting(32, "side length in pixels that pictures are resized to", minimum=8)
     tokenizer: str = setting("byte-pair", "the tokenizer to train", family="tokenizer", instead_of="tokenizer_file")
     tokenizer_file: str = setting("", "an existing tokenizer.json to use instead of training one")
