@@ -7,7 +7,7 @@ from typing import Any
 
 from glasshouse.specs import recipes
 from glasshouse.specs.spec import Spec
-from glasshouse.training import warm_start
+from glasshouse.training import adaptation, warm_start
 
 
 def spec_of(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
@@ -27,7 +27,23 @@ def spec_of(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
         name = Path(spec.training.start_from)
         start = origin.path.absolute().with_name(name.name) if len(name.parts) == 1 else name.absolute()
         spec = replace(spec, training=replace(spec.training, start_from=str(start)))
-    return _with_absolute_paths(spec)
+    return _with_absolute_paths(_adaptable(spec, recipe, overrides, sections))
+
+
+def _adaptable(spec: Spec, recipe: str, overrides: tuple[str, ...], sections: dict[str, dict[str, Any]]) -> Spec:
+    """The spec with the list of what may adapt to the user's own data: what a recipe for any data says, not the user.
+
+    A model that starts from another keeps its shape and its tokenizer.
+    """
+    tables = recipes.tables_of(recipe)
+    for_any_data = not recipe.endswith(".toml") and not {"source", "files"} & set(tables.get("data", {}))
+    if not for_any_data or not spec.data.files:
+        return spec
+    named = {word.partition("=")[0].strip() for word in overrides}
+    named |= {f"{section}.{name}" for section, table in sections.items() for name in table}
+    if spec.training.start_from:
+        named |= {"model.width", "data.vocabulary", "data.context"}
+    return replace(spec, data=replace(spec.data, adapt=adaptation.adaptable(named)))
 
 
 def name_of(recipe: str) -> str:
@@ -39,6 +55,9 @@ def name_of(recipe: str) -> str:
 def _with_absolute_paths(spec: Spec) -> Spec:
     """The spec with absolute file names, so that it reproduces the run from any current folder."""
     data = spec.data
-    files = tuple(os.path.abspath(os.path.expanduser(name)) for name in data.files)
+    absolute: dict[str, Any] = {
+        name: tuple(os.path.abspath(os.path.expanduser(file)) for file in getattr(data, name))
+        for name in ("files", "validation_files", "test_files")
+    }
     tokenizer = os.path.abspath(os.path.expanduser(data.tokenizer_file)) if data.tokenizer_file else ""
-    return replace(spec, data=replace(data, files=files, tokenizer_file=tokenizer))
+    return replace(spec, data=replace(data, tokenizer_file=tokenizer, **absolute))

@@ -13,6 +13,15 @@ import numpy as np
 from glasshouse.specs.errors import DataError, GlasshouseError
 from glasshouse.tokenizers.tokenizer_json import write_contents
 
+
+class VocabularyTooLarge(DataError):
+    """A vocabulary that a text cannot fill. `possible` is the largest that it can."""
+
+    def __init__(self, code: str, message: str, possible: int = 0) -> None:
+        super().__init__(code, message)
+        self.possible = possible
+
+
 END_OF_TEXT: Final = "<|endoftext|>"
 UNKNOWN: Final = "<unk>"
 MASK: Final = "<|mask|>"

@@ -18,7 +18,7 @@ from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Batch, Task
 from glasshouse.tokenizers import Tokenizer
-from glasshouse.training import activation_checkpointing, lora, warm_start
+from glasshouse.training import activation_checkpointing, adaptation, lora, warm_start
 from glasshouse.training.engine import Engine
 from glasshouse.training.parallelism import Parallelism
 from glasshouse.training.warm_start import WeightTransfer
@@ -86,6 +86,12 @@ class Job:
         of another job of the same data spec and task.
         """
         task = check(spec)
+        adapted: list[str] = []
+        if spec.data.adapt:
+            spec, adapted = adaptation.adapt(
+                spec, prepared_data.find_source(spec.data, task.columns), task.columns, task.specials
+            )
+            task = check(spec)
         if prepared is None:
             with progress_bar.bar("preparing text") as bar:
                 show = lambda what, share: bar(share, what)  # noqa: E731
@@ -94,7 +100,7 @@ class Job:
         training = spec.training
         examples = task.example_count(prepared.splits["train"])
         steps = training.steps or max(math.ceil(training.epochs * examples / training.batch), 1)
-        notes = list(prepared.notes)
+        notes = [*prepared.notes, *adapted]
         for split, shard in prepared.splits.items():
             if truncated := task.truncated(shard):
                 notes.append(f"{truncated} of {shard.documents} {split} texts are truncated to data.context")
@@ -107,6 +113,7 @@ class Job:
 
     def with_spec(self, spec: Spec) -> "Job":
         """The job of another run on the same data. Its model gets the fields that this job derived from the data."""
+        spec = adaptation.apply(spec, self.spec)
         model = replace(self.spec.model, initialisation=spec.model.initialisation)
         job = replace(self, spec=replace(spec, model=model))
         # Runs that start from one run share its weights. With {seed} every seed starts from another run.
