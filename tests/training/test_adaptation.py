@@ -11,25 +11,6 @@ from tests.refusals import refused
 
 CPU = torch.device("cpu")
 WORDS = [*"abcdefghijk", "cat", "sat", "mat", "birds", "house", "river"]
-    "the",
-    "cat",
-    "sat",
-    "on",
-    "a",
-    "mat",
-    "and",
-    "looked",
-    "at",
-    "seven",
-    "birds",
-    "near",
-    "the",
-    "old",
-    "house",
-    "by",
-    "river",
-    "road",
-]
 
 
 def text(path, words):
