@@ -13,7 +13,15 @@ if TYPE_CHECKING:
     # What an editor and a type checker see. `_EXPORTS` below gives the same names at run time.
     from glasshouse.api.corpora import plan_data, prepare_data
     from glasshouse.api.corpus_jobs import submit_preparation
-    from glasshouse.api.data import data_set, data_sets, get_data, load_tokenizer, train_tokenizer
+    from glasshouse.api.data import (
+        LookedAtData,
+        data_set,
+        data_sets,
+        get_data,
+        load_tokenizer,
+        look_at_data,
+        train_tokenizer,
+    )
     from glasshouse.api.debates import debate
     from glasshouse.api.exchange import certify, export, import_model
     from glasshouse.api.experiments import augment, features, few_shot
@@ -115,7 +123,15 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "api.corpora": ("plan_data", "prepare_data"),
     "api.corpus_jobs": ("submit_preparation",),
-    "api.data": ("data_set", "data_sets", "get_data", "load_tokenizer", "train_tokenizer"),
+    "api.data": (
+        "LookedAtData",
+        "data_set",
+        "data_sets",
+        "get_data",
+        "load_tokenizer",
+        "look_at_data",
+        "train_tokenizer",
+    ),
     "api.debates": ("debate",),
     "api.exchange": ("certify", "export", "import_model"),
     "api.experiments": ("augment", "features", "few_shot"),
@@ -226,6 +242,7 @@ __all__ = [
     "Completion",
     "GlasshouseError",
     "JobStatus",
+    "LookedAtData",
     "Plan",
     "Run",
     "Study",
@@ -270,6 +287,7 @@ __all__ = [
     "list_studies",
     "load_tokenizer",
     "look",
+    "look_at_data",
     "metrics_of",
     "on_slurm",
     "open_chat",

@@ -159,7 +159,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             "class_weights": self._weight_overrides(names),
             **fixed,
         }
-        data = {"files": [ROWS_FILE], "field": "text", "label": "label", "validation": 0.0, "test": 0.0}
+        data = {"files": [ROWS_FILE], "field": "text", "label": "label", "validation": 0.0, "test": 0.0, "insist": True}
         spec = resolve_spec.spec_of(self.recipe, *self.overrides, *changes, data=data, training=training)
         if spec.task != "classify":
             raise SpecError(

@@ -102,7 +102,7 @@ def _by_synonym(table: Table, request: ColumnRequest, taken: Collection[int]) ->
         return None
     words = SYNONYMS.get(request.role, SYNONYMS["label"]).split()
     known = [index for index, name in enumerate(table.names) if name.lower() in words and index not in taken]
-    fitting = [index for index in known if _fits(table, index, request.kind)]
+    fitting = [index for index in known if fits(table, index, request.kind)]
     return fitting[0] if len(fitting) == 1 else None
 
 
@@ -112,7 +112,7 @@ def _by_content(table: Table, requests: Sequence[ColumnRequest], number: int, fo
     missing = [other for other in range(len(requests)) if other not in found]
     if len(free) < len(missing):
         raise _missing(table, request)
-    fitting = [index for index in free if _fits(table, index, request.kind)]
+    fitting = [index for index in free if fits(table, index, request.kind)]
     if request.kind != "text":
         best = _fewest_values(table, fitting)
     else:
@@ -121,7 +121,7 @@ def _by_content(table: Table, requests: Sequence[ColumnRequest], number: int, fo
         return best
     # In the order in which the task names them.
     in_order = dict(zip(missing, free, strict=False))
-    all_fit = all(_fits(table, index, requests[other].kind) for other, index in in_order.items())
+    all_fit = all(fits(table, index, requests[other].kind) for other, index in in_order.items())
     if len(free) == len(missing) and (all_fit or not table.named):
         return in_order[number]
     raise _ambiguous(table, request, fitting) if len(fitting) > 1 else _missing(table, request)
@@ -145,7 +145,7 @@ def _fewest_values(table: Table, fitting: Sequence[int]) -> int | None:
     return fewest[0] if clear else None
 
 
-def _fits(table: Table, index: int, kind: str) -> bool:
+def fits(table: Table, index: int, kind: str) -> bool:
     """Whether the cells of a column can be of a kind."""
     cells = table.column(index)
     if not cells:
