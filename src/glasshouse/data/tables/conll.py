@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from glasshouse.data import text_files
-from glasshouse.data.tables.table import ITEM_SEPARATOR, Row, Table
+from glasshouse.data.tables.table import ITEM_SEPARATOR, Row, TextTable
 from glasshouse.specs.errors import DataError
 
 NAMES = ("text", "tags")
@@ -13,7 +13,7 @@ UNIVERSAL = (1, 3)
 UNIVERSAL_COLUMNS = 10
 
 
-def read(path: Path, tag_column: str) -> Table:
+def read(path: Path, tag_column: str) -> TextTable:
     """The sentences of a file. `tag_column` is the number of the column with the tags; otherwise the last one is used."""
 
     def rows() -> Iterator[Row]:
@@ -33,7 +33,7 @@ def read(path: Path, tag_column: str) -> Table:
                 words.append(word)
                 tags.append(tag)
 
-    return Table(path, NAMES, rows, roles=NAMES)
+    return TextTable(path, NAMES, rows, roles=NAMES)
 
 
 def has_sentences(path: Path) -> bool:
