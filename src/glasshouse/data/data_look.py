@@ -13,7 +13,7 @@ from glasshouse.data import input_files, text_files
 from glasshouse.data.documents import SPLITS, Document, Source
 from glasshouse.data.tables import columns, conll, reading
 from glasshouse.data.tables.columns import ColumnRequest
-from glasshouse.data.tables.table import ITEM_SEPARATOR, TableFormat, TextTable
+from glasshouse.data.tables.table import ITEM_SEPARATOR, DataTable, TableFormat
 from glasshouse.data.user_files.pictures import PICTURES
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
@@ -82,7 +82,7 @@ def suggest_task(data: DataSpec) -> str:
     return _task_of_table(reading.read(path, TableFormat(data.delimiter, data.header)), data)
 
 
-def _task_of_table(table: TextTable, data: DataSpec) -> str:
+def _task_of_table(table: DataTable, data: DataSpec) -> str:
     """The task whose columns a table has."""
     text = ColumnRequest(data.field, "text", "data.field", "text")
     # A list has few values too, and a number of stars is a class as well as a number.
@@ -98,7 +98,7 @@ def _task_of_table(table: TextTable, data: DataSpec) -> str:
     return "next-token"
 
 
-def _has(table: TextTable, requests: Sequence[ColumnRequest], kind: str) -> bool:
+def _has(table: DataTable, requests: Sequence[ColumnRequest], kind: str) -> bool:
     try:
         found = columns.find(table, requests)
     except DataError:
@@ -107,7 +107,7 @@ def _has(table: TextTable, requests: Sequence[ColumnRequest], kind: str) -> bool
     return columns.fits(table, found.indices[number], kind)
 
 
-def _is_tagged(table: TextTable) -> bool:
+def _is_tagged(table: DataTable) -> bool:
     """Whether two columns have lists of the same length in every row."""
     for row in islice(table.sample, 50):
         lengths = [text.count(ITEM_SEPARATOR) for text in row if ITEM_SEPARATOR in text]
@@ -137,7 +137,7 @@ def look(data: DataSpec, source: Source, wanted: tuple[str, ...]) -> DataLook:
     )
 
 
-def _columns(table: TextTable) -> tuple[ColumnLook, ...]:
+def _columns(table: DataTable) -> tuple[ColumnLook, ...]:
     looks = []
     for index, name in enumerate(table.names):
         cells = table.column(index)

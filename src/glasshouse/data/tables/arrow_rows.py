@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from glasshouse.data.tables.table import Row, TextTable, cell
+from glasshouse.data.tables.table import DataTable, Row, cell
 from glasshouse.specs.errors import DataError
 
 BATCH_ROWS = 4096
 
 
-def read(path: Path) -> TextTable:
+def read(path: Path) -> DataTable:
     """The columns of a Parquet, Feather or Arrow file."""
     schema = _checked(path, lambda: _open(path)[0])
     names = tuple(schema.names)
@@ -22,7 +22,7 @@ def read(path: Path) -> TextTable:
             columns = [_texts(batch.column(name).to_pylist(), classes.get(name)) for name in names]
             yield from zip(*columns, strict=True)
 
-    return TextTable(path, names, rows)
+    return DataTable(path, names, rows)
 
 
 def _batches(path: Path) -> Iterator[Any]:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from glasshouse.data.tables.delimited import is_number
-from glasshouse.data.tables.table import ITEM_SEPARATOR, TextTable
+from glasshouse.data.tables.table import ITEM_SEPARATOR, DataTable
 from glasshouse.specs.errors import DataError
 
 # A column has few values if a value has at least so many rows on average, or if there are at most so many values.
@@ -51,7 +51,7 @@ class FoundColumns:
     remarks: tuple[str, ...] = ()
 
 
-def find(table: TextTable, requests: Sequence[ColumnRequest]) -> FoundColumns:
+def find(table: DataTable, requests: Sequence[ColumnRequest]) -> FoundColumns:
     """The columns of a table. Raises DataError if one is missing or could be several."""
     if table.roles and all(request.role in table.roles for request in requests):
         return FoundColumns(tuple(table.roles.index(request.role) for request in requests))
@@ -74,15 +74,15 @@ def find(table: TextTable, requests: Sequence[ColumnRequest]) -> FoundColumns:
     return FoundColumns(indices, (f"{table.path.name}: {told}, by the look of it; {settings} says otherwise",))
 
 
-def _called(table: TextTable, index: int) -> str:
+def _called(table: DataTable, index: int) -> str:
     return f"the column {table.names[index]!r}" if table.named else f"column {index + 1}"
 
 
-def _is_guess(table: TextTable, request: ColumnRequest, index: int) -> bool:
+def _is_guess(table: DataTable, request: ColumnRequest, index: int) -> bool:
     return table.names[index].lower() != request.name.lower() and request.name != str(index + 1)
 
 
-def _by_name(table: TextTable, request: ColumnRequest, taken: Collection[int]) -> int | None:
+def _by_name(table: DataTable, request: ColumnRequest, taken: Collection[int]) -> int | None:
     if table.named:
         if request.name in table.names:
             return table.names.index(request.name)
@@ -97,7 +97,7 @@ def _by_name(table: TextTable, request: ColumnRequest, taken: Collection[int]) -
     return None
 
 
-def _by_synonym(table: TextTable, request: ColumnRequest, taken: Collection[int]) -> int | None:
+def _by_synonym(table: DataTable, request: ColumnRequest, taken: Collection[int]) -> int | None:
     if not table.named:
         return None
     words = SYNONYMS.get(request.role, SYNONYMS["label"]).split()
@@ -106,7 +106,7 @@ def _by_synonym(table: TextTable, request: ColumnRequest, taken: Collection[int]
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _by_content(table: TextTable, requests: Sequence[ColumnRequest], number: int, found: Mapping[int, int]) -> int:
+def _by_content(table: DataTable, requests: Sequence[ColumnRequest], number: int, found: Mapping[int, int]) -> int:
     request = requests[number]
     free = [index for index in range(len(table.names)) if index not in found.values()]
     missing = [other for other in range(len(requests)) if other not in found]
@@ -127,7 +127,7 @@ def _by_content(table: TextTable, requests: Sequence[ColumnRequest], number: int
     raise _ambiguous(table, request, fitting) if len(fitting) > 1 else _missing(table, request)
 
 
-def _longest(table: TextTable, fitting: Sequence[int]) -> int | None:
+def _longest(table: DataTable, fitting: Sequence[int]) -> int | None:
     """The column that is clearly longer than the others."""
     lengths = {index: _mean_length(table, index) for index in fitting}
     longest = sorted(lengths, key=lambda index: -lengths[index])
@@ -135,7 +135,7 @@ def _longest(table: TextTable, fitting: Sequence[int]) -> int | None:
     return longest[0] if clear else None
 
 
-def _fewest_values(table: TextTable, fitting: Sequence[int]) -> int | None:
+def _fewest_values(table: DataTable, fitting: Sequence[int]) -> int | None:
     """The only column that fits. Without names: the one that clearly has fewer values than the others."""
     if len(fitting) == 1:
         return fitting[0]
@@ -145,7 +145,7 @@ def _fewest_values(table: TextTable, fitting: Sequence[int]) -> int | None:
     return fewest[0] if clear else None
 
 
-def fits(table: TextTable, index: int, kind: str) -> bool:
+def fits(table: DataTable, index: int, kind: str) -> bool:
     """Whether the cells of a column can be of a kind."""
     cells = table.column(index)
     if not cells:
@@ -160,12 +160,12 @@ def fits(table: TextTable, index: int, kind: str) -> bool:
     return not all(map(is_number, cells))  # kind text
 
 
-def _mean_length(table: TextTable, index: int) -> float:
+def _mean_length(table: DataTable, index: int) -> float:
     cells = table.column(index)
     return sum(map(len, cells)) / max(len(cells), 1)
 
 
-def _missing(table: TextTable, request: ColumnRequest) -> DataError:
+def _missing(table: DataTable, request: ColumnRequest) -> DataError:
     return DataError(
         "missing-column",
         f"{table.path} has no column {request.name!r} for the {request.role} (its columns: {table.listing()}); "
@@ -173,7 +173,7 @@ def _missing(table: TextTable, request: ColumnRequest) -> DataError:
     )
 
 
-def _ambiguous(table: TextTable, request: ColumnRequest, fitting: Sequence[int]) -> DataError:
+def _ambiguous(table: DataTable, request: ColumnRequest, fitting: Sequence[int]) -> DataError:
     candidates = ", ".join(
         f"{table.names[index]} ({len(set(table.column(index)))} values, such as {table.column(index)[0][:30]!r})"
         for index in fitting

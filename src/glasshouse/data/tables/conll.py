@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from glasshouse.data import text_files
-from glasshouse.data.tables.table import ITEM_SEPARATOR, Row, TextTable
+from glasshouse.data.tables.table import ITEM_SEPARATOR, DataTable, Row
 from glasshouse.specs.errors import DataError
 
 NAMES = ("text", "tags")
@@ -13,7 +13,7 @@ UNIVERSAL = (1, 3)
 UNIVERSAL_COLUMNS = 10
 
 
-def read(path: Path, tag_column: str) -> TextTable:
+def read(path: Path, tag_column: str) -> DataTable:
     """The sentences of a file. `tag_column` is the number of the column with the tags; otherwise the last one is used."""
 
     def rows() -> Iterator[Row]:
@@ -33,7 +33,7 @@ def read(path: Path, tag_column: str) -> TextTable:
                 words.append(word)
                 tags.append(tag)
 
-    return TextTable(path, NAMES, rows, roles=NAMES)
+    return DataTable(path, NAMES, rows, roles=NAMES)
 
 
 def has_sentences(path: Path) -> bool:

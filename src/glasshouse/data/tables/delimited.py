@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from glasshouse.data import text_files
-from glasshouse.data.tables.table import SAMPLE_ROWS, Row, TableFormat, TextTable, numbered, uneven
+from glasshouse.data.tables.table import SAMPLE_ROWS, DataTable, Row, TableFormat, numbered, uneven
 from glasshouse.specs.errors import DataError
 
 DELIMITERS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
@@ -29,7 +29,7 @@ def is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None
 
 
-def read(path: Path, form: TableFormat, tabs: bool) -> TextTable:
+def read(path: Path, form: TableFormat, tabs: bool) -> DataTable:
     """A file of delimited text as a table. `tabs` says that its name promises tabs."""
     lines = list(islice(text_files.read_lines(path), SAMPLE_ROWS))
     if not any(line.strip() for line in lines):
@@ -57,7 +57,7 @@ def read(path: Path, form: TableFormat, tabs: bool) -> TextTable:
             if index or not header:
                 yield _fitted(path, number, row, names, delimiter, exact=not plain)
 
-    return TextTable(path, names, rows, named=header, remarks=tuple(remarks))
+    return DataTable(path, names, rows, named=header, remarks=tuple(remarks))
 
 
 def _words(delimiter: str) -> str:

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse.data import text_files
-from glasshouse.data.tables.table import SAMPLE_ROWS, Row, TextTable, cell
+from glasshouse.data.tables.table import SAMPLE_ROWS, DataTable, Row, cell
 from glasshouse.specs.errors import DataError
 
 
-def read_lines(path: Path) -> TextTable:
+def read_lines(path: Path) -> DataTable:
     """JSON lines: the columns are the fields of the first objects."""
     return _table(path, lambda: _line_objects(path))
 
 
-def read_array(path: Path) -> TextTable:
+def read_array(path: Path) -> DataTable:
     """A JSON array of objects, or an object with one such array in a field. A file of JSON lines is read as that."""
     text = "".join(text_files.read_chunks(path))
     try:
@@ -33,7 +33,7 @@ def read_array(path: Path) -> TextTable:
     return _table(path, lambda: ((f"{path}, row {number},", row) for number, row in enumerate(content, 1)))
 
 
-def _table(path: Path, objects: Any) -> TextTable:
+def _table(path: Path, objects: Any) -> DataTable:
     fields: dict[str, None] = {}
     for _, row in islice(objects(), SAMPLE_ROWS):
         fields |= dict.fromkeys(row)
@@ -43,7 +43,7 @@ def _table(path: Path, objects: Any) -> TextTable:
         for _, row in objects():
             yield tuple(cell(row.get(name)) for name in names)
 
-    return TextTable(path, names, rows)
+    return DataTable(path, names, rows)
 
 
 def _line_objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:

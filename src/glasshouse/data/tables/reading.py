@@ -5,10 +5,10 @@ from pathlib import Path
 
 from glasshouse.data import text_files
 from glasshouse.data.tables import arrow_rows, conll, delimited, json_rows
-from glasshouse.data.tables.table import Row, TableFormat, TextTable
+from glasshouse.data.tables.table import DataTable, Row, TableFormat
 from glasshouse.specs.errors import DataError
 
-READERS: dict[str, Callable[[Path, TableFormat], TextTable]] = {
+READERS: dict[str, Callable[[Path, TableFormat], DataTable]] = {
     ".tsv": lambda path, form: delimited.read(path, form, tabs=True),
     ".csv": lambda path, form: delimited.read(path, form, tabs=False),
     ".jsonl": lambda path, form: json_rows.read_lines(path),
@@ -26,7 +26,7 @@ def is_table(path: Path) -> bool:
     return text_files.suffix(path) in READERS
 
 
-def read(path: Path, form: TableFormat = TableFormat()) -> TextTable:  # noqa: B008 (it cannot be changed)
+def read(path: Path, form: TableFormat = TableFormat()) -> DataTable:  # noqa: B008 (it cannot be changed)
     """A file as a table."""
     if reader := READERS.get(text_files.suffix(path)):
         return reader(path, form)
@@ -37,7 +37,7 @@ def read(path: Path, form: TableFormat = TableFormat()) -> TextTable:  # noqa: B
     )
 
 
-def read_sentences(path: Path, form: TableFormat, tag_column: str) -> TextTable:
+def read_sentences(path: Path, form: TableFormat, tag_column: str) -> DataTable:
     """A file of tagged sentences: in the manner of CoNLL, or a table with a column of words and one of tags."""
     suffix = text_files.suffix(path)
     if suffix in SENTENCE_SUFFIXES or (suffix in (".tsv", ".txt", "") and conll.has_sentences(path)):
@@ -45,7 +45,7 @@ def read_sentences(path: Path, form: TableFormat, tag_column: str) -> TextTable:
     return read(path, form)
 
 
-def read_class_folder(folder: Path, classes: dict[str, list[Path]]) -> TextTable:
+def read_class_folder(folder: Path, classes: dict[str, list[Path]]) -> DataTable:
     """Texts in folders that are named after their class, as a table of labels and texts."""
 
     def rows() -> Iterator[Row]:
@@ -53,4 +53,4 @@ def read_class_folder(folder: Path, classes: dict[str, list[Path]]) -> TextTable
             for path in paths:
                 yield label, "".join(text_files.read_chunks(path)).strip()
 
-    return TextTable(folder, ("label", "text"), rows, roles=("label", "text"))
+    return DataTable(folder, ("label", "text"), rows, roles=("label", "text"))

@@ -25,7 +25,7 @@ class TableFormat:
 
 
 @dataclass(frozen=True)
-class TextTable:
+class DataTable:
     """The columns of a file. `rows` reads the file anew.
 
     The names are those of the file if it is `named`. Otherwise they are the numbers of the columns from 1. `remarks` say

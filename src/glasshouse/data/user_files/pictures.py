@@ -20,7 +20,7 @@ from glasshouse.data.documents import Document, Source
 from glasshouse.data.splits import assign_splits
 from glasshouse.data.tables import columns, reading
 from glasshouse.data.tables.columns import ColumnRequest
-from glasshouse.data.tables.table import TableFormat, TextTable
+from glasshouse.data.tables.table import DataTable, TableFormat
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 
@@ -101,7 +101,7 @@ class UserPictures(Source):
             yield from self._table_rows(file)
 
     def _table_rows(self, file: Path) -> Iterator[tuple[Path, str]]:
-        table: TextTable = reading.read(file, self.form)
+        table: DataTable = reading.read(file, self.form)
         found = columns.find(table, COLUMNS) if table.named else None
         first, second = found.indices if found else (0, 1)
         self._remarks += [*table.remarks, *(found.remarks if found else ())]

@@ -16,7 +16,7 @@ from glasshouse.data.documents import SPLITS, Document, Source
 from glasshouse.data.tables import class_labels, columns, reading
 from glasshouse.data.tables.columns import ColumnRequest
 from glasshouse.data.tables.delimited import is_number
-from glasshouse.data.tables.table import ITEM_SEPARATOR, Row, TableFormat, TextTable
+from glasshouse.data.tables.table import ITEM_SEPARATOR, DataTable, Row, TableFormat
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 
@@ -146,7 +146,7 @@ class UserRows(Source):
                 self._first_label = table.sample[0][index_of["label"]]
         return rows
 
-    def _tables(self, names: Sequence[str]) -> Iterator[TextTable]:
+    def _tables(self, names: Sequence[str]) -> Iterator[DataTable]:
         for name in names:
             folder = Path(name).expanduser()
             if folder.is_dir() and (classes := input_files.class_folders(folder)) and "label" in self.wanted:
@@ -157,7 +157,7 @@ class UserRows(Source):
             if "target" in self.wanted and len(names) == 2 and not any(map(reading.is_table, input_files.expand(names))):
                 sides = input_files.expand(names)
                 pairs = text_files.read_parallel_lines(*sides)
-                yield TextTable(sides[0], ("text", "target"), partial(iter, pairs), roles=("text", "target"))
+                yield DataTable(sides[0], ("text", "target"), partial(iter, pairs), roles=("text", "target"))
                 return
             for path in paths:
                 if "tags" in self.wanted:
