@@ -165,9 +165,12 @@ def sharded(memory: dict[str, int], processes: int) -> dict[str, int]:
 def _too_large(job: Job) -> SpecError | None:
     """The refusal of a job that needs more memory than there is, even in the smaller number format and with shards."""
     training, processes = job.spec.training, process_group.count_for(job.spec.training)
-    memory = {name: sharded(training_memory(job, name), processes) for name in ("fp32", "bf16")}
-    needed = min(sum(at_peak(purposes, training).values()) for purposes in memory.values())
     available = device_memory(job.device)
+    memory = sharded(training_memory(job, "fp32"), processes)
+    needed = sum(at_peak(memory, training).values())
+    if needed > available:
+        smaller = sharded(training_memory(job, "bf16"), processes)
+        needed = min(needed, sum(at_peak(smaller, training).values()))
     if needed > available:
         return SpecError(
             "too-little-memory",
@@ -175,7 +178,7 @@ def _too_large(job: Job) -> SpecError | None:
             f"training.batch (now {training.batch}), a larger training.gradient_accumulation, a smaller model, "
             "training.checkpoint_activations=true, or on a GPU training.offload_optimiser=true",
         )
-    state = 2 * memory["fp32"]["gradients"]
+    state = 2 * memory["gradients"]
     if training.offload_optimiser and job.device.type == "cuda" and state > machine.memory():
         return SpecError(
             "too-little-main-memory",
