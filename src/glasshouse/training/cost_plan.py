@@ -8,6 +8,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from typing import Any
 
 import torch
@@ -69,7 +70,8 @@ def make(job: Job, replica_count: int = 1, even_if_too_large: bool = False) -> P
     `even_if_too_large`, the time of a job that does not fit is estimated instead of measured.
     """
     notes = list(job.notes)
-    too_large = _too_large(job)
+    memory = cache(lambda number_format: training_memory(job, number_format))
+    too_large = _too_large(job, memory)
     if too_large and not even_if_too_large:
         raise too_large
     with models.without_weights():
@@ -92,7 +94,7 @@ def make(job: Job, replica_count: int = 1, even_if_too_large: bool = False) -> P
         steps=job.steps,
         tokens=round(job.task.batch_tokens(batch) * length / job.spec.data.context) * job.steps,
         flops=training + evaluation,
-        memory=at_peak(training_memory(job, number_format), job.spec.training),
+        memory=at_peak(memory(number_format), job.spec.training),
         step_seconds=measured,
         seconds=measured * job.steps * (1 + evaluation / training),
         precision=number_format,
@@ -162,12 +164,13 @@ def sharded(memory: dict[str, int], processes: int) -> dict[str, int]:
     }
 
 
-def _too_large(job: Job) -> SpecError | None:
+def _too_large(job: Job, memory: Callable[[str], dict[str, int]]) -> SpecError | None:
     """The refusal of a job that needs more memory than there is, even in the smaller number format and with shards."""
     training, processes = job.spec.training, process_group.count_for(job.spec.training)
-    memory = {name: sharded(training_memory(job, name), processes) for name in ("fp32", "bf16")}
-    needed = min(sum(at_peak(purposes, training).values()) for purposes in memory.values())
     available = device_memory(job.device)
+    needed = sum(at_peak(sharded(memory("fp32"), processes), training).values())
+    if needed > available:
+        needed = min(needed, sum(at_peak(sharded(memory("bf16"), processes), training).values()))
     if needed > available:
         return SpecError(
             "too-little-memory",
@@ -175,7 +178,7 @@ def _too_large(job: Job) -> SpecError | None:
             f"training.batch (now {training.batch}), a larger training.gradient_accumulation, a smaller model, "
             "training.checkpoint_activations=true, or on a GPU training.offload_optimiser=true",
         )
-    state = 2 * memory["fp32"]["gradients"]
+    state = 2 * sharded(memory("fp32"), processes)["gradients"]
     if training.offload_optimiser and job.device.type == "cuda" and state > machine.memory():
         return SpecError(
             "too-little-main-memory",
