@@ -8,8 +8,8 @@ sentence-transformers.
 All train the same weights on the same rows for as many steps, with the same batch size, learning rate, schedule and
 optimiser. They take turns after every step, so that a busy moment of the machine hits all. Afterwards all are scored on the
 same held-out rows. A peer that is not installed is left out, which is said. Classification needs labelled rows (a source of
-`glasshouse data`); the pairs of the contrastive part are docstrings of Python's standard library: the first paragraph and the
-one after it.
+`glasshouse data`). The pairs of the contrastive part are docstrings of Python's standard library: the first paragraph and
+the one after it.
 """
 
 import argparse
@@ -362,8 +362,9 @@ def docstring_pairs(limit: int) -> list[Row]:
 
 def tiny_model(folder: Path) -> Path:
     """A random BERT of one layer with a tokenizer of a few words, for the smoke test."""
-    import tokenizers
     import transformers
+
+    import tokenizers
 
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "the", "of", "to", "in", "and", "is", "we", "##s", "##e"]
     tokenizer = tokenizers.BertWordPieceTokenizer(vocab={word: index for index, word in enumerate(words)})

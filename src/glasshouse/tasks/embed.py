@@ -6,6 +6,7 @@ Axes: N pairs, D width.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 import torch
@@ -172,14 +173,14 @@ class Embed(Task):
         forward: Forward | None = None,
     ) -> dict[str, np.ndarray]:
         """Metric -> one value per pair. The loss uses groups of the training batch size, as in training."""
-        examples, was_training = np.arange(shard.documents), model.training
+        examples, was_training, device = np.arange(shard.documents), model.training, next(model.parameters()).device
         ids = [contrastive.text_ids(side.texts(examples)) for side in _sides(shard)]
         model.eval()
         try:
             with torch.inference_mode():
                 sources, targets = (
-                    self._vectors(forward or model, side, settings.batch, lambda share, i=i: progress((i + share) / 2))  # type: ignore[misc]
-                    for i, side in enumerate(_sides(shard))
+                    self._vectors(forward or model, device, side, settings.batch, partial(_share_of_half, progress, half))
+                    for half, side in enumerate(_sides(shard))
                 )
                 losses = []
                 for part in torch.arange(shard.documents).chunk(max(1, round(shard.documents / self.rows))):
@@ -192,20 +193,25 @@ class Embed(Task):
         recalls = {f"recall_at_{k}": (ranks < k).double().numpy() for k in RECALL_AT}
         return {**recalls, "mrr": (1 / (ranks + 1.0)).double().numpy(), "loss": torch.cat(losses).double().cpu().numpy()}
 
-    def _vectors(self, model: Forward, side: Shard, rows: int, progress: Callable[[float], None]) -> Tensor:
+    def _vectors(
+        self, forward: Forward, device: torch.device, side: Shard, rows: int, progress: Callable[[float], None]
+    ) -> Tensor:
         """The normalised vectors (N, D) of one text of every pair. Texts of similar length are encoded together."""
-        device = next(model.parameters()).device if isinstance(model, nn.Module) else None
         order = padding.lengths_of(side, np.arange(side.documents)).argsort(kind="stable")
         vectors = []
         for begin in range(0, len(order), rows):
             texts = self._texts("text", side, order[begin : begin + rows])
             tokens, lengths = (texts[name].to(device) for name in ("text_tokens", "text_lengths"))
-            vectors.append(F.normalize(model(tokens, lengths=lengths).float(), dim=-1))
+            vectors.append(F.normalize(forward(tokens, lengths=lengths).float(), dim=-1))
             progress(min((begin + rows) / len(order), 1.0))
         return torch.cat(vectors)[torch.from_numpy(order.argsort()).to(vectors[0].device)]
 
     def example_command(self, run: str, prompt: str) -> str:
         return f"glasshouse features {run} --task presidents --limit 200"
+
+
+def _share_of_half(progress: Callable[[float], None], half: int, share: float) -> None:
+    progress((half + share) / 2)
 
 
 def _sides(shard: Shard) -> tuple[Shard, Shard]:
