@@ -172,3 +172,21 @@ def test_a_run_saves_its_naive_bayes_counts(naive_bayes_rows):
     [sea, land] = Run(run.folder, "cpu").classify(["ship and waves", "stone"])
     assert sea["sea"] > 0.9
     assert land["land"] > 0.9
+
+
+def test_grouping_by_length_changes_the_order_and_no_metric(tmp_path):
+    words = ("sun", "sea", "sky", "fog", "ice")
+    rows = [f"{'ab'[i % 2]}\t{' '.join(words[(i + j) % 5] for j in range(1 + i * 7 % 11))} {i}\n" for i in range(60)]
+    (tmp_path / "rows.tsv").write_text("".join(rows))
+    common = ("data.tokenizer=words", "data.context=16", f"data.files={tmp_path / 'rows.tsv'}", "data.validation=0.3")
+    spec = glasshouse.spec_of("classifier", *common, "training.group_by_length=true")
+    job = Job.prepare(spec, CPU)
+    plain = Job.prepare(glasshouse.spec_of("classifier", *common), CPU)
+    assert plain.task.example_lengths(plain.prepared.splits["train"]) is None
+    assert job.mean_length() < plain.mean_length()
+    model, shard = job.model(), job.prepared.splits["validation"]
+    grouped, ungrouped = (each.task.item_values(model, shard, spec.evaluation) for each in (job, plain))
+    assert np.array_equal(grouped["accuracy"], ungrouped["accuracy"])
+    np.testing.assert_allclose(grouped["loss"], ungrouped["loss"], atol=1e-5)
+    with refused("not-of-this-task", "training.group_by_length"):
+        glasshouse.spec_of("language-model", "data.source=state-of-the-union", "training.group_by_length=true")

@@ -130,6 +130,15 @@ class TrainingSpec:
     class_weights: tuple[str, ...] = setting(
         (), "weights of the classes in the loss: [balanced], or [name=2]", task_specific=True
     )
+    group_by_length: bool = setting(
+        False,
+        "put texts of similar length into a batch, which needs less padding; the order still follows from the seed",
+        task_specific=True,
+        rare=True,
+    )
+    temperature: float = setting(
+        0.05, "the similarities of texts are divided by this before the softmax", minimum=1e-3, task_specific=True, rare=True
+    )
     ema: float = setting(
         0.0,
         "decay of an exponential moving average of the weights, which is evaluated and used instead of them; 0 turns it off",
@@ -137,7 +146,9 @@ class TrainingSpec:
         maximum=0.9999,
     )
     start_from: str = setting(
-        "", "a run whose weights, model shape and tokenizer training starts from; {seed} stands for this run's seed"
+        "",
+        "where weights, model shape and tokenizer come from: a run ({seed} stands for this run's seed), a Hugging Face "
+        "directory, or package:NAME, an installed package with weights",
     )
     freeze: str = setting(
         "none",

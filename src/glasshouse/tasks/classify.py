@@ -52,12 +52,14 @@ class Classify(Task):
     quality = QualityCurves(ACCURACY.title, {"validation": "validation.accuracy"})
     report_sections = ("confusion",)
     head = "classifier"
-    reads = ("training.class_weights",)
+    reads = ("training.class_weights", "training.group_by_length")
     columns = ("label",)
     item_metrics = ("accuracy", "loss")
 
-    def __init__(self, context: int, labels: tuple[str, ...] = (), weights: tuple[str, ...] = ()) -> None:
-        self.context, self.labels = context, labels
+    def __init__(
+        self, context: int, labels: tuple[str, ...] = (), weights: tuple[str, ...] = (), group_by_length: bool = False
+    ) -> None:
+        self.context, self.labels, self.group_by_length = context, labels, group_by_length
         self.prefix_and_suffix: tuple[list[int], list[int]] = ([], [])
         self.weight_entries = weights
         self.weights: Tensor | None = None  # (classes); set by complete_model
@@ -66,7 +68,8 @@ class Classify(Task):
 
     @classmethod
     def from_spec(cls, spec: Spec) -> "Classify":
-        return cls(spec.data.context, weights=spec.training.class_weights)
+        training = spec.training
+        return cls(spec.data.context, weights=training.class_weights, group_by_length=training.group_by_length)
 
     def draft_model(self, model: ModelSpec) -> ModelSpec:
         if model.head.kind not in ("", self.head):
@@ -126,6 +129,9 @@ class Classify(Task):
 
     def example_count(self, shard: Shard) -> int:
         return shard.documents
+
+    def example_lengths(self, shard: Shard) -> np.ndarray | None:
+        return padding.lengths_of(shard, np.arange(shard.documents)) if self.group_by_length else None
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         before, after = (padding.repeated(tokens, len(examples)) for tokens in self.prefix_and_suffix)
@@ -200,11 +206,14 @@ class Classify(Task):
     ) -> tuple[np.ndarray, np.ndarray]:
         """The loss in nats and the predicted class of each text."""
         losses, predictions = np.zeros(shard.documents), np.zeros(shard.documents, np.int64)
-        for index, logits in self._logits(model, shard, np.arange(shard.documents), settings.batch, forward):
+        lengths, done = self.example_lengths(shard), 0
+        order = np.arange(shard.documents) if lengths is None else lengths.argsort(kind="stable")
+        for index, logits in self._logits(model, shard, order, settings.batch, forward):
             truth = torch.from_numpy(np.asarray(shard.labels[index], np.int64)).to(logits.device)
             losses[index] = F.cross_entropy(logits, truth, reduction="none").cpu().numpy()
             predictions[index] = logits.argmax(-1).cpu().numpy()
-            progress((index[-1] + 1) / shard.documents)
+            done += len(index)
+            progress(done / shard.documents)
         return losses, predictions
 
     def example_command(self, run: str, prompt: str) -> str:

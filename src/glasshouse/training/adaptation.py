@@ -17,6 +17,7 @@ from glasshouse.formatting import size
 from glasshouse.specs import declared
 from glasshouse.specs.spec import Spec
 from glasshouse.tokenizers.base import VocabularyTooLarge
+from glasshouse.training import fine_tuning_rule
 
 # Fields that may change, unless the user names them.
 ADAPTABLE = (
@@ -32,6 +33,8 @@ ADAPTABLE = (
     "training.epochs",
     "evaluation.every",
 )
+# Fields that may change besides if a recipe starts from pretrained weights.
+FINE_TUNING = ("training.batch", "training.learning_rate", "training.freeze", "training.layer_decay")
 # Fields that change together: if the user names one, all stay.
 TOGETHER = (
     ("model.kind", "model.width", "model.layers", "model.heads", "model.head_width", "model.feed_forward"),
@@ -63,22 +66,26 @@ FEWEST_ROW_STEPS, MOST_ROW_STEPS = 300, 20_000
 MOST_ROW_EPOCHS = 60
 
 
-def adaptable(named: Iterable[str]) -> tuple[str, ...]:
-    """The fields that may change if the user has named these."""
+def adaptable(named: Iterable[str], fine_tuned: bool = False) -> tuple[str, ...]:
+    """The fields that may change if the user has named these. `fine_tuned`: the recipe starts from pretrained weights."""
     fixed = set(named)
     for group in TOGETHER:
         if fixed & set(group):
             fixed |= set(group)
-    return tuple(name for name in ADAPTABLE if name not in fixed)
+    return tuple(name for name in (*ADAPTABLE, *(FINE_TUNING if fine_tuned else ())) if name not in fixed)
 
 
 @dataclass(frozen=True)
 class DataFacts:
-    """How much data there is: bytes of text; for tables also the rows and the 95th percentile of their length in words."""
+    """How much data there is: bytes of text; for tables also the rows, and the length of their texts in words.
+
+    `words` is the 95th percentile.
+    """
 
     bytes: int
     rows: int = 0
     words: float = 0.0
+    mean_words: float = 0.0
 
 
 @dataclass
@@ -111,7 +118,9 @@ def measure(source: Source, columns: tuple[str, ...]) -> DataFacts:
             texts = [document.text, *(document.fields[name] for name in ("target",) if name in columns)]
             total += sum(len(text.encode()) for text in texts)
             lengths.append(max(len(text.split()) for text in texts))
-    return DataFacts(total, len(lengths), float(np.quantile(lengths, 0.95)) if lengths else 0.0)
+    if not lengths:
+        return DataFacts(total)
+    return DataFacts(total, len(lengths), float(np.quantile(lengths, 0.95)), float(np.mean(lengths)))
 
 
 def adapt(spec: Spec, source: Source, columns: tuple[str, ...], specials: tuple[str, ...] = ()) -> tuple[Spec, list[str]]:
@@ -173,7 +182,12 @@ def _adapt_to_rows(changes: _Changes, facts: DataFacts) -> None:
     if (length := facts.words * pieces) > spec.data.context:
         context = min(math.ceil(length / 16) * 16, LARGEST_CONTEXT)
         changes.set("data.context", context, f"one text in twenty has more than {facts.words:.0f} words")
-    if spec.training.epochs:
+    if any(map(changes.may, FINE_TUNING)):
+        train = round(facts.rows * (1 - changes.spec.data.validation - changes.spec.data.test))
+        length = min(facts.mean_words * pieces, changes.spec.data.context)
+        for name, value in fine_tuning_rule.settings(train, length).items():
+            changes.set(name, value, f"there are {facts.rows} rows")
+    elif spec.training.epochs:
         train = facts.rows * (1 - changes.spec.data.validation - changes.spec.data.test)
         per_epoch = max(train / spec.training.batch, 1)
         enough = min(max(spec.training.epochs, FEWEST_ROW_STEPS / per_epoch), max(MOST_ROW_EPOCHS, spec.training.epochs))
