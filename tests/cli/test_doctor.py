@@ -1,8 +1,11 @@
 """`glasshouse doctor`."""
 
+import json
 from pathlib import Path
 
 import pytest
+
+from glasshouse.training import cost_plan, format_timing
 
 from .program import (
     SMALL,
@@ -22,6 +25,32 @@ def test_doctor_with_a_recipe(text: Path) -> None:
     shown = worked(call("doctor", "language-model", *SMALL, f"data.files={text}", "--device", "cpu")).out
     for words in ("fp32", "parameters", "FLOPs", "memory", "time"):
         assert words in shown
+
+
+@pytest.mark.slow
+def test_measured_settings_are_kept_and_trained_with(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSHOUSE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(format_timing, "ROUNDS", 1)
+    monkeypatch.setattr(cost_plan, "TIMING_STEPS", 1)
+    words = [word for word in SMALL if not word.startswith(("training.precision", "training.threads"))]
+    recipe = ("language-model", *words, f"data.files={text}")
+    assert "by rule" in worked(call("doctor", *recipe, "--device", "cpu")).out
+    shown = worked(call("doctor", *recipe, "--measure", "--device", "cpu")).out
+    for word in ("fp32 on 1 thread", "median", "chosen"):
+        assert word in shown
+    [kept] = (tmp_path / "cache" / "measurements").glob("*.json")
+    trained = worked(call("train", *recipe, "--name", "measured", "--device", "cpu"))
+    assert "as measured on" in trained.err
+    assert "as measured on" in json.loads(Path("runs/measured/run.json").read_text())["plan"]["choice"]
+    assert "as measured on" in Path("runs/measured/report.html").read_text()
+    before = kept.stat().st_mtime_ns
+    assert "chosen" in worked(call("doctor", "--measure", "--device", "cpu")).out
+    assert kept.stat().st_mtime_ns > before
+    assert "kept measurement" in worked(call("doctor", "--device", "cpu")).out
+    kept.write_text("{")
+    shown = worked(call("doctor", *recipe, "--device", "cpu")).out
+    assert "is damaged and is not used" in shown
+    assert "by rule" in shown
 
 
 def test_doctor_of_a_cluster_needs_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
