@@ -38,15 +38,13 @@ def job(text, four_cores):
 
 def measured(job, **seconds):
     """A measurement of a job, with the seconds of each setting: fp32_2=0.5 is float32 on two threads."""
-    times = [StepTimes(*_settings(name), (value,) * 3) for name, value in seconds.items()]
+    times = []
+    for name, value in seconds.items():
+        precision, threads = name.split("_")
+        times.append(StepTimes(precision, int(threads), (value,) * 3))
     return SpeedMeasurement(
         kept_measurements.machine_of(CPU), kept_measurements.shape_of(job), "2026-11-17", ("demo-lm",), 0.0, tuple(times)
     )
-
-
-def _settings(name):
-    precision, _, threads = name.partition("_")
-    return precision, int(threads)
 
 
 def test_the_choice_does_not_change_under_load_and_reads_no_clock(job, monkeypatch):

@@ -79,7 +79,12 @@ def test_the_predicted_memory_of_activations_is_what_autograd_saves(text):
 
 def test_a_step_is_timed_on_the_threads_that_training_will_use(text, monkeypatch):
     timed_on = []
-    monkeypatch.setattr(cost_plan, "step_seconds", lambda *_: timed_on.append(torch.get_num_threads()) or 1.0)
+
+    def seconds(engine, device):
+        timed_on.append(torch.get_num_threads())
+        return 1.0
+
+    monkeypatch.setattr(cost_plan, "step_seconds", seconds)
     monkeypatch.setattr(
         compute_choice, "choose", lambda job: ComputeChoice("fp32", 3, "fp32 on 3 threads: by rule (a test)")
     )
