@@ -11,7 +11,7 @@ import torch
 from glasshouse.records import machine
 from glasshouse.training import compute_choice, compute_rule, kept_measurements
 from glasshouse.training.job import Job
-from glasshouse.training.kept_measurements import SpeedMeasurement, StepTimes
+from glasshouse.training.kept_measurements import SpeedMeasurement, TimedSettings
 from tests.training.small_runs import CPU, demo_spec
 
 AUTO = ("training.precision=auto", "training.threads=0")
@@ -41,7 +41,7 @@ def measured(job, **seconds):
     times = []
     for name, value in seconds.items():
         precision, threads = name.split("_")
-        times.append(StepTimes(precision, int(threads), (value,) * 3))
+        times.append(TimedSettings(precision, int(threads), (value,) * 3))
     return SpeedMeasurement(
         kept_measurements.machine_of(CPU), kept_measurements.shape_of(job), "2026-11-17", ("demo-lm",), 0.0, tuple(times)
     )

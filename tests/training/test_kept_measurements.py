@@ -2,11 +2,11 @@
 
 import pytest
 
-from glasshouse.training.kept_measurements import SpeedMeasurement, StepTimes
+from glasshouse.training.kept_measurements import SpeedMeasurement, TimedSettings
 
 
 def measurement(*times: tuple[str, int, float]) -> SpeedMeasurement:
-    timed = tuple(StepTimes(name, threads, (seconds, seconds, 100.0)) for name, threads, seconds in times)
+    timed = tuple(TimedSettings(name, threads, (seconds, seconds, 100.0)) for name, threads, seconds in times)
     return SpeedMeasurement({"threads": "2"}, {}, "2026-11-17", (), 0.5, timed)
 
 

@@ -7,7 +7,7 @@ import glasshouse
 from glasshouse.records import checkpoint, metric_log
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import Interrupted
-from glasshouse.training import compute_rule, loop, precision
+from glasshouse.training import compute_rule, loop
 from tests.refusals import refused
 from tests.training.small_runs import (
     delete_checkpoint,
@@ -220,7 +220,7 @@ def test_all_runs_of_a_group_save_or_none(text, monkeypatch):
 
 def test_a_group_that_was_killed_while_it_was_recorded_stays_together(text, monkeypatch):
     """Its runs share the choice of a number format that one of them recorded."""
-    monkeypatch.setattr(precision, "choose", lambda *_: ("fp32", "fp32: no timing in this test"))
+    monkeypatch.setattr(compute_rule, "precision", lambda *_: ("fp32", "in this test"))
     runs = new_runs(text, "training.precision=auto")
     loop.train_group(runs, "cpu", together=True)
     again = new_runs(text, "training.precision=auto", stem="again")

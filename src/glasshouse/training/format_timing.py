@@ -14,7 +14,7 @@ import torch
 from glasshouse.records.progress_bar import say
 from glasshouse.training import compute_rule, cost_plan, devices, kept_measurements, precision
 from glasshouse.training.job import Job
-from glasshouse.training.kept_measurements import SpeedMeasurement, StepTimes
+from glasshouse.training.kept_measurements import SpeedMeasurement, TimedSettings
 from glasshouse.training.precision import BY_PRECISION
 
 ROUNDS = 7
@@ -48,7 +48,7 @@ def measure(
         date=time.strftime("%Y-%m-%d", time.gmtime()),
         words=tuple(words),
         load=load,
-        times=tuple(StepTimes(*settings, tuple(rounds[settings])) for settings in rounds if settings[0] in formats),
+        times=tuple(TimedSettings(*settings, tuple(rounds[settings])) for settings in rounds if settings[0] in formats),
     )
 
 

@@ -42,7 +42,7 @@ TRAINING_FIELDS = (
 
 
 @dataclass(frozen=True)
-class StepTimes:
+class TimedSettings:
     """Seconds per step in a number format on a number of CPU threads (0: not a CPU), one figure for each round."""
 
     precision: str
@@ -71,14 +71,14 @@ class SpeedMeasurement:
     date: str
     words: tuple[str, ...]
     load: float
-    times: tuple[StepTimes, ...]
+    times: tuple[TimedSettings, ...]
 
     @property
     def was_busy(self) -> bool:
         """Whether other processes were computing when the measurement began."""
         return self.load > IDLE_SHARE * int(self.machine["threads"])
 
-    def fastest(self, precision: str = "auto", threads: int = 0) -> StepTimes | None:
+    def fastest(self, precision: str = "auto", threads: int = 0) -> TimedSettings | None:
         """The settings to train with, within what the spec sets itself; None if that was not measured."""
         best = None
         earlier: list[float] = []
@@ -92,7 +92,7 @@ class SpeedMeasurement:
             earlier.append(found.seconds)
         return best
 
-    def reason(self, chosen: StepTimes) -> str:
+    def reason(self, chosen: TimedSettings) -> str:
         """Where the choice comes from, with the times of all settings."""
         times = join_with_and([f"{one.seconds * 1e3:.1f} ms in {one.settings}" for one in self.times])
         return f"{chosen.settings}: as measured on {self.date} ({RENEW}): {times}"
@@ -103,7 +103,7 @@ def settings_text(precision: str, threads: int) -> str:
     return precision + (f" on {threads} thread{'s' * (threads > 1)}" if threads else "")
 
 
-def _fewest_threads(times: Sequence[StepTimes]) -> StepTimes:
+def _fewest_threads(times: Sequence[TimedSettings]) -> TimedSettings:
     ordered = sorted(times, key=lambda one: one.threads)
     chosen = ordered[0]
     for one in ordered[1:]:
@@ -182,7 +182,7 @@ def read(path: Path) -> SpeedMeasurement | None:
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
         times = tuple(
-            StepTimes(str(one["precision"]), int(one["threads"]), tuple(float(seconds) for seconds in one["rounds"]))
+            TimedSettings(str(one["precision"]), int(one["threads"]), tuple(float(seconds) for seconds in one["rounds"]))
             for one in table["times"]
         )
         measurement = SpeedMeasurement(
