@@ -19,8 +19,9 @@ TF32_FLOPS, BF16_FLOPS = 2e9, 2e11
 # The same for bf16 on a processor with bfloat16 matrix instructions. Timings of `speech-classifier`, 0.6 GFLOP, came out for
 # bf16 once and for fp32 the next time. Matrix products are about half of such a step, so bf16 gains at most 2 times.
 CPU_BF16_FLOPS = 2e9
-# One thread for every so many FLOPs of a step. A step of `demo-lm`, 3.2 GFLOP, took 188 ms on one thread of two idle cores
-# and 140 on two; 209 and 513 while another process kept a core busy. So two threads gain less than they can lose.
+# One thread for every so many FLOPs of a step. A step of `demo-lm`, 3.2 GFLOP, took 190 ms on one thread of two cores and
+# 129 on two, and 208 and 344 beside other processes. Steps of 0.002 to 13 GFLOP on two fully loaded cores took 1.8 to 3.6
+# times as long on two threads. So a second thread gains less than it can lose. Smaller steps were not timed on idle cores.
 FLOPS_PER_THREAD = 1e9
 
 
