@@ -52,7 +52,7 @@ if TYPE_CHECKING:
         run_grid,
         write_recovered,
     )
-    from glasshouse.api.machine import doctor, plan_cluster
+    from glasshouse.api.machine import doctor, measure_steps, plan_cluster
     from glasshouse.api.parts import capabilities, part_families, parts_of
     from glasshouse.api.runs import (
         check_output,
@@ -119,6 +119,7 @@ if TYPE_CHECKING:
     from glasshouse.studies.study import Study
     from glasshouse.training.cluster_plan import ClusterPlan
     from glasshouse.training.cost_plan import Plan
+    from glasshouse.training.kept_measurements import SpeedMeasurement
 
 _EXPORTS = {
     "api.corpora": ("plan_data", "prepare_data"),
@@ -162,7 +163,7 @@ _EXPORTS = {
         "run_grid",
         "write_recovered",
     ),
-    "api.machine": ("doctor", "plan_cluster"),
+    "api.machine": ("doctor", "measure_steps", "plan_cluster"),
     "api.parts": ("capabilities", "part_families", "parts_of"),
     "api.runs": (
         "check_output",
@@ -229,6 +230,7 @@ _EXPORTS = {
     "studies.study": ("Study",),
     "training.cluster_plan": ("ClusterPlan",),
     "training.cost_plan": ("Plan",),
+    "training.kept_measurements": ("SpeedMeasurement",),
 }
 _NAMES = {name: module for module, names in _EXPORTS.items() for name in names}
 # Packages that can be used directly: `glasshouse.parts.MultiHeadAttention`.
@@ -245,6 +247,7 @@ __all__ = [
     "LookedAtData",
     "Plan",
     "Run",
+    "SpeedMeasurement",
     "Study",
     "Submission",
     "Translation",
@@ -288,6 +291,7 @@ __all__ = [
     "load_tokenizer",
     "look",
     "look_at_data",
+    "measure_steps",
     "metrics_of",
     "on_slurm",
     "open_chat",

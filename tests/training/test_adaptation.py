@@ -1,5 +1,7 @@
 """Defaults adapt to the user's own data: a small text trains without a word of advice, and what the user names stays."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -110,3 +112,16 @@ def test_runs_of_one_group_get_the_same_values(tmp_path):
     other = job.with_spec(glasshouse.spec_of("language-model", f"data.files={file}", "training.seed=1"))
     assert other.spec.data == job.spec.data
     assert other.spec.training.steps == job.spec.training.steps
+
+
+def test_fine_tuning_adapts_rate_freezing_and_batch():
+    fields = adaptation.adaptable(["training.batch"], fine_tuned=True)
+    assert "training.freeze" in fields
+    assert "training.batch" not in fields
+    spec = glasshouse.spec_of("classifier", "data.files=none.tsv")
+    spec = replace(spec, data=replace(spec.data, adapt=fields))
+    few, _ = adaptation.adapt(spec, Rows(200), ("label",))
+    many, _ = adaptation.adapt(spec, Rows(5000), ("label",))
+    assert (few.training.freeze, many.training.freeze) == ("backbone", "none")
+    assert few.training.learning_rate > many.training.learning_rate
+    assert few.training.batch == many.training.batch == spec.training.batch

@@ -9,7 +9,7 @@ import glasshouse
 from glasshouse.records import checkpoint, metric_log
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import Interrupted
-from glasshouse.training import loop, precision
+from glasshouse.training import compute_rule, loop
 from tests.refusals import refused
 from tests.training.small_runs import (
     delete_checkpoint,
@@ -58,6 +58,26 @@ def test_an_interrupted_run_ends_bit_identical(uninterrupted, text, stop, monkey
         assert torch.equal(tensor, saved_weights(resumed)[name]), name
     for metric in ("loss", "validation.loss", "gradient_norm", "learning_rate"):
         assert metric_log.column(whole.metrics, metric) == metric_log.column(resumed.metrics, metric)
+
+
+def test_a_resumed_run_keeps_the_format_and_the_threads_of_its_start(text, monkeypatch):
+    steps = iter(range(3))
+    take_step = loop.Engine.step
+
+    def interrupted(self, step):
+        if self.spec.training.learning_rate and next(steps, None) is None:  # not while steps are timed
+            raise KeyboardInterrupt
+        return take_step(self, step)
+
+    auto = ("training.precision=auto", "training.threads=0", "training.checkpoint_every=1")
+    with monkeypatch.context() as patch:
+        patch.setattr(loop.Engine, "step", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train_demo(text, *auto, name="stopped")
+    monkeypatch.setattr(compute_rule, "threads", lambda flops: pytest.fail("the choice was made already"))
+    run = glasshouse.resume("stopped", device="cpu")
+    assert (run.spec.training.precision, run.spec.training.threads) == ("fp32", 1)
+    assert run.facts["plan"]["choice"].startswith("fp32 on 1 thread: by rule")
 
 
 @pytest.mark.parametrize("how", ["training.lora_rank=2", "training.freeze=gradual", "training.ema=0.9"])
@@ -203,7 +223,7 @@ def test_all_runs_of_a_group_save_or_none(text, monkeypatch):
 
 def test_a_group_that_was_killed_while_it_was_recorded_stays_together(text, monkeypatch):
     """Its runs share the choice of a number format that one of them recorded."""
-    monkeypatch.setattr(precision, "choose", lambda *_: ("fp32", "fp32: no timing in this test"))
+    monkeypatch.setattr(compute_rule, "precision", lambda *_: ("fp32", "in this test"))
     runs = new_runs(text, "training.precision=auto")
     loop.train_group(runs, "cpu", together=True)
     again = new_runs(text, "training.precision=auto", stem="again")

@@ -1,8 +1,8 @@
-"""Prints the predicted cost of a training run, on this machine or on a cluster."""
+"""Prints the predicted cost of a training run, on this machine or on a cluster, and measured step times."""
 
 from collections.abc import Callable
 
-from glasshouse import ClusterPlan, Plan
+from glasshouse import ClusterPlan, Plan, SpeedMeasurement
 from glasshouse.cli.tables import console, show
 from glasshouse.formatting import MISSING, count, duration, flops, size
 
@@ -28,7 +28,7 @@ def print_plan(plan: Plan) -> None:
         ],
         right=(1,),
     )
-    for note in plan.notes:
+    for note in (*filter(None, [plan.choice]), *plan.notes):
         console.print(note, markup=False)
 
 
@@ -39,6 +39,28 @@ def milliseconds(seconds: float) -> str:
 
 def _threads(plan: Plan) -> str:
     return f" on {plan.threads} threads" if plan.threads > 1 else " on 1 thread" if plan.threads else ""
+
+
+def print_measurement(measurement: SpeedMeasurement) -> None:
+    """Print the step times of all settings and what training will use."""
+    chosen = measurement.fastest()
+    rows = [
+        (
+            one.settings,
+            milliseconds(one.seconds),
+            f"{milliseconds(min(one.rounds))} to {milliseconds(max(one.rounds))}",
+            "chosen" if one == chosen else "",
+        )
+        for one in measurement.times
+    ]
+    show(
+        (" ".join(measurement.words) or "step", "median", f"{len(measurement.times[0].rounds)} rounds", ""), rows, right=(1,)
+    )
+    if measurement.was_busy:
+        console.print(
+            f"warning: other processes were computing (load {measurement.load:.1f}); measure again when the machine is idle",
+            markup=False,
+        )
 
 
 # How the kinds of parallelism are known elsewhere.

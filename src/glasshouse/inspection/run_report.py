@@ -42,7 +42,8 @@ def collect(run: Run) -> page.Report:
     trained = bool(checkpoint_steps(run.folder.checkpoints))
     samples = _samples(run) if trained and run.continues_text else []
     parameters = parameter_counts.parameters_by_part(run.model) if trained else {}
-    notes = list(facts.get("plan", {}).get("notes", ()))
+    plan = facts.get("plan", {})
+    notes = [*filter(None, [plan.get("choice")]), *plan.get("notes", ())]
     sections = {name: SECTIONS[name](run) for name in run.task.report_sections} if trained else {}
     classifier_errors, translation = sections.get("confusion"), sections.get("translations")
     for section in sections.values():

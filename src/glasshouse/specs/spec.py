@@ -174,9 +174,11 @@ class TrainingSpec:
         1, "number of runs, with seeds seed, seed + 1, ..., trained together as one program", minimum=1, maximum=4096
     )
     precision: str = setting(
-        "auto", "number format; auto times all and reports its choice", choices=("auto", "fp32", "tf32", "bf16")
+        "auto",
+        "number format; auto chooses by what `glasshouse doctor --measure` has kept, or by a rule, and says so",
+        choices=("auto", "fp32", "tf32", "bf16"),
     )
-    threads: int = setting(0, "CPU threads; 0 chooses the number by timing a step", minimum=0)
+    threads: int = setting(0, "CPU threads; 0 chooses the number as precision=auto chooses the format", minimum=0)
     processes: int = setting(
         1,
         "number of processes (`torchrun`) that take every step together; each takes its rows of the batch",

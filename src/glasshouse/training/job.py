@@ -10,6 +10,7 @@ from glasshouse import models
 from glasshouse.data import prepared_data
 from glasshouse.data.batches import BatchOrder
 from glasshouse.data.prepared_data import PreparedData
+from glasshouse.models import parameter_counts
 from glasshouse.parts.capabilities import require
 from glasshouse.records import progress_bar
 from glasshouse.records.checkpoint import Tensors
@@ -120,6 +121,10 @@ class Job:
         other_start = warm_start.SEED in spec.training.start_from and spec.training.seed != self.spec.training.seed
         return job._with_start() if self.start is not None and other_start else job
 
+    def with_seed(self, seed: int) -> "Job":
+        """The job with another seed, for what is counted rather than trained: a warm start keeps the weights it has."""
+        return replace(self, spec=replace(self.spec, training=replace(self.spec.training, seed=seed)))
+
     def _with_start(self) -> "Job":
         """The job with the weights of the run that it starts from."""
         origin = warm_start.find(self.spec.training.start_from, self.spec.training.seed)
@@ -140,6 +145,13 @@ class Job:
         largest = _token_count(self.task.largest_batch(rows))
         read = [_token_count(self.task.batch(train, training.seed, *order(step))) for step in range(LENGTH_BATCHES)]
         return self.spec.data.context * min(sum(read) / (LENGTH_BATCHES * largest), 1.0)
+
+    def step_flops(self) -> int:
+        """FLOPs of the matrix products of one training step, for the mean length of its sequences."""
+        with models.without_weights():
+            model = models.assemble(self.spec.model, self.prepared.tokenizer.vocabulary, self.spec.data.context)
+        forward = model.flops(round(self.mean_length()))  # type: ignore[operator]
+        return parameter_counts.training_flops(forward) * self.spec.training.batch
 
     def engine(self, precision: str | None = None, parallelism: Parallelism | None = None) -> Engine:
         """A new engine with the initial weights. With `parallelism` it takes its steps together with other processes."""
