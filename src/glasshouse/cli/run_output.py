@@ -37,6 +37,14 @@ def print_metrics(measured: dict[str, dict[str, float]], metrics: Metrics) -> No
     show(("data", *(metric.title for metric in columns)), rows, right=range(1, len(columns) + 1))
 
 
+def print_baselines(run: Run) -> None:
+    """Print the run's baselines, if they were measured: a table, and the best one beside the run in a sentence."""
+    if results := run.baselines:
+        table = results.table(run.task.metrics)
+        show(table.columns, table.rows, right=range(1, table.numbers + 1))
+        console.print(results.sentence(run.task.metrics), markup=False, highlight=False, soft_wrap=True)
+
+
 def print_replicas(runs: Sequence[Run]) -> None:
     """Print the headline metrics of each replica, their mean with half its 95 % interval, and the folders."""
     outcomes = [run.facts["outcome"] for run in runs]
@@ -51,6 +59,20 @@ def print_replicas(runs: Sequence[Run]) -> None:
     rows.append(("mean", *(metric.text(summary.mean) for metric, summary in summaries)))
     if len(runs) > 1:
         rows.append(("±", *(metric.text(summary.high - summary.mean) for metric, summary in summaries)))
+    if baselines := runs[0].baselines:
+        rows += [
+            (
+                baseline.title,
+                *(
+                    metric.text(baseline.metrics[metric.name])
+                    if split == baselines.split and metric.name in baseline.metrics
+                    else ""
+                    for split, metric in columns
+                ),
+            )
+            for baseline in baselines.baselines
+            if baseline.metrics
+        ]
     titles = [f"{split} {metric.title}" for split, metric in columns]
     show(("run", *titles), rows, right=range(1, len(columns) + 1))
     console.print(f"runs  {runs[0].folder.path} to {runs[-1].folder.path}", soft_wrap=True)
@@ -61,6 +83,7 @@ def print_run(run: Run) -> None:
     outcome = run.facts.get("outcome", {})
     measured = {split: values for split, values in outcome.items() if split.startswith(("validation", "test"))}
     print_metrics(measured, run.task.metrics)
+    print_baselines(run)
     console.print(f"run     {run.folder.path}", soft_wrap=True)
     console.print(f"report  {run.folder.report_file}", soft_wrap=True)
     console.print("\nTry next:")

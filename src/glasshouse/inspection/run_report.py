@@ -77,6 +77,7 @@ def collect(run: Run) -> page.Report:
         confusion=classifier_errors.confusion if classifier_errors else None,
         mistakes=classifier_errors.mistakes if classifier_errors else (),
         translations=translation.translations if translation else None,
+        baselines=_baselines(run),
     )
 
 
@@ -131,6 +132,13 @@ def _headline(run: Run) -> tuple[tuple[str, str], ...]:
     if "plan" in run.facts:
         figures.append(("compute", flops(run.facts["plan"]["flops"])))
     return tuple(figures)
+
+
+def _baselines(run: Run) -> page.BaselineSection | None:
+    if not (results := run.baselines):
+        return None
+    table, sentence = results.table(run.task.metrics), results.sentence(run.task.metrics)
+    return page.BaselineSection(table.columns, table.rows, table.numbers, sentence[0].upper() + sentence[1:])
 
 
 def _split_headline(run: Run, split: str) -> list[tuple[str, str]]:

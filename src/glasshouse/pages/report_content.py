@@ -129,6 +129,16 @@ class Translations:
 
 
 @dataclass(frozen=True)
+class BaselineSection:
+    """The run beside its baselines as text: a table whose last row is the run, and a sentence about the best baseline."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: int  # so many columns after the first hold numbers
+    sentence: str
+
+
+@dataclass(frozen=True)
 class Report:
     """Everything that the page of a run shows."""
 
@@ -150,3 +160,4 @@ class Report:
     confusion: Confusion | None = None
     mistakes: tuple[Mistake, ...] = ()  # the most confident first
     translations: Translations | None = None
+    baselines: BaselineSection | None = None

@@ -8,6 +8,7 @@ from glasshouse import formatting
 from glasshouse.pages import attention_page, charts, confusion_table, template, token_shading
 from glasshouse.pages.report_content import (
     AttentionMap,
+    BaselineSection,
     Confusion,
     Curve,
     Mistake,
@@ -21,6 +22,7 @@ from glasshouse.pages.report_content import (
 
 __all__ = [
     "AttentionMap",
+    "BaselineSection",
     "Confusion",
     "Curve",
     "Mistake",

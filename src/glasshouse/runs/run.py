@@ -16,6 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse import models, tokenizers
+from glasshouse.baselines import baseline_results
+from glasshouse.baselines.baseline_results import BaselineResults
 from glasshouse.data import prepared_data, shards
 from glasshouse.generation import json_schema as json_schemas
 from glasshouse.generation import regular_language, text_stream
@@ -85,6 +87,11 @@ class Run:
     def metrics(self) -> list[dict[str, Any]]:
         """Every row of the metric log so far."""
         return metric_log.read(self.folder.metrics_file)
+
+    @property
+    def baselines(self) -> BaselineResults | None:
+        """The run beside its baselines, as they were measured after training; None if they were not."""
+        return baseline_results.read(self.folder.baselines_file)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
