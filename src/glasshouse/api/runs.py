@@ -14,6 +14,7 @@ from glasshouse.metrics.metric import Metrics
 from glasshouse.pages import figures, inspection_figures, retrieval_page
 from glasshouse.pages.retrieval_page import Retrieval
 from glasshouse.records import atomic_files, progress_bar, run_folder
+from glasshouse.runs import baseline_comparison
 from glasshouse.runs.run import Run, Translation
 from glasshouse.runs.suggestions import commands
 from glasshouse.specs.errors import GlasshouseError
@@ -155,4 +156,6 @@ def report(name: str | PathLike[str], device: str = "auto") -> Path:
     if study := study_folder.find_unambiguous(name):
         study_results.write(study)
         return study.report_file
-    return run_report.write(Run(name, device))
+    run = Run(name, device)
+    baseline_comparison.ensure(run)
+    return run_report.write(run)

@@ -8,8 +8,10 @@ from glasshouse import formatting
 from glasshouse.pages import attention_page, charts, confusion_table, template, token_shading
 from glasshouse.pages.report_content import (
     AttentionMap,
+    BaselineSection,
     Confusion,
     Curve,
+    FinalEvaluation,
     Mistake,
     PlannedCost,
     Report,
@@ -21,8 +23,10 @@ from glasshouse.pages.report_content import (
 
 __all__ = [
     "AttentionMap",
+    "BaselineSection",
     "Confusion",
     "Curve",
+    "FinalEvaluation",
     "Mistake",
     "PlannedCost",
     "Report",

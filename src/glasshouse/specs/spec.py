@@ -232,6 +232,7 @@ class EvaluationSpec:
         1.0, "beams are ranked by log-probability / length ** length_penalty", minimum=0, task_specific=True
     )
     word_by_word: bool = setting(False, "translate each word of a text by itself", task_specific=True)
+    baselines: bool = setting(True, "train simple baselines on the same data after training, and compare", rare=True)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ The methods of a task are called in this order:
    An opened run, whose data may be gone, calls `set_vocabulary` instead.
 3. `initialise` stores statistics of the training data in a new model, if the task needs them.
 4. In every step: `batch` on the CPU, then `loss_sum` on the device, divided by `prediction_count`.
-5. `evaluate` during training and, with `final`, at the end. `item_values` gives the same final metrics item by item.
+5. `evaluate` during training. At the end `final_evaluation`, which also gives values item by item, for the run's folder.
+   `evaluate` with `final` and `item_values` give the two separately.
 
 `largest_batch`, `output_size`, `batch_tokens` and `evaluation_tokens` predict memory, FLOPs and time.
 """
@@ -140,6 +141,21 @@ class Task(ABC):
 
         `forward` calls the model in a faster way: training replays recorded CUDA graphs.
         """
+
+    def final_evaluation(
+        self,
+        model: nn.Module,
+        shard: Shard,
+        settings: EvaluationSpec,
+        progress: Callable[[float], None] = lambda share: None,
+        forward: Forward | None = None,
+    ) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+        """The final metrics of a split, and the values of its items from the same pass over it.
+
+        The values are those of `item_values`, and others that a report needs, such as predicted classes. They are stored in
+        the run's folder. A task that does not override this stores none.
+        """
+        return self.evaluate(model, shard, settings, True, progress, forward), {}
 
     def item_values(
         self,

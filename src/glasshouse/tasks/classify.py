@@ -26,6 +26,8 @@ from glasshouse.tokenizers import Tokenizer
 
 # Batch size for counting tokens.
 COUNTING_BATCH = 1024
+# What the final evaluation stores of each text besides its metrics: its class, the predicted class and its probability.
+TRUTH, PREDICTION, PROBABILITY = "truth", "prediction", "probability"
 
 
 def padded(texts: Sequence[Sequence[int]], prefix_and_suffix: tuple[list[int], list[int]], context: int) -> Batch:
@@ -182,9 +184,27 @@ class Classify(Task):
         progress: Callable[[float], None] = lambda share: None,
         forward: Forward | None = None,
     ) -> dict[str, float]:
-        losses, predictions = self._score_texts(model, shard, settings, progress, forward)
-        table = confusion_matrix(np.asarray(shard.labels, np.int64), predictions, len(self.labels))
-        return {"loss": float(losses.mean()), **scores(table, self.labels)}
+        return self.final_evaluation(model, shard, settings, progress, forward)[0]
+
+    def final_evaluation(
+        self,
+        model: nn.Module,
+        shard: Shard,
+        settings: EvaluationSpec,
+        progress: Callable[[float], None] = lambda share: None,
+        forward: Forward | None = None,
+    ) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+        losses, predictions, probabilities = self._score_texts(model, shard, settings, progress, forward)
+        truth = np.asarray(shard.labels, np.int64)
+        table = confusion_matrix(truth, predictions, len(self.labels))
+        values = {
+            "accuracy": (predictions == truth).astype(float),
+            "loss": losses,
+            TRUTH: truth,
+            PREDICTION: predictions,
+            PROBABILITY: probabilities,
+        }
+        return {"loss": float(losses.mean()), **scores(table, self.labels)}, values
 
     def item_values(
         self,
@@ -193,8 +213,8 @@ class Classify(Task):
         settings: EvaluationSpec,
         progress: Callable[[float], None] = lambda share: None,
     ) -> dict[str, np.ndarray]:
-        losses, predictions = self._score_texts(model, shard, settings, progress)
-        return {"accuracy": (predictions == np.asarray(shard.labels)).astype(float), "loss": losses}
+        values = self.final_evaluation(model, shard, settings, progress)[1]
+        return {name: values[name] for name in self.item_metrics}
 
     def _score_texts(
         self,
@@ -203,26 +223,23 @@ class Classify(Task):
         settings: EvaluationSpec,
         progress: Callable[[float], None],
         forward: Forward | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The loss in nats and the predicted class of each text."""
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The loss in nats of each text, its predicted class, and the probability of that class."""
         losses, predictions = np.zeros(shard.documents), np.zeros(shard.documents, np.int64)
+        probabilities = np.zeros(shard.documents)
         lengths, done = self.example_lengths(shard), 0
         order = np.arange(shard.documents) if lengths is None else lengths.argsort(kind="stable")
         for index, logits in self._logits(model, shard, order, settings.batch, forward):
             truth = torch.from_numpy(np.asarray(shard.labels[index], np.int64)).to(logits.device)
             losses[index] = F.cross_entropy(logits, truth, reduction="none").cpu().numpy()
             predictions[index] = logits.argmax(-1).cpu().numpy()
+            probabilities[index] = logits.softmax(-1).amax(-1).cpu().numpy()
             done += len(index)
             progress(done / shard.documents)
-        return losses, predictions
+        return losses, predictions, probabilities
 
     def example_command(self, run: str, prompt: str) -> str:
         return f'glasshouse classify {run} "Thank you all."'
-
-    def probabilities(self, model: nn.Module, shard: Shard, examples: np.ndarray, batch: int) -> np.ndarray:
-        """The class probabilities (examples, classes) of some examples of a split."""
-        rows = [logits.softmax(-1).cpu().numpy() for _, logits in self._logits(model, shard, examples, batch)]
-        return np.concatenate(rows) if rows else np.zeros((0, len(self.labels)), np.float32)
 
     def _logits(
         self, model: nn.Module, shard: Shard, examples: np.ndarray, batch: int, forward: Forward | None = None

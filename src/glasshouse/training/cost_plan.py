@@ -6,6 +6,7 @@ measured on a few real steps, whose results are discarded.
 
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any

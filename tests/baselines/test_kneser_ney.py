@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from glasshouse.claims.from_scratch.kneser_ney import NGramModel
+from glasshouse.baselines.kneser_ney import NGramModel
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
