@@ -101,7 +101,8 @@ class Ours(Contender):
             after_step()
 
     def scores(self) -> dict[str, float]:
-        found = self.engine.evaluate(self.job.prepared.splits["test"], final=True)
+        job = self.job
+        found = job.task.evaluate(self.engine.model, job.prepared.splits["test"], job.spec.evaluation, final=True)
         return {name: found[name] for name in ("accuracy", "recall_at_1", "mrr") if name in found}
 
 
@@ -261,7 +262,7 @@ class SentenceTransformers(Contender):
         import sentence_transformers as package
         from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-        both_ways = {"directions": ("query_to_doc", "doc_to_query"), "partition_mode": "per_direction"}
+        both_ways: dict[str, Any] = {"directions": ("query_to_doc", "doc_to_query"), "partition_mode": "per_direction"}
         with tempfile.TemporaryDirectory() as folder:
             trainer = package.SentenceTransformerTrainer(
                 model=self.model,

@@ -183,9 +183,9 @@ def _adapt_to_rows(changes: _Changes, facts: DataFacts) -> None:
         context = min(math.ceil(length / 16) * 16, LARGEST_CONTEXT)
         changes.set("data.context", context, f"one text in twenty has more than {facts.words:.0f} words")
     if any(map(changes.may, FINE_TUNING)):
-        train = round(facts.rows * (1 - changes.spec.data.validation - changes.spec.data.test))
-        length = min(facts.mean_words * pieces, changes.spec.data.context)
-        for name, value in fine_tuning_rule.settings(train, length).items():
+        data = changes.spec.data
+        rows = round(facts.rows * (1 - data.validation - data.test))
+        for name, value in fine_tuning_rule.settings(rows, min(facts.mean_words * pieces, data.context)).items():
             changes.set(name, value, f"there are {facts.rows} rows")
     elif spec.training.epochs:
         train = facts.rows * (1 - changes.spec.data.validation - changes.spec.data.test)
