@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import glasshouse
-from glasshouse.inspection import confusion, run_report
+from glasshouse.inspection import confusion, held_out_texts, run_report
 from glasshouse.pages.report_page import render
 from glasshouse.tasks.classify import Classify
 
@@ -20,7 +20,7 @@ def test_a_report_has_the_confusion_matrix(classifier, labelled_file, monkeypatc
     page = classifier.folder.report_file.read_text()
     assert "Confusion matrix" in page
     assert "15 test texts" in page
-    monkeypatch.setattr(confusion, "MOST_TEXTS", 7)
+    monkeypatch.setattr(held_out_texts, "MOST_TEXTS", 7)
     assert confusion.collect(classifier).confusion.where == "7 of 15 test texts"
     labelled_file.write_text(labelled_file.read_text() + "bird\towl\n")
     assert "has changed since" in confusion.collect(classifier).notes[0]

@@ -105,6 +105,32 @@ class Mistake:
 
 
 @dataclass(frozen=True)
+class PredictedNumber:
+    """A text with its true and its predicted number."""
+
+    text: str
+    truth: float
+    prediction: float
+
+
+@dataclass(frozen=True)
+class Regression:
+    """True and predicted numbers of the texts that `where` names, and the texts with the largest errors, largest first."""
+
+    truth: np.ndarray
+    predictions: np.ndarray
+    where: str
+    largest_errors: tuple[PredictedNumber, ...] = ()
+
+    def __post_init__(self) -> None:
+        if np.shape(self.truth) != np.shape(self.predictions):
+            raise GlasshouseError(
+                "shapes-differ",
+                f"{np.size(self.truth)} true numbers do not fit {np.size(self.predictions)} predictions; pass one of each",
+            )
+
+
+@dataclass(frozen=True)
 class Translated:
     """A source text, its translation by the model, and its reference translation if there is one."""
 
@@ -150,3 +176,4 @@ class Report:
     confusion: Confusion | None = None
     mistakes: tuple[Mistake, ...] = ()  # the most confident first
     translations: Translations | None = None
+    regression: Regression | None = None

@@ -21,6 +21,7 @@ class DataSpec:
     field: str = setting("text", "the column or JSON field that holds the text")
     label: str = setting("label", "the column or JSON field that holds the class label")
     target: str = setting("target", "the column or JSON field that holds the translation")
+    second: str = setting("", "the column that holds the second text of a pair", rare=True)
     picture_size: int = setting(32, "side length in pixels that pictures are resized to", minimum=8)
     tokenizer: str = setting("byte-pair", "the tokenizer to train", family="tokenizer", instead_of="tokenizer_file")
     tokenizer_file: str = setting("", "an existing tokenizer.json to use instead of training one")
