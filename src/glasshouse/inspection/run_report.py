@@ -7,7 +7,7 @@ from typing import Any
 
 from glasshouse.formatting import count, duration, flops, size
 from glasshouse.generation.text_stream import Completion
-from glasshouse.inspection import confusion, regression_errors, translation_samples
+from glasshouse.inspection import confusion, label_scores, regression_errors, tag_scores, translation_samples
 from glasshouse.inspection.attention_maps import attention_map, unsupported_reason
 from glasshouse.metrics.perplexity import perplexity
 from glasshouse.models import parameter_counts
@@ -27,6 +27,8 @@ MOST_HEADLINES = 3
 SECTIONS: dict[str, Callable[[Run], Any]] = {
     "confusion": confusion.collect,
     "regression": regression_errors.collect,
+    "labels": label_scores.collect,
+    "tags": tag_scores.collect,
     "translations": lambda run: translation_samples.collect(run, MAP_TOKENS),
 }
 
@@ -46,7 +48,7 @@ def collect(run: Run) -> page.Report:
     notes = list(facts.get("plan", {}).get("notes", ()))
     sections = {name: SECTIONS[name](run) for name in run.task.report_sections} if trained else {}
     classifier_errors, translation = sections.get("confusion"), sections.get("translations")
-    numbers = sections.get("regression")
+    numbers, labels, tags = sections.get("regression"), sections.get("labels"), sections.get("tags")
     for section in sections.values():
         notes += section.notes if section else ()
     if (status := run.folder.status()) not in (Status.DONE, Status.IMPORTED):
@@ -80,6 +82,9 @@ def collect(run: Run) -> page.Report:
         mistakes=classifier_errors.mistakes if classifier_errors else (),
         translations=translation.translations if translation else None,
         regression=numbers.regression if numbers else None,
+        scores=labels.scores if labels else tags.scores if tags else None,
+        label_errors=labels.errors if labels else (),
+        tagged=tags.sentences if tags else (),
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from glasshouse.metrics.label_counts import LabelCounts
 from glasshouse.specs.errors import GlasshouseError
 
 
@@ -131,6 +132,45 @@ class Regression:
 
 
 @dataclass(frozen=True)
+class ScoreTable:
+    """Counts of each label; `heading` says what a label is, `where` names the texts."""
+
+    heading: str
+    counts: LabelCounts
+    where: str
+
+
+@dataclass(frozen=True)
+class LabelledText:
+    """A text with its true and its predicted classes."""
+
+    text: str
+    truth: tuple[str, ...]
+    answer: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TaggedWord:
+    """A word with its true and its predicted tag; a word beyond the context has no predicted one."""
+
+    text: str
+    truth: str
+    answer: str | None
+
+    @property
+    def wrong(self) -> bool:
+        return self.answer is not None and self.answer != self.truth
+
+
+@dataclass(frozen=True)
+class TaggedSentence:
+    """The words of a text; `shortened` says whether there are more."""
+
+    words: tuple[TaggedWord, ...]
+    shortened: bool = False
+
+
+@dataclass(frozen=True)
 class Translated:
     """A source text, its translation by the model, and its reference translation if there is one."""
 
@@ -177,3 +217,6 @@ class Report:
     mistakes: tuple[Mistake, ...] = ()  # the most confident first
     translations: Translations | None = None
     regression: Regression | None = None
+    scores: ScoreTable | None = None
+    label_errors: tuple[LabelledText, ...] = ()  # the texts with the most wrong classes
+    tagged: tuple[TaggedSentence, ...] = ()

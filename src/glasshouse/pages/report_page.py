@@ -5,17 +5,21 @@ the page, and its content security policy forbids every network request.
 """
 
 from glasshouse import formatting
-from glasshouse.pages import attention_page, charts, confusion_table, scatter_chart, template, token_shading
+from glasshouse.pages import attention_page, charts, confusion_table, scatter_chart, score_rows, template, token_shading
 from glasshouse.pages.report_content import (
     AttentionMap,
     Confusion,
     Curve,
+    LabelledText,
     Mistake,
     PlannedCost,
     PredictedNumber,
     Regression,
     Report,
     Sample,
+    ScoreTable,
+    TaggedSentence,
+    TaggedWord,
     Token,
     Translated,
     Translations,
@@ -25,12 +29,16 @@ __all__ = [
     "AttentionMap",
     "Confusion",
     "Curve",
+    "LabelledText",
     "Mistake",
     "PlannedCost",
     "PredictedNumber",
     "Regression",
     "Report",
     "Sample",
+    "ScoreTable",
+    "TaggedSentence",
+    "TaggedWord",
     "Token",
     "Translated",
     "Translations",
@@ -52,6 +60,8 @@ def render(report: Report) -> str:
         shade_names=token_shading.SHADE_NAMES,
         confusion=confusion_table.table(report.confusion) if report.confusion else None,
         scatters=_scatters(report.regression) if report.regression else (),
+        score_rows=score_rows.rows(report.scores) if report.scores else (),
+        score_remark=score_rows.remark(report.scores) if report.scores else "",
         format_probability=formatting.probability,
         attention=attention_page.section(report.attention) if report.attention else None,
         total_parameters=sum(parameters for _, parameters in report.parameters),
