@@ -43,7 +43,7 @@ def write(
     if "tags" in columns:
         shard = _write_tagged(folder, split, documents(), tokenizer, names, progress)
     else:
-        shard = shards.write(folder, split, documents(), tokenizer, progress)
+        shard = shards.write(folder, split, documents(), tokenizer, progress, keep_empty=bool(columns))
     if "label" in columns:
         numbers = _Numbers(names)
         shards.write_labels(folder, split, (numbers[document.fields["label"]] for document in documents()))
@@ -55,7 +55,7 @@ def write(
         shards.write_values(folder, split, map(_value, documents()))
     if "second" in columns:
         second = (Document(document.fields["second"]) for document in documents())
-        shards.write(folder, f"{split}.second", second, tokenizer)
+        shards.write(folder, f"{split}.second", second, tokenizer, keep_empty=True)
     if "target" in columns:
         write_targets(folder, split, documents(), tokenizer)
     if "picture" in columns:
@@ -67,7 +67,7 @@ def write(
 def write_targets(folder: Path, split: str, documents: Iterable[Document], tokenizer: Tokenizer) -> None:
     """Write the translation of each document as a second shard, and the original texts of both sides."""
     pairs = [(document.text, document.fields["target"]) for document in documents]
-    shards.write(folder, f"{split}.target", (Document(target) for _, target in pairs), tokenizer)
+    shards.write(folder, f"{split}.target", (Document(target) for _, target in pairs), tokenizer, keep_empty=True)
     shards.write_originals(folder, split, (text for text, _ in pairs))
     shards.write_originals(folder, f"{split}.target", (target for _, target in pairs))
 

@@ -197,10 +197,14 @@ def write(
     documents: Iterable[Document],
     tokenizer: Tokenizer,
     progress: Callable[[int], None] = lambda done: None,
+    keep_empty: bool = False,
 ) -> Shard:
-    """Encode documents into a shard. Only one block of one document is in memory at a time."""
+    """Encode documents into a shard. Only one block of one document is in memory at a time.
+
+    An empty document is left out, unless `keep_empty`: where documents have labels, a missing one would shift these.
+    """
     with closing(ShardWriter(folder, split, tokenizer)) as writer:
-        for is_start, text in _blocks(documents):
+        for is_start, text in _blocks(documents, keep_empty):
             writer.add(text, is_start)
             progress(writer.bytes)
         return writer.finish()
@@ -287,7 +291,7 @@ def open_shard(folder: Path, split: str) -> Shard:
     return Shard(folder, split, separator=facts.pop("mark"), **facts)
 
 
-def _blocks(documents: Iterable[Document]) -> Iterator[tuple[bool, str]]:
+def _blocks(documents: Iterable[Document], keep_empty: bool) -> Iterator[tuple[bool, str]]:
     """(whether a document starts here, text): documents in blocks whose boundaries do not change the tokens."""
     number = 0
 
@@ -297,5 +301,8 @@ def _blocks(documents: Iterable[Document]) -> Iterator[tuple[bool, str]]:
         return number
 
     for _, parts in groupby(documents, document_number):
+        index = -1
         for index, block in enumerate(split_into_blocks(part.text for part in parts)):
             yield index == 0, block
+        if keep_empty and index < 0:
+            yield True, ""
