@@ -72,9 +72,22 @@ def sample(
     return Run(run, device).sample(prompt, count, **how)
 
 
-def classify(run: str | PathLike[str], texts: Sequence[str], device: str = "auto") -> list[dict[str, float]]:
-    """The probability of each class for each text, the most likely class first."""
-    return Run(run, device).classify(texts)
+def classify(
+    run: str | PathLike[str], texts: Sequence[str], device: str = "auto", second: Sequence[str] | None = None
+) -> list[dict[str, float]]:
+    """The probability of each class for each text, the most likely class first. `second`: the second texts of pairs."""
+    return Run(run, device).classify(texts, second)
+
+
+def predict(
+    run: str | PathLike[str], texts: Sequence[str], device: str = "auto", second: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
+    """What a run predicts for each text: its class, its classes, its number, or the tags of its words.
+
+    The keys are "label" and "probabilities", "labels" and "probabilities", "value", or "words", "tags" and "probabilities".
+    `second` are the second texts of pairs.
+    """
+    return Run(run, device).predict(texts, second)
 
 
 def translate(run: str | PathLike[str], texts: Sequence[str], device: str = "auto", **how: Any) -> list[list[Translation]]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from glasshouse.data import prepared_data
+from glasshouse.inspection import held_out_texts
 from glasshouse.metrics.classification import confusion_matrix
 from glasshouse.pages.report_content import Confusion, Mistake
 from glasshouse.records import atomic_files, item_values
@@ -18,9 +19,8 @@ from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.tasks.classify import PREDICTION, PROBABILITY, TRUTH, Classify
 
-# Limits that keep a report short to read.
+# The most that keeps a report short to read.
 MOST_MISTAKES = 5
-MOST_CHARACTERS = 240
 FORMAT = 1
 
 
@@ -53,7 +53,7 @@ def _compute(run: Run) -> ClassifierErrors | None:
     data = run.spec.data
     if not (data.source or data.files):
         return None
-    prepared = prepared_data.prepare(data, run.tokenizer, columns=Classify.columns)
+    prepared = prepared_data.prepare(data, run.tokenizer, columns=run.task.columns)
     if run.facts.get("data", prepared.fingerprint) != prepared.fingerprint:
         return _from_items(run, "the data has changed since the run was trained")
     split = next((split for split in ("test", "validation") if prepared.splits[split].documents), None)
@@ -62,9 +62,12 @@ def _compute(run: Run) -> ClassifierErrors | None:
     values = item_values.read(run.folder, split) if run.folder.recorded_status() == Status.DONE else {}
     if PREDICTION not in values:
         _, values = run.task.final_evaluation(run.model, prepared.splits[split], run.spec.evaluation)
-    texts = [document.text for document in prepared_data.find_source(data, Classify.columns).documents(split)]
+    columns = run.task.columns
+    documents = list(prepared_data.find_source(data, columns).documents(split))
     mistakes = [
-        Mistake(_shorten(texts[index]), *_answer(run, values, index), float(values[PROBABILITY][index]))
+        Mistake(
+            held_out_texts.shown(documents[index], columns), *_answer(run, values, index), float(values[PROBABILITY][index])
+        )
         for index in _most_confident(values)
     ]
     return ClassifierErrors(_matrix(run, values, split), tuple(mistakes))
@@ -118,7 +121,3 @@ def _read(run: Run) -> ClassifierErrors | None:
         return ClassifierErrors(confusion, tuple(Mistake(**one) for one in content["mistakes"]))
     except (OSError, ValueError, KeyError, TypeError, GlasshouseError):
         return None
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 1] + "…"

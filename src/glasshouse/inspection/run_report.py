@@ -7,7 +7,7 @@ from typing import Any
 
 from glasshouse.formatting import count, duration, flops, size
 from glasshouse.generation.text_stream import Completion
-from glasshouse.inspection import confusion, translation_samples
+from glasshouse.inspection import confusion, label_scores, regression_errors, tag_scores, translation_samples
 from glasshouse.inspection.attention_maps import attention_map, unsupported_reason
 from glasshouse.metrics.metric import LOSS, PERPLEXITY
 from glasshouse.metrics.perplexity import perplexity
@@ -27,6 +27,9 @@ MOST_HEADLINES = 3
 # The sections that a task can request (`Task.report_sections`), and the functions that collect their content.
 SECTIONS: dict[str, Callable[[Run], Any]] = {
     "confusion": confusion.collect,
+    "regression": regression_errors.collect,
+    "labels": label_scores.collect,
+    "tags": tag_scores.collect,
     "translations": lambda run: translation_samples.collect(run, MAP_TOKENS),
 }
 
@@ -39,7 +42,7 @@ def write(run: Run) -> Path:
 
 def collect(run: Run) -> page.Report:
     """The content of the page. The report of an unfinished run leaves out what does not exist yet."""
-    facts, rows = run.facts, run.metrics
+    facts, rows, title = run.facts, run.metrics, run.task.quality.title
     trained = bool(checkpoint_steps(run.folder.checkpoints))
     samples = _samples(run) if trained and run.continues_text else []
     parameters = parameter_counts.parameters_by_part(run.model) if trained else {}
@@ -47,6 +50,7 @@ def collect(run: Run) -> page.Report:
     notes = [*filter(None, [plan.get("choice")]), *plan.get("notes", ())]
     sections = {name: SECTIONS[name](run) for name in run.task.report_sections} if trained else {}
     classifier_errors, translation = sections.get("confusion"), sections.get("translations")
+    numbers, labels, tags = sections.get("regression"), sections.get("labels"), sections.get("tags")
     for section in sections.values():
         notes += section.notes if section else ()
     if (status := run.folder.status()) not in (Status.DONE, Status.IMPORTED):
@@ -59,7 +63,7 @@ def collect(run: Run) -> page.Report:
         headline=_headline(run),
         loss=_curves(rows, {"training": "loss", "validation": "validation.loss"}, LOSS.number_format),
         quality=_quality(run, rows),
-        quality_name=run.task.quality.title.capitalize(),
+        quality_name=title[:1].upper() + title[1:],
         samples=tuple(_sample_tokens(run, sample) for sample in samples),
         attention=translation.attention if translation else _attention_map(run, samples),
         parameters=tuple(parameters.items()),
@@ -82,6 +86,10 @@ def collect(run: Run) -> page.Report:
         baselines=_baselines(run),
         curves_note=_curves_note(run),
         final=_final_evaluation(run),
+        regression=numbers.regression if numbers else None,
+        scores=labels.scores if labels else tags.scores if tags else None,
+        label_errors=labels.errors if labels else (),
+        tagged=tags.sentences if tags else (),
     )
 
 

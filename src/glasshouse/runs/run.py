@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from os import PathLike
 from pathlib import Path
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from glasshouse import models, tokenizers
 from glasshouse.baselines import baseline_results
 from glasshouse.baselines.baseline_results import BaselineResults
-from glasshouse.data import prepared_data, shards
+from glasshouse.data import document_columns, prepared_data, shards
 from glasshouse.generation import json_schema as json_schemas
 from glasshouse.generation import regular_language, text_stream
 from glasshouse.generation.beam_search import BeamOptions
@@ -40,6 +40,7 @@ from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Task
 from glasshouse.tasks.classify import Classify, padded
 from glasshouse.tasks.translate import Translate
+from glasshouse.tasks.whole_text_task import WholeTextTask
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.training import devices, precision, warm_start
 
@@ -290,20 +291,34 @@ class Run:
             task.set_vocabulary(self.tokenizer, tuple(self.facts.get("labels", ())))
         return task
 
-    @torch.inference_mode()
-    def classify(self, texts: Sequence[str], batch: int = 32) -> list[dict[str, float]]:
-        """For each text, the probability of each class, most probable class first."""
+    def classify(self, texts: Sequence[str], second: Sequence[str] | None = None, batch: int = 32) -> list[dict[str, float]]:
+        """For each text, the probability of each class, most probable class first. `second`: the second texts of pairs."""
         if not isinstance(self.task, Classify):
             raise GlasshouseError(
                 "not-a-classifier",
                 f"{self.name} is not a classifier: its task is {self.spec.task!r}; use a run with task 'classify'",
             )
-        probabilities = []
-        for tokens, lengths in self._batches(texts, batch):
-            for row in self.model(tokens, lengths=lengths).float().softmax(-1).tolist():
-                pairs = zip(self.task.labels, row, strict=True)
-                probabilities.append(dict(sorted(pairs, key=lambda pair: -pair[1])))
-        return probabilities
+        return [prediction["probabilities"] for prediction in self.predict(texts, second, batch)]
+
+    @torch.inference_mode()
+    def predict(self, texts: Sequence[str], second: Sequence[str] | None = None, batch: int = 32) -> list[dict[str, Any]]:
+        """For each text, what the run predicts: {"label", "probabilities"}, or {"value"} of a regression.
+
+        `second` are the second texts of pairs, for a run that was trained on pairs.
+        """
+        if not isinstance(self.task, WholeTextTask):
+            raise GlasshouseError(
+                "not-a-classifier",
+                f"{self.name} predicts nothing about a text: its task is {self.spec.task!r}; "
+                "use a run with task 'classify' or 'regress'",
+            )
+        if (second is not None) != self.task.inputs.paired or (second is not None and len(second) != len(texts)):
+            needed = "one second text for each text (--second)" if self.task.inputs.paired else "single texts, not pairs"
+            raise GlasshouseError(
+                "wrong-text-count",
+                f"{self.name} reads {needed}; it got {len(texts)} texts and {len(second or ())} second texts",
+            )
+        return self.task.predict(self.model, self.tokenizer, texts, second, batch)
 
     @torch.inference_mode()
     def translate(
@@ -404,25 +419,11 @@ class Run:
         """The file's content as a shard, all of it in one split."""
         one_file = replace(self.spec.data, files=(str(path),), source="", validation=0.0, test=0.0)
         source = prepared_data.find_source(one_file, self.task.columns)
-        shard = shards.write(temporary, "given", source.documents("train"), self.tokenizer)
-        if "target" in self.task.columns:
-            prepared_data.write_targets(temporary, "given", source.documents("train"), self.tokenizer)
-        if "picture" in self.task.columns:
-            pictures = (document.picture for document in source.documents("train"))
-            shards.write_pictures(temporary, "given", (picture for picture in pictures if picture is not None))
-        if isinstance(self.task, Classify):
-            classes = [self._class_index(document.fields["label"]) for document in source.documents("train")]
-            shards.write_labels(temporary, "given", classes)
+        documents, columns, names = partial(source.documents, "train"), self.task.columns, self.facts.get("labels", ())
+        shard = document_columns.write(temporary, "given", documents, self.tokenizer, columns, names)
         if shard.tokens_count < 2:
             raise DataError("too-little-text", f"{path} has no token to predict; use a longer text")
         return shard
-
-    def _class_index(self, label: str) -> int:
-        assert isinstance(self.task, Classify)
-        if label not in self.task.labels:
-            known = ", ".join(self.task.labels)
-            raise DataError("unknown-label", f"{self.name} was not trained on the label {label!r}; its labels are: {known}")
-        return self.task.labels.index(label)
 
     def _score(self, shard: shards.Shard, progress: Callable[[float], None]) -> dict[str, float]:
         task = self.task

@@ -53,10 +53,10 @@ class Task(ABC):
     # The reported metrics in table order, and the headline metrics among them.
     metrics: ClassVar[Metrics] = Metrics([LOSS], ["loss"])
     # The metric that decides which checkpoint is the best.
-    criterion: ClassVar[str] = "loss"
+    criterion: str = "loss"
     # The report's chart of quality over training, and additional sections of the report (`inspection/run_report.py` lists
     # them).
-    quality: ClassVar[QualityCurves] = QualityCurves(
+    quality: QualityCurves = QualityCurves(
         PERPLEXITY.title, {"training": "loss", "validation": "validation.loss"}, exponential=True
     )
     report_sections: ClassVar[tuple[str, ...]] = ()
@@ -65,7 +65,7 @@ class Task(ABC):
     # The task-specific fields (`task_specific` in specs/spec.py) that this task reads.
     reads: ClassVar[tuple[str, ...]] = ()
     # What each document must have in addition to its text, and the special tokens that this task's tokenizer must have.
-    columns: ClassVar[tuple[str, ...]] = ()
+    columns: tuple[str, ...] = ()
     specials: ClassVar[tuple[str, ...]] = ()
     # The metrics that are means over items (`item_values`), and what an item is, in the plural.
     item_metrics: ClassVar[tuple[str, ...]] = ()

@@ -1,10 +1,8 @@
-"""Classification: predict which of several classes a text belongs to.
+"""Classification: predict which of several classes a text, or a pair of texts, belongs to."""
 
-A batch holds whole texts, truncated to the context and padded at the end to the longest text. Padding is masked.
-"""
-
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,9 +18,10 @@ from glasshouse.models.heads.classifier import ClassifierHead
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, HeadSpec, ModelSpec, Spec
-from glasshouse.tasks import class_weights, padding
-from glasshouse.tasks.base import Batch, Forward, QualityCurves, Task
-from glasshouse.tokenizers import Tokenizer
+from glasshouse.tasks import class_weights
+from glasshouse.tasks.base import Batch, Forward, QualityCurves
+from glasshouse.tasks.text_inputs import TextInputs, arguments
+from glasshouse.tasks.whole_text_task import WholeTextTask
 
 # Batch size for counting tokens.
 COUNTING_BATCH = 1024
@@ -43,7 +42,12 @@ def padded(texts: Sequence[Sequence[int]], prefix_and_suffix: tuple[list[int], l
     return {"tokens": tokens, "lengths": torch.tensor([len(row) for row in rows])}
 
 
-class Classify(Task):
+def sorted_probabilities(labels: Sequence[str], probabilities: Sequence[float]) -> dict[str, float]:
+    """The probability of each class, the most probable first."""
+    return dict(sorted(zip(labels, probabilities, strict=True), key=lambda pair: -pair[1]))
+
+
+class Classify(WholeTextTask):
     """Cross-entropy of each text's class. The best checkpoint has the highest accuracy.
 
     Class weights apply to the training loss and to no metric.
@@ -58,11 +62,8 @@ class Classify(Task):
     columns = ("label",)
     item_metrics = ("accuracy", "loss")
 
-    def __init__(
-        self, context: int, labels: tuple[str, ...] = (), weights: tuple[str, ...] = (), group_by_length: bool = False
-    ) -> None:
-        self.context, self.labels, self.group_by_length = context, labels, group_by_length
-        self.prefix_and_suffix: tuple[list[int], list[int]] = ([], [])
+    def __init__(self, inputs: TextInputs, weights: tuple[str, ...] = (), group_by_length: bool = False) -> None:
+        super().__init__(inputs, group_by_length)
         self.weight_entries = weights
         self.weights: Tensor | None = None  # (classes); set by complete_model
         self.counts: tuple[Tensor, Tensor] | None = None  # for naive Bayes; set by complete_model
@@ -70,8 +71,7 @@ class Classify(Task):
 
     @classmethod
     def from_spec(cls, spec: Spec) -> "Classify":
-        training = spec.training
-        return cls(spec.data.context, weights=training.class_weights, group_by_length=training.group_by_length)
+        return cls(TextInputs.from_spec(spec), spec.training.class_weights, spec.training.group_by_length)
 
     def draft_model(self, model: ModelSpec) -> ModelSpec:
         if model.head.kind not in ("", self.head):
@@ -87,9 +87,6 @@ class Classify(Task):
                 "choose model.kind=encoder, decoder or recurrent and model.head.kind=classifier",
             )
 
-    def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
-        self.labels, self.prefix_and_suffix = labels, tokenizer.prefix_and_suffix
-
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         labels, head = prepared.labels, settings_of(ClassifierHead, model.head.own)
         if len(labels) < 2:
@@ -104,8 +101,7 @@ class Classify(Task):
                 "remove model.head.classes",
             )
         self.set_vocabulary(prepared.tokenizer, labels)
-        if not prepared.splits["train"].documents:
-            raise DataError("no-rows", "the training split has no texts; use more rows, or hold out fewer")
+        self.check_training_texts(prepared)
         if head.naive_bayes:
             self.counts = self._count_tokens(prepared.splits["train"], prepared.tokenizer.vocabulary)
         if self.weight_entries:
@@ -129,51 +125,25 @@ class Classify(Task):
             texts_C += batch["labels"].bincount(minlength=len(self.labels))
         return tokens_VC, texts_C
 
-    def example_count(self, shard: Shard) -> int:
-        return shard.documents
-
-    def example_lengths(self, shard: Shard) -> np.ndarray | None:
-        return padding.lengths_of(shard, np.arange(shard.documents)) if self.group_by_length else None
-
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
-        before, after = (padding.repeated(tokens, len(examples)) for tokens in self.prefix_and_suffix)
-        max_length = self.context - sum(map(len, self.prefix_and_suffix))
-        rows = padding.joined(before, padding.texts_of(shard, examples, max_length), after)
-        # A batch of empty texts has one column.
-        tokens_NL = rows.tokens_NL if rows.tokens_NL.size else np.zeros((len(examples), 1), np.int64)
         labels = torch.from_numpy(np.asarray(shard.labels[examples], np.int64))
-        batch = {
-            "tokens": torch.from_numpy(tokens_NL),
-            "lengths": torch.from_numpy(rows.lengths_N.clip(min=1)),
-            "labels": labels,
-        }
+        batch = {**self.inputs.batch(shard, examples), "labels": labels}
         return batch if self.weights is None else {**batch, "weights": self.weights[labels]}
 
     def predictions_per_batch(self, batches: Batch) -> Tensor:
         return torch.full((len(batches["labels"]),), batches["labels"].shape[1])
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
-        logits = model(batch["tokens"], lengths=batch["lengths"])
+        logits = model(batch["tokens"], **arguments(batch))
         if "weights" in batch:
             return (F.cross_entropy(logits.float(), batch["labels"], reduction="none") * batch["weights"]).sum()
         return F.cross_entropy(logits.float(), batch["labels"], reduction="sum")
 
-    def batch_tokens(self, batch: int) -> int:
-        return batch * self.context
-
     def largest_batch(self, rows: int) -> Batch:
-        return {
-            "tokens": torch.zeros(rows, self.context, dtype=torch.int64),
-            "lengths": torch.full((rows,), self.context),
-            "labels": torch.zeros(rows, dtype=torch.int64),
-        }
+        return {**self.inputs.largest_batch(rows), "labels": torch.zeros(rows, dtype=torch.int64)}
 
     def output_size(self, rows: int, vocabulary: int) -> int:
         return rows * len(self.labels)
-
-    def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
-        validation, test = (splits[split].documents * self.context for split in ("validation", "test"))
-        return rounds * validation + validation + test
 
     def evaluate(
         self,
@@ -229,7 +199,7 @@ class Classify(Task):
         probabilities = np.zeros(shard.documents)
         lengths, done = self.example_lengths(shard), 0
         order = np.arange(shard.documents) if lengths is None else lengths.argsort(kind="stable")
-        for index, logits in self._logits(model, shard, order, settings.batch, forward):
+        for index, logits in self.outputs(model, shard, order, settings.batch, forward):
             truth = torch.from_numpy(np.asarray(shard.labels[index], np.int64)).to(logits.device)
             losses[index] = F.cross_entropy(logits, truth, reduction="none").cpu().numpy()
             predictions[index] = logits.argmax(-1).cpu().numpy()
@@ -241,23 +211,12 @@ class Classify(Task):
     def example_command(self, run: str, prompt: str) -> str:
         return f'glasshouse classify {run} "Thank you all."'
 
-    def _logits(
-        self, model: nn.Module, shard: Shard, examples: np.ndarray, batch: int, forward: Forward | None = None
-    ) -> Iterator[tuple[np.ndarray, Tensor]]:
-        """Batches of (examples, logits), computed in evaluation mode."""
-        device, was_training, forward = next(model.parameters()).device, model.training, forward or model
-        model.eval()
-        try:
-            for begin in range(0, len(examples), batch):
-                index = examples[begin : begin + batch]
-                texts = self.batch(shard, 0, index * 0, index)
-                # Around the yield, inference mode would stay on in the caller.
-                with torch.inference_mode():
-                    logits = forward(texts["tokens"].to(device), lengths=texts["lengths"].to(device)).float()
-                yield index, logits
-        finally:
-            model.train(was_training)
+    def describe(self, output: Tensor) -> list[dict[str, Any]]:
+        """{"label": the most probable class, "probabilities": of each class, the most probable first}."""
+        rows = [sorted_probabilities(self.labels, row) for row in output.softmax(-1).tolist()]
+        return [{"label": next(iter(row)), "probabilities": row} for row in rows]
 
-    def truncated(self, shard: Shard) -> int:
-        max_length = self.context - sum(map(len, self.prefix_and_suffix))
-        return int((np.diff(shard.starts) - (shard.separator is not None) > max_length).sum()) if shard.documents else 0
+    def probabilities(self, model: nn.Module, shard: Shard, examples: np.ndarray, batch: int) -> np.ndarray:
+        """The class probabilities (examples, classes) of some examples of a split."""
+        rows = [logits.softmax(-1).cpu().numpy() for _, logits in self.outputs(model, shard, examples, batch)]
+        return np.concatenate(rows) if rows else np.zeros((0, len(self.labels)), np.float32)

@@ -81,6 +81,11 @@ class Tokenizer(ABC):
         """
         return [], []
 
+    @property
+    def pair_separator(self) -> list[int]:
+        """The ids that a model of this tokenizer expects between the two texts of a pair; empty if it has none."""
+        return self.prefix_and_suffix[1] or ([] if self.end_of_text is None else [self.end_of_text])
+
     def encode(self, text: str, *, specials: bool = True) -> np.ndarray:
         """The ids of a text, as int32.
 
