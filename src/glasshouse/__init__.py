@@ -46,16 +46,15 @@ if TYPE_CHECKING:
     )
     from glasshouse.api.machine import doctor, plan_cluster
     from glasshouse.api.parts import capabilities, part_families, parts_of
+    from glasshouse.api.pictures import describe, prompt
+    from glasshouse.api.reports import report
     from glasshouse.api.runs import (
         check_output,
         classify,
-        describe,
         evaluate,
         list_runs,
         metrics_of,
         open_run,
-        prompt,
-        report,
         sample,
         suggestions,
         translate,
@@ -148,16 +147,15 @@ _EXPORTS = {
     ),
     "api.machine": ("doctor", "plan_cluster"),
     "api.parts": ("capabilities", "part_families", "parts_of"),
+    "api.pictures": ("describe", "prompt"),
+    "api.reports": ("report",),
     "api.runs": (
         "check_output",
         "classify",
-        "describe",
         "evaluate",
         "list_runs",
         "metrics_of",
         "open_run",
-        "prompt",
-        "report",
         "sample",
         "suggestions",
         "translate",
