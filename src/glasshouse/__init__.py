@@ -54,17 +54,16 @@ if TYPE_CHECKING:
     )
     from glasshouse.api.machine import doctor, measure_steps, plan_cluster
     from glasshouse.api.parts import capabilities, part_families, parts_of
+    from glasshouse.api.pictures import describe, prompt
+    from glasshouse.api.reports import report
     from glasshouse.api.runs import (
         check_output,
         classify,
-        describe,
         evaluate,
         list_runs,
         metrics_of,
         open_run,
         predict,
-        prompt,
-        report,
         sample,
         suggestions,
         translate,
@@ -166,17 +165,16 @@ _EXPORTS = {
     ),
     "api.machine": ("doctor", "measure_steps", "plan_cluster"),
     "api.parts": ("capabilities", "part_families", "parts_of"),
+    "api.pictures": ("describe", "prompt"),
+    "api.reports": ("report",),
     "api.runs": (
         "check_output",
         "classify",
-        "describe",
         "evaluate",
         "list_runs",
         "metrics_of",
         "open_run",
         "predict",
-        "prompt",
-        "report",
         "sample",
         "suggestions",
         "translate",

@@ -74,12 +74,14 @@ def quick_words(line: Line, parsed: Parsed) -> list[str]:
 
 
 def smaller(spec: Spec) -> dict[str, str]:
-    """Fields that make a training short. A model that starts from another has its size."""
+    """Fields that make a training short: few steps, a small model unless it starts from another, a short text."""
     changes = dict(SPEED)
     if not spec.training.start_from:
         changes |= SIZE
     if spec.task == "next-token":
         changes["evaluation.tokens"] = "500"
+        if not spec.data.files:
+            changes["data.files"] = "mine.txt"
     return changes
 
 

@@ -17,7 +17,7 @@ LLAMA = ("model.position=rotary", "model.norm=rms", "model.activation=swiglu", "
 ENCODER = ("model.width=16", "model.layers=2", "model.heads=2", "model.feed_forward=32")
 # Name of a run -> the words that train it.
 RUNS = {
-    "demo-lm": ("demo-lm", *LANGUAGE_MODEL),
+    "demo-lm": ("demo-lm", "data.files=mine.txt", *LANGUAGE_MODEL),
     "presidents": ("presidents", *ENCODER),
     "piglatin-encoder-decoder": ("piglatin-encoder-decoder", "model.width=16", "model.heads=2"),
     "multi30k": ("translator", "data.files=pairs.tsv", "data.vocabulary=300", "data.context=48", *ENCODER),
@@ -71,7 +71,7 @@ def many_words() -> str:
     """A text from which a vocabulary of the usual size can be made."""
     generator = random.Random(0)
     words = ["".join(generator.choices("abcdefghijklmnopqrstuvwxyz", k=generator.randint(3, 9))) for _ in range(3000)]
-    return "".join(generator.choice(words) + generator.choice("     \n") for _ in range(20000))
+    return "".join(generator.choice(words) + generator.choice("     \n") for _ in range(10000))
 
 
 def write_pictures(folder: Path) -> None:
