@@ -261,7 +261,7 @@ class SentenceTransformers(Contender):
         import sentence_transformers as package
         from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-        both_ways = {"directions": ("query_to_doc", "doc_to_query"), "partition_mode": "per_direction"}
+        both_ways: dict[str, Any] = {"directions": ("query_to_doc", "doc_to_query"), "partition_mode": "per_direction"}
         with tempfile.TemporaryDirectory() as folder:
             trainer = package.SentenceTransformerTrainer(
                 model=self.model,

@@ -18,7 +18,7 @@ ON_ARM = platform.machine() in ("aarch64", "arm64")
 def exact_gelu(x: Tensor) -> Tensor:
     """x Phi(x), Phi being the normal distribution function."""
     own = ON_ARM and x.device.type == "cpu" and x.dtype == torch.float32 and torch.is_grad_enabled() and x.requires_grad
-    return _ExactGELU.apply(x) if own and not torch.compiler.is_compiling() else F.gelu(x)  # type: ignore[no-any-return]
+    return _ExactGELU.apply(x) if own and not torch.compiler.is_compiling() else F.gelu(x)
 
 
 class _ExactGELU(torch.autograd.Function):
