@@ -14,6 +14,7 @@ from glasshouse.specs.spec import DataSpec, EvaluationSpec, Spec, TrainingSpec
 from glasshouse.tasks.embed import Embed
 from tests.refusals import refused
 from tests.tasks.item_metrics import check_item_values
+from tests.training.small_runs import stop_at
 
 WORDS = ("ant", "bee", "cat", "dog", "elk", "fox", "gnu", "hen", "ibis", "jay", "kite", "lark")
 SMALL = (
@@ -168,3 +169,15 @@ def test_a_single_pair_is_refused(tmp_path):
         glasshouse.train(
             "embedder", *SMALL, f"data.files={tmp_path / 'one.tsv'}", "data.validation=0", "training.steps=2", device="cpu"
         )
+
+
+def test_a_resumed_run_with_grouped_batches_equals_an_uninterrupted_one(pairs):
+    words = (*SMALL, f"data.files={pairs}", "training.steps=9", "training.group_by_length=true", "evaluation.every=3")
+    whole = glasshouse.train("embedder", *words, name="whole", device="cpu")
+    with pytest.MonkeyPatch.context() as patch:
+        stop_at(patch, 4)
+        with pytest.raises(glasshouse.GlasshouseError):
+            glasshouse.train("embedder", *words, name="stopped", device="cpu")
+    resumed = glasshouse.resume("stopped", device="cpu")
+    weights = whole.model.state_dict()
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in resumed.model.state_dict().items())

@@ -89,6 +89,7 @@ TASK_CHOICES = [
     ("piglatin-encoder-decoder", "model.dropout=0"),
     ("piglatin-decoder-only", "model.dropout=0"),
     ("scene-clip", "model.image_width=16", "model.image_layers=1"),
+    ("embedder", "training.start_from=", "data.source=pig-latin", "data.tokenizer=characters", "data.context=24"),
 ]
 
 
