@@ -123,7 +123,7 @@ class BaselineResults:
         own = tuple(metric.text(self.run[metric.name]) for metric in measured)
         rows.append(("this run", *own, "", "", *[""][:remarks]))
         titles = (f"{self.split} {measured[0].title}", *(metric.title for metric in measured[1:])) if measured else ()
-        columns = ("the obvious", *titles, f"difference in {main.title}", "95 % interval", *["remark"][:remarks])
+        columns = ("the obvious", *titles, "difference", "95 % interval", *["remark"][:remarks])
         return BaselineTable(columns, tuple(rows), len(measured) + 2)
 
     def paired_over(self, difference: PairedDifference) -> str:
