@@ -17,7 +17,7 @@ def test_a_classifier_from_rows_to_answers(tmp_path: Path) -> None:
     fields = (f"data.files={tmp_path / 'mine.tsv'}", "training.threads=1", "evaluation.every=10")
     out = worked(call("train", "classifier", *fields, *sizes, "--name", "rows", "--device", "cpu")).out
     assert "accuracy" in out
-    assert "majority class" in out
+    assert "largest class" in out
     assert 'glasshouse classify rows "' in out
     assert "ba" in worked(call("classify", "rows", "baa bab 7", "--device", "cpu")).out
     found = json.loads(worked(call("classify", "rows", "baa", "dob", "--json", "--device", "cpu")).out)

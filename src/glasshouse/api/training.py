@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
+from glasshouse.formatting import duration
 from glasshouse.inspection import run_report
 from glasshouse.records import progress_bar, run_folder
 from glasshouse.records.run_folder import RunFolder
@@ -157,7 +158,7 @@ def _train_together(runs: Sequence[RunFolder], device: str) -> list[Run]:
         )
     for run in trained:
         baseline_comparison.ensure(run)
-    progress_bar.say(f"{len(trained)} of {len(runs)} runs: done in {time.perf_counter() - start:.0f} s")
+    progress_bar.say(f"{len(trained)} of {len(runs)} runs: done in {duration(time.perf_counter() - start)}")
     return trained
 
 
@@ -168,5 +169,7 @@ def _train(run: RunFolder, device: str) -> Run:
     baseline_comparison.ensure(trained)
     run_report.write(trained)
     if has_trained:
-        progress_bar.say(f"{run.name}: done in {time.perf_counter() - start:.0f} s")
+        outcome = run.facts()["outcome"]
+        parts = f"training time {duration(outcome['seconds'])}, final evaluation {duration(outcome['evaluation_seconds'])}"
+        progress_bar.say(f"{run.name}: done in {duration(time.perf_counter() - start)} ({parts})")
     return trained

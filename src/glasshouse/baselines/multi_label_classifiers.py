@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from glasshouse.baselines import text_features
+from glasshouse.baselines import sparse_features
 from glasshouse.baselines.field_baselines import Examples, Method, Predict
 from glasshouse.baselines.text_classifiers import binary_regression, commonest_class
 
@@ -18,7 +18,7 @@ def one_versus_rest(training: Examples) -> Callable[[float], Predict]:
     """A logistic regression over words and pairs for each label. The strength is scikit-learn's C."""
     names = sorted({name for field in training.fields for name in _labels(field)})
     table = membership(training.fields, names)
-    features = text_features.words_and_pairs(training.texts)
+    features = sparse_features.words_and_pairs(training.texts)
 
     def fit(strength: float) -> Predict:
         # A label that all training texts have, or none, is predicted for all texts or for none.

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from glasshouse.baselines import text_features
+from glasshouse.baselines import sparse_features
 from glasshouse.baselines.field_baselines import Examples, Method, Predict
-from glasshouse.baselines.text_features import Featurise
+from glasshouse.baselines.sparse_features import Featurise
 from glasshouse.metrics.classification import confusion_matrix, scores
 
 COMMONEST = "commonest-class"
@@ -28,7 +28,7 @@ def naive_bayes(training: Examples) -> Callable[[float], Predict]:
     """Multinomial naive Bayes over words. The strength is the added count."""
     from sklearn.naive_bayes import MultinomialNB
 
-    return _linear(text_features.word_counts, lambda strength: MultinomialNB(alpha=strength), training)
+    return _linear(sparse_features.word_counts, lambda strength: MultinomialNB(alpha=strength), training)
 
 
 def logistic_regression(featurise: Featurise) -> Callable[[Examples], Callable[[float], Predict]]:
@@ -83,7 +83,7 @@ METHODS = (
     Method(
         "words-and-pairs",
         "logistic regression over words and pairs",
-        logistic_regression(text_features.words_and_pairs),
+        logistic_regression(sparse_features.words_and_pairs),
         STRENGTHS,
         1,
         most_characters=8e6,
@@ -92,7 +92,7 @@ METHODS = (
     Method(
         "characters",
         "logistic regression over characters",
-        logistic_regression(text_features.characters),
+        logistic_regression(sparse_features.characters),
         STRENGTHS,
         1,
         most_characters=2e6,

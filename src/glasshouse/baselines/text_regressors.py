@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from glasshouse.baselines import text_features
+from glasshouse.baselines import sparse_features
 from glasshouse.baselines.field_baselines import Examples, Method, Predict
 
 
@@ -20,7 +20,7 @@ def ridge_regression(training: Examples) -> Callable[[float], Predict]:
     """Ridge regression over words and pairs. The strength is scikit-learn's alpha, the penalty."""
     from sklearn.linear_model import Ridge
 
-    features, values = text_features.words_and_pairs(training.texts), _numbers(training.fields)
+    features, values = sparse_features.words_and_pairs(training.texts), _numbers(training.fields)
 
     def fit(strength: float) -> Predict:
         fitted = Ridge(alpha=strength, solver="sparse_cg").fit(features.training, values)

@@ -29,12 +29,8 @@ def print_completion(completion: Completion) -> None:
 
 def print_metrics(measured: dict[str, dict[str, float]], metrics: Metrics) -> None:
     """Print a table of metrics, with a row for each split or file: split -> metric -> value."""
-    columns = [metrics[name] for name in metrics if any(name in values for values in measured.values())]
-    rows = [
-        (split, *(metric.text(values[metric.name]) if metric.name in values else "" for metric in columns))
-        for split, values in measured.items()
-    ]
-    show(("data", *(metric.title for metric in columns)), rows, right=range(1, len(columns) + 1))
+    columns, rows = metrics.table(measured)
+    show(columns, rows, right=range(1, len(columns)))
 
 
 def print_baselines(run: Run) -> None:
@@ -80,9 +76,8 @@ def print_replicas(runs: Sequence[Run]) -> None:
 
 def print_run(run: Run) -> None:
     """Print the final metrics, the folder, the report and suggested commands."""
-    outcome = run.facts.get("outcome", {})
-    measured = {split: values for split, values in outcome.items() if split.startswith(("validation", "test"))}
-    print_metrics(measured, run.task.metrics)
+    console.print(f"final evaluation, with the weights of step {run.final_step:,}")
+    print_metrics(run.final_metrics, run.task.metrics)
     print_baselines(run)
     console.print(f"run     {run.folder.path}", soft_wrap=True)
     console.print(f"report  {run.folder.report_file}", soft_wrap=True)

@@ -101,7 +101,7 @@ def _labels(run: Run) -> tuple[str, ...]:
 def _write(run: Run, errors: ClassifierErrors) -> None:
     assert errors.confusion is not None
     confusion = {**asdict(errors.confusion), "counts": errors.confusion.counts.tolist()}
-    content = {"format": FORMAT, "step": _step(run), "confusion": confusion}
+    content = {"format": FORMAT, "step": run.final_step, "confusion": confusion}
     atomic_files.write_json(run.folder.confusion_file, {**content, "mistakes": [asdict(one) for one in errors.mistakes]})
 
 
@@ -109,18 +109,13 @@ def _read(run: Run) -> ClassifierErrors | None:
     """What is stored, if it belongs to the weights that the run has now."""
     try:
         content: dict[str, Any] = json.loads(run.folder.confusion_file.read_text(encoding="utf-8"))
-        if content["step"] != _step(run) or run.folder.recorded_status() != Status.DONE:
+        if content["step"] != run.final_step or run.folder.recorded_status() != Status.DONE:
             return None
         stored = content["confusion"]
         confusion = Confusion(tuple(stored["labels"]), np.array(stored["counts"]), stored["where"])
         return ClassifierErrors(confusion, tuple(Mistake(**one) for one in content["mistakes"]))
     except (OSError, ValueError, KeyError, TypeError, GlasshouseError):
         return None
-
-
-def _step(run: Run) -> int:
-    """The step whose weights the final evaluation used."""
-    return int(run.facts.get("best", {}).get("step", 0))
 
 
 def _shorten(text: str) -> str:

@@ -9,6 +9,7 @@ from glasshouse.formatting import count, duration, flops, size
 from glasshouse.generation.text_stream import Completion
 from glasshouse.inspection import confusion, translation_samples
 from glasshouse.inspection.attention_maps import attention_map, unsupported_reason
+from glasshouse.metrics.metric import LOSS, PERPLEXITY
 from glasshouse.metrics.perplexity import perplexity
 from glasshouse.models import parameter_counts
 from glasshouse.pages import report_page as page
@@ -55,7 +56,7 @@ def collect(run: Run) -> page.Report:
         title=run.name,
         subtitle=_subtitle(run, sum(parameters.values()), rows),
         headline=_headline(run),
-        loss=_curves(rows, {"training": "loss", "validation": "validation.loss"}),
+        loss=_curves(rows, {"training": "loss", "validation": "validation.loss"}, LOSS.number_format),
         quality=_quality(run, rows),
         quality_name=run.task.quality.title.capitalize(),
         samples=tuple(_sample_tokens(run, sample) for sample in samples),
@@ -78,6 +79,8 @@ def collect(run: Run) -> page.Report:
         mistakes=classifier_errors.mistakes if classifier_errors else (),
         translations=translation.translations if translation else None,
         baselines=_baselines(run),
+        curves_note=_curves_note(run),
+        final=_final_evaluation(run),
     )
 
 
@@ -127,11 +130,30 @@ def _headline(run: Run) -> tuple[tuple[str, str], ...]:
             figures += [(f"{split} {title}", figure) for title, figure in _split_headline(run, split)]
     if "seconds" in outcome:
         figures.append(("training time", duration(outcome["seconds"])))
+    if "evaluation_seconds" in outcome:
+        figures.append(("final evaluation", duration(outcome["evaluation_seconds"])))
     if speed := outcome.get("batches_per_second"):
         figures.append(("batches per second", f"{speed:.3g}"))
     if "plan" in run.facts:
         figures.append(("compute", flops(run.facts["plan"]["flops"])))
     return tuple(figures)
+
+
+def _final_evaluation(run: Run) -> page.FinalEvaluation | None:
+    columns, rows = run.task.metrics.table(run.final_metrics)
+    return page.FinalEvaluation(columns, tuple(rows)) if rows else None
+
+
+def _curves_note(run: Run) -> str:
+    """Which weights were evaluated, and whether the final figures are of another measurement than the curve."""
+    best, final = run.facts.get("best"), run.final_metrics.get("validation")
+    if not best or not final:
+        return ""
+    weights = f"The final evaluation is of the best weights, those of step {run.final_step:,}."
+    note = f"The validation curve was measured during training. {weights}"
+    if math.isclose(final[best["metric"]], best["value"], rel_tol=1e-6):
+        return note
+    return f"{note} It is more thorough than the evaluations during training, so its figures differ from the curve."
 
 
 def _baselines(run: Run) -> page.BaselineSection | None:
@@ -149,18 +171,21 @@ def _split_headline(run: Run, split: str) -> list[tuple[str, str]]:
     return metrics.headlines(outcome[split])
 
 
-def _curves(rows: list[dict], names: Mapping[str, str]) -> tuple[page.Curve, ...]:
+def _curves(rows: list[dict], names: Mapping[str, str], number_format: str = "") -> tuple[page.Curve, ...]:
     """Curves by title; `names` maps a title to a column of the metric log."""
     columns = {title: metric_log.column(rows, logged) for title, logged in names.items()}
-    return tuple(page.Curve(title, *column) for title, column in columns.items() if column[0])
+    return tuple(page.Curve(title, *column, number_format) for title, column in columns.items() if column[0])
 
 
 def _quality(run: Run, rows: list[dict]) -> tuple[page.Curve, ...]:
     quality = run.task.quality
-    curves = _curves(rows, quality.columns)
     if not quality.exponential:
-        return curves
-    return tuple(page.Curve(curve.name, curve.steps, [perplexity(loss) for loss in curve.values]) for curve in curves)
+        logged = next(iter(quality.columns.values())).rpartition(".")[2]
+        return _curves(rows, quality.columns, run.task.metrics.find(logged).number_format)
+    return tuple(
+        page.Curve(curve.name, curve.steps, [perplexity(loss) for loss in curve.values], PERPLEXITY.number_format)
+        for curve in _curves(rows, quality.columns)
+    )
 
 
 def _planned_costs(run: Run) -> tuple[page.PlannedCost, ...]:
@@ -172,7 +197,7 @@ def _planned_costs(run: Run) -> tuple[page.PlannedCost, ...]:
         "memory": size(outcome["memory"]) if outcome.get("memory") else "not known",
     }
     return (
-        page.PlannedCost("time", duration(plan["seconds"]), measured["time"]),
+        page.PlannedCost("training time and final evaluation", duration(plan["seconds"]), measured["time"]),
         page.PlannedCost("memory", size(sum(plan["memory"].values())), measured["memory"]),
         page.PlannedCost("FLOPs", flops(plan["flops"]), "counted, not measured"),
     )

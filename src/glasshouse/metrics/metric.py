@@ -38,7 +38,7 @@ PERPLEXITY = Metric("perplexity", "perplexity", "{:.2f}", "lower")
 WORD_PERPLEXITY = Metric("word_perplexity", "perplexity per word", "{:.2f}", "lower")
 BITS_PER_BYTE = Metric("bits_per_byte", "bits per byte", "{:.4f}", "lower")
 ACCURACY = Metric("accuracy", "accuracy", "{:.2%}", "higher")
-MAJORITY = Metric("majority", "majority class", "{:.2%}")
+MAJORITY = Metric("majority", "largest class", "{:.2%}")
 MACRO_F1 = Metric("macro_f1", "macro F1", "{:.3f}", "higher")
 RECALL = Metric("recall", "recall", "{:.2%}", "higher", per_class=True)
 BLEU = Metric("bleu", "BLEU", "{:.2f}", "higher")
@@ -93,6 +93,15 @@ class Metrics(Mapping[str, Metric]):
     def headlines(self, values: Mapping[str, float]) -> list[tuple[str, str]]:
         """(title, formatted value) of the headline metrics that were measured."""
         return [(self[name].title, self[name].text(values[name])) for name in self.headline if name in values]
+
+    def table(self, measured: Mapping[str, Mapping[str, float]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """Titles and rows of a table of metrics, with a row for each split or file: split -> metric -> value."""
+        columns = [metric for name, metric in self._known.items() if any(name in values for values in measured.values())]
+        rows = [
+            (split, *(metric.text(values[metric.name]) if metric.name in values else "" for metric in columns))
+            for split, values in measured.items()
+        ]
+        return ("data", *(metric.title for metric in columns)), rows
 
     def comparable(self) -> list[str]:
         """The names of the metrics that can decide a comparison of runs."""

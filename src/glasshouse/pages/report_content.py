@@ -53,11 +53,15 @@ class AttentionMap:
 
 @dataclass(frozen=True)
 class Curve:
-    """A quantity over training steps. A value that is not finite is drawn as a gap."""
+    """A quantity over training steps. A value that is not finite is drawn as a gap.
+
+    `number_format` is that of the metric, so that the last value reads as in a table; without one it is shortened.
+    """
 
     name: str
     steps: list[float]
     values: list[float]
+    number_format: str = ""
 
     def __post_init__(self) -> None:
         if len(self.steps) != len(self.values):
@@ -129,6 +133,14 @@ class Translations:
 
 
 @dataclass(frozen=True)
+class FinalEvaluation:
+    """The metrics of the final evaluation as text, with a row for each split."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
 class BaselineSection:
     """The run beside its baselines as text: a table whose last row is the run, and a sentence about the best baseline."""
 
@@ -161,3 +173,5 @@ class Report:
     mistakes: tuple[Mistake, ...] = ()  # the most confident first
     translations: Translations | None = None
     baselines: BaselineSection | None = None
+    curves_note: str = ""  # how the validation curve and the final evaluation were measured
+    final: FinalEvaluation | None = None

@@ -1,7 +1,5 @@
 """Puts a finished run beside its baselines and stores the result in the run folder. Never ends a run."""
 
-from dataclasses import replace
-
 from glasshouse.baselines import baseline_cache, baseline_results
 from glasshouse.baselines.baseline_results import BaselineResults
 from glasshouse.baselines.task_baselines import TASKS
@@ -10,7 +8,7 @@ from glasshouse.records import item_values
 from glasshouse.records.progress_bar import bar, say
 from glasshouse.records.status import Status
 from glasshouse.runs.run import Run
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.specs.errors import DataError, GlasshouseError
 
 
 def ensure(run: Run) -> None:
@@ -21,7 +19,7 @@ def ensure(run: Run) -> None:
         return
     try:
         stored = run.baselines
-        if (stored is None or stored.step != _step(run)) and (results := compute(run)):
+        if (stored is None or stored.step != run.final_step) and (results := compute(run)):
             results.write(run.folder.baselines_file)
     except (GlasshouseError, OSError, ValueError, ArithmeticError, KeyError, ImportError, MemoryError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -37,29 +35,21 @@ def compute(run: Run) -> BaselineResults | None:
     if not own:
         return None
     if run.facts.get("data", prepared.fingerprint) != prepared.fingerprint:
-        raise GlasshouseError("data-changed", "the data has changed since the run was trained; train it again")
+        raise DataError("data-changed", "the data has changed since the run was trained; train it again")
     with bar("training the obvious baselines") as show:
         baselines = baseline_cache.load_or_train(spec.data, prepared, task, spec.task, show)
     values = item_values.read(run.folder, split)
     if not values and task.item_metrics and any(baseline.values for baseline in baselines):
         with bar(f"scoring the items of the {split} split") as show:
             values = run.item_values(split, show)
-    compared = tuple(baseline_results.compare(baseline, own, values) for baseline in baselines)
-    measured = [metric.name for metric in TASKS[spec.task].criteria if metric.name in own]
-    results = BaselineResults(
+    in_both = {name for baseline in baselines for name in baseline.metrics if name in own}
+    return BaselineResults(
         task=spec.task,
         data=prepared.fingerprint,
         split=split,
-        step=_step(run),
-        metric="",
+        step=run.final_step,
+        metric=next((metric.name for metric in TASKS[spec.task].criteria if metric.name in in_both), ""),
         items=task.items,
-        run={name: own[name] for name in own if any(name in baseline.metrics for baseline in baselines)},
-        baselines=compared,
+        run={name: value for name, value in own.items() if name in in_both},
+        baselines=tuple(baseline_results.compare(baseline, own, values) for baseline in baselines),
     )
-    trained = [name for name in measured if any(name in baseline.metrics for baseline in baselines)]
-    return replace(results, metric=(trained or measured or [""])[0])
-
-
-def _step(run: Run) -> int:
-    """The step whose weights the final evaluation used."""
-    return int(run.facts.get("best", {}).get("step", 0))

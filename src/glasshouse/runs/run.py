@@ -89,6 +89,18 @@ class Run:
         return metric_log.read(self.folder.metrics_file)
 
     @property
+    def final_metrics(self) -> dict[str, dict[str, float]]:
+        """The metrics of the final evaluation, for each held-out split; empty before it."""
+        outcome = self.facts.get("outcome", {})
+        return {split: values for split, values in outcome.items() if split.startswith(("validation", "test"))}
+
+    @property
+    def final_step(self) -> int:
+        """The step whose weights the final evaluation used: that of the best evaluation, or the last one."""
+        facts = self.facts
+        return int((facts.get("best") or {}).get("step") or facts.get("plan", {}).get("steps", 0))
+
+    @property
     def baselines(self) -> BaselineResults | None:
         """The run beside its baselines, as they were measured after training; None if they were not."""
         return baseline_results.read(self.folder.baselines_file)
@@ -438,13 +450,12 @@ class Run:
 
     def _repr_html_(self) -> str:
         """The run as a table in a notebook."""
-        outcome = self.facts.get("outcome", {})
         rows = [("run", self.name), ("status", self.folder.status()), ("folder", str(self.folder.path))]
-        for split in outcome:
-            if split.startswith(("validation", "test")):
-                rows += [
-                    (f"{split} {name}", f"{value:,.4f}".rstrip("0").rstrip(".")) for name, value in outcome[split].items()
-                ]
+        for split, values in self.final_metrics.items():
+            metrics = [(self.task.metrics.find(name), value) for name, value in values.items()]
+            rows += [(f"{split} {metric.title}", metric.text(value)) for metric, value in metrics]
+        if results := self.baselines:
+            rows.append(("baselines", results.sentence(self.task.metrics)))
         cells = "".join(f"<tr><td>{escape(name)}</td><td>{escape(str(value))}</td></tr>" for name, value in rows)
         return f"<table>{cells}</table>"
 

@@ -11,7 +11,7 @@ MOST_FEATURES = 200_000
 WORD = r"(?u)\b\w+\b"
 
 
-class TextFeatures:
+class SparseFeatures:
     """Features that are fitted to the training texts. The last features of other texts are kept for the next strength."""
 
     def __init__(self, vectorizer: Any, training: Sequence[str]) -> None:
@@ -26,27 +26,27 @@ class TextFeatures:
         return self._last[1]
 
 
-Featurise = Callable[[Sequence[str]], TextFeatures]
+Featurise = Callable[[Sequence[str]], SparseFeatures]
 
 
-def word_counts(training: Sequence[str]) -> TextFeatures:
+def word_counts(training: Sequence[str]) -> SparseFeatures:
     """How often each word occurs."""
     from sklearn.feature_extraction.text import CountVectorizer
 
-    return TextFeatures(CountVectorizer(token_pattern=WORD, max_features=MOST_FEATURES), training)
+    return SparseFeatures(CountVectorizer(token_pattern=WORD, max_features=MOST_FEATURES), training)
 
 
-def words_and_pairs(training: Sequence[str]) -> TextFeatures:
+def words_and_pairs(training: Sequence[str]) -> SparseFeatures:
     """TF-IDF of words and of pairs of neighbouring words."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     options: dict[str, Any] = {"sublinear_tf": True, "max_features": MOST_FEATURES}
-    return TextFeatures(TfidfVectorizer(token_pattern=WORD, ngram_range=(1, 2), **options), training)
+    return SparseFeatures(TfidfVectorizer(token_pattern=WORD, ngram_range=(1, 2), **options), training)
 
 
-def characters(training: Sequence[str]) -> TextFeatures:
+def characters(training: Sequence[str]) -> SparseFeatures:
     """TF-IDF of two to five neighbouring characters within words."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     options: dict[str, Any] = {"sublinear_tf": True, "max_features": MOST_FEATURES}
-    return TextFeatures(TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), **options), training)
+    return SparseFeatures(TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), **options), training)
