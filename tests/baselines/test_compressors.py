@@ -17,7 +17,7 @@ def data(**texts: str) -> BaselineData:
         yield Document(texts[split][:7])
         yield Document(texts[split][7:], continues=True)
 
-    return BaselineData(None, documents, "test")  # type: ignore[arg-type]
+    return BaselineData(None, documents, "test")
 
 
 def test_text_that_was_seen_in_training_costs_less_than_new_text() -> None:

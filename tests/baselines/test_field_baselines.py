@@ -71,7 +71,9 @@ def test_the_held_out_split_is_scored_once() -> None:
 
 def test_without_a_validation_split_the_default_strength_is_used() -> None:
     method = Method("echo", "echo", answers_strength, (1.0, 2.0, 3.0), 1)
-    baseline = field_baselines.train(method, examples(["t"], ["x"]), None, examples(["h"], ["3.0"]), share_right, (ACCURACY,))
+    baseline = field_baselines.train(
+        method, examples(["t"], ["x"]), None, examples(["h"], ["3.0"]), share_right, (ACCURACY,)
+    )
     assert (baseline.settings, baseline.validation) == ({"C": 2.0}, {})
 
 
@@ -94,7 +96,7 @@ def test_left_out_texts_are_said_and_the_scored_ones_are_known(monkeypatch: pyte
         return [Document(f"text {index}", fields={"label": "0.0"}) for index in range(9)]
 
     family = field_baselines.field_family("label", [Method("echo", "echo", answers_strength)], share_right, [ACCURACY])
-    [baseline] = family(BaselineData(None, documents, "test"))  # type: ignore[arg-type]
+    [baseline] = family(BaselineData(None, documents, "test"))
     assert baseline.note == "trained on 4 of 9 texts, scored on 3 of 9 texts"
     assert baseline.places is not None
     assert baseline.places.tolist() == [0, 4, 8]

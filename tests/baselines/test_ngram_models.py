@@ -44,7 +44,8 @@ def test_without_validation_the_order_is_the_default(data: BaselineData) -> None
     [baseline] = ngram_models.best_ngram_model(BaselineData(data.prepared, data.documents, "test", ""))
     assert baseline.settings == {"order": ngram_models.DEFAULT_ORDER}
     shard = data.prepared.splits["test"]
-    model = NGramModel(np.asarray(data.prepared.splits["train"].tokens, np.int64), 260, ngram_models.DEFAULT_ORDER)
+    training = np.asarray(data.prepared.splits["train"].tokens, np.int64)
+    model = NGramModel(training, data.prepared.tokenizer.vocabulary, ngram_models.DEFAULT_ORDER)
     losses, count = ngram_models.token_losses(model, np.asarray(shard.tokens, np.int64), shard)
     assert baseline.metrics["loss"] == pytest.approx(losses.sum() / count)
 

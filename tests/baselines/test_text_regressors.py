@@ -34,7 +34,7 @@ def test_values_that_depend_on_words_are_learned_by_ridge_regression() -> None:
 def test_rmse_is_at_least_the_mean_absolute_error(pairs: list[tuple[float, float]]) -> None:
     truth, predictions = ([repr(value) for value in side] for side in zip(*pairs, strict=True))
     metrics, values = text_regressors.score_values(truth, predictions)
-    assert metrics["rmse"] >= metrics["mae"] * (1 - 1e-12)
+    assert metrics["rmse"] >= metrics["mae"] * (1 - 1e-12) - 1e-100
     assert metrics["r2"] <= 1
     assert len(values["mae"]) == len(pairs)
 

@@ -47,6 +47,11 @@ def test_each_word_gets_a_most_likely_translation_of_the_plain_algorithm(
 
 
 def test_words_of_sentences_in_another_order_are_aligned() -> None:
-    pairs = [("das kleine Haus", "house small the"), ("das Buch", "book the"), ("ein Buch", "book a"), ("das Haus", "house the")]
+    pairs = [
+        ("das kleine Haus", "house small the"),
+        ("das Buch", "book the"),
+        ("ein Buch", "book a"),
+        ("das Haus", "house the"),
+    ]
     translations = word_alignment.dictionary([a.split() for a, _ in pairs], [b.split() for _, b in pairs])
     assert translations == {"das": "the", "kleine": "small", "Haus": "house", "Buch": "book", "ein": "a"}

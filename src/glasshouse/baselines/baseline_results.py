@@ -161,7 +161,7 @@ def read(file: Path) -> BaselineResults | None:
 
 def compare(baseline: Baseline, run: Mapping[str, float], values: Mapping[str, np.ndarray]) -> BaselineResult:
     """A baseline beside the metrics of a run and its values item by item."""
-    differences = [paired_difference(name, run[name], baseline, values) for name in baseline.metrics if name in run]
+    differences = tuple(paired_difference(name, run[name], baseline, values) for name in baseline.metrics if name in run)
     return BaselineResult(
         baseline.name, baseline.title, baseline.metrics, baseline.validation, baseline.settings, baseline.note, differences
     )

@@ -41,7 +41,9 @@ def collect(run: Run) -> ClassifierErrors | None:
         errors = _compute(run)
     except (GlasshouseError, OSError) as error:
         return _from_items(run, str(error))
-    if errors is not None and errors.confusion is not None and run.folder.recorded_status() == Status.DONE:
+    # Without the texts of the errors it is not complete; the data may come back.
+    complete = errors is not None and errors.confusion is not None and not errors.notes
+    if errors is not None and complete and run.folder.recorded_status() == Status.DONE:
         _write(run, errors)
     return errors
 
