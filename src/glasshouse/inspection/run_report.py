@@ -130,8 +130,6 @@ def _headline(run: Run) -> tuple[tuple[str, str], ...]:
             figures += [(f"{split} {title}", figure) for title, figure in _split_headline(run, split)]
     if "seconds" in outcome:
         figures.append(("training time", duration(outcome["seconds"])))
-    if "evaluation_seconds" in outcome:
-        figures.append(("final evaluation", duration(outcome["evaluation_seconds"])))
     if speed := outcome.get("batches_per_second"):
         figures.append(("batches per second", f"{speed:.3g}"))
     if "plan" in run.facts:
