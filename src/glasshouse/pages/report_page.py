@@ -12,7 +12,10 @@ from glasshouse.pages.report_content import (
     Confusion,
     Curve,
     FinalEvaluation,
+<<<<<<< HEAD
     LabelledText,
+=======
+>>>>>>> h-base
     Mistake,
     PlannedCost,
     PredictedNumber,
@@ -33,7 +36,10 @@ __all__ = [
     "Confusion",
     "Curve",
     "FinalEvaluation",
+<<<<<<< HEAD
     "LabelledText",
+=======
+>>>>>>> h-base
     "Mistake",
     "PlannedCost",
     "PredictedNumber",
