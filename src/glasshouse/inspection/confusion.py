@@ -121,10 +121,3 @@ def _read(run: Run) -> ClassifierErrors | None:
         return ClassifierErrors(confusion, tuple(Mistake(**one) for one in content["mistakes"]))
     except (OSError, ValueError, KeyError, TypeError, GlasshouseError):
         return None
-<<<<<<< HEAD
-=======
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 1] + "…"
->>>>>>> h-base

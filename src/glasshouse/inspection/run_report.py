@@ -86,13 +86,10 @@ def collect(run: Run) -> page.Report:
         baselines=_baselines(run),
         curves_note=_curves_note(run),
         final=_final_evaluation(run),
-<<<<<<< HEAD
         regression=numbers.regression if numbers else None,
         scores=labels.scores if labels else tags.scores if tags else None,
         label_errors=labels.errors if labels else (),
         tagged=tags.sentences if tags else (),
-=======
->>>>>>> h-base
     )
 
 

@@ -241,10 +241,7 @@ class Report:
     baselines: BaselineSection | None = None
     curves_note: str = ""  # how the validation curve and the final evaluation were measured
     final: FinalEvaluation | None = None
-<<<<<<< HEAD
     regression: Regression | None = None
     scores: ScoreTable | None = None
     label_errors: tuple[LabelledText, ...] = ()  # the texts with the most wrong classes
     tagged: tuple[TaggedSentence, ...] = ()
-=======
->>>>>>> h-base

@@ -12,10 +12,7 @@ from glasshouse.pages.report_content import (
     Confusion,
     Curve,
     FinalEvaluation,
-<<<<<<< HEAD
     LabelledText,
-=======
->>>>>>> h-base
     Mistake,
     PlannedCost,
     PredictedNumber,
@@ -36,10 +33,7 @@ __all__ = [
     "Confusion",
     "Curve",
     "FinalEvaluation",
-<<<<<<< HEAD
     "LabelledText",
-=======
->>>>>>> h-base
     "Mistake",
     "PlannedCost",
     "PredictedNumber",
