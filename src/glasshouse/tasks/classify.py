@@ -183,9 +183,6 @@ class Classify(WholeTextTask):
             progress((index[-1] + 1) / shard.documents)
         return losses, predictions
 
-    def example_command(self, run: str, prompt: str) -> str:
-        return f'glasshouse classify {run} "Thank you all."'
-
     def describe(self, output: Tensor) -> list[dict[str, Any]]:
         """{"label": the most probable class, "probabilities": of each class, the most probable first}."""
         rows = [sorted_probabilities(self.labels, row) for row in output.softmax(-1).tolist()]
