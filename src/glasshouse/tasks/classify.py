@@ -208,9 +208,6 @@ class Classify(WholeTextTask):
             progress(done / shard.documents)
         return losses, predictions, probabilities
 
-    def example_command(self, run: str, prompt: str) -> str:
-        return f'glasshouse classify {run} "Thank you all."'
-
     def describe(self, output: Tensor) -> list[dict[str, Any]]:
         """{"label": the most probable class, "probabilities": of each class, the most probable first}."""
         rows = [sorted_probabilities(self.labels, row) for row in output.softmax(-1).tolist()]

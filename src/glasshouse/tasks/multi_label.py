@@ -162,6 +162,3 @@ class MultiLabel(WholeTextTask):
         """{"labels": the classes that apply, "probabilities": of each class by itself}, the most probable first."""
         rows = [sorted_probabilities(self.labels, row) for row in output.sigmoid().tolist()]
         return [{"labels": [name for name in row if row[name] > THRESHOLD], "probabilities": row} for row in rows]
-
-    def example_command(self, run: str, prompt: str) -> str:
-        return f'glasshouse classify {run} "Thank you all."'

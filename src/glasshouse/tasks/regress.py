@@ -146,9 +146,6 @@ class Regress(WholeTextTask):
         """The squared error of each standardised number."""
         return (self._standardised(predictions) - self._standardised(shard.values)) ** 2
 
-    def example_command(self, run: str, prompt: str) -> str:
-        return f'glasshouse classify {run} "Thank you all."'
-
 
 def _mean_and_deviation(values: list[float]) -> tuple[float, float]:
     """The mean and the standard deviation, summed exactly, so that every machine gets the same."""

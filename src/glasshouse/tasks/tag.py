@@ -250,6 +250,3 @@ class Tag(WholeTextTask):
         probabilities, tags = output.softmax(-1).max(-1)
         pairs = zip(tags.tolist(), probabilities.tolist(), strict=True)
         return [{"tag": self.labels[tag], "probability": probability} for tag, probability in pairs]
-
-    def example_command(self, run: str, prompt: str) -> str:
-        return f'glasshouse classify {run} "Thank you all ."'

@@ -85,3 +85,7 @@ class WholeTextTask(Task):
     @abstractmethod
     def describe(self, output: Tensor) -> list[dict[str, Any]]:
         """The predictions of a batch, from the model's output."""
+
+    def example_command(self, run: str, prompt: str) -> str:
+        second = ' --second "We thank you."' if self.inputs.paired else ""
+        return f'glasshouse classify {run} "Thank you all."{second}'
