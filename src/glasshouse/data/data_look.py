@@ -87,11 +87,11 @@ def _task_of_table(table: DataTable, data: DataSpec) -> str:
     text = ColumnRequest(data.field, "text", "data.field", "text")
     # A list has few values too, and a number of stars is a class as well as a number.
     for task, role, kind in (("tag", "tags", "list"), ("multi-label", "labels", "list"), ("classify", "label", "category")):
-        if _has(table, (ColumnRequest(data.label, "label", "data.label", role, kind), text), kind):
+        if _has(table, (ColumnRequest(data.label, data.label, "data.label", role, kind), text), kind):
             if task == "tag" and not _is_tagged(table):
                 continue
             return task
-    if _has(table, (ColumnRequest(data.label, "label", "data.label", "value", "number"), text), "number"):
+    if _has(table, (ColumnRequest(data.label, data.label, "data.label", "value", "number"), text), "number"):
         return "regress"
     if _has(table, (text, ColumnRequest(data.target, "target", "data.target", "target")), "text"):
         return "translate"

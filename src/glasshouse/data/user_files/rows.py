@@ -119,11 +119,13 @@ class UserRows(Source):
         text = ColumnRequest(data.field, "text", "data.field", "text")
         kinds = {"label": "category", "labels": "list", "value": "number", "tags": "list"}
         requests = [
-            ColumnRequest(data.label, "label", "data.label", role, kinds[role]) for role in self.wanted if role in kinds
+            ColumnRequest(data.label, "label" if data.label == "label" else role, "data.label", role, kinds[role])
+            for role in self.wanted
+            if role in kinds
         ]
         requests.append(text)
         if "second" in self.wanted:
-            requests.append(ColumnRequest(data.second, "", "data.second", "second"))
+            requests.append(ColumnRequest(data.second, "second", "data.second", "second"))
         if "target" in self.wanted:
             requests.append(ColumnRequest(data.target, "target", "data.target", "target"))
         if data.group:
