@@ -76,6 +76,12 @@ def test_every_reason_not_to_run_is_needed() -> None:
     assert set(NOT_RUN.values()) <= reasons
 
 
+def forget_run(name: str | None) -> None:
+    """Delete the run that an earlier line wrote under the name of this line's run."""
+    for folder in (f"runs/{name}", f"runs/{name}-untrained") if name else ():
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def run(lines: list[Line], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Run the lines in their order, and return those that failed with what they said."""
     failed = []
@@ -84,6 +90,7 @@ def run(lines: list[Line], monkeypatch: pytest.MonkeyPatch) -> list[str]:
         if parsed is None or reason_not_to_run(line):
             continue
         monkeypatch.setattr("sys.stdin", io.StringIO("Hello\n"))
+        forget_run(parsed.parameters.get("name"))
         outcome = call(*quick_words(line, parsed))
         if outcome.code:
             failed.append(f"{line.text}\n{outcome.err[-500:]}")

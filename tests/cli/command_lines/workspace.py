@@ -70,8 +70,8 @@ def write_files(folder: Path) -> None:
 def many_words() -> str:
     """A text from which a vocabulary of the usual size can be made."""
     generator = random.Random(0)
-    words = ["".join(generator.choices("abcdefghijklmnopqrstuvwxyz", k=generator.randint(3, 9))) for _ in range(3000)]
-    return "".join(generator.choice(words) + generator.choice("     \n") for _ in range(10000))
+    words = ["".join(generator.choices("abcdefghijklmnopqrstuvwxyz", k=generator.randint(3, 9))) for _ in range(6000)]
+    return "".join(generator.choice(words) + generator.choice("     \n") for _ in range(20000))
 
 
 def write_pictures(folder: Path) -> None:
