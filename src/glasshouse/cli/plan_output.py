@@ -58,10 +58,7 @@ def print_cluster_plan(plan: ClusterPlan) -> None:
         f"{flops(plan.achieved_flops)}/s of each GPU, {plan.achieved_flops / hardware.peak_tflops / 1e12:.0%} of its peak"
     )
     show(
-        (
-            _several(plan.gpus, "GPU"),
-            f"{plan.nodes:,} x {plan.gpus_per_node} {hardware.gpu}, {hardware.gpu_memory_gb:g} GB each",
-        ),
+        (_several(plan.gpus, "GPU"), nodes),
         [
             ("model", f"{count(plan.parameters)} parameters, {plan.precision}"),
             ("batch", f"{_several(plan.batch, 'sequence')}, {count(plan.tokens)} tokens"),
