@@ -65,6 +65,8 @@ def test_doctor_of_a_cluster_needs_no_data(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "mine.toml").write_text("[hardware]\nprice_per_gpu_hour = 3\n")
     monkeypatch.setenv("GLASSHOUSE_CLUSTER", str(tmp_path / "mine.toml"))
     shown = worked(call("doctor", "language-model", *SMALL, "--cluster", "2x2")).out
+    assert "1 sequence" in shown
+    assert "1 sequences" not in shown
     for words in (
         "replicate (DDP), chosen",
         "shard (FSDP2)",

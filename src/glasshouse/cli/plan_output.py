@@ -63,6 +63,10 @@ def print_measurement(measurement: SpeedMeasurement) -> None:
         )
 
 
+def _several(number: int, word: str) -> str:
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+
+
 # How the kinds of parallelism are known elsewhere.
 KINDS = {"single": "one GPU", "replicate": "replicate (DDP)", "shard": "shard (FSDP2)"}
 
@@ -70,16 +74,17 @@ KINDS = {"single": "one GPU", "replicate": "replicate (DDP)", "shard": "shard (F
 def print_cluster_plan(plan: ClusterPlan) -> None:
     """Print what is trained on which cluster, the cost of each kind of parallelism, then assumptions and warnings."""
     hardware = plan.hardware
+    nodes = f"{plan.nodes:,} x {plan.gpus_per_node} {hardware.gpu}, {hardware.gpu_memory_gb:g} GB each"
     micro = f" in {plan.micro_batches} micro-batches" if plan.micro_batches > 1 else ""
     speed = (
         f"{flops(plan.achieved_flops)}/s of each GPU, {plan.achieved_flops / hardware.peak_tflops / 1e12:.0%} of its peak"
     )
     show(
-        (f"{plan.gpus:,} GPUs", f"{plan.nodes:,} x {plan.gpus_per_node} {hardware.gpu}, {hardware.gpu_memory_gb:g} GB each"),
+        (_several(plan.gpus, "GPU"), nodes),
         [
             ("model", f"{count(plan.parameters)} parameters, {plan.precision}"),
-            ("batch", f"{plan.batch:,} sequences, {count(plan.tokens)} tokens"),
-            ("of each GPU", f"{plan.rows * plan.micro_batches:,} sequences{micro}"),
+            ("batch", f"{_several(plan.batch, 'sequence')}, {count(plan.tokens)} tokens"),
+            ("of each GPU", f"{_several(plan.rows * plan.micro_batches, 'sequence')}{micro}"),
             ("computing", f"{flops(plan.step_flops)} a step; {speed}, {'measured here' if plan.measured else 'assumed'}"),
         ],
     )

@@ -27,7 +27,10 @@ PLACEHOLDERS = {
     "FILES": "mine.txt",
     "JUDGE": "scene-entailment",
     "OVERRIDES": "training.steps=2",
+    "FAMILY": "attention",
 }
+# The same for NAME behind one of these words.
+NAMES = {"claim": "bpe", "show": "state-of-the-union"}
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,6 @@ def words_of(written: str) -> tuple[str, ...]:
 def _filled(word: str, before: str) -> str:
     if word == "N" and before == "--jobs":
         return "2"
-    if word == "NAME" and before == "claim":
-        return "bpe"
+    if word == "NAME" and before in NAMES:
+        return NAMES[before]
     return re.sub(r"\b[A-Z]{3,}\b", lambda match: PLACEHOLDERS.get(match[0], match[0]), word)

@@ -76,6 +76,17 @@ def test_every_reason_not_to_run_is_needed() -> None:
     assert set(NOT_RUN.values()) <= reasons
 
 
+def forget_output(name: str | None, output: str | None) -> None:
+    """Delete what an earlier line wrote where this line will write."""
+    for folder in (f"runs/{name}", f"runs/{name}-untrained") if name else ():
+        shutil.rmtree(folder, ignore_errors=True)
+    for path in (Path("debates"), Path(output or "debates")):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
 def run(lines: list[Line], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Run the lines in their order, and return those that failed with what they said."""
     failed = []
@@ -84,6 +95,7 @@ def run(lines: list[Line], monkeypatch: pytest.MonkeyPatch) -> list[str]:
         if parsed is None or reason_not_to_run(line):
             continue
         monkeypatch.setattr("sys.stdin", io.StringIO("Hello\n"))
+        forget_output(parsed.parameters.get("name"), parsed.parameters.get("output"))
         outcome = call(*quick_words(line, parsed))
         if outcome.code:
             failed.append(f"{line.text}\n{outcome.err[-500:]}")

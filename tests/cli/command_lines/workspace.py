@@ -41,7 +41,7 @@ COPIES = {
     "masked-model": "masked",
     "speech-pretrain": "masked",
 }
-QUESTIONS = '[[questions]]\nname = "rivers"\nask = "Name a river."\n'
+QUESTIONS = '[[questions]]\nname = "rivers"\nprompt = "Name a river."\n'
 
 
 def write_files(folder: Path) -> None:
@@ -49,8 +49,10 @@ def write_files(folder: Path) -> None:
     text = many_words()
     for name in ("mine.txt", "corpus.txt", "other.txt", "a.txt", "speeches.txt", "tales.txt"):
         (folder / name).write_text(text)
+    words = text.split()
+    lines = [" ".join(words[start : start + 12]) for start in range(0, len(words), 12)]
     for name in ("lines.txt", "english.txt", "german.txt"):
-        (folder / name).write_text("\n".join(some_text(8, seed, " ") for seed in range(60)))
+        (folder / name).write_text("\n".join(lines[:900]))
     rows = [json.dumps({"text": some_text(20, seed), "body": some_text(20, seed)}) for seed in range(100)]
     for name in ("more.jsonl.gz", "b.jsonl.gz", "b.txt.gz"):
         (folder / name).write_bytes(gzip.compress("\n".join(rows).encode()))
@@ -58,8 +60,7 @@ def write_files(folder: Path) -> None:
     for name in ("mine.tsv", "rows.tsv"):
         (folder / name).write_text("".join(f"{label}\t{words}\n" for label, words in labelled))
     (folder / "mine.csv").write_text("topic,text\n" + "".join(f"{label},{words}\n" for label, words in labelled))
-    pairs = [(words, words.upper()) for words in (some_text(4, seed, " ").strip() for seed in range(90))]
-    (folder / "pairs.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
+    (folder / "pairs.tsv").write_text("".join(f"{line}\t{line.upper()}\n" for line in lines[:900]))
     (folder / "speech.json").write_text(json.dumps({"type": "object", "properties": {"year": {"type": "integer"}}}))
     for name in ("mine.toml", "questions.toml"):
         (folder / name).write_text(QUESTIONS)
@@ -70,8 +71,8 @@ def write_files(folder: Path) -> None:
 def many_words() -> str:
     """A text from which a vocabulary of the usual size can be made."""
     generator = random.Random(0)
-    words = ["".join(generator.choices("abcdefghijklmnopqrstuvwxyz", k=generator.randint(3, 9))) for _ in range(3000)]
-    return "".join(generator.choice(words) + generator.choice("     \n") for _ in range(10000))
+    words = ["".join(generator.choices("abcdefghijklmnopqrstuvwxyz", k=generator.randint(3, 9))) for _ in range(6000)]
+    return "".join(generator.choice(words) + generator.choice("     \n") for _ in range(20000))
 
 
 def write_pictures(folder: Path) -> None:
