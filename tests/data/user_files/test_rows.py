@@ -295,3 +295,10 @@ def test_a_bad_file_of_pairs_is_refused(tmp_path, name, content, refusal):
     (tmp_path / name).write_text(content)
     with refused(*refusal):
         translations(tmp_path / name)
+
+
+def test_tabs_within_an_unquoted_text_stay_in_it_wherever_its_column_is(tmp_path):
+    for name, line in (("a.tsv", "{label}\t{text}\n"), ("b.tsv", "{text}\t{label}\n")):
+        rows = [("ab"[i % 2], f"a text with\ta tab {i}" if i == 7 else f"a text of some words {i}") for i in range(30)]
+        (tmp_path / name).write_text("".join(line.format(label=label, text=text) for label, text in rows))
+        assert sorted(read(rows_of(tmp_path / name))) == sorted(rows)

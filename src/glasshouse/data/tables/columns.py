@@ -71,7 +71,7 @@ def find(table: DataTable, requests: Sequence[ColumnRequest]) -> FoundColumns:
         return FoundColumns(indices)
     told = ", ".join(f"{requests[number].role} is {_called(table, indices[number])}" for number in guessed)
     settings = " and ".join(requests[number].setting for number in guessed)
-    return FoundColumns(indices, (f"{table.path.name}: {told}, by the look of it; {settings} says otherwise",))
+    return FoundColumns(indices, (f"{table.path.name}: {told}, by the look of it; otherwise set {settings}",))
 
 
 def _called(table: DataTable, index: int) -> str:
@@ -156,7 +156,8 @@ def fits(table: DataTable, index: int, kind: str) -> bool:
     if kind == "number":
         return all(map(is_number, cells)) and len(set(cells)) > 1
     if kind == "list":
-        return any(ITEM_SEPARATOR in text or "|" in text for text in cells)
+        items = [item for text in cells for item in text.replace(ITEM_SEPARATOR, "|").split("|")]
+        return len(items) > len(cells) and len(set(items)) <= max(len(items) // MIN_ROWS_PER_VALUE, MAX_FEW_VALUES)
     return not all(map(is_number, cells))  # kind text
 
 

@@ -52,10 +52,12 @@ def read(path: Path, form: TableFormat, tabs: bool) -> DataTable:
         raise DataError("no-tab", f"{path}, line 1, has no tab; every line must have at least two columns")
     names = _unique_names(first_rows[0]) if header else numbered(width)
 
+    longest = _longest_column([row for row in first_rows if len(row) == width])
+
     def rows() -> Iterator[Row]:
         for index, (number, row) in enumerate(parse(path, delimiter)):
             if index or not header:
-                yield _fitted(path, number, row, names, delimiter, exact=not plain)
+                yield _fitted(path, number, row, names, delimiter, longest if plain else None)
 
     return DataTable(path, names, rows, named=header, remarks=tuple(remarks))
 
@@ -111,18 +113,26 @@ def _parse_quoted(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
         ) from None
 
 
-def _fitted(path: Path, line: int, row: Row, names: Sequence[str], delimiter: str, exact: bool) -> Row:
+def _longest_column(rows: Sequence[Row]) -> int:
+    """The column with the longest cells, which holds the texts."""
+    lengths = [sum(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return lengths.index(max(lengths)) if lengths else 0
+
+
+def _fitted(path: Path, line: int, row: Row, names: Sequence[str], delimiter: str, wide: int | None) -> Row:
     """The row with as many cells as the table has columns. Missing cells are empty.
 
-    In unquoted text the last column keeps further delimiters.
+    In unquoted text, delimiters beyond those between the columns belong to the column `wide`.
     """
-    if len(row) == 1 and len(names) > 1 and not exact:
+    if len(row) == 1 and len(names) > 1 and wide is not None:
         raise DataError("no-tab", f"{path}, line {line}, has no tab; every line must have {len(names)} columns")
     if len(row) > len(names):
-        if exact and any(row[len(names) :]):
+        if wide is not None:
+            end = wide + 1 + len(row) - len(names)
+            return (*row[:wide], delimiter.join(row[wide:end]).strip(), *row[end:])
+        if any(row[len(names) :]):
             raise uneven(path, line, len(row), names)
-        last = len(names) - 1
-        return row[: len(names)] if exact else (*row[:last], delimiter.join(row[last:]).strip())
+        return row[: len(names)]
     return row + ("",) * (len(names) - len(row))
 
 

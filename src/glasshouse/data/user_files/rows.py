@@ -224,7 +224,7 @@ class UserRows(Source):
         for row in rows:
             labels.setdefault(row[0], set()).add(row[position])
         if ambiguous := sum(len(labels_of_text) > 1 for labels_of_text in labels.values()):
-            self._remarks.append(f"{ambiguous} texts have more than one label")
+            self._remarks.append(f"{ambiguous} {'text has' if ambiguous == 1 else 'texts have'} more than one label")
 
     def _assign(self, rows: Sequence[Row]) -> list[str]:
         """The split of each row of the training files."""
