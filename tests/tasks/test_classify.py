@@ -53,7 +53,8 @@ def test_a_batch_holds_texts_truncated_and_padded_to_one_length(file):
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "recurrent"])
 def test_a_classifier_learns_from_a_file(file, kind):
-    run = glasshouse.train("classifier", name=kind, device="cpu", data={"files": [str(file)]}, **_tables_of(kind))
+    data = {"files": [str(file)], "validation": 0.1, "test": 0.1}
+    run = glasshouse.train("classifier", name=kind, device="cpu", data=data, **_tables_of(kind))
     outcome = run.facts["outcome"]
     assert outcome["test"]["accuracy"] >= 0.85 > outcome["test"]["majority"]
     assert run.spec.model.head.own["classes"] == 3

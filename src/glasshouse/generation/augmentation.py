@@ -7,7 +7,7 @@ from pathlib import Path
 
 from glasshouse.data import text_files
 from glasshouse.data.tables import reading
-from glasshouse.data.user_files.rows import UserRows
+from glasshouse.data.user_files.rows import UserRows, named_as_options
 from glasshouse.generation.paraphrase import Paraphrase
 from glasshouse.records import atomic_files
 from glasshouse.specs.errors import DataError, GlasshouseError
@@ -74,5 +74,6 @@ def _read(path: Path, field: str, label: str) -> tuple[list[str], list[str]]:
         texts = [line.strip() for line in text_files.read_lines(path) if line.strip()]
         return [""] * len(texts), texts
     data = DataSpec(files=(str(path),), field=field, label=label, validation=0.0, test=0.0, insist=True)
-    rows = [(row.fields["label"], row.text) for row in UserRows(data, ("label",)).documents("train")]
+    with named_as_options():
+        rows = [(row.fields["label"], row.text) for row in UserRows(data, ("label",)).documents("train")]
     return [" ".join(name.split()) for name, _ in rows], [text for _, text in rows]

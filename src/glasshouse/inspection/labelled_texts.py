@@ -7,6 +7,7 @@ import numpy as np
 
 from glasshouse.data import prepared_data
 from glasshouse.data.documents import SPLITS
+from glasshouse.data.user_files.rows import named_as_options
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
@@ -44,7 +45,8 @@ def read(data: str, field: str = "text", label: str = "label") -> dict[str, Labe
             "unknown-data",
             f"{data!r} is neither a data set nor a file{suggestion}; `glasshouse data` lists the data sets",
         )
-    return _splits_of(DataSpec(files=(str(path),), field=field, label=label, validation=VALIDATION, test=TEST))
+    with named_as_options():
+        return _splits_of(DataSpec(files=(str(path),), field=field, label=label, validation=VALIDATION, test=TEST))
 
 
 def _splits_of(data: DataSpec) -> dict[str, LabelledTexts]:

@@ -10,6 +10,9 @@ from glasshouse.specs import recipes
 from glasshouse.specs.spec import Spec
 from glasshouse.training import adaptation, warm_start
 
+# Tasks whose recipes from pretrained weights adapt rate, freezing and batch to the number of rows.
+FINE_TUNED = ("classify", "multi-label", "regress", "tag")
+
 
 def spec_of(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
     """The complete spec of a recipe with overrides. `training.start_from` names a run or an importable model that
@@ -44,7 +47,7 @@ def _adaptable(spec: Spec, recipe: str, overrides: tuple[str, ...], sections: di
     named |= {f"{section}.{name}" for section, table in sections.items() for name in table}
     if spec.training.start_from:
         named |= {"model.width", "data.vocabulary", "data.context"}
-    fine_tuned = "start_from" in tables.get("training", {})
+    fine_tuned = "start_from" in tables.get("training", {}) and spec.task in FINE_TUNED
     return replace(spec, data=replace(spec.data, adapt=adaptation.adaptable(named, fine_tuned)))
 
 

@@ -157,6 +157,12 @@ class Task(ABC):
         """
         return self.evaluate(model, shard, settings, True, progress, forward), {}
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # Metrics of its own must not be lost to a final evaluation that it inherits.
+        if "evaluate" in cls.__dict__ and "final_evaluation" not in cls.__dict__:
+            cls.final_evaluation = Task.final_evaluation  # type: ignore[method-assign]
+
     def item_values(
         self,
         model: nn.Module,

@@ -154,7 +154,7 @@ class Classify(WholeTextTask):
         progress: Callable[[float], None] = lambda share: None,
         forward: Forward | None = None,
     ) -> dict[str, float]:
-        return self.final_evaluation(model, shard, settings, progress, forward)[0]
+        return Classify.final_evaluation(self, model, shard, settings, progress, forward)[0]
 
     def final_evaluation(
         self,
@@ -183,7 +183,7 @@ class Classify(WholeTextTask):
         settings: EvaluationSpec,
         progress: Callable[[float], None] = lambda share: None,
     ) -> dict[str, np.ndarray]:
-        values = self.final_evaluation(model, shard, settings, progress)[1]
+        values = Classify.final_evaluation(self, model, shard, settings, progress)[1]
         return {name: values[name] for name in self.item_metrics}
 
     def _score_texts(

@@ -119,7 +119,7 @@ class NextToken(Task):
         forward: Forward | None = None,
     ) -> dict[str, float]:
         if final:
-            return self.final_evaluation(model, shard, settings, progress, forward)[0]
+            return NextToken.final_evaluation(self, model, shard, settings, progress, forward)[0]
         limit = min(settings.tokens or shard.tokens_count, shard.tokens_count)
         tokens = np.asarray(shard.tokens[:limit])
         nats, count = self.score(model, tokens, shard.separators, self.context, settings.batch, progress, forward)
@@ -146,7 +146,7 @@ class NextToken(Task):
         settings: EvaluationSpec,
         progress: Callable[[float], None] = lambda share: None,
     ) -> dict[str, np.ndarray]:
-        return self.final_evaluation(model, shard, settings, progress)[1]
+        return NextToken.final_evaluation(self, model, shard, settings, progress)[1]
 
     def item_count(self, shard: Shard) -> int:
         return -(-(shard.tokens_count - 1) // ITEM_TOKENS)

@@ -200,7 +200,7 @@ class Translate(Task):
         forward: Forward | None = None,
     ) -> dict[str, float]:
         if final:
-            return self.final_evaluation(model, shard, settings, progress, forward)[0]
+            return Translate.final_evaluation(self, model, shard, settings, progress, forward)[0]
         nats, counts = self._score_pairs(model, shard, settings, forward)
         loss = float(nats.sum() / max(counts.sum(), 1))
         return {"loss": loss, "perplexity": perplexity(loss)}
@@ -228,7 +228,7 @@ class Translate(Task):
         settings: EvaluationSpec,
         progress: Callable[[float], None] = lambda share: None,
     ) -> dict[str, np.ndarray]:
-        return self.final_evaluation(model, shard, settings, progress)[1]
+        return Translate.final_evaluation(self, model, shard, settings, progress)[1]
 
     def _score_pairs(
         self, model: nn.Module, shard: Shard, settings: EvaluationSpec, forward: Forward | None = None

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from glasshouse import models
-from glasshouse.data import prepared_data
+from glasshouse.data import prepared_data, prepared_folder
 from glasshouse.data.batches import BatchOrder
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.models import parameter_counts
@@ -88,7 +88,9 @@ class Job:
         """
         task = check(spec)
         adapted: list[str] = []
-        if spec.data.adapt:
+        if spec.data.adapt and prepared_folder.named(spec.data):
+            spec = replace(spec, data=replace(spec.data, adapt=()))
+        elif spec.data.adapt:
             spec, adapted = adaptation.adapt(
                 spec, prepared_data.find_source(spec.data, task.columns), task.columns, task.specials
             )
