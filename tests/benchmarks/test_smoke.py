@@ -28,6 +28,7 @@ SLOW = (
     "corpus_preparation",
     "fault_injection",
     "fine_tuning",
+    "own_data",
     "replica_speed",
     "serving",
     "tokenizer_speed",
