@@ -14,10 +14,7 @@ from glasshouse.baselines.baseline import Baseline, BaselineData, Family
 from glasshouse.baselines.compressors import compressors
 from glasshouse.baselines.field_baselines import Method, Score, field_family
 from glasshouse.baselines.ngram_models import best_ngram_model
-from glasshouse.metrics.metric import ACCURACY, BITS_PER_BYTE, BLEU, EXACT, MACRO_F1, Metric
-
-RMSE = Metric("rmse", "RMSE", "{:.4g}", "lower")
-MICRO_F1 = Metric("micro_f1", "micro F1", "{:.3f}", "higher")
+from glasshouse.metrics.metric import ACCURACY, BITS_PER_BYTE, BLEU, EXACT, MACRO_F1, MICRO_F1, RMSE, Metric
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import numpy as np
 
 from glasshouse.baselines import sparse_features
 from glasshouse.baselines.field_baselines import Examples, Method, Predict
+from glasshouse.metrics.regression import scores
 
 
 def mean_value(training: Examples) -> Callable[[float], Predict]:
@@ -30,15 +31,11 @@ def ridge_regression(training: Examples) -> Callable[[float], Predict]:
 
 
 def score_values(truth: Sequence[str], predictions: Sequence[str]) -> tuple[dict[str, float], dict[str, np.ndarray]]:
-    """RMSE, mean absolute error and R², and the absolute error of each text."""
-    true, errors = _numbers(truth), np.abs(_numbers(predictions) - _numbers(truth))
-    total, residual = float(((true - true.mean()) ** 2).sum()), float((errors**2).sum())
-    metrics = {
-        "rmse": float(np.sqrt((errors**2).mean())),
-        "mae": float(errors.mean()),
-        "r2": 1 - residual / total if total else float(residual == 0),
-    }
-    return metrics, {"mae": errors}
+    """The metrics of regression, and the absolute error of each text."""
+    true, predicted = _numbers(truth), _numbers(predictions)
+    metrics = scores(true, predicted)
+    del metrics["examples"]
+    return metrics, {"mae": np.abs(predicted - true)}
 
 
 def _numbers(fields: Sequence[str]) -> np.ndarray:
