@@ -41,7 +41,7 @@ $(DOCS): $(DEV)
 lint: $(DEV)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
-	$(BIN)/mypy
+	$(BIN)/mypy -n $(JOBS)
 
 format: $(DEV)
 	$(BIN)/ruff check --fix $(CODE)
