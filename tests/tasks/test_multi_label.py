@@ -68,10 +68,12 @@ def test_a_batch_has_a_column_for_each_class(rows):
         assert "|".join(prepared.labels[number] for number in shard.label_sets[index]) == document.fields["labels"]
 
 
+@pytest.mark.usefixtures("always_together")
 def test_replicas_learn_as_single_runs_do(rows):
     changes = ("training.epochs=1", "training.replicas=2")
     _, second = glasshouse.train_replicas("multi-label-classifier", f"data.files={rows}", *SMALL, *changes, name="r")
     alone = train(rows, "training.epochs=1", "training.seed=1", name="alone")
+    assert len(second.facts["together"]) == 2
     assert second.facts["outcome"]["test"]["loss"] == pytest.approx(alone.facts["outcome"]["test"]["loss"], rel=1e-4)
 
 

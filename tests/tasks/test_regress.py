@@ -81,12 +81,14 @@ def test_the_best_checkpoint_has_the_lowest_rmse(rows):
     assert run.model_step() == min(measured, key=measured.get)
 
 
+@pytest.mark.usefixtures("always_together")
 def test_replicas_learn_as_single_runs_do(rows):
     together = glasshouse.train_replicas(
         "regressor", f"data.files={rows}", *SMALL, "training.epochs=1", "training.replicas=2", name="r", device="cpu"
     )
     alone = train(rows, "training.epochs=1", "training.seed=1", name="alone")
     [_, second] = together
+    assert len(second.facts["together"]) == 2
     assert second.facts["outcome"]["test"]["rmse"] == pytest.approx(alone.facts["outcome"]["test"]["rmse"], rel=1e-4)
 
 

@@ -109,10 +109,12 @@ def test_words_beyond_the_context_are_not_scored_and_have_no_tag(sentences):
     assert "truncated to data.context" in run.folder.report_file.read_text()
 
 
+@pytest.mark.usefixtures("always_together")
 def test_replicas_learn_as_single_runs_do(sentences):
     changes = ("training.epochs=1", "training.replicas=2")
     _, second = glasshouse.train_replicas("tagger", f"data.files={sentences}", *SMALL, *changes, name="r", device="cpu")
     alone = train(sentences, "training.epochs=1", "training.seed=1", name="alone")
+    assert len(second.facts["together"]) == 2
     assert second.facts["outcome"]["test"]["loss"] == pytest.approx(alone.facts["outcome"]["test"]["loss"], rel=1e-4)
 
 
@@ -123,3 +125,13 @@ def test_tags_that_do_not_fit_their_words_are_refused(tmp_path, monkeypatch):
         train(rows, "data.tokenizer=words")
     with refused("tags-of-pairs"):
         train(rows, "data.second=other")
+
+
+def test_texts_of_similar_length_share_a_batch(sentences):
+    fields = (*SMALL, f"data.files={sentences}")
+    grouped, plain = (
+        Job.prepare(glasshouse.spec_of("tagger", *fields, *more), torch.device("cpu"))
+        for more in (("training.group_by_length=true",), ())
+    )
+    assert plain.task.example_lengths(plain.prepared.splits["train"]) is None
+    assert grouped.mean_length() < plain.mean_length()

@@ -1,6 +1,6 @@
 """Training of byte-pair encoding with the `tokenizers` package, with the settings of our own training."""
 
-from glasshouse.tokenizers.pretokenizer import PATTERNS
+from glasshouse.tokenizers.piece_patterns import PATTERNS
 from tests.tokenizers.difficult_texts import END_OF_TEXT
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 

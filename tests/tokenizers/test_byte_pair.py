@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies
 import tokenizers
 from glasshouse.tokenizers import Tokenizer, byte_pair_encoder, load
 from glasshouse.tokenizers.byte_pair import BytePair
-from glasshouse.tokenizers.pretokenizer import PATTERNS
+from glasshouse.tokenizers.piece_patterns import PATTERNS
 from tests.refusals import refused
 from tests.tokenizers import reference_byte_pair
 from tests.tokenizers.difficult_texts import END_OF_TEXT, PROSE, texts, wikitext
@@ -21,7 +21,10 @@ SPECIALS = (END_OF_TEXT, "<|endoftext|><|twice|>", "<a b>")
 
 @pytest.fixture(scope="module", params=list(PATTERNS))
 def trained(request):
-    return BytePair.train([PROSE], 390, pattern=request.param, specials=SPECIALS)
+    """A tokenizer that encodes every text with compiled code."""
+    tokenizer = BytePair.train([PROSE], 390, pattern=request.param, specials=SPECIALS)
+    tokenizer.encode(PROSE)
+    return tokenizer
 
 
 @pytest.fixture(scope="module")

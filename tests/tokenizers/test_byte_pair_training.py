@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies
 from glasshouse.tokenizers.byte_alphabet import BYTE_OF_LETTER, LETTERS
 from glasshouse.tokenizers.byte_pair import BytePair
 from glasshouse.tokenizers.byte_pair_training import learn_merges
-from glasshouse.tokenizers.pretokenizer import PATTERNS
+from glasshouse.tokenizers.piece_patterns import PATTERNS
 from tests.tokenizers import reference_byte_pair
 from tests.tokenizers.difficult_texts import PROSE, wikitext
 from tests.tokenizers.package_training import train_with_package

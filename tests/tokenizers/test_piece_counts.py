@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies
 
 from glasshouse.tokenizers import piece_counts
 from glasshouse.tokenizers.piece_counts import PieceCounts, count_stream
-from glasshouse.tokenizers.pretokenizer import PATTERNS
+from glasshouse.tokenizers.piece_patterns import PATTERNS
 from tests.tokenizers.difficult_texts import END_OF_TEXT, PROSE, texts
 from tests.tokenizers.piece_splitting import split
 

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings, strategies
 
-from glasshouse.tokenizers.pretokenizer import PATTERNS
+from glasshouse.tokenizers.piece_patterns import PATTERNS
 from glasshouse.tokenizers.safe_boundaries import last_safe_boundary, split_into_blocks
 from glasshouse.tokenizers.words import word_pattern
 from tests.tokenizers.difficult_texts import END_OF_TEXT, PROSE, texts

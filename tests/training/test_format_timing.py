@@ -5,6 +5,7 @@ import torch
 
 from glasshouse.training import compute_rule, cost_plan, format_timing, kept_measurements
 from glasshouse.training.job import Job
+from glasshouse.training.replicas import Replicas
 from tests.training.small_runs import CPU, demo_spec
 
 
@@ -27,7 +28,7 @@ def test_every_setting_is_timed_in_every_round_in_alternating_order(job, monkeyp
     forward = [(name, count) for name in ("fp32", "bf16") for count in (1, 2, 3)]
     assert timed[:6] == forward
     assert timed[6:12] == forward[::-1]
-    assert len(timed) == 6 * format_timing.ROUNDS
+    assert len(timed) == 6 * format_timing.ROUNDS + 2 * format_timing.REPLICA_ROUNDS
     assert [(one.precision, one.threads) for one in measurement.times] == forward
     assert all(len(one.rounds) == format_timing.ROUNDS for one in measurement.times)
     assert measurement.words == ("demo-lm", "model.width=16")
@@ -47,6 +48,34 @@ def test_a_format_without_a_kernel_is_left_out(job, monkeypatch):
     message = "shapes cannot be multiplied"
     with pytest.raises(RuntimeError, match="multiplied"):
         format_timing.measure(job)
+
+
+def test_replicas_and_a_run_alone_are_timed_in_turn_in_the_fastest_settings(job, monkeypatch):
+    timed = []
+
+    def seconds(engine, device):
+        if isinstance(engine, Replicas):
+            timed.append(len(engine.specs))
+            return 0.5 * len(engine.specs)
+        timed.append(1)
+        return 3.0 - torch.get_num_threads()
+
+    monkeypatch.setattr(cost_plan, "step_seconds", seconds)
+    monkeypatch.setattr(compute_rule, "available_threads", lambda: 2)
+    monkeypatch.setattr(compute_rule, "times_bf16", lambda: False)
+    times = format_timing.measure(job).replicas
+    assert times is not None
+    assert (times.precision, times.threads, times.count) == ("fp32", 2, 8)
+    assert timed[-6:] == [1, 8] * 3
+    assert times.together == (0.5,) * 3
+    assert times.alone == (1.0,) * 3
+    assert times.is_faster
+
+
+def test_runs_that_cannot_be_replicas_are_timed_alone_only(text, monkeypatch):
+    monkeypatch.setattr(cost_plan, "step_seconds", lambda engine, device: 1.0)
+    accumulating = Job.prepare(demo_spec(text, "training.gradient_accumulation=2"), CPU)
+    assert format_timing.measure(accumulating).replicas is None
 
 
 def test_bf16_is_not_timed_where_it_is_emulated(monkeypatch):

@@ -1,8 +1,12 @@
 """Kept measurements: what is chosen from step times."""
 
+import json
+from dataclasses import replace
+
 import pytest
 
-from glasshouse.training.kept_measurements import SpeedMeasurement, TimedSettings
+from glasshouse.training import kept_measurements
+from glasshouse.training.kept_measurements import SpeedMeasurement, TimedReplicas, TimedSettings
 
 
 def measurement(*times: tuple[str, int, float]) -> SpeedMeasurement:
@@ -45,3 +49,23 @@ def test_a_choice_names_its_date_and_all_times():
 def test_other_processes_are_noticed():
     assert not measurement(("fp32", 1, 1.0)).was_busy
     assert SpeedMeasurement({"threads": "2"}, {}, "", (), 1.5, ()).was_busy
+
+
+@pytest.mark.parametrize(("together", "is_faster"), [(0.5, True), (0.9, False), (1.2, False)])
+def test_replicas_must_be_clearly_faster(together, is_faster):
+    times = TimedReplicas("fp32", 1, 8, (together, together, 100.0), (1.0, 1.0, 0.001))
+    assert times.is_faster is is_faster
+    assert f"{together * 1e3:.1f} ms per step and replica with 8 of them, 1000.0 ms alone" in times.text
+
+
+def test_replicas_are_kept_and_files_without_them_are_read(tmp_path, monkeypatch):
+    monkeypatch.setenv("GLASSHOUSE_CACHE", str(tmp_path))
+    kept = replace(measurement(("fp32", 1, 1.0)), replicas=TimedReplicas("fp32", 1, 8, (0.5,), (1.0,)))
+    path = kept_measurements.keep(kept)
+    assert kept_measurements.read(path) == kept
+    table = json.loads(path.read_text())
+    path.write_text(json.dumps(table | {"replicas": {**table["replicas"], "alone": []}}))
+    assert kept_measurements.read(path) is None
+    del table["replicas"]
+    path.write_text(json.dumps(table))
+    assert kept_measurements.read(path) == replace(kept, replicas=None)

@@ -1,13 +1,17 @@
-"""The number of replicas: what cannot be replicas, and how many fit into the device's memory."""
+"""The number of replicas: by rule or as measured, without a clock; what cannot be replicas; how many fit into the memory."""
+
+import time
+from dataclasses import replace
 
 import pytest
 import torch
 
-from glasshouse.training import cost_plan, replica_count
+from glasshouse.training import cost_plan, kept_measurements, replica_count, replica_rule
+from glasshouse.training.kept_measurements import SpeedMeasurement, TimedReplicas, TimedSettings
 from glasshouse.training.replicas import Replicas
 from tests.needs import needs_cuda
 from tests.refusals import refused
-from tests.training.small_runs import character_spec, jobs_by_seed
+from tests.training.small_runs import CPU, character_spec, jobs_by_seed
 
 
 def test_runs_that_cannot_be_replicas_are_trained_one_after_another(text):
@@ -19,12 +23,73 @@ def test_runs_that_cannot_be_replicas_are_trained_one_after_another(text):
         replica_count.choose(jobs_by_seed(spec), True)
 
 
-def test_replicas_can_be_forbidden_or_are_chosen_by_timing(text):
+def test_replicas_can_be_forbidden_and_forced(text):
     jobs = jobs_by_seed(character_spec(text))
     assert replica_count.choose(jobs, False) == (1, "")
+    assert replica_count.choose(jobs, True) == (3, "")
+
+
+def test_the_rule_decides_by_the_flops_of_a_step(text, monkeypatch):
+    jobs = jobs_by_seed(character_spec(text), 4)
+    flops = jobs[0].step_flops()
+    monkeypatch.setitem(replica_rule.LIMITS, "cpu", flops)
     count, reason = replica_count.choose(jobs, None)
-    assert count in (1, 3)
-    assert "ms" in reason
+    assert (count, reason[:36]) == (4, "4 replicas together: by rule (a step")
+    monkeypatch.setitem(replica_rule.LIMITS, "cpu", flops - 1)
+    count, reason = replica_count.choose(jobs, None)
+    assert (count, reason[:35]) == (1, "one after another: by rule (a step ")
+    assert replica_count.choose(jobs[:3], None) == (1, "one after another: by rule (3 runs, replicas from 4 on)")
+
+
+@pytest.mark.parametrize(
+    ("device", "flops", "together"),
+    [("cpu", 5e6, True), ("cpu", 1.6e8, False), ("cuda", 1.75e9, True), ("cuda", 1e12, False), ("mps", 1e6, False)],
+)
+def test_the_rule_at_the_sizes_that_were_timed(device, flops, together):
+    assert replica_rule.trains_together(torch.device(device), flops)[0] is together
+    assert "one after another" in replica_rule.rule_text(torch.device(device))
+
+
+def test_no_clock_is_read_in_choosing(text, monkeypatch):
+    jobs = jobs_by_seed(character_spec(text), 4)
+    before = replica_count.choose(jobs, None)
+    for clock in ("perf_counter", "perf_counter_ns", "monotonic", "process_time", "thread_time", "time", "time_ns"):
+        monkeypatch.setattr(time, clock, lambda: pytest.fail("the choice reads a clock"))
+    assert [replica_count.choose(jobs, None) for _ in range(3)] == [before] * 3
+
+
+def test_a_kept_measurement_of_these_settings_goes_before_the_rule(text, monkeypatch, tmp_path):
+    monkeypatch.setenv("GLASSHOUSE_CACHE", str(tmp_path))
+    jobs = jobs_by_seed(character_spec(text), 4)
+    machine, shape = kept_measurements.machine_of(CPU), kept_measurements.shape_of(jobs[0])
+    for together, count, words in ((2.0, 1, "one after another"), (0.5, 4, "4 replicas together")):
+        times = TimedReplicas("fp32", 1, 8, (together,), (1.0,))
+        alone = (TimedSettings("fp32", 1, (1.0,)),)
+        kept_measurements.keep(SpeedMeasurement(machine, shape, "2026-11-18", (), 0.0, alone, times))
+        chosen, reason = replica_count.choose(jobs, None)
+        assert chosen == count
+        assert reason.startswith(f"{words}: as measured on 2026-11-18 (glasshouse doctor --measure): ")
+    kept_measurements.keep(SpeedMeasurement(machine, shape, "", (), 0.0, alone, replace(times, precision="bf16")))
+    assert "by rule" in replica_count.choose(jobs, None)[1]
+
+
+def test_a_model_that_torch_cannot_vectorise_trains_alone(text, monkeypatch):
+    def fail(self, step):
+        raise NotImplementedError("no batching rule\nfor this operation")
+
+    monkeypatch.setattr(Replicas, "step", fail)
+    jobs = jobs_by_seed(character_spec(text), 4)
+    count, reason = replica_count.choose(jobs, None)
+    assert (count, "(no batching rule)" in reason) == (1, True)
+    with refused("cannot-be-replicas", "no batching rule"):
+        replica_count.choose(jobs, True)
+
+
+def test_runs_of_which_only_one_fits_train_alone(text, monkeypatch):
+    jobs = jobs_by_seed(character_spec(text))
+    monkeypatch.setattr(cost_plan, "free_memory", lambda device: replica_count.predicted_memory(jobs[0]))
+    assert replica_count.choose(jobs, True) == (1, "")
+    assert replica_count.choose(jobs, None) == (1, replica_count.TOO_LARGE)
 
 
 @needs_cuda

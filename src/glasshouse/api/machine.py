@@ -11,7 +11,7 @@ from glasshouse.runs.resolve_spec import spec_of
 from glasshouse.specs.errors import GlasshouseError, SpecError
 from glasshouse.specs.recipes import DEMO
 from glasshouse.specs.spec import Spec
-from glasshouse.training import cluster_prediction, compute_rule, devices, format_timing, kept_measurements
+from glasshouse.training import cluster_prediction, compute_rule, devices, format_timing, kept_measurements, replica_rule
 from glasshouse.training.cluster_plan import ClusterPlan
 from glasshouse.training.job import Job
 from glasshouse.training.kept_measurements import SpeedMeasurement
@@ -35,7 +35,10 @@ def doctor(device: str = "auto") -> Diagnosis:
     chosen = devices.pick(device)
     size = 512 if chosen.type == "cpu" else 8192
     rates = {name: matmul_flop_rate(chosen, name, size) for name in FORMATS}
-    facts = machine.describe(str(chosen)) | {"number format by rule": compute_rule.precisions_text(chosen)}
+    facts = machine.describe(str(chosen)) | {
+        "number format by rule": compute_rule.precisions_text(chosen),
+        "several seeds by rule": replica_rule.rule_text(chosen),
+    }
     if chosen.type == "cpu":
         facts["threads by rule"] = compute_rule.threads_text()
     return Diagnosis(facts, rates, tuple(kept_measurements.of_machine(chosen)))
@@ -46,7 +49,8 @@ def measure_steps(
 ) -> list[SpeedMeasurement]:
     """Time the training steps of a recipe in each number format and on several numbers of CPU threads, and keep the result.
 
-    From then on `training.precision=auto` and `training.threads=0` choose by it, here and for this shape of steps.
+    From then on `training.precision=auto` and `training.threads=0` choose by it, here and for this shape of steps, and so do
+    several seeds that train together or one after another.
     Without a recipe, everything that was measured on this machine is measured again, or else the demo.
     """
     chosen = devices.pick(device)

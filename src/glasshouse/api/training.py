@@ -56,8 +56,8 @@ def train_replicas(
 ) -> list[Run]:
     """Train a recipe `training.replicas` times, with the seeds seed, seed + 1, ...
 
-    Each replica is a separate run. The replicas are trained together on the device if that is faster. The runs that did not
-    diverge are returned. No reports are written; call `report`.
+    Each replica is a separate run. They train together on the device if that is faster, by rule or as measured. The runs
+    that did not diverge are returned. No reports are written; call `report`.
     """
     devices.pick(device)
     spec = spec_of(recipe, *overrides, **sections)

@@ -1,6 +1,8 @@
 """The command line `glasshouse`, with one file per command. torch is imported only when a command needs it."""
 
+import atexit
 import errno
+import gc
 import os
 import sys
 
@@ -16,6 +18,8 @@ def main() -> None:
 
     Of the processes that `torchrun` starts, the first runs the command, and the others train what it trains.
     """
+    # At its end Python would look for garbage among all objects once more. The system takes their memory anyway.
+    atexit.register(gc.freeze)
     try:
         if "RANK" in os.environ:
             import glasshouse

@@ -55,7 +55,8 @@ Replicas = Annotated[
     str,
     typer.Option(
         metavar="auto|off|N",
-        help="The number of seeds of an arm that train together on one device; auto measures what is fastest.",
+        help="The number of seeds of an arm that train together on one device; auto goes by a rule, or by what "
+        "`glasshouse doctor --measure` has kept.",
     ),
 ]
 LanguageModel = Annotated[

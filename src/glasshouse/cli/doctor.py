@@ -27,15 +27,15 @@ def doctor(
         typer.Option(
             "--measure",
             help="Time steps of RECIPE in each number format and on several numbers of threads, and keep the result for "
-            "training.precision=auto and training.threads=0. Without RECIPE, measure everything kept again.",
+            "training.precision=auto, training.threads=0 and replicas. Without RECIPE, measure everything kept again.",
         ),
     ] = False,
     device: Device = "auto",
 ) -> None:
     """Describe this machine and measure its speed in matrix products. With RECIPE, predict memory, time and FLOPs of it.
 
-    With --measure, training chooses number format and threads by what was measured, on this machine and for steps of this
-    shape. Otherwise a rule chooses them, which the table shows.
+    With --measure, training chooses number format, threads and replicas by what was measured, on this machine and for steps
+    of this shape. Otherwise a rule chooses them, which the table shows.
 
     With --cluster, predict them for a cluster: memory of each GPU, communication, GPU hours. Neither data nor GPUs are
     needed. The table [hardware] of the cluster file describes the cluster; `glasshouse sbatch --example` prints one.

@@ -56,6 +56,9 @@ def print_measurement(measurement: SpeedMeasurement) -> None:
     show(
         (" ".join(measurement.words) or "step", "median", f"{len(measurement.times[0].rounds)} rounds", ""), rows, right=(1,)
     )
+    if measurement.replicas:
+        choice = "together" if measurement.replicas.is_faster else "one after another"
+        console.print(f"seeds train {choice}: {measurement.replicas.text}", markup=False)
     if measurement.was_busy:
         console.print(
             f"warning: other processes were computing (load {measurement.load:.1f}); measure again when the machine is idle",

@@ -13,7 +13,7 @@ from glasshouse.specs.errors import CannotExport, CannotImport
 from glasshouse.tokenizers.base import Tokenizer
 from glasshouse.tokenizers.byte_pair import BytePair
 from glasshouse.tokenizers.external import ExternalTokenizer
-from glasshouse.tokenizers.pretokenizer import PATTERNS
+from glasshouse.tokenizers.piece_patterns import PATTERNS
 from glasshouse.tokenizers.tokenizer_json import UnsupportedTokenizer
 
 Metadata = dict[str, Any]

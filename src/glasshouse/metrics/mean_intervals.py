@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+import scipy
 
 LEVEL = 0.95
 DRAWS = 1000
@@ -43,7 +43,7 @@ def share(values: Sequence[float]) -> MeanWithInterval:
     mean = float(np.mean(values))
     if count < LEAST_UNITS:
         return MeanWithInterval(mean, NAN, NAN, count)
-    z = float(special.ndtri((1 + LEVEL) / 2))
+    z = float(scipy.special.ndtri((1 + LEVEL) / 2))
     centre = (mean + z * z / (2 * count)) / (1 + z * z / count)
     half = z / (1 + z * z / count) * math.sqrt(mean * (1 - mean) / count + z * z / (4 * count * count))
     return MeanWithInterval(mean, max(0.0, centre - half), min(1.0, centre + half), count)

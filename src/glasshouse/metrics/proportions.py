@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+import scipy
 
 from glasshouse.metrics.estimates import from_units
 
@@ -32,8 +32,8 @@ class Proportion:
 def binomial_interval(share: float, trials: float, level: float = 0.05) -> tuple[float, float]:
     """The interval of Clopper and Pearson with coverage of at least 1 - `level`; trials need not be a whole number."""
     hits = share * trials
-    low = 0.0 if hits <= 0 else float(special.betaincinv(hits, trials - hits + 1, level / 2))
-    high = 1.0 if hits >= trials else float(special.betaincinv(hits + 1, trials - hits, 1 - level / 2))
+    low = 0.0 if hits <= 0 else float(scipy.special.betaincinv(hits, trials - hits + 1, level / 2))
+    high = 1.0 if hits >= trials else float(scipy.special.betaincinv(hits + 1, trials - hits, 1 - level / 2))
     return low, high
 
 
@@ -49,7 +49,9 @@ def from_questions(shares: Sequence[float], trials: int, level: float = 0.05) ->
     else:
         effective = min(variance / estimate.error**2, most) if estimate.error > 0 else most
         # The variance of few questions is uncertain, as in a t-test.
-        wider, narrower = (float(special.stdtrit(free, 1 - level / 2)) for free in (questions - 1, max(effective - 1, 1.0)))
+        wider, narrower = (
+            float(scipy.special.stdtrit(free, 1 - level / 2)) for free in (questions - 1, max(effective - 1, 1.0))
+        )
         effective *= min(narrower / wider, 1.0) ** 2
         # But a share between 0 and 1 never varies more than one trial does.
         effective = max(effective, float(questions))

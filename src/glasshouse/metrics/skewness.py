@@ -15,8 +15,8 @@ docs/log.md the methods that were rejected. The confidence interval inverts the 
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 Array = NDArray[np.float64]
 # The first-order term of the critical value of t is (1 + 2 z^2) / (6 z) times skewness / sqrt(n); 0.74 is its value at
@@ -110,7 +110,7 @@ def _cached_quantile(level: float, degrees: float, strength: float) -> Array:
 
 def _upper_quantile(level: float, freedom: Array, strength: float) -> Array:
     # Stretching makes statistics smaller, so Student's t bounds the quantile from above.
-    low, high = np.zeros(freedom.shape), -np.asarray(special.stdtrit(freedom, level), dtype=float)
+    low, high = np.zeros(freedom.shape), -np.asarray(scipy.special.stdtrit(freedom, level), dtype=float)
     for _ in range(60 if strength else 0):
         middle = (low + high) / 2
         larger = _direct_tail(middle, freedom, strength) > level
@@ -120,7 +120,7 @@ def _upper_quantile(level: float, freedom: Array, strength: float) -> Array:
 
 def quantiles_at(normal_quantiles: Array, degrees: float, strength: float) -> Array:
     """The quantiles of the adjusted statistic at the levels of these normal quantiles; fast for thousands of them."""
-    levels = np.asarray(special.log_ndtr(-normal_quantiles), dtype=float)
+    levels = np.asarray(scipy.special.log_ndtr(-normal_quantiles), dtype=float)
     return np.interp(-levels, -_log_tails(degrees, strength), TABLE)
 
 
@@ -151,10 +151,10 @@ def _cached_stretches(degrees: float, strength: float) -> Array:
 
 
 def _direct_tail(statistic: Array, degrees: Array, strength: float) -> Array:
-    unstretched = np.asarray(special.stdtr(degrees, -statistic), dtype=float)
+    unstretched = np.asarray(scipy.special.stdtr(degrees, -statistic), dtype=float)
     if strength == 0:
         return unstretched
-    stretched = special.stdtr(degrees[..., None], -statistic[..., None] * null_stretches(degrees, strength))
+    stretched = scipy.special.stdtr(degrees[..., None], -statistic[..., None] * null_stretches(degrees, strength))
     # As `mean`, which costs more than the sum of so few numbers.
     return (unstretched + np.add.reduce(stretched, axis=-1) / NODES) / 2
 
@@ -167,7 +167,7 @@ def _log_tails(degrees: float, strength: float) -> Array:
 def _skewness_quantiles(size: Array) -> Array:
     """Quantiles of the absolute skewness of normal samples, in a new last axis."""
     probabilities = (np.arange(NODES) + 0.5) / NODES
-    large = _approximate_skewness(np.maximum(size, SIMULATED_BELOW)[..., None], special.ndtri((1 + probabilities) / 2))
+    large = _approximate_skewness(np.maximum(size, SIMULATED_BELOW)[..., None], scipy.special.ndtri((1 + probabilities) / 2))
     small = _simulated_quantiles()[np.clip(np.rint(size), 2, SIMULATED_BELOW - 1).astype(int) - 2]
     return np.where(size[..., None] < SIMULATED_BELOW - 0.5, small, large)
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from glasshouse.metrics import skewness
 from glasshouse.metrics.skewness import ONE_LOOK
@@ -40,7 +40,7 @@ def moments(values: ArrayLike) -> tuple[Array, Array]:
 
 def half_width(deviation: ArrayLike, count: int, level: float) -> Array:
     """Half the width of the confidence interval of a mean, with coverage 1 - `level` (Student's t)."""
-    return -special.stdtrit(count - 1, level / 2) * np.asarray(deviation) / np.sqrt(count)
+    return -scipy.special.stdtrit(count - 1, level / 2) * np.asarray(deviation) / np.sqrt(count)
 
 
 def difference_p(
@@ -155,7 +155,7 @@ def equivalence_p(
             enough &= gap >= np.sqrt(a**2 + b**2 + 2 * r * a * b)
         low, high = np.where(enough, middle, low), np.where(enough, high, middle)
     # Without a gap there is no evidence. The exception are arms that are equal in every seed.
-    p = np.where((sides[0][0] > 0) & (sides[1][0] > 0), special.ndtr(-low), 1.0)
+    p = np.where((sides[0][0] > 0) & (sides[1][0] > 0), scipy.special.ndtr(-low), 1.0)
     return np.where((error == 0) & (mean == 0), 0.0, p)
 
 
@@ -274,7 +274,7 @@ def difference_power(effect: float, pairs: int, level: float, strength: float = 
     shift = abs(effect) * float(np.sqrt(pairs))
     scales, weights = _deviation_quadrature(pairs - 1)
     critical = _critical_values(level / 2, pairs - 1, strength)[:, None] * scales
-    found = (special.ndtr(shift - critical) + special.ndtr(-shift - critical)) @ weights
+    found = (scipy.special.ndtr(shift - critical) + scipy.special.ndtr(-shift - critical)) @ weights
     return float(found[0] + found[1:].mean()) / 2
 
 
@@ -292,7 +292,7 @@ def _deviation_quadrature(degrees: int, nodes: int = 256) -> tuple[Array, Array]
     Gauss-Legendre nodes on the scale of probability, mapped by the chi-squared quantile function.
     """
     places, weights = _gauss_legendre(nodes)
-    return np.sqrt(special.chdtri(degrees, (1 - places) / 2) / degrees), weights / 2
+    return np.sqrt(scipy.special.chdtri(degrees, (1 - places) / 2) / degrees), weights / 2
 
 
 @lru_cache(maxsize=4)
@@ -322,13 +322,13 @@ def equivalence_power(
     if estimated:
         chance_correlation = float(np.sqrt(1 / (2 * np.pi * degrees)))
         margins = scales[:, None]
-        margin_error = margins * (1 - deviation_lower_bound(degrees, -special.ndtri(level)))
+        margin_error = margins * (1 - deviation_lower_bound(degrees, -scipy.special.ndtri(level)))
         bound = np.sqrt(bound**2 + margin_error**2 + 2 * chance_correlation * bound * margin_error)
     # The largest observed difference at which the test succeeds. A stretch concerns one direction, either one equally often.
     largest, unstretched = (margins - bound)[1:], (margins - bound)[:1]
     powers = []
     for upper, lower in ((largest, unstretched), (unstretched, largest)):
-        success = special.ndtr((upper - shift) / error) - special.ndtr(-(lower + shift) / error)
+        success = scipy.special.ndtr((upper - shift) / error) - scipy.special.ndtr(-(lower + shift) / error)
         powers.append(np.maximum(success, 0.0) @ weights)
     power = np.mean(powers, axis=(0, 1))
     return float(weights @ power if estimated else power[0])

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PIL import Image
 
 from glasshouse.pages import template
 from glasshouse.records import atomic_files
@@ -85,6 +84,8 @@ def render(content: Retrieval) -> str:
 
 def data_url(picture: np.ndarray) -> str:
     """A picture as a data: URL."""
+    from PIL import Image
+
     file = io.BytesIO()
     Image.fromarray(picture).save(file, "PNG")
     return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()

@@ -162,7 +162,7 @@ def _choose_replicas(
         return [1] * len(jobs), []
     counts, reasons = [], []
     for index, job in enumerate(jobs):
-        show(index / len(jobs), "timing replicas")
+        show(index / len(jobs), "choosing replicas")
         job_of_each_seed = [replace(job, spec=with_seed(job.spec, seed)) for seed in seeds]
         count = len(job_of_each_seed) if requested == "auto" else int(requested)
         size, reason = replica_count.choose(job_of_each_seed[:count], None if requested == "auto" else True)

@@ -69,11 +69,12 @@ class Tag(WholeTextTask):
     quality = QualityCurves(ACCURACY.title, {"validation": "validation.accuracy"})
     report_sections = ("tags",)
     head = "tagger"
+    reads = ("training.group_by_length",)
     columns = ("tags",)
     item_metrics = ("accuracy", "loss")
 
-    def __init__(self, inputs: TextInputs) -> None:
-        super().__init__(inputs)
+    def __init__(self, inputs: TextInputs, group_by_length: bool = False) -> None:
+        super().__init__(inputs, group_by_length)
         self.entities = False
 
     @classmethod
@@ -84,7 +85,7 @@ class Tag(WholeTextTask):
                 f"data.second={spec.data.second!r} makes pairs of texts, and task='tag' reads single texts; "
                 "remove data.second",
             )
-        return cls(TextInputs.from_spec(spec))
+        return cls(TextInputs.from_spec(spec), spec.training.group_by_length)
 
     def draft_model(self, model: ModelSpec) -> ModelSpec:
         if model.head.kind not in ("", self.head):

@@ -1,10 +1,14 @@
-"""The byte-level byte-pair tokenizer, which can encode any text. Knows nothing of how its kernels work."""
+"""The byte-level byte-pair tokenizer, which can encode any text. Knows nothing of how its kernels work.
+
+The compiler (numba) is imported when a tokenizer is trained, or has a long text to encode.
+"""
 
 import json
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Final, Self, final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, final
 
 import numpy as np
 
@@ -18,11 +22,8 @@ from glasshouse.tokenizers.base import (
     encode_unicode,
 )
 from glasshouse.tokenizers.byte_alphabet import BYTE_OF_LETTER, LETTERS, from_letters, to_letters
-from glasshouse.tokenizers.byte_pair_encoder import PieceEncoder
-from glasshouse.tokenizers.byte_pair_merging import build_merge_table
-from glasshouse.tokenizers.byte_pair_training import learn_merges
-from glasshouse.tokenizers.piece_counts import count_stream
-from glasshouse.tokenizers.pretokenizer import PATTERNS
+from glasshouse.tokenizers.piece_patterns import PATTERNS
+from glasshouse.tokenizers.plain_encoder import PlainEncoder
 from glasshouse.tokenizers.tokenizer_json import (
     UnsupportedTokenizer,
     build_contents,
@@ -31,7 +32,17 @@ from glasshouse.tokenizers.tokenizer_json import (
     read_special_tokens,
 )
 
+if TYPE_CHECKING:
+    from glasshouse.tokenizers.byte_pair_encoder import PieceEncoder
+
 BYTES: Final = 256
+PLAIN_BYTES: Final = 1 << 14
+"""A tokenizer encodes so many bytes in plain Python, in less than a tenth of a second. From then on it uses compiled code,
+which takes a second to load."""
+
+PLAIN_TEXT_BYTES: Final = 1 << 10
+"""Longer texts are encoded by compiled code: the time of plain Python grows with the square of a piece."""
+
 MAX_THREADS: Final = 4
 """More threads hardly help: combining the counts runs on one thread and becomes the bottleneck."""
 
@@ -74,24 +85,43 @@ class BytePair(Tokenizer):
                 self._byte_ids[token[0]] = id
         # The vocabulary of an imported file may not contain every byte. Encoding drops the bytes that it lacks.
         self.lossless = bool((self._byte_ids >= 0).all())
-        self._merge_table = build_merge_table(self.merges)
+        self._plain_bytes_left = PLAIN_BYTES
         self._thread_local = threading.local()
 
+    @cached_property
+    def _plain_encoder(self) -> PlainEncoder:
+        return PlainEncoder(self._byte_ids, self.merges, self.pattern)
+
+    @cached_property
+    def _merge_table(self) -> np.ndarray:
+        from glasshouse.tokenizers.byte_pair_merging import build_merge_table
+
+        return build_merge_table(self.merges)
+
     @property
-    def _encoder(self) -> PieceEncoder:
-        """The encoder of the current thread."""
+    def _encoder(self) -> "PieceEncoder":
+        """The compiled encoder of the current thread."""
         try:
             return self._thread_local.encoder
         except AttributeError:
+            from glasshouse.tokenizers.byte_pair_encoder import PieceEncoder
+
+            self._plain_bytes_left = 0
             self._thread_local.encoder = PieceEncoder(self._byte_ids, self._merge_table, self.pattern)
             return self._thread_local.encoder
 
     def _encode_ordinary(self, text: str) -> np.ndarray:
-        return self._encoder.encode(encode_unicode(text, "utf-8"))
+        encoded = encode_unicode(text, "utf-8")
+        if len(encoded) <= min(PLAIN_TEXT_BYTES, self._plain_bytes_left):
+            self._plain_bytes_left -= len(encoded)
+            return self._plain_encoder.encode(text)
+        return self._encoder.encode(encoded)
 
     def encode_batch(self, texts: Sequence[str], *, specials: bool = True) -> list[np.ndarray]:
         if specials and any(special in text for text in texts for special in self.specials):
             return super().encode_batch(texts)
+        if sum(map(len, texts)) <= min(PLAIN_TEXT_BYTES, self._plain_bytes_left):
+            return [self._encode_ordinary(text) for text in texts]
         return self._encoder.encode_batch([encode_unicode(text, "utf-8") for text in texts])
 
     @classmethod
@@ -106,6 +136,9 @@ class BytePair(Tokenizer):
         progress: Progress | None = None,
     ) -> Self:
         """Learn merges until there are exactly `vocabulary` tokens. `byte_pair_training` describes the algorithm."""
+        from glasshouse.tokenizers.byte_pair_training import learn_merges
+        from glasshouse.tokenizers.piece_counts import count_stream
+
         if pattern not in PATTERNS:
             raise GlasshouseError("unknown-word", f"pattern={pattern!r} is not known; choose one of {', '.join(PATTERNS)}")
         special_tokens = collect_special_tokens(specials, required=(END_OF_TEXT,))

@@ -58,7 +58,7 @@ def _load_external(contents: dict[str, Any], reason: str) -> Tokenizer:
 
 
 def _tokenizer_class(contents: dict[str, Any]) -> type[Tokenizer]:
-    """The class that reads these contents. It is imported here because byte-pair encoding imports a compiler."""
+    """The class that reads these contents. It is imported on first use."""
     model = contents["model"].get("type")
     if model is None and "merges" in contents["model"]:
         model = "BPE"  # Old files do not state the type.

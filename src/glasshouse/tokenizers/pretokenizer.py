@@ -3,11 +3,10 @@
 A piece is one match of the GPT-2 or the GPT-4 pattern; no token crosses a piece boundary. These patterns are usually run by
 a regular-expression engine, which takes most of an encoder's time. Here, each is a small state machine over UTF-8 bytes: the
 class of one code point, sometimes of two, determines which alternative of the pattern applies, and the piece then extends
-over all following code points of the same class. The patterns remain in this file as the definition.
+over all following code points of the same class. `piece_patterns` has the patterns, which are the definition.
 """
 
 import functools
-from typing import Final
 
 import numpy as np
 
@@ -16,12 +15,6 @@ from glasshouse.tokenizers.unicode_classes import LETTER as LETTER_BIT
 from glasshouse.tokenizers.unicode_classes import NUMBER as NUMBER_BIT
 from glasshouse.tokenizers.unicode_classes import WHITESPACE as WHITESPACE_BIT
 from glasshouse.tokenizers.unicode_classes import class_bits
-
-PATTERNS: Final = {
-    "gpt-2": r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
-    "gpt-4": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-    r"|\s*[\r\n]+|\s+(?!\S)|\s+",
-}
 
 # These are typed numbers, as in the other kernels. For plain integers, numba would compile another version of a function.
 OTHER, LETTER, NUMBER, BLANK, NEWLINE = (np.int64(kind) for kind in range(5))

@@ -28,9 +28,12 @@ def class_bits() -> np.ndarray:
     return table
 
 
-def members(bit: int) -> str:
-    """The inside of a regular-expression character class that matches exactly the code points with this bit."""
-    padded = np.concatenate(([0], (class_bits() & bit != 0).view(np.uint8), [0])).astype(np.int8)
+def members(bit: int, code_points: int = CODE_POINTS) -> str:
+    """The inside of a regular-expression character class that matches exactly the code points with this bit.
+
+    `code_points` leaves out all from there on.
+    """
+    padded = np.concatenate(([0], (class_bits()[:code_points] & bit != 0).view(np.uint8), [0])).astype(np.int8)
     edges = np.flatnonzero(np.diff(padded)).reshape(-1, 2)
     return "".join(f"\\U{first:08x}-\\U{after - 1:08x}" for first, after in edges.tolist())
 

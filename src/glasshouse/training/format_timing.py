@@ -1,4 +1,6 @@
-"""Time the steps of a job in each number format and on several numbers of CPU threads, to be kept for later choices.
+"""Time the steps of a job, alone and as replicas, in each number format and on several numbers of CPU threads.
+
+The result is kept for later choices.
 
 A machine becomes slower and faster over seconds. So all settings are timed in every round, every other round reverses their
 order, and the median over the rounds counts. The model is built anew in each round, because where it lies in memory changes
@@ -8,16 +10,20 @@ its speed too.
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import torch
 
 from glasshouse.records.progress_bar import say
-from glasshouse.training import compute_rule, cost_plan, devices, kept_measurements, precision
+from glasshouse.training import compute_rule, cost_plan, devices, kept_measurements, precision, replica_count, replicas
 from glasshouse.training.job import Job
-from glasshouse.training.kept_measurements import SpeedMeasurement, TimedSettings
+from glasshouse.training.kept_measurements import SpeedMeasurement, TimedReplicas, TimedSettings
 from glasshouse.training.precision import BY_PRECISION
+from glasshouse.training.replicas import Replicas
 
 ROUNDS = 7
+# A step of replicas takes as long as that of several runs, so there are fewer of both.
+REPLICAS, REPLICA_ROUNDS = 8, 3
 
 
 def measure(
@@ -42,7 +48,7 @@ def measure(
                     raise
                 say(f"this machine cannot compute a step in {name} ({error})")
                 formats.remove(name)
-    return SpeedMeasurement(
+    measurement = SpeedMeasurement(
         machine=kept_measurements.machine_of(job.device),
         shape=kept_measurements.shape_of(job),
         date=time.strftime("%Y-%m-%d", time.gmtime()),
@@ -50,6 +56,29 @@ def measure(
         load=load,
         times=tuple(TimedSettings(*settings, tuple(rounds[settings])) for settings in rounds if settings[0] in formats),
     )
+    fastest = measurement.fastest()
+    return replace(measurement, replicas=_time_replicas(timing, fastest, show)) if fastest else measurement
+
+
+def _time_replicas(job: Job, settings: TimedSettings, show: Callable[[float, str], None]) -> TimedReplicas | None:
+    """The step times of a few replicas and of one run alone, in turn; None if these runs cannot be replicas."""
+    training = replace(job.spec.training, precision=settings.precision, threads=settings.threads)
+    job = replace(job, spec=replace(job.spec, training=training))
+    count = min(REPLICAS, replica_count.max_replicas(job, replica_count.predicted_memory(job)))
+    if count < 2 or replicas.obstacle(job.spec):
+        return None
+    together, alone = list[float](), list[float]()
+    for number in range(REPLICA_ROUNDS):
+        show(number / REPLICA_ROUNDS, "measuring replicas")
+        try:
+            with devices.threads(settings.threads):
+                alone.append(cost_plan.step_seconds(job.engine(), job.device))
+                group = Replicas([job.with_seed(seed) for seed in range(count)])
+                together.append(cost_plan.step_seconds(group, job.device) / count)
+        except (RuntimeError, NotImplementedError) as error:
+            say(f"these runs cannot be replicas ({str(error).splitlines()[0]})")
+            return None
+    return TimedReplicas(settings.precision, settings.threads, count, tuple(together), tuple(alone))
 
 
 def formats_of(device: torch.device) -> list[str]:

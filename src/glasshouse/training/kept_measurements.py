@@ -59,11 +59,33 @@ class TimedSettings:
 
 
 @dataclass(frozen=True)
+class TimedReplicas:
+    """Seconds per step and replica of `count` replicas, and seconds per step alone, one figure of each for each round."""
+
+    precision: str
+    threads: int
+    count: int
+    together: tuple[float, ...]
+    alone: tuple[float, ...]
+
+    @property
+    def is_faster(self) -> bool:
+        """Whether replicas are clearly faster than single runs."""
+        return statistics.median(self.alone) > MIN_SPEEDUP * statistics.median(self.together)
+
+    @property
+    def text(self) -> str:
+        together, alone = (statistics.median(rounds) * 1e3 for rounds in (self.together, self.alone))
+        return f"{together:.1f} ms per step and replica with {self.count} of them, {alone:.1f} ms alone"
+
+
+@dataclass(frozen=True)
 class SpeedMeasurement:
     """The step times of a shape on a machine. `words` are the recipe and the overrides that it was measured with,
     if there were no other changes.
 
-    `load` is the number of processes that were ready to run before it, as the system reports it.
+    `load` is the number of processes that were ready to run before it, as the system reports it. `replicas` are timed in the
+    fastest settings; None if these runs cannot be replicas.
     """
 
     machine: dict[str, str]
@@ -72,6 +94,7 @@ class SpeedMeasurement:
     words: tuple[str, ...]
     load: float
     times: tuple[TimedSettings, ...]
+    replicas: TimedReplicas | None = None
 
     @property
     def was_busy(self) -> bool:
@@ -96,6 +119,10 @@ class SpeedMeasurement:
         """Where the choice comes from, with the times of all settings."""
         times = join_with_and([f"{one.seconds * 1e3:.1f} ms in {one.settings}" for one in self.times])
         return f"{chosen.settings}: as measured on {self.date} ({RENEW}): {times}"
+
+    def replica_reason(self, times: TimedReplicas) -> str:
+        """Where the choice for or against replicas comes from."""
+        return f"as measured on {self.date} ({RENEW}): {times.text}"
 
 
 def settings_text(precision: str, threads: int) -> str:
@@ -192,11 +219,22 @@ def read(path: Path) -> SpeedMeasurement | None:
             words=tuple(map(str, table["words"])),
             load=float(table["load"]),
             times=times,
+            replicas=_read_replicas(table.get("replicas")),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    sound = all(one.rounds and all(0 < seconds < math.inf for seconds in one.rounds) for one in times)
+    all_rounds = [one.rounds for one in times]
+    if measurement.replicas:
+        all_rounds += [measurement.replicas.together, measurement.replicas.alone]
+    sound = all(rounds and all(0 < seconds < math.inf for seconds in rounds) for rounds in all_rounds)
     return measurement if sound and measurement.fastest() else None
+
+
+def _read_replicas(table: Any) -> TimedReplicas | None:
+    if table is None:
+        return None
+    together, alone = (tuple(float(seconds) for seconds in table[name]) for name in ("together", "alone"))
+    return TimedReplicas(str(table["precision"]), int(table["threads"]), int(table["count"]), together, alone)
 
 
 def of_machine(device: torch.device) -> list[SpeedMeasurement]:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
 
 from glasshouse.data import input_files, text_files
 from glasshouse.data.documents import Document, Source
@@ -127,6 +126,8 @@ class UserPictures(Source):
 
 def read_picture(path: Path, size: int) -> np.ndarray:
     """The central square of a picture as (size, size, 3) in uint8. Transparent areas become white."""
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
     _read_bytes(path)
     try:
         with Image.open(path) as opened:
