@@ -17,10 +17,11 @@ from glasshouse.data.shards import Shard
 from glasshouse.metrics.classification import confusion_matrix, scores
 from glasshouse.metrics.metric import ACCURACY, EXAMPLES, LOSS, MACRO_F1, MAJORITY, RECALL, Metrics
 from glasshouse.models.heads.classifier import ClassifierHead
+from glasshouse.models.heads.wide_part import WidePart
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, HeadSpec, ModelSpec, Spec
-from glasshouse.tasks import class_weights, padding
+from glasshouse.tasks import class_weights, padding, wide_fit
 from glasshouse.tasks.base import Batch, Forward, QualityCurves, Task
 from glasshouse.tokenizers import Tokenizer
 
@@ -62,6 +63,11 @@ class Classify(Task):
         self.weight_entries = weights
         self.weights: Tensor | None = None  # (classes); set by complete_model
         self.counts: tuple[Tensor, Tensor] | None = None  # for naive Bayes; set by complete_model
+        self.splits: Mapping[str, Shard] = {}  # set by complete_model
+        self.token_bytes: list[bytes] = []  # set by complete_model
+        # Of the wide part, set by initialise: its tensors, and its cross-fitted logits of the training texts.
+        self.wide_tensors: dict[str, Tensor] | None = None
+        self.wide_logits: Tensor | None = None
         class_weights.parse(weights)
 
     @classmethod
@@ -99,6 +105,9 @@ class Classify(Task):
                 "remove model.head.classes",
             )
         self.set_vocabulary(prepared.tokenizer, labels)
+        if head.wide:
+            self.splits, tokenizer = prepared.splits, prepared.tokenizer
+            self.token_bytes = [tokenizer.token_bytes(token) for token in range(tokenizer.vocabulary)]
         if not prepared.splits["train"].documents:
             raise DataError("no-rows", "the training split has no texts; use more rows, or hold out fewer")
         if head.naive_bayes:
@@ -109,8 +118,22 @@ class Classify(Task):
         return replace(model, head=HeadSpec(self.head, {**model.head.own, "classes": len(labels)}))
 
     def initialise(self, model: nn.Module) -> None:
-        if self.counts is not None and isinstance(model.head, ClassifierHead):
+        if not isinstance(model.head, ClassifierHead):
+            return
+        if self.counts is not None:
             model.head.set_counts(*self.counts)
+        if model.head.wide is not None:
+            self._set_wide_part(model.head.wide)
+
+    def _set_wide_part(self, wide: WidePart) -> None:
+        """Fit the wide part. Models of the same job share one fit."""
+        if self.wide_tensors is None:
+            wide.set_token_bytes(self.token_bytes)
+            train, validation = (self.splits[split] for split in ("train", "validation"))
+            batch_of = lambda shard, examples: self.batch(shard, 0, examples * 0, examples)  # noqa: E731
+            self.wide_logits = wide_fit.fit(wide, batch_of, train, validation)
+            self.wide_tensors = {name: tensor.clone() for name, tensor in wide.state_dict().items()}
+        wide.load_state_dict(self.wide_tensors)
 
     def _count_tokens(self, shard: Shard, vocabulary: int) -> tuple[Tensor, Tensor]:
         """The occurrences of each token in the truncated texts of each class (V, C), and the texts of each class (C)."""
@@ -139,13 +162,19 @@ class Classify(Task):
             "lengths": torch.from_numpy(rows.lengths_N.clip(min=1)),
             "labels": labels,
         }
-        return batch if self.weights is None else {**batch, "weights": self.weights[labels]}
+        if self.weights is not None:
+            batch["weights"] = self.weights[labels]
+        if self.wide_logits is not None and shard is self.splits["train"]:
+            batch["wide_logits"] = self.wide_logits[torch.from_numpy(examples)]
+        return batch
 
     def predictions_per_batch(self, batches: Batch) -> Tensor:
         return torch.full((len(batches["labels"]),), batches["labels"].shape[1])
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         logits = model(batch["tokens"], lengths=batch["lengths"])
+        if "wide_logits" in batch:
+            logits = logits + batch["wide_logits"]
         if "weights" in batch:
             return (F.cross_entropy(logits.float(), batch["labels"], reduction="none") * batch["weights"]).sum()
         return F.cross_entropy(logits.float(), batch["labels"], reduction="sum")
