@@ -13,7 +13,6 @@ from torch import Tensor
 from glasshouse.formatting import visible
 from glasshouse.inspection.capture import edit
 from glasshouse.inspection.text_input import Prediction, TextInput, token_texts
-from glasshouse.models.heads.base import Head
 
 # Integrated gradients take more points until their sum is this close to the difference of the logits, as a share of it.
 TOLERANCE = 0.001
@@ -57,7 +56,7 @@ def gradient_x_input(text: TextInput, prediction: Prediction) -> Attribution:
     embeddings = _embeddings(text)
     zeros = [torch.zeros_like(rows) for rows in embeddings]
     scores = _path_gradients(text, prediction, zeros, embeddings, torch.ones(1), torch.ones(1))
-    scores = scores + _direct_evidence(text, prediction)
+    scores = scores + text.token_evidence(prediction)
     return Attribution("gradient x input", text.tokens, tuple(scores.tolist()), prediction)
 
 
@@ -74,8 +73,8 @@ def integrated_gradients(text: TextInput, prediction: Prediction) -> Attribution
     start, end = _embeddings(text, token), _embeddings(text)
     with torch.inference_mode(), edit(text.model, {text.embedding: _replay(start)}):
         baseline = float(text.forward()[0, prediction.row, prediction.output])
-    # Without an n-gram of the wide part.
-    evidence = _direct_evidence(text, prediction)
+    # The baseline text has no n-grams of the wide part.
+    evidence = text.token_evidence(prediction)
     baseline -= float(evidence.sum())
     name = token_texts(text.run, [token])[0]
     points = FIRST_POINTS
@@ -102,17 +101,6 @@ def _embeddings(text: TextInput, token: int | None = None) -> list[Tensor]:
     sequences = [ids for ids in (text.source, text.ids) if ids]
     rows = [ids if token is None else [token] * len(ids) for ids in sequences]
     return [embedding(torch.tensor([ids], device=text.run.device))[0] for ids in rows]
-
-
-@torch.no_grad()
-def _direct_evidence(text: TextInput, prediction: Prediction) -> Tensor:
-    """What each token adds to the logit beside the embeddings, by the head's wide part; else zeros."""
-    head = getattr(text.model, "head", None)
-    tokens = torch.tensor([text.ids], device=text.run.device)
-    evidence = head.token_evidence(tokens) if isinstance(head, Head) else None
-    if evidence is None:
-        return torch.zeros(len(text.source) + len(text.ids))
-    return evidence[0, :, prediction.output].float().cpu()
 
 
 def _replay(sequences: list[Tensor]) -> Callable[[Tensor], Tensor]:
