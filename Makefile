@@ -12,7 +12,7 @@ DOCS := $(VENV)/docs-$(VERSION)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 CODE := src tests benchmarks docs/generate examples
 
-.PHONY: install demo lint format test test-slow test-gpu test-slurm test-wheel bench pages docs clean
+.PHONY: install demo lint format test test-slow test-gpu test-slurm test-wheel bench pages docs docs-environment clean
 
 install: $(CORE)
 
@@ -41,7 +41,7 @@ $(DOCS): $(DEV)
 lint: $(DEV)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
-	$(BIN)/mypy
+	$(BIN)/mypy -n $(JOBS)
 
 format: $(DEV)
 	$(BIN)/ruff check --fix $(CODE)
@@ -79,6 +79,8 @@ bench: $(DEV)
 # Pages that are made from the program; a test checks that they are current.
 pages: $(DEV)
 	$(BIN)/python -m docs.generate
+
+docs-environment: $(DOCS)
 
 # The site, in site/; open site/index.html. Warnings are errors.
 docs: $(DOCS)

@@ -34,8 +34,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """One cache for the session (under xdist, for the worker): a tokenizer is trained once and found by later tests."""
-    folder = tmp_path_factory.mktemp("cache")
+    """One cache for the session, which all workers of xdist share: a tokenizer is trained once and found by later tests."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"
+    folder.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GLASSHOUSE_CACHE", str(folder))
         patch.delenv("GLASSHOUSE_MIRROR", raising=False)

@@ -15,6 +15,7 @@ LAYERS = [
     "interop",
     "runs",
     "training",
+    "baselines",
     "tasks",
     "generation",
     "models",

@@ -15,6 +15,8 @@ CROSS_CUTTING = {
     "cli/test_bad_input.py",
     "cli/test_compare_refusals.py",
     "cli/test_damaged_runs.py",
+    "claims/test_quick_runs.py",
+    "cli/command_lines/test_command_lines.py",
     "cli/test_executable.py",
     "cli/test_full_disk.py",
     "cli/test_interrupts.py",

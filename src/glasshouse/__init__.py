@@ -13,7 +13,15 @@ if TYPE_CHECKING:
     # What an editor and a type checker see. `_EXPORTS` below gives the same names at run time.
     from glasshouse.api.corpora import plan_data, prepare_data
     from glasshouse.api.corpus_jobs import submit_preparation
-    from glasshouse.api.data import data_set, data_sets, get_data, load_tokenizer, train_tokenizer
+    from glasshouse.api.data import (
+        LookedAtData,
+        data_set,
+        data_sets,
+        get_data,
+        load_tokenizer,
+        look_at_data,
+        train_tokenizer,
+    )
     from glasshouse.api.debates import debate
     from glasshouse.api.exchange import certify, export, import_model
     from glasshouse.api.experiments import augment, features, few_shot
@@ -44,18 +52,18 @@ if TYPE_CHECKING:
         run_grid,
         write_recovered,
     )
-    from glasshouse.api.machine import doctor, plan_cluster
+    from glasshouse.api.machine import doctor, measure_steps, plan_cluster
     from glasshouse.api.parts import capabilities, part_families, parts_of
+    from glasshouse.api.pictures import describe, prompt
+    from glasshouse.api.reports import report
     from glasshouse.api.runs import (
         check_output,
         classify,
-        describe,
         evaluate,
         list_runs,
         metrics_of,
         open_run,
-        prompt,
-        report,
+        predict,
         sample,
         suggestions,
         translate,
@@ -111,11 +119,20 @@ if TYPE_CHECKING:
     from glasshouse.studies.study import Study
     from glasshouse.training.cluster_plan import ClusterPlan
     from glasshouse.training.cost_plan import Plan
+    from glasshouse.training.kept_measurements import SpeedMeasurement
 
 _EXPORTS = {
     "api.corpora": ("plan_data", "prepare_data"),
     "api.corpus_jobs": ("submit_preparation",),
-    "api.data": ("data_set", "data_sets", "get_data", "load_tokenizer", "train_tokenizer"),
+    "api.data": (
+        "LookedAtData",
+        "data_set",
+        "data_sets",
+        "get_data",
+        "load_tokenizer",
+        "look_at_data",
+        "train_tokenizer",
+    ),
     "api.debates": ("debate",),
     "api.exchange": ("certify", "export", "import_model"),
     "api.experiments": ("augment", "features", "few_shot"),
@@ -146,18 +163,18 @@ _EXPORTS = {
         "run_grid",
         "write_recovered",
     ),
-    "api.machine": ("doctor", "plan_cluster"),
+    "api.machine": ("doctor", "measure_steps", "plan_cluster"),
     "api.parts": ("capabilities", "part_families", "parts_of"),
+    "api.pictures": ("describe", "prompt"),
+    "api.reports": ("report",),
     "api.runs": (
         "check_output",
         "classify",
-        "describe",
         "evaluate",
         "list_runs",
         "metrics_of",
         "open_run",
-        "prompt",
-        "report",
+        "predict",
         "sample",
         "suggestions",
         "translate",
@@ -213,6 +230,7 @@ _EXPORTS = {
     "studies.study": ("Study",),
     "training.cluster_plan": ("ClusterPlan",),
     "training.cost_plan": ("Plan",),
+    "training.kept_measurements": ("SpeedMeasurement",),
 }
 _NAMES = {name: module for module, names in _EXPORTS.items() for name in names}
 # Packages that can be used directly: `glasshouse.parts.MultiHeadAttention`.
@@ -226,8 +244,10 @@ __all__ = [
     "Completion",
     "GlasshouseError",
     "JobStatus",
+    "LookedAtData",
     "Plan",
     "Run",
+    "SpeedMeasurement",
     "Study",
     "Submission",
     "Translation",
@@ -270,6 +290,8 @@ __all__ = [
     "list_studies",
     "load_tokenizer",
     "look",
+    "look_at_data",
+    "measure_steps",
     "metrics_of",
     "on_slurm",
     "open_chat",
@@ -285,6 +307,7 @@ __all__ = [
     "plan",
     "plan_cluster",
     "plan_data",
+    "predict",
     "prepare_data",
     "prompt",
     "prune",

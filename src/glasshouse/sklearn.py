@@ -150,8 +150,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
                 "wrong-type",
                 f"overrides={self.overrides!r} is a string, not a list of strings; write overrides=[{self.overrides!r}]",
             )
-        # On the CPU, precision and threads are fixed rather than measured, so that the same data and seed give the same
-        # classifier. A search can use the other cores with n_jobs.
+        # On the CPU, precision and threads do not depend on the machine, so that the same data and seed give the same
+        # classifier on another. A search can use the other cores with n_jobs.
         fixed = {"precision": "fp32", "threads": 1} if self.device == "cpu" else {}
         training = {
             "seed": int(self.seed),
@@ -159,7 +159,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             "class_weights": self._weight_overrides(names),
             **fixed,
         }
-        data = {"files": [ROWS_FILE], "field": "text", "label": "label", "validation": 0.0, "test": 0.0}
+        data = {"files": [ROWS_FILE], "field": "text", "label": "label", "validation": 0.0, "test": 0.0, "insist": True}
         spec = resolve_spec.spec_of(self.recipe, *self.overrides, *changes, data=data, training=training)
         if spec.task != "classify":
             raise SpecError(

@@ -13,7 +13,12 @@ from tests import needs
 
 ROOT = Path(__file__).parents[2]
 # The packages that a benchmark compares with.
-PEERS = {"tokenizer_speed": ["rustbpe", "tiktoken"], "certificates": ["transformers"], "training_speed": ["transformers"]}
+PEERS = {
+    "tokenizer_speed": ["rustbpe", "tiktoken"],
+    "certificates": ["transformers"],
+    "training_speed": ["transformers"],
+    "fine_tuning": ["transformers", "tokenizers"],
+}
 # These start no other process and change nothing outside their own module: they run here, without importing torch again.
 IN_PROCESS = ("attention_cost", "replica_speed", "training_speed")
 # These take ten seconds or more.
@@ -22,6 +27,8 @@ SLOW = (
     "cluster_prediction",
     "corpus_preparation",
     "fault_injection",
+    "fine_tuning",
+    "own_data",
     "replica_speed",
     "serving",
     "tokenizer_speed",

@@ -62,7 +62,7 @@ def test_one_missing_file_of_two(runs: Path, text: Path) -> None:
 
 def test_a_folder_as_a_file(runs: Path) -> None:
     os.mkdir("texts")
-    refused(train_on_file("texts"), "folder-not-file")
+    refused(train_on_file("texts"), "folder-without-data")
     assert folders(runs) == []
 
 
@@ -161,7 +161,8 @@ def test_evaluate_on_a_file_that_cannot_be(run: Path) -> None:
     refused(call("evaluate", "tiny", "--data", "empty.txt"), "empty-file", "empty.txt")
     refused(call("evaluate", "tiny", "--data", "binary.txt"), "binary-file", "binary.txt")
     refused(call("evaluate", "tiny", "--data", "nowhere.txt"), "unreadable-file", "nowhere.txt")
-    refused(call("evaluate", "tiny", "--data", "."), "folder-not-file")
+    Path("folder").mkdir()
+    refused(call("evaluate", "tiny", "--data", "folder"), "folder-without-data")
 
 
 @pytest.mark.parametrize(

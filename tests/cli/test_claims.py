@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from glasshouse.claims.claim import Bench, Measurements
+from glasshouse.pages.claim_content import Series
 from glasshouse.training import cost_plan
 from tests.claims.conftest import made_up  # noqa: F401 (a fixture)
+from tests.claims.made_up_claim import MadeUpClaim
 
 from .program import (
     call,
@@ -34,6 +37,12 @@ def speeches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         rows = (f"{number % 3}\t{line}" for number, line in enumerate(lines) if line.strip())
         (place / name).write_text("\n".join(rows if name.endswith(".tsv") else lines))
     monkeypatch.setenv("GLASSHOUSE_DATA", str(place.parent))
+
+
+def constant_measurements(claim: MadeUpClaim, bench: Bench) -> Measurements:
+    """Values that uphold the made-up claim, without a study."""
+    values = {name: Series(dict.fromkeys(range(bench.seeds), 3.0)) for name in ("learned", "none")}
+    return Measurements({**values, "missing": Series({0: 0.0})})
 
 
 def test_pulse(speeches: None) -> None:
@@ -65,6 +74,22 @@ def test_a_trial_is_made_recorded_and_checked() -> None:
     checked = call("claims", "check", "record")
     assert checked.code == 1
     assert "made-up.md" in checked.out
+
+
+@pytest.mark.usefixtures("made_up")
+def test_a_kept_trial_stays_as_it_is_when_its_data_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MadeUpClaim, "measure", constant_measurements)
+    listed = worked(call("claim", "made-up", "--seeds", "2", "--device", "cpu")).out
+    files = {path: path.read_bytes() for path in Path("studies").rglob("*.json")}
+    assert len(files) >= 2
+    monkeypatch.setattr(MadeUpClaim, "needs", ("speeches",))
+    monkeypatch.delenv("GLASSHOUSE_DATA", raising=False)
+    for options in ((), ("--seeds", "2"), ("--quick",), ("--replicate",), ("--seeds", "4", "--first-seed", "5")):
+        refused(call("claim", "made-up", *options, "--device", "cpu"), "missing-data", "speeches")
+    assert {path: path.read_bytes() for path in Path("studies").rglob("*.json")} == files
+    assert "✓ upheld" in listed
+    [line] = [line for line in worked(call("claims")).out.splitlines() if "made-up" in line]
+    assert "✓ upheld" in line
 
 
 def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -261,3 +261,14 @@ def test_bad_input_of_prepare(corpus: Path) -> None:
     worked(prepare_with("--output", str(folder / "out")))
     refused(prepare_with("--output", str(folder / "out"), "--tokenizer", "characters"), "other-corpus", "tokenizer")
     refused(prepare_with("--output", str(folder / "out"), "--test", "0.2"), "other-corpus", "shares")
+
+
+def test_look_shows_a_file_and_what_a_run_would_cost(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("label,text\n" + "".join(f"{'ab'[i % 2]},text number {i}\n" for i in range(60)))
+    said = worked(call("data", "look", str(tmp_path / "a.csv"), "data.label=label", "--device", "cpu")).out
+    for words in ("2 classes", "train with", "glasshouse train classifier", "parameters and takes", "Latin 100%"):
+        assert words in said
+    (tmp_path / "b.tsv").write_text("".join(f"same\ttext number {index}\n" for index in range(30)))
+    outcome = call("data", "look", str(tmp_path / "b.tsv"), "--recipe", "classifier")
+    refused(outcome, "one-class")
+    assert "1 class" in outcome.out

@@ -1,8 +1,12 @@
 """`glasshouse doctor`."""
 
+import html
+import json
 from pathlib import Path
 
 import pytest
+
+from glasshouse.training import cost_plan, format_timing
 
 from .program import (
     SMALL,
@@ -24,10 +28,45 @@ def test_doctor_with_a_recipe(text: Path) -> None:
         assert words in shown
 
 
+def test_measured_settings_are_kept_and_renewed(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSHOUSE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(format_timing, "ROUNDS", 1)
+    monkeypatch.setattr(cost_plan, "TIMING_STEPS", 1)
+    words = [word for word in SMALL if not word.startswith(("training.precision", "training.threads"))]
+    recipe = ("language-model", *words, f"data.files={text}")
+    assert "by rule" in worked(call("doctor", *recipe, "--device", "cpu")).out
+    shown = worked(call("doctor", *recipe, "--measure", "--device", "cpu")).out
+    for word in ("fp32 on 1 thread", "median", "chosen"):
+        assert word in shown
+    [kept] = (tmp_path / "cache" / "measurements").glob("*.json")
+    shown = worked(call("doctor", *recipe, "--device", "cpu")).out
+    for word in ("kept measurement", "as measured on"):
+        assert word in shown
+    before = kept.stat().st_mtime_ns
+    assert "chosen" in worked(call("doctor", "--measure", "--device", "cpu")).out
+    assert kept.stat().st_mtime_ns > before
+    kept.write_text("{")
+    shown = worked(call("doctor", *recipe, "--device", "cpu")).out
+    assert "is damaged and is not used" in shown
+    assert "by rule" in shown
+
+
+@pytest.mark.slow
+def test_training_says_what_it_chose_and_why(text: Path) -> None:
+    words = [word for word in SMALL if not word.startswith(("training.precision", "training.threads"))]
+    trained = worked(call("train", "language-model", *words, f"data.files={text}", "--name", "told", "--device", "cpu"))
+    choice = json.loads(Path("runs/told/run.json").read_text())["plan"]["choice"]
+    assert "by rule" in choice
+    assert choice in trained.err
+    assert html.escape(choice) in Path("runs/told/report.html").read_text()
+
+
 def test_doctor_of_a_cluster_needs_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.toml").write_text("[hardware]\nprice_per_gpu_hour = 3\n")
     monkeypatch.setenv("GLASSHOUSE_CLUSTER", str(tmp_path / "mine.toml"))
     shown = worked(call("doctor", "language-model", *SMALL, "--cluster", "2x2")).out
+    assert "1 sequence" in shown
+    assert "1 sequences" not in shown
     for words in (
         "replicate (DDP), chosen",
         "shard (FSDP2)",

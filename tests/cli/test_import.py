@@ -100,3 +100,10 @@ def test_a_model_with_more_rows_than_tokens_and_an_end_of_its_own(huggingface_fo
     assert wide_run.end_tokens == {5, 6}
     completions = wide_run.sample("ba", count=3, tokens=20, temperature=2.0)
     assert all(choice.token < wide_run.tokenizer.vocabulary for each in completions for choice in each.choices)
+
+
+def test_a_run_without_a_name_is_named_after_its_source(huggingface_folder: Path) -> None:
+    worked(call("import", str(huggingface_folder)))
+    assert glasshouse.open_run(huggingface_folder.name).spec.model.width == 16
+    refused(call("import", str(huggingface_folder)), "run-exists", huggingface_folder.name)
+    refused(call("import", "package:no_such_package"), "unknown-package", "pip install")

@@ -18,6 +18,7 @@ from glasshouse.data.corpus_shards import CorpusShards, read_manifest
 from glasshouse.data.documents import SPLITS
 from glasshouse.data.user_files import text_parts
 from glasshouse.data.user_files.text import UserText
+from glasshouse.specs.spec import DataSpec
 from glasshouse.tokenizers import safe_boundaries
 from glasshouse.tokenizers.byte_pair import BytePair
 from glasshouse.tokenizers.characters import Characters
@@ -58,7 +59,7 @@ def files(tmp_path) -> list[Path]:
 
 
 def source_of(paths, validation=0.05, test=0.05) -> UserText:
-    return UserText(tuple(map(str, paths)), "text", validation, test)
+    return UserText(DataSpec(files=tuple(map(str, paths)), validation=validation, test=test))
 
 
 def corpus_in(folder: Path, paths, tokenizer=TOKENIZER, **shares) -> CorpusShards:

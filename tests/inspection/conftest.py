@@ -88,9 +88,8 @@ def labelled_file(tmp_path: Path) -> Path:
 @pytest.fixture
 def classifier(labelled_file: Path) -> Run:
     """A trained classifier of `labelled_file`, the run "tiny". Each test has its own, because tests change the file."""
-    return glasshouse.train(
-        "classifier", name="tiny", device="cpu", data={"files": [str(labelled_file)]}, **CLASSIFIER_SETTINGS
-    )
+    data = {"files": [str(labelled_file)], "validation": 0.1, "test": 0.1}
+    return glasshouse.train("classifier", name="tiny", device="cpu", data=data, **CLASSIFIER_SETTINGS)
 
 
 @pytest.fixture(

@@ -1,17 +1,20 @@
 """The errors of a classifier: its confusion matrix, and its most confident mistakes first."""
 
+import json
+import shutil
+
 import numpy as np
 import pytest
 
 import glasshouse
 from glasshouse.inspection import confusion, run_report
 from glasshouse.pages.report_page import render
-from glasshouse.tasks.classify import Classify
+from glasshouse.records import item_values
 
 from .labelled_rows import WORDS
 
 
-def test_a_report_has_the_confusion_matrix(classifier, labelled_file, monkeypatch):
+def test_a_report_has_the_confusion_matrix(classifier, labelled_file):
     errors = confusion.collect(classifier)
     assert errors.confusion.labels == ("bird", "fruit", "tool")
     assert errors.confusion.counts.sum() == 15
@@ -20,28 +23,45 @@ def test_a_report_has_the_confusion_matrix(classifier, labelled_file, monkeypatc
     page = classifier.folder.report_file.read_text()
     assert "Confusion matrix" in page
     assert "15 test texts" in page
-    monkeypatch.setattr(confusion, "MOST_TEXTS", 7)
-    assert confusion.collect(classifier).confusion.where == "7 of 15 test texts"
+    stored = json.loads(classifier.folder.confusion_file.read_text())
+    assert stored["confusion"]["counts"] == errors.confusion.counts.tolist()
+    classifier.folder.confusion_file.unlink()
     labelled_file.write_text(labelled_file.read_text() + "bird\towl\n")
-    assert "has changed since" in confusion.collect(classifier).notes[0]
+    changed = confusion.collect(classifier)
+    assert changed.confusion.counts.tolist() == errors.confusion.counts.tolist()
+    assert "has changed since" in changed.notes[0]
     labelled_file.unlink()
     assert "cannot read" in confusion.collect(classifier).notes[0]
+
+
+def test_a_run_without_stored_predictions_needs_its_data(classifier, labelled_file):
+    before = confusion.collect(classifier)
+    classifier.folder.confusion_file.unlink()
+    shutil.rmtree(classifier.folder.path / "item_values")
+    again = confusion.collect(classifier)
+    assert again.confusion.counts.tolist() == before.confusion.counts.tolist()
+    classifier.folder.confusion_file.unlink()
+    labelled_file.unlink()
     glasshouse.report("tiny", device="cpu")
     assert "no confusion matrix" in classifier.folder.report_file.read_text()
 
 
-def test_the_most_confident_mistakes_come_first(classifier, monkeypatch):
-    real = Classify.probabilities
+def test_what_is_stored_for_other_weights_is_not_shown(classifier):
+    stored = json.loads(classifier.folder.confusion_file.read_text())
+    stored["confusion"]["where"] = "texts of an earlier step"
+    classifier.folder.confusion_file.write_text(json.dumps(stored))
+    assert confusion.collect(classifier).confusion.where == "texts of an earlier step"
+    classifier.folder.confusion_file.write_text(json.dumps({**stored, "step": stored["step"] - 1}))
+    assert confusion.collect(classifier).confusion.where == "15 test texts"
 
-    def wrong_probabilities(self, model, shard, examples, batch):
-        """Every text is classified as the next class, a later text with higher confidence."""
-        truth = np.asarray(shard.labels[examples])
-        probabilities = np.full((len(examples), 3), 0.1)
-        probabilities[np.arange(len(examples)), (truth + 1) % 3] = 0.5 + np.arange(len(examples)) / 100
-        assert real(self, model, shard, examples, batch).shape == probabilities.shape
-        return probabilities
 
-    monkeypatch.setattr(Classify, "probabilities", wrong_probabilities)
+def test_the_most_confident_mistakes_come_first(classifier):
+    """Every text is classified as the next class, a later text with higher confidence."""
+    values = item_values.read(classifier.folder, "test")
+    count = len(values["truth"])
+    wrong = {**values, "prediction": (values["truth"] + 1) % 3, "probability": 0.5 + np.arange(count) / 100}
+    item_values.write(classifier.folder, "test", wrong)
+    classifier.folder.confusion_file.unlink()
     errors = confusion.collect(classifier)
     assert [mistake.probability for mistake in errors.mistakes] == pytest.approx([0.64, 0.63, 0.62, 0.61, 0.60])
     assert all(mistake.text.split()[0] in WORDS[mistake.truth] for mistake in errors.mistakes)

@@ -60,6 +60,24 @@ def test_no_slurm(programs: Path) -> None:
         slurm.submit(Path("job.sh"))
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "sinfo: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host\n"
+        "sinfo: error: fetch_config: DNS SRV lookup failed\n"
+        "sinfo: error: _establish_config_source: failed to fetch config\n"
+        "sinfo: fatal: Could not establish a configuration source",
+        "slurm_load_partitions: Unable to contact slurm controller (connect failure)",
+    ],
+    ids=["no configuration", "no controller"],
+)
+def test_slurm_without_a_cluster(programs: Path, said: str) -> None:
+    pretend(programs, "sinfo", f"while read -r line; do echo \"$line\" >&2; done <<'END'\n{said}\nEND\nexit 1")
+    with refused("no-cluster", "sinfo", "login node", "leave out --on slurm") as caught:
+        slurm.check(ClusterSettings())
+    assert "DNS" not in str(caught.value)
+
+
 def test_what_a_partition_cannot_give_is_refused(programs: Path) -> None:
     pretend(programs, "sinfo", f"while read -r line; do echo \"$line\"; done <<'END'\n{SINFO}END")
     slurm.check(ClusterSettings(gpus_per_node=4, nodes=8, time="2:00:00", cpus_per_task=64))

@@ -19,6 +19,16 @@ def test_default_names_count_up_and_a_chosen_name_must_be_free():
     assert run_folder.find("mine").spec() == declared.completed(SPEC)
 
 
+def test_a_run_that_gets_another_name_says_so(capsys):
+    run_folder.create(SPEC, None, "demo")
+    run_folder.create(SPEC, "mine", "demo")
+    assert capsys.readouterr().err == "", "the name was free"
+    run_folder.create(SPEC, None, "demo")
+    said = capsys.readouterr().err
+    for words in ("there is a run demo already", "demo-2", "--name"):
+        assert words in said
+
+
 @pytest.mark.parametrize("name", ["../x", " ", "a/b", ".hidden", "x" * 200, "a b"])
 def test_invalid_names_are_refused(name):
     with refused("bad-name"):

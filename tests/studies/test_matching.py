@@ -47,7 +47,7 @@ def test_arms_with_larger_batches_take_fewer_steps_for_the_same_tokens(match: Ma
 def test_flops_are_those_of_the_plan(match: Matching) -> None:
     matched = match("flops", "model.layers=2,4,1")
     one, two, half = matched.jobs
-    totals = [matching.flops_per_step(job) * job.steps for job in matched.jobs]
+    totals = [job.step_flops() * job.steps for job in matched.jobs]
     assert all(math.isclose(total, totals[0], rel_tol=0.01) for total in totals)
     assert two.steps < one.steps < half.steps
     # The plan counts the same FLOPs and adds those of evaluation, here only the one at the end.

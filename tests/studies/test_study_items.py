@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glasshouse.records import item_values
 from glasshouse.runs.run import Run
 from glasshouse.studies import study_folder, study_items, study_results
 from glasshouse.studies.study_folder import StudyFolder
@@ -33,9 +34,9 @@ def study(monkeypatch: pytest.MonkeyPatch) -> StudyFolder:
 def test_runs_are_scored_once(study: StudyFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     design = study.design()
     layer, rms = design.arms
-    assert study_items.item_values(study, design, layer) == {}
+    assert study_items.values_by_seed(study, design, layer) == {}
     study_items.score_runs(study, design, "cpu")
-    stored = study_items.item_values(study, design, rms)
+    stored = study_items.values_by_seed(study, design, rms)
     assert stored.keys() == {0, 1, 2}
     assert stored[1].mean() == pytest.approx(3.05)
     monkeypatch.setattr(Run, "item_values", None)
@@ -61,10 +62,10 @@ def test_the_verdict_is_about_seeds_and_items(study: StudyFolder) -> None:
 def test_a_damaged_file_is_refused_with_the_remedy(study: StudyFolder) -> None:
     design = study.design()
     study_items.score_runs(study, design, "cpu")
-    file = study_items.items_file(study.run(design.arms[0], 1), "validation")
+    file = item_values.file_of(study.run(design.arms[0], 1), "validation")
     file.write_bytes(file.read_bytes()[:40])
     with refused("unreadable-items", str(file)):
-        study_items.item_values(study, design, design.arms[0])
+        study_items.values_by_seed(study, design, design.arms[0])
 
 
 def test_a_study_without_scored_runs_has_a_report(study: StudyFolder) -> None:

@@ -56,7 +56,8 @@ def test_a_batch_holds_texts_truncated_and_padded_to_one_length(file):
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "recurrent"])
 def test_a_classifier_learns_from_a_file(file, kind):
-    run = glasshouse.train("classifier", name=kind, device="cpu", data={"files": [str(file)]}, **_tables_of(kind))
+    data = {"files": [str(file)], "validation": 0.1, "test": 0.1}
+    run = glasshouse.train("classifier", name=kind, device="cpu", data=data, **_tables_of(kind))
     outcome = run.facts["outcome"]
     assert outcome["test"]["accuracy"] >= 0.85 > outcome["test"]["majority"]
     assert run.spec.model.head.own["classes"] == 3
@@ -239,3 +240,21 @@ def test_a_run_saves_its_wide_part_and_resumes_exactly(wide_rows):
         for name, tensor in tensors.items():
             assert torch.equal(tensor, two[group][name]), name
     assert Run(whole.folder, "cpu").model.head.wide.weight_KC.any()
+
+
+def test_grouping_by_length_changes_the_order_and_no_metric(tmp_path):
+    words = ("sun", "sea", "sky", "fog", "ice")
+    rows = [f"{'ab'[i % 2]}\t{' '.join(words[(i + j) % 5] for j in range(1 + i * 7 % 11))} {i}\n" for i in range(60)]
+    (tmp_path / "rows.tsv").write_text("".join(rows))
+    common = ("data.tokenizer=words", "data.context=16", f"data.files={tmp_path / 'rows.tsv'}", "data.validation=0.3")
+    spec = glasshouse.spec_of("classifier", *common, "training.group_by_length=true")
+    job = Job.prepare(spec, CPU)
+    plain = Job.prepare(glasshouse.spec_of("classifier", *common), CPU)
+    assert plain.task.example_lengths(plain.prepared.splits["train"]) is None
+    assert job.mean_length() < plain.mean_length()
+    model, shard = job.model(), job.prepared.splits["validation"]
+    grouped, ungrouped = (each.task.item_values(model, shard, spec.evaluation) for each in (job, plain))
+    assert np.array_equal(grouped["accuracy"], ungrouped["accuracy"])
+    np.testing.assert_allclose(grouped["loss"], ungrouped["loss"], atol=1e-5)
+    with refused("not-of-this-task", "training.group_by_length"):
+        glasshouse.spec_of("language-model", "data.source=state-of-the-union", "training.group_by_length=true")

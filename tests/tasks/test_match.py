@@ -80,7 +80,7 @@ def test_a_batch_holds_texts_pictures_and_which_captions_are_equal(file):
     red, green, blue = (float(value) for value in batch["pictures"][0, :, 8, 2])
     left_colour = texts[0].split()[0]
     assert {"red": red, "green": green, "blue": blue, "black": -red}[left_colour] > 0
-    captions = [{d.text for d in UserPictures((str(file),), 16, 0.2, 0.2).documents(s)} for s in prepared.splits]
+    captions = [{d.text for d in UserPictures(spec).documents(s)} for s in prepared.splits]
     assert not captions[0] & (captions[1] | captions[2])
 
 

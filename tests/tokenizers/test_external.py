@@ -12,6 +12,7 @@ from glasshouse.generation.text_stream import encode_prompt
 from glasshouse.tokenizers import load
 from glasshouse.tokenizers.byte_pair import BytePair
 from glasshouse.tokenizers.external import ExternalTokenizer
+from glasshouse.tokenizers.word_encoder import WordEncoder
 from tests.refusals import refused
 from tests.tokenizers.difficult_texts import PROSE, texts
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
@@ -303,3 +304,26 @@ def test_a_text_without_a_token_is_refused(tmp_path):
     for encode in (ours.encode, lambda text: ours.encode_batch([text])):
         with refused("cannot-encode"):
             encode("c")
+
+
+@pytest.mark.parametrize(("build", "separator"), [(word_piece, ["[SEP]"]), (bytes_with_start_and_end, ["</s>", "</s>"])])
+def test_the_separator_of_a_pair_is_that_of_the_package(build, separator):
+    theirs = build()
+    theirs.no_truncation()
+    theirs.no_padding()
+    ours = ExternalTokenizer.from_json(json.loads(theirs.to_str()))
+    assert ours.pair_separator == [ours.specials[name] for name in separator]
+    before, after = ours.prefix_and_suffix
+    first, second = (ours.encode(text, specials=False).tolist() for text in SENTENCES[:2])
+    assert [*before, *first, *ours.pair_separator, *second, *after] == theirs.encode(*SENTENCES[:2]).ids
+
+
+@pytest.mark.parametrize("build", [word_piece, bytes_with_start_and_end, unigram])
+def test_words_are_encoded_as_the_whole_text_is(build):
+    ours = ExternalTokenizer.from_json(json.loads(build().to_str()))
+    text = " ".join(SENTENCES[0].split())
+    ids, first_tokens = WordEncoder(ours).encode(text.split())
+    assert ids.tolist() == ours.encode(text, specials=False).tolist()
+    starts = [*first_tokens[1:], len(ids)]
+    for word, begin, end in zip(text.split(), first_tokens, starts, strict=True):
+        assert ours.decode(ids[begin:end]).replace(" ", "").lower() == word.lower()

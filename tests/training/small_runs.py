@@ -32,6 +32,7 @@ DEMO = (
     "training.threads=1",
     "evaluation.every=4",
     "evaluation.tokens=600",
+    "evaluation.sample_tokens=8",
 )
 # Changes that make the model of any recipe small.
 SMALL_MODEL = (
@@ -88,6 +89,7 @@ TASK_CHOICES = [
     ("piglatin-encoder-decoder", "model.dropout=0"),
     ("piglatin-decoder-only", "model.dropout=0"),
     ("scene-clip", "model.image_width=16", "model.image_layers=1"),
+    ("embedder", "training.start_from=", "data.source=pig-latin", "data.tokenizer=characters", "data.context=24"),
 ]
 
 
@@ -117,8 +119,8 @@ def jobs_by_seed(spec: Spec, count: int = 3, device: str = "cpu") -> list[Job]:
 def new_runs(
     text: Path, *changes: str, seeds: tuple[int, ...] = (0, 1, 2), stem: str = "r", learning_rates: tuple[float, ...] = ()
 ) -> list[RunFolder]:
-    """A new run folder STEM-SEED for every seed, of 30 steps, with a learning rate of its own if there are such."""
-    spec = character_spec(text, "training.steps=30", "evaluation.every=10", *changes)
+    """A new run folder STEM-SEED for every seed, of 12 steps, with a learning rate of its own if there are such."""
+    spec = character_spec(text, "training.steps=12", "evaluation.every=4", *changes)
     rates = learning_rates or (spec.training.learning_rate,) * len(seeds)
     return [
         create(with_seed(spec, seed, learning_rate=rate), f"{stem}-{seed}", stem)

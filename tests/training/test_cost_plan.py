@@ -1,9 +1,10 @@
-"""The cost plan: its parameters, tokens, FLOPs and memory, and the choices that it makes by timing."""
+"""The cost plan: its parameters, tokens, FLOPs, memory and time."""
 
 import pytest
 import torch
 
-from glasshouse.training import cost_plan
+from glasshouse.training import compute_choice, cost_plan
+from glasshouse.training.compute_choice import ComputeChoice
 from glasshouse.training.job import Job
 from tests.refusals import refused
 from tests.training.small_runs import CPU, demo_spec
@@ -76,14 +77,19 @@ def test_the_predicted_memory_of_activations_is_what_autograd_saves(text):
     assert loss.isfinite()
 
 
-@pytest.mark.parametrize(("alone", "together", "chosen"), [(1.0, 2.0, 1), (1.0, 1.1, 4), (2.0, 1.0, 4)])
-def test_threads_are_chosen_by_measuring(text, monkeypatch, alone, together, chosen):
-    job, threads = Job.prepare(demo_spec(text, "training.threads=0"), CPU), [4]
-    with monkeypatch.context() as patch:
-        patch.setattr(torch, "get_num_threads", lambda: threads[0])
-        patch.setattr(torch, "set_num_threads", lambda count: threads.__setitem__(0, count))
-        patch.setattr(cost_plan, "step_seconds", lambda *_: alone if threads[0] == 1 else together)
-        plan = cost_plan.make(job)
-    assert plan.threads == chosen
-    assert plan.step_seconds == (alone if chosen == 1 else together)
-    assert threads == [4], "torch's number of threads is restored"
+def test_a_step_is_timed_on_the_threads_that_training_will_use(text, monkeypatch):
+    timed_on = []
+
+    def seconds(engine, device):
+        timed_on.append(torch.get_num_threads())
+        return 1.0
+
+    monkeypatch.setattr(cost_plan, "step_seconds", seconds)
+    monkeypatch.setattr(
+        compute_choice, "choose", lambda job: ComputeChoice("fp32", 3, "fp32 on 3 threads: by rule (a test)")
+    )
+    before = torch.get_num_threads()
+    plan = cost_plan.make(Job.prepare(demo_spec(text, "training.threads=0"), CPU))
+    assert timed_on == [plan.threads] == [3]
+    assert plan.choice == plan.facts()["choice"] == "fp32 on 3 threads: by rule (a test)"
+    assert torch.get_num_threads() == before, "torch's number of threads is restored"

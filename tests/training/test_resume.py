@@ -1,5 +1,7 @@
 """Resuming: an interrupted run, or group of replicas, ends as if it had never been interrupted."""
 
+import shutil
+
 import pytest
 import torch
 
@@ -7,7 +9,7 @@ import glasshouse
 from glasshouse.records import checkpoint, metric_log
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import Interrupted
-from glasshouse.training import loop, precision
+from glasshouse.training import compute_rule, loop
 from tests.refusals import refused
 from tests.training.small_runs import (
     delete_checkpoint,
@@ -35,7 +37,7 @@ def uninterrupted(request, tmp_path_factory, shared_cache) -> tuple[tuple[str, .
     return changes, run
 
 
-@pytest.mark.parametrize("stop", [1, 7, *(pytest.param(step, marks=pytest.mark.slow) for step in (4, 11))])
+@pytest.mark.parametrize("stop", [7, *(pytest.param(step, marks=pytest.mark.slow) for step in (1, 4, 11))])
 def test_an_interrupted_run_ends_bit_identical(uninterrupted, text, stop, monkeypatch):
     changes, whole = uninterrupted
     take_step = loop.Engine.step
@@ -58,9 +60,30 @@ def test_an_interrupted_run_ends_bit_identical(uninterrupted, text, stop, monkey
         assert metric_log.column(whole.metrics, metric) == metric_log.column(resumed.metrics, metric)
 
 
+def test_a_resumed_run_keeps_the_format_and_the_threads_of_its_start(text, monkeypatch):
+    steps = iter(range(3))
+    take_step = loop.Engine.step
+
+    def interrupted(self, step):
+        if self.spec.training.learning_rate and next(steps, None) is None:  # not while steps are timed
+            raise KeyboardInterrupt
+        return take_step(self, step)
+
+    auto = ("training.precision=auto", "training.threads=0", "training.checkpoint_every=1")
+    with monkeypatch.context() as patch:
+        patch.setattr(loop.Engine, "step", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train_demo(text, *auto, name="stopped")
+    monkeypatch.setattr(compute_rule, "threads", lambda flops: pytest.fail("the choice was made already"))
+    run = glasshouse.resume("stopped", device="cpu")
+    assert (run.spec.training.precision, run.spec.training.threads) == ("fp32", 1)
+    assert run.facts["plan"]["choice"].startswith("fp32 on 1 thread: by rule")
+
+
 @pytest.mark.parametrize("how", ["training.lora_rank=2", "training.freeze=gradual", "training.ema=0.9"])
 def test_a_fine_tuned_run_resumes_exactly(pretrained, rows, how):
-    whole, resumed = fine_tune(rows, how), fine_tune(rows, how)
+    whole = fine_tune(rows, how, name="whole")
+    resumed = Run(shutil.copytree(whole.folder.path, whole.folder.path.with_name("resumed")), "cpu")
     for step in checkpoint.steps(resumed.folder.checkpoints)[1:]:
         delete_checkpoint(resumed.folder, step)
     resumed.folder.record(status="training")
@@ -125,8 +148,8 @@ def test_a_replica_can_continue_alone(text, monkeypatch, freeze):
     whole = new_runs(text, f"training.freeze={freeze}", stem="whole", seeds=(0, 1))
     loop.train_group(whole, "cpu", together=True)
     stopped = new_runs(text, f"training.freeze={freeze}", stem="stopped", seeds=(0, 1))
-    stop_at(monkeypatch, 17)
-    with refused("interrupted", "18", "30"):
+    stop_at(monkeypatch, 6)
+    with refused("interrupted", "7", "12"):
         loop.train_group(stopped, "cpu", together=True)
     monkeypatch.undo()
     stopped[1].record(together=["."])
@@ -146,12 +169,12 @@ def test_a_group_that_is_stopped_ends_as_if_it_had_not_been(text, monkeypatch, c
     whole = new_runs(text, change, "model.dropout=0.1", stem="whole")
     loop.train_group(whole, "cpu", together=True)
     stopped = new_runs(text, change, "model.dropout=0.1", stem="stopped")
-    stop_at(monkeypatch, 14)
+    stop_at(monkeypatch, 5)
     with pytest.raises(Interrupted):
         loop.train_group(stopped, "cpu", together=True)
     monkeypatch.undo()
     # As after a kill before the last run was saved: all runs go back to their newest common checkpoint.
-    newest = checkpoint.folder_of(stopped[2].checkpoints, 15)
+    newest = checkpoint.folder_of(stopped[2].checkpoints, 6)
     newest.rename(newest.with_name("elsewhere"))
     loop.train_group(stopped, "cpu")
     for one, other in zip(whole, stopped, strict=True):
@@ -167,9 +190,9 @@ def test_runs_that_failed_or_stopped_early_keep_their_places_in_a_resumed_group(
     whole = new_runs(text, *changes, stem="whole", seeds=seeds, learning_rates=rates)
     loop.train_group(whole, "cpu", together=True)
     assert [run.facts()["status"] for run in whole] == ["failed", "done", "done", "done"]
-    assert whole[2].facts()["stopped"] == 20
+    assert whole[2].facts()["stopped"] == 8
     stopped = new_runs(text, *changes, stem="stopped", seeds=seeds, learning_rates=rates)
-    stop_at(monkeypatch, 24)
+    stop_at(monkeypatch, 9)
     with pytest.raises(Interrupted):
         loop.train_group(stopped, "cpu", together=True)
     monkeypatch.undo()
@@ -180,12 +203,12 @@ def test_runs_that_failed_or_stopped_early_keep_their_places_in_a_resumed_group(
 
 
 def test_all_runs_of_a_group_save_or_none(text, monkeypatch):
-    runs = new_runs(text, "training.checkpoint_every=1000", "evaluation.every=5", learning_rates=(1e-2, 0.0, 1e-2))
-    stop_at(monkeypatch, 26)
+    runs = new_runs(text, "training.checkpoint_every=1000", "evaluation.every=3", learning_rates=(1e-2, 0.0, 1e-2))
+    stop_at(monkeypatch, 6)
     with pytest.raises(Interrupted):
         loop.train_group(runs, "cpu", together=True)
     monkeypatch.undo()
-    delete_checkpoint(runs[0], 27)
+    delete_checkpoint(runs[0], 7)
     first_steps: list[int] = []
 
     def record_first_step(self):
@@ -194,13 +217,13 @@ def test_all_runs_of_a_group_save_or_none(text, monkeypatch):
 
     monkeypatch.setattr(loop._Loop, "run", record_first_step)
     loop.train_group(runs, "cpu")
-    assert first_steps == [25]
-    assert all(max(checkpoint.steps(run.checkpoints)) == 25 for run in runs), "later checkpoints are deleted"
+    assert first_steps == [6]
+    assert all(max(checkpoint.steps(run.checkpoints)) == 6 for run in runs), "later checkpoints are deleted"
 
 
 def test_a_group_that_was_killed_while_it_was_recorded_stays_together(text, monkeypatch):
     """Its runs share the choice of a number format that one of them recorded."""
-    monkeypatch.setattr(precision, "choose", lambda *_: ("fp32", "fp32: no timing in this test"))
+    monkeypatch.setattr(compute_rule, "precision", lambda *_: ("fp32", "in this test"))
     runs = new_runs(text, "training.precision=auto")
     loop.train_group(runs, "cpu", together=True)
     again = new_runs(text, "training.precision=auto", stem="again")

@@ -12,7 +12,7 @@ from tests.training.small_runs import logged_metrics, new_runs, saved_weights, t
 
 
 def test_the_best_checkpoint_is_kept_and_used(text):
-    changes = ("training.steps=60", "training.learning_rate=0.3", "evaluation.every=5", "training.schedule=constant")
+    changes = ("training.steps=24", "training.learning_rate=0.3", "evaluation.every=2", "training.schedule=constant")
     run = train_demo(text, *changes)
     steps, losses = metric_log.column(run.metrics, "validation.loss")
     best = int(steps[losses.index(min(losses))])
@@ -28,11 +28,11 @@ def test_early_stopping_ends_each_run_by_itself(text):
     loop.train_group(runs, "cpu", together=True)
     facts = [run.facts() for run in runs]
     assert [entries["status"] for entries in facts] == ["done"] * 3
-    assert [entries.get("stopped") for entries in facts] == [None, 20, None]
-    assert max(row["step"] for row in logged_metrics(runs[1])) == 20
+    assert [entries.get("stopped") for entries in facts] == [None, 8, None]
+    assert max(row["step"] for row in logged_metrics(runs[1])) == 8
     alone = new_runs(text, "training.patience=1", stem="alone", seeds=(1,), learning_rates=(0.0,))
     assert loop.train(alone[0], "cpu")
-    assert alone[0].facts()["stopped"] == 20
+    assert alone[0].facts()["stopped"] == 8
     assert alone[0].facts()["outcome"]["validation"] == pytest.approx(facts[1]["outcome"]["validation"], abs=1e-4)
 
 

@@ -1,4 +1,4 @@
-"""Public functions that use a run: open it, sample, classify, translate, evaluate, and write its report."""
+"""Public functions that use a run: open it, sample, classify, translate, evaluate. Studies and pages are not imported."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -7,17 +7,12 @@ from typing import Any
 
 from glasshouse.data import text_files
 from glasshouse.generation.text_stream import Completion
-from glasshouse.inspection import entailment_metric, image_retrieval, picture_descriptions, run_report
-from glasshouse.inspection.held_out_pictures import Target
-from glasshouse.inspection.picture_descriptions import Description
+from glasshouse.inspection import entailment_metric
 from glasshouse.metrics.metric import Metrics
-from glasshouse.pages import figures, inspection_figures, retrieval_page
-from glasshouse.pages.retrieval_page import Retrieval
 from glasshouse.records import atomic_files, progress_bar, run_folder
 from glasshouse.runs.run import Run, Translation
 from glasshouse.runs.suggestions import commands
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.studies import study_folder, study_results
 
 
 def open_run(name: str | PathLike[str], device: str = "auto", dtype: str = "float32") -> Run:
@@ -71,9 +66,22 @@ def sample(
     return Run(run, device).sample(prompt, count, **how)
 
 
-def classify(run: str | PathLike[str], texts: Sequence[str], device: str = "auto") -> list[dict[str, float]]:
-    """The probability of each class for each text, the most likely class first."""
-    return Run(run, device).classify(texts)
+def classify(
+    run: str | PathLike[str], texts: Sequence[str], device: str = "auto", second: Sequence[str] | None = None
+) -> list[dict[str, float]]:
+    """The probability of each class for each text, the most likely class first. `second`: the second texts of pairs."""
+    return Run(run, device).classify(texts, second)
+
+
+def predict(
+    run: str | PathLike[str], texts: Sequence[str], device: str = "auto", second: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
+    """What a run predicts for each text: its class, its classes, its number, or the tags of its words.
+
+    The keys are "label" and "probabilities", "labels" and "probabilities", "value", or "words", "tags" and "probabilities".
+    `second` are the second texts of pairs.
+    """
+    return Run(run, device).predict(texts, second)
 
 
 def translate(run: str | PathLike[str], texts: Sequence[str], device: str = "auto", **how: Any) -> list[list[Translation]]:
@@ -105,54 +113,3 @@ def write_lines(path: str | PathLike[str], lines: Sequence[str]) -> Path:
 def check_output(path: str | PathLike[str]) -> None:
     """Raise an error if this file cannot be written, so that a command fails before it starts its work."""
     atomic_files.check_output(Path(path))
-
-
-def describe(
-    run: str | PathLike[str],
-    pictures: Sequence[Target] = (),
-    output: str | PathLike[str] | None = None,
-    device: str = "auto",
-) -> list[Description]:
-    """What a run writes about pictures: files, numbers of held-out pictures, or arrays; by default the first six held-out.
-
-    `output` is an image file that shows each picture with its description.
-    """
-    if output is not None:
-        figures.check_path(Path(output))
-    with progress_bar.bar("describing") as bar:
-        found = picture_descriptions.describe(Run(run, device), pictures, bar)
-    if output is not None:
-        inspection_figures.captioned_pictures([(each.picture, each.text, each.caption) for each in found], Path(output))
-    return found
-
-
-def prompt(
-    run: str | PathLike[str],
-    prompts: Sequence[str] = (),
-    target: Target = None,
-    pictures: int = 6,
-    output: str | PathLike[str] | None = None,
-    device: str = "auto",
-) -> tuple[Retrieval, Path]:
-    """Rank prompts by their similarity to a picture, retrieve pictures for each prompt, and write a page of the results.
-
-    The target is a picture file, or the number of a held-out picture.
-    """
-    opened = Run(run, device)
-    path = Path(output) if output else opened.folder.path / "prompting.html"
-    retrieval_page.check_path(path)
-    with progress_bar.bar("comparing"):
-        result = image_retrieval.rank_and_retrieve(opened, target, prompts, pictures)
-    if path.suffix == ".html":
-        atomic_files.write_text(path, retrieval_page.render(result))
-    else:
-        retrieval_page.draw(result, path)
-    return result, path
-
-
-def report(name: str | PathLike[str], device: str = "auto") -> Path:
-    """Write the report of a run or a study again, and return its path."""
-    if study := study_folder.find_unambiguous(name):
-        study_results.write(study)
-        return study.report_file
-    return run_report.write(Run(name, device))

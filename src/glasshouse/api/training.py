@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
+from glasshouse.formatting import duration
 from glasshouse.inspection import run_report
 from glasshouse.records import progress_bar, run_folder
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
-from glasshouse.runs import resolve_spec
+from glasshouse.runs import baseline_comparison, resolve_spec
 from glasshouse.runs.resolve_spec import spec_of
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError, Interrupted, RunError, SpecError
@@ -155,7 +156,9 @@ def _train_together(runs: Sequence[RunFolder], device: str) -> list[Run]:
             if failed
             else f"all runs that were trained with {runs[0].name} have failed; lower training.learning_rate",
         )
-    progress_bar.say(f"{len(trained)} of {len(runs)} runs: done in {time.perf_counter() - start:.0f} s")
+    for run in trained:
+        baseline_comparison.ensure(run)
+    progress_bar.say(f"{len(trained)} of {len(runs)} runs: done in {duration(time.perf_counter() - start)}")
     return trained
 
 
@@ -163,7 +166,10 @@ def _train(run: RunFolder, device: str) -> Run:
     start = time.perf_counter()
     has_trained = loop.train(run, device)
     trained = Run(run, device)
+    baseline_comparison.ensure(trained)
     run_report.write(trained)
     if has_trained:
-        progress_bar.say(f"{run.name}: done in {time.perf_counter() - start:.0f} s")
+        outcome = run.facts()["outcome"]
+        parts = f"training time {duration(outcome['seconds'])}, final evaluation {duration(outcome['evaluation_seconds'])}"
+        progress_bar.say(f"{run.name}: done in {duration(time.perf_counter() - start)} ({parts})")
     return trained

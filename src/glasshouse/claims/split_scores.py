@@ -21,7 +21,7 @@ from glasshouse.specs.errors import RunError
 from glasshouse.training import precision
 
 ByMetric = dict[str, dict[int, float]]  # metric -> seed -> value
-# Overrides that make any recipe small enough for a quick run. With precision and threads fixed, planning measures nothing.
+# Overrides that make any recipe small enough for a quick run. It computes alike on every machine.
 QUICK = ("training.precision=fp32", "training.threads=1", "model.layers=1")
 
 

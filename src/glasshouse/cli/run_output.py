@@ -29,12 +29,16 @@ def print_completion(completion: Completion) -> None:
 
 def print_metrics(measured: dict[str, dict[str, float]], metrics: Metrics) -> None:
     """Print a table of metrics, with a row for each split or file: split -> metric -> value."""
-    columns = [metrics[name] for name in metrics if any(name in values for values in measured.values())]
-    rows = [
-        (split, *(metric.text(values[metric.name]) if metric.name in values else "" for metric in columns))
-        for split, values in measured.items()
-    ]
-    show(("data", *(metric.title for metric in columns)), rows, right=range(1, len(columns) + 1))
+    columns, rows = metrics.table(measured)
+    show(columns, rows, right=range(1, len(columns)))
+
+
+def print_baselines(run: Run) -> None:
+    """Print the run's baselines, if they were measured: a table, and the best one beside the run in a sentence."""
+    if results := run.baselines:
+        table = results.table(run.task.metrics)
+        show(table.columns, table.rows, right=range(1, table.numbers + 1))
+        console.print(results.sentence(run.task.metrics), markup=False, highlight=False, soft_wrap=True)
 
 
 def print_replicas(runs: Sequence[Run]) -> None:
@@ -51,6 +55,20 @@ def print_replicas(runs: Sequence[Run]) -> None:
     rows.append(("mean", *(metric.text(summary.mean) for metric, summary in summaries)))
     if len(runs) > 1:
         rows.append(("±", *(metric.text(summary.high - summary.mean) for metric, summary in summaries)))
+    if baselines := runs[0].baselines:
+        rows += [
+            (
+                baseline.title,
+                *(
+                    metric.text(baseline.metrics[metric.name])
+                    if split == baselines.split and metric.name in baseline.metrics
+                    else ""
+                    for split, metric in columns
+                ),
+            )
+            for baseline in baselines.baselines
+            if baseline.metrics
+        ]
     titles = [f"{split} {metric.title}" for split, metric in columns]
     show(("run", *titles), rows, right=range(1, len(columns) + 1))
     console.print(f"runs  {runs[0].folder.path} to {runs[-1].folder.path}", soft_wrap=True)
@@ -58,9 +76,9 @@ def print_replicas(runs: Sequence[Run]) -> None:
 
 def print_run(run: Run) -> None:
     """Print the final metrics, the folder, the report and suggested commands."""
-    outcome = run.facts.get("outcome", {})
-    measured = {split: values for split, values in outcome.items() if split.startswith(("validation", "test"))}
-    print_metrics(measured, run.task.metrics)
+    console.print(f"final evaluation, with the weights of step {run.final_step:,}")
+    print_metrics(run.final_metrics, run.task.metrics)
+    print_baselines(run)
     console.print(f"run     {run.folder.path}", soft_wrap=True)
     console.print(f"report  {run.folder.report_file}", soft_wrap=True)
     console.print("\nTry next:")

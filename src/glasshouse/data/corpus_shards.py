@@ -170,7 +170,7 @@ class CorpusShards:
 
     def _new_plan(self) -> dict[str, Any]:
         source = self.source
-        json_lines = any(map(is_json_lines, source.files))
+        json_lines = any(is_json_lines(path) and path not in source.own_split for path in source.files)
         return {
             "format": FORMAT,
             "fingerprint": self.fingerprint,
@@ -203,9 +203,7 @@ class CorpusShards:
         with suppress(FileExistsError), atomic_files.folder(self._part_folder(index)) as temporary, ExitStack() as stack:
             writers: dict[str, shards.ShardWriter] = {}
             try:
-                for split, starts, text in text_parts.read_blocks(
-                    self.parts[index], self.source.files, self.source.field, plan["digest_ranges"]
-                ):
+                for split, starts, text in text_parts.read_blocks(self.source, self.parts[index], plan["digest_ranges"]):
                     if split not in writers:
                         writers[split] = stack.enter_context(closing(shards.ShardWriter(temporary, split, self.tokenizer)))
                     writers[split].add(text, starts)

@@ -25,7 +25,9 @@ class Document:
 class Source(ABC):
     """A data set: documents in splits. Every reading gives the same documents, and no document is in two splits."""
 
-    # What a document has besides its text: "label" and "target" (in `fields`), or "picture". Tasks request these by name.
+    # What a document has besides its text, in `fields`: "label" (its class), "labels" (its classes, joined by "|"), "value"
+    # (a number), "tags" (of its words, which single spaces separate), "second" (the second text of a pair), "target" (its
+    # translation); or a "picture". Tasks request these by name.
     columns: ClassVar[tuple[str, ...]] = ()
     # A source may add splits named "test-NAME": parts of the test split that are also evaluated separately.
     splits: ClassVar[tuple[str, ...]] = SPLITS

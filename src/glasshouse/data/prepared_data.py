@@ -2,19 +2,19 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from glasshouse import tokenizers
-from glasshouse.data import corpus_shards, file_summaries, prepared_folder, shards, text_files
+from glasshouse.data import corpus_shards, document_columns, file_summaries, prepared_folder, shards, text_files
 from glasshouse.data.corpus_shards import CorpusShards
-from glasshouse.data.documents import SPLITS, Document, Source
+from glasshouse.data.documents import SPLITS, Source
 from glasshouse.data.sources.remote_files import cache_folder
-from glasshouse.data.user_files.labelled import UserLabelled
-from glasshouse.data.user_files.pairs import UserPairs
 from glasshouse.data.user_files.pictures import UserPictures
+from glasshouse.data.user_files.rows import UserRows
 from glasshouse.data.user_files.text import UserText
 from glasshouse.records import atomic_files, lock
 from glasshouse.specs import catalogue
@@ -57,13 +57,9 @@ class PreparedData:
 def find_source(data: DataSpec, columns: tuple[str, ...] = ()) -> Source:
     """The source of documents that a data spec names. Its documents must have all of `columns` besides their text."""
     if data.files:
-        if "target" in columns:
-            return UserPairs(data.files, data.field, data.target, data.validation, data.test)
         if "picture" in columns:
-            return UserPictures(data.files, data.picture_size, data.validation, data.test)
-        if columns:
-            return UserLabelled(data.files, data.field, data.label, data.validation, data.test)
-        return UserText(data.files, data.field, data.validation, data.test)
+            return UserPictures(data)
+        return UserRows(data, columns) if columns else UserText(data)
     source = catalogue.find("source", data.source, "data.source")
     for column in columns:
         if column not in source.columns:
@@ -97,10 +93,11 @@ def prepare(
     tokenizer = tokenizer or load_or_train_tokenizer(data, source, progress, specials, columns)
     folder = _cached_shards(data, source, tokenizer, progress, columns, specials)
     splits = {split: shards.open_shard(folder, split) for split in source.splits}
-    labels = tuple(json.loads((folder / "labels.json").read_text(encoding="utf-8"))) if "label" in columns else ()
+    named = set(document_columns.NAMED) & set(columns)
+    labels = tuple(json.loads((folder / "labels.json").read_text(encoding="utf-8"))) if named else ()
     digest = corpus_shards.short_digest(fingerprint)
     # Two pictures may have the same caption, so equal captions are not a leak.
-    leaks = _find_leaks(source) if columns and "picture" not in columns else []
+    leaks = _find_leaks(source, columns) if columns and "picture" not in columns else []
     notes = (*source.notes(), *(leak.sentence for leak in leaks))
     return PreparedData(tokenizer, splits, digest, labels, notes, tuple(leaks))
 
@@ -115,7 +112,7 @@ def load_or_train_tokenizer(
     """The tokenizer that a data spec names: from its file, from the cache, or trained on the training documents only."""
     if data.tokenizer_file:
         return tokenizers.load(data.tokenizer_file)
-    text_columns = ("target",) if "target" in columns else ()
+    text_columns = tuple(column for column in document_columns.TEXTS if column in columns)
     limit = _sample_limit(source)
     path = _tokenizer_file(data, source, specials, text_columns)
     if path.exists():
@@ -187,7 +184,7 @@ def corpus_shards_of(
 
     The tokenizer is loaded, or trained if no process has trained it yet.
     """
-    source = UserText(data.files, data.field, data.validation, data.test)
+    source = UserText(data)
     progress("reading text", 0.0)
     source.fingerprint()  # checks every file
     if output:
@@ -197,7 +194,7 @@ def corpus_shards_of(
 
 def known_corpus_shards(data: DataSpec, specials: tuple[str, ...] = (), output: Path | None = None) -> CorpusShards | None:
     """The shards of the user's own text, if they are known without reading a large file or training a tokenizer."""
-    source = UserText(data.files, data.field, data.validation, data.test)
+    source = UserText(data)
     if not all(map(file_summaries.is_cheap, source.files)):
         return None
     if not data.tokenizer_file and not _tokenizer_file(data, source, specials).exists():
@@ -240,23 +237,22 @@ def _cached_shards(
         return folder
     try:
         with atomic_files.folder(folder) as temporary:
+            names = document_columns.class_names(
+                (document for split in source.splits for document in source.documents(split)), columns
+            )
             for split in source.splits:
                 total = max(source.bytes(split), 1)
-                name = f"encoding {split} text"
-                shards.write(
+                document_columns.write(
                     temporary,
                     split,
-                    source.documents(split),
+                    partial(source.documents, split),
                     tokenizer,
-                    lambda done, name=name, total=total: progress(name, done / total),  # type: ignore[misc]
+                    columns,
+                    names,
+                    lambda done, split=split, total=total: progress(f"encoding {split} text", done / total),  # type: ignore[misc]
                 )
-            if "label" in columns:
-                _write_labels(temporary, source)
-            for split in source.splits if "target" in columns else ():
-                write_targets(temporary, split, source.documents(split), tokenizer)
-            for split in source.splits if "picture" in columns else ():
-                pictures = (document.picture for document in source.documents(split))
-                shards.write_pictures(temporary, split, (picture for picture in pictures if picture is not None))
+            if set(document_columns.NAMED) & set(columns):
+                atomic_files.write_text(temporary / "labels.json", json.dumps(names))
     except FileExistsError:
         if not folder.is_dir():  # If it is a folder, another process has written the same shards in the meantime.
             raise DataError(
@@ -271,32 +267,21 @@ def _cached_shards(
     return folder
 
 
-def _find_leaks(source: Source) -> list[Leak]:
+def _find_leaks(source: Source, columns: tuple[str, ...]) -> list[Leak]:
     """The held-out splits that share texts with the training split. A model that memorises these scores too well."""
-    training_texts = {document.text for document in source.documents("train")}
+
+    def read(split: str) -> list[tuple[str, str]]:
+        """The texts of a split, each with the second text of its pair."""
+        documents = source.documents(split)
+        return [(document.text, document.fields["second"] if "second" in columns else "") for document in documents]
+
+    training_texts = set(read("train"))
     leaks = []
     for split in source.splits[1:]:
-        texts = [document.text for document in source.documents(split)]
+        texts = read(split)
         if shared := sum(text in training_texts for text in texts):
             leaks.append(Leak(split, shared, len(texts)))
     return leaks
-
-
-def _write_labels(folder: Path, source: Source) -> None:
-    """Write the class of each document as a number: the index of its name among all class names, sorted."""
-    labels_by_split = {split: [document.fields["label"] for document in source.documents(split)] for split in source.splits}
-    names = sorted({label for labels in labels_by_split.values() for label in labels})
-    for split, labels in labels_by_split.items():
-        shards.write_labels(folder, split, (names.index(label) for label in labels))
-    atomic_files.write_text(folder / "labels.json", json.dumps(names))
-
-
-def write_targets(folder: Path, split: str, documents: Iterable[Document], tokenizer: Tokenizer) -> None:
-    """Write the translation of each document as a second shard, and the original texts of both sides."""
-    pairs = [(document.text, document.fields["target"]) for document in documents]
-    shards.write(folder, f"{split}.target", (Document(target) for _, target in pairs), tokenizer)
-    shards.write_originals(folder, split, (text for text, _ in pairs))
-    shards.write_originals(folder, f"{split}.target", (target for _, target in pairs))
 
 
 def _cache_key(*inputs: Any) -> str:

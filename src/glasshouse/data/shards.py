@@ -7,6 +7,9 @@ is followed by one as well. Our own tokenizers use the end-of-text token for thi
 - `NAME.starts`: where each document starts;
 - `NAME.json`: counts;
 - `NAME.labels`: the class of each document, for labelled data;
+- `NAME.values`: the number of each document, for regression;
+- `NAME.label-sets.*`, `NAME.tags.*`: lists of numbers, for texts with several classes and for texts with tagged words;
+- `NAME.second.*`: a second shard with the second text of each document, for pairs of texts;
 - `NAME.pictures.npy`: the picture of each document, for captioned pictures;
 - `NAME.target.*`: a second shard with the translation of each document, for translation pairs;
 - `NAME.originals.json`, `NAME.target.originals.json`: the original texts of the pairs, since decoding may not restore them.
@@ -15,7 +18,7 @@ is followed by one as well. Our own tokenizers use the end-of-text token for thi
 import hashlib
 import json
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,6 +34,24 @@ from glasshouse.tokenizers.safe_boundaries import split_into_blocks
 SHORT_TEXT = 1000
 # Whether `str.split` divides at a character. U+3000 is the last one; any larger code point counts as the one after it.
 _BLANKS = np.array([chr(code).isspace() for code in range(0x3002)])
+
+
+@dataclass(frozen=True)
+class Lists:
+    """A list of numbers for each document. List n is `values[starts[n]:starts[n + 1]]`."""
+
+    values: np.ndarray
+    starts: np.ndarray
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        return self.values[self.starts[index] : self.starts[index + 1]]
+
+    def of(self, examples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(row, value) of every number of some documents; a row is a place in `examples`."""
+        counts = self.starts[examples + 1] - self.starts[examples]
+        rows = np.repeat(np.arange(len(examples)), counts)
+        within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return rows, self.values[self.starts[examples][rows] + within]
 
 
 @dataclass(frozen=True)
@@ -64,6 +85,31 @@ class Shard:
     def labels(self) -> np.ndarray:
         """The class of each document. Only labelled data have this."""
         return np.fromfile(self.folder / f"{self.split}.labels", dtype="<i4")
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """The number that belongs to each document. Only data for regression have this."""
+        return np.fromfile(self.folder / f"{self.split}.values", dtype="<f8")
+
+    @cached_property
+    def label_sets(self) -> Lists:
+        """The classes of each document. Only data with several classes a text have this."""
+        return read_lists(self.folder, f"{self.split}.label-sets")
+
+    @cached_property
+    def tags(self) -> Lists:
+        """The tag of each word of each document. Only data with tagged words have this."""
+        return read_lists(self.folder, f"{self.split}.tags")
+
+    @cached_property
+    def first_tokens(self) -> Lists:
+        """The position in its document of each word's first token. Only data with tagged words have this."""
+        return read_lists(self.folder, f"{self.split}.first-tokens")
+
+    @cached_property
+    def second(self) -> "Shard":
+        """The second text of each document. Only pairs of texts have this."""
+        return open_shard(self.folder, f"{self.split}.second")
 
     @cached_property
     def target(self) -> "Shard":
@@ -110,7 +156,10 @@ class ShardWriter:
 
     def add(self, text: str, starts_document: bool) -> None:
         """Encode a block. Its boundaries must not change the tokens."""
-        ids = self.tokenizer.encode(text, specials=False)
+        self.add_tokens(self.tokenizer.encode(text, specials=False), text, starts_document)
+
+    def add_tokens(self, ids: np.ndarray, text: str, starts_document: bool) -> None:
+        """Add a block that is already encoded."""
         if starts_document:
             self.starts.append(self.tokens)
             ids = np.concatenate([np.array(separator_tokens(self.tokenizer), dtype=ids.dtype), ids])
@@ -148,10 +197,14 @@ def write(
     documents: Iterable[Document],
     tokenizer: Tokenizer,
     progress: Callable[[int], None] = lambda done: None,
+    keep_empty: bool = False,
 ) -> Shard:
-    """Encode documents into a shard. Only one block of one document is in memory at a time."""
+    """Encode documents into a shard. Only one block of one document is in memory at a time.
+
+    An empty document is left out, unless `keep_empty`: where documents have labels, a missing one would shift these.
+    """
     with closing(ShardWriter(folder, split, tokenizer)) as writer:
-        for is_start, text in _blocks(documents):
+        for is_start, text in _blocks(documents, keep_empty):
             writer.add(text, is_start)
             progress(writer.bytes)
         return writer.finish()
@@ -201,6 +254,26 @@ def write_labels(folder: Path, split: str, labels: Iterable[int]) -> None:
     np.array(list(labels), dtype="<i4").tofile(folder / f"{split}.labels")
 
 
+def write_values(folder: Path, split: str, values: Iterable[float]) -> None:
+    """Write the number of each document of a shard."""
+    np.array(list(values), dtype="<f8").tofile(folder / f"{split}.values")
+
+
+def write_lists(folder: Path, name: str, lists: Iterable[Sequence[int]]) -> None:
+    """Write a list of numbers for each document of a shard."""
+    values, starts = array("i"), array("q", [0])
+    for numbers in lists:
+        values.extend(numbers)
+        starts.append(len(values))
+    np.array(values, dtype="<i4").tofile(folder / f"{name}.values")
+    np.array(starts, dtype="<i8").tofile(folder / f"{name}.starts")
+
+
+def read_lists(folder: Path, name: str) -> Lists:
+    """Read what `write_lists` has written."""
+    return Lists(np.fromfile(folder / f"{name}.values", "<i4"), np.fromfile(folder / f"{name}.starts", "<i8"))
+
+
 def write_originals(folder: Path, split: str, texts: Iterable[str]) -> None:
     """Write the original text of each document of a shard."""
     (folder / f"{split}.originals.json").write_text(json.dumps(list(texts), ensure_ascii=False), encoding="utf-8")
@@ -218,7 +291,7 @@ def open_shard(folder: Path, split: str) -> Shard:
     return Shard(folder, split, separator=facts.pop("mark"), **facts)
 
 
-def _blocks(documents: Iterable[Document]) -> Iterator[tuple[bool, str]]:
+def _blocks(documents: Iterable[Document], keep_empty: bool) -> Iterator[tuple[bool, str]]:
     """(whether a document starts here, text): documents in blocks whose boundaries do not change the tokens."""
     number = 0
 
@@ -228,5 +301,8 @@ def _blocks(documents: Iterable[Document]) -> Iterator[tuple[bool, str]]:
         return number
 
     for _, parts in groupby(documents, document_number):
+        index = -1
         for index, block in enumerate(split_into_blocks(part.text for part in parts)):
             yield index == 0, block
+        if keep_empty and index < 0:
+            yield True, ""

@@ -5,12 +5,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from glasshouse.data import table_files, text_files
+from glasshouse.data import text_files
+from glasshouse.data.tables import reading
+from glasshouse.data.user_files.rows import UserRows, named_as_options
 from glasshouse.generation.paraphrase import Paraphrase
 from glasshouse.records import atomic_files
 from glasshouse.specs.errors import DataError, GlasshouseError
-
-LABELLED = (".tsv", ".csv", ".jsonl", ".ndjson")
+from glasshouse.specs.spec import DataSpec
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ def check(source: Path, output: Path) -> None:
     if os.path.lexists(output):
         raise GlasshouseError("output-exists", f"{output} exists already; choose another path, or delete the file")
     atomic_files.check_output(output)
-    if _is_labelled(source) and output.suffix != ".tsv":
+    if reading.is_table(source) and output.suffix != ".tsv":
         raise GlasshouseError(
             "wrong-suffix",
             f"labelled rows are written as .tsv (label, tab, text), but --output is {output}; choose a name ending in .tsv",
@@ -67,15 +68,12 @@ def augment(
     )
 
 
-def _is_labelled(path: Path) -> bool:
-    return path.name.removesuffix(".gz").endswith(LABELLED)
-
-
 def _read(path: Path, field: str, label: str) -> tuple[list[str], list[str]]:
     """The labels and texts of the rows that have both. The labels of a plain text file are empty."""
-    if not _is_labelled(path):
+    if not reading.is_table(path):
         texts = [line.strip() for line in text_files.read_lines(path) if line.strip()]
         return [""] * len(texts), texts
-    columns = table_files.Column(label, "--label", "label"), table_files.Column(field, "--field", "text")
-    rows = [(name, text) for name, text in table_files.read_rows(path, columns) if name and text]
+    data = DataSpec(files=(str(path),), field=field, label=label, validation=0.0, test=0.0, insist=True)
+    with named_as_options():
+        rows = [(row.fields["label"], row.text) for row in UserRows(data, ("label",)).documents("train")]
     return [" ".join(name.split()) for name, _ in rows], [text for _, text in rows]

@@ -1,20 +1,27 @@
-"""Errors of a classifier on held-out texts: the confusion matrix, and the wrong predictions with the highest confidence."""
+"""Errors of a classifier on held-out texts: the confusion matrix, and the wrong predictions with the highest confidence.
 
-from dataclasses import dataclass
+They are stored in the run folder, so that a report can be made again after the data have moved.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from glasshouse.data import prepared_data
+from glasshouse.inspection import held_out_texts
 from glasshouse.metrics.classification import confusion_matrix
 from glasshouse.pages.report_content import Confusion, Mistake
+from glasshouse.records import atomic_files, item_values
+from glasshouse.records.status import Status
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.tasks.classify import Classify
+from glasshouse.tasks.classify import PREDICTION, PROBABILITY, TRUTH, Classify
 
-# Limits that keep a report quick to write and short to read.
-MOST_TEXTS = 5000
+# The most that keeps a report short to read.
 MOST_MISTAKES = 5
-MOST_CHARACTERS = 240
+FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -28,41 +35,89 @@ class ClassifierErrors:
 
 def collect(run: Run) -> ClassifierErrors | None:
     """The errors on the test split, or on the validation split if the test split is empty; None without held-out data."""
+    if stored := _read(run):
+        return stored
+    try:
+        errors = _compute(run)
+    except (GlasshouseError, OSError) as error:
+        return _from_items(run, str(error))
+    # Without the texts of the errors it is not complete; the data may come back.
+    complete = errors is not None and errors.confusion is not None and not errors.notes
+    if errors is not None and complete and run.folder.recorded_status() == Status.DONE:
+        _write(run, errors)
+    return errors
+
+
+def _compute(run: Run) -> ClassifierErrors | None:
+    """The errors from the data: predictions of the final evaluation, or new ones for a run that has not stored any."""
     data = run.spec.data
     if not (data.source or data.files):
         return None
-    try:
-        prepared = prepared_data.prepare(data, run.tokenizer, columns=Classify.columns)
-    except (GlasshouseError, OSError) as error:
-        return ClassifierErrors(notes=(f"no confusion matrix: {error}",))
+    prepared = prepared_data.prepare(data, run.tokenizer, columns=run.task.columns)
     if run.facts.get("data", prepared.fingerprint) != prepared.fingerprint:
-        return ClassifierErrors(notes=("no confusion matrix: the data has changed since the run was trained",))
+        return _from_items(run, "the data has changed since the run was trained")
     split = next((split for split in ("test", "validation") if prepared.splits[split].documents), None)
     if split is None:
         return None
-    task, shard = run.task, prepared.splits[split]
-    assert isinstance(task, Classify)
-    examples = np.arange(shard.documents)
-    if shard.documents > MOST_TEXTS:
-        examples = np.linspace(0, shard.documents - 1, MOST_TEXTS).round().astype(np.int64)
-    probabilities = task.probabilities(run.model, shard, examples, run.spec.evaluation.batch)
-    truth, predictions = np.asarray(shard.labels[examples], np.int64), probabilities.argmax(1)
-    count = f"{len(examples):,} of {shard.documents:,}" if len(examples) < shard.documents else f"{len(examples):,}"
-    matrix = Confusion(task.labels, confusion_matrix(truth, predictions, len(task.labels)), f"{count} {split} texts")
-    wrong = np.flatnonzero(truth != predictions)
-    most_confident = wrong[np.argsort(-probabilities[wrong, predictions[wrong]], kind="stable")[:MOST_MISTAKES]]
-    texts = [document.text for document in prepared_data.find_source(data, Classify.columns).documents(split)]
+    values = item_values.read(run.folder, split) if run.folder.recorded_status() == Status.DONE else {}
+    if PREDICTION not in values:
+        _, values = run.task.final_evaluation(run.model, prepared.splits[split], run.spec.evaluation)
+    columns = run.task.columns
+    documents = list(prepared_data.find_source(data, columns).documents(split))
     mistakes = [
         Mistake(
-            _shorten(texts[examples[index]]),
-            task.labels[truth[index]],
-            task.labels[predictions[index]],
-            float(probabilities[index, predictions[index]]),
+            held_out_texts.shown(documents[index], columns), *_answer(run, values, index), float(values[PROBABILITY][index])
         )
-        for index in most_confident
+        for index in _most_confident(values)
     ]
-    return ClassifierErrors(matrix, tuple(mistakes))
+    return ClassifierErrors(_matrix(run, values, split), tuple(mistakes))
 
 
-def _shorten(text: str) -> str:
-    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 1] + "…"
+def _from_items(run: Run, reason: str) -> ClassifierErrors:
+    """The matrix from the stored predictions, without the texts of the errors, which only the data have."""
+    for split in ("test", "validation"):
+        if PREDICTION in (values := item_values.read(run.folder, split)):
+            return ClassifierErrors(_matrix(run, values, split), notes=(f"no texts of errors: {reason}",))
+    return ClassifierErrors(notes=(f"no confusion matrix: {reason}",))
+
+
+def _matrix(run: Run, values: dict[str, np.ndarray], split: str) -> Confusion:
+    labels = _labels(run)
+    counts = confusion_matrix(values[TRUTH], values[PREDICTION], len(labels))
+    return Confusion(labels, counts, f"{len(values[TRUTH]):,} {split} texts")
+
+
+def _most_confident(values: dict[str, np.ndarray]) -> np.ndarray:
+    """The wrong predictions with the highest probabilities, most confident first."""
+    wrong = np.flatnonzero(values[TRUTH] != values[PREDICTION])
+    return wrong[np.argsort(-values[PROBABILITY][wrong], kind="stable")[:MOST_MISTAKES]]
+
+
+def _answer(run: Run, values: dict[str, np.ndarray], index: int) -> tuple[str, str]:
+    labels = _labels(run)
+    return labels[values[TRUTH][index]], labels[values[PREDICTION][index]]
+
+
+def _labels(run: Run) -> tuple[str, ...]:
+    assert isinstance(run.task, Classify)
+    return run.task.labels
+
+
+def _write(run: Run, errors: ClassifierErrors) -> None:
+    assert errors.confusion is not None
+    confusion = {**asdict(errors.confusion), "counts": errors.confusion.counts.tolist()}
+    content = {"format": FORMAT, "step": run.final_step, "confusion": confusion}
+    atomic_files.write_json(run.folder.confusion_file, {**content, "mistakes": [asdict(one) for one in errors.mistakes]})
+
+
+def _read(run: Run) -> ClassifierErrors | None:
+    """What is stored, if it belongs to the weights that the run has now."""
+    try:
+        content: dict[str, Any] = json.loads(run.folder.confusion_file.read_text(encoding="utf-8"))
+        if content["step"] != run.final_step or run.folder.recorded_status() != Status.DONE:
+            return None
+        stored = content["confusion"]
+        confusion = Confusion(tuple(stored["labels"]), np.array(stored["counts"]), stored["where"])
+        return ClassifierErrors(confusion, tuple(Mistake(**one) for one in content["mistakes"]))
+    except (OSError, ValueError, KeyError, TypeError, GlasshouseError):
+        return None

@@ -1,13 +1,13 @@
 """Labelled texts: reads the splits of a data set or of a file of rows, and samples from them. Knows no model."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from glasshouse.data import prepared_data, table_files
+from glasshouse.data import prepared_data
 from glasshouse.data.documents import SPLITS
+from glasshouse.data.user_files.rows import named_as_options
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
@@ -35,13 +35,9 @@ class LabelledTexts:
 
 
 def read(data: str, field: str = "text", label: str = "label") -> dict[str, LabelledTexts]:
-    """Every split of a data set or of a file: .tsv (label, tab, text), or .csv or .jsonl with named fields."""
+    """Every split of a data set or of a table, such as .tsv (label, tab, text), .csv or .jsonl."""
     if data in catalogue.names("source"):
-        source = prepared_data.find_source(DataSpec(source=data), ("label",))
-        return {
-            split: _from_rows([(document.fields["label"], document.text) for document in source.documents(split)])
-            for split in SPLITS
-        }
+        return _splits_of(DataSpec(source=data))
     path = Path(data).expanduser()
     if not path.exists():
         suggestion = catalogue.did_you_mean(data, catalogue.names("source"))
@@ -49,14 +45,14 @@ def read(data: str, field: str = "text", label: str = "label") -> dict[str, Labe
             "unknown-data",
             f"{data!r} is neither a data set nor a file{suggestion}; `glasshouse data` lists the data sets",
         )
-    columns = table_files.Column(label, "--label", "label"), table_files.Column(field, "--field", "text")
-    rows = [(name, text) for name, text in table_files.read_rows(path, columns) if name and text]
-    if not rows:
-        raise DataError("no-rows", f"{path} has no row with both a label and a text; add rows or choose another file")
-    split_of = table_files.assign_splits((text for _, text in rows), VALIDATION, TEST)
-    return {split: _from_rows([row for row in rows if split_of[row[1]] == split]) for split in SPLITS}
+    with named_as_options():
+        return _splits_of(DataSpec(files=(str(path),), field=field, label=label, validation=VALIDATION, test=TEST))
 
 
-def _from_rows(rows: Sequence[tuple[str, str]]) -> LabelledTexts:
-    """Rows are (label, text)."""
-    return LabelledTexts(tuple(text for _, text in rows), tuple(label for label, _ in rows))
+def _splits_of(data: DataSpec) -> dict[str, LabelledTexts]:
+    source = prepared_data.find_source(data, ("label",))
+    documents = {split: list(source.documents(split)) for split in SPLITS}
+    return {
+        split: LabelledTexts(tuple(one.text for one in found), tuple(one.fields["label"] for one in found))
+        for split, found in documents.items()
+    }

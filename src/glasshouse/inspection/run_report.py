@@ -7,8 +7,9 @@ from typing import Any
 
 from glasshouse.formatting import count, duration, flops, size
 from glasshouse.generation.text_stream import Completion
-from glasshouse.inspection import confusion, translation_samples
+from glasshouse.inspection import confusion, label_scores, regression_errors, tag_scores, translation_samples
 from glasshouse.inspection.attention_maps import attention_map, unsupported_reason
+from glasshouse.metrics.metric import LOSS, PERPLEXITY
 from glasshouse.metrics.perplexity import perplexity
 from glasshouse.models import parameter_counts
 from glasshouse.pages import report_page as page
@@ -26,6 +27,9 @@ MOST_HEADLINES = 3
 # The sections that a task can request (`Task.report_sections`), and the functions that collect their content.
 SECTIONS: dict[str, Callable[[Run], Any]] = {
     "confusion": confusion.collect,
+    "regression": regression_errors.collect,
+    "labels": label_scores.collect,
+    "tags": tag_scores.collect,
     "translations": lambda run: translation_samples.collect(run, MAP_TOKENS),
 }
 
@@ -38,13 +42,15 @@ def write(run: Run) -> Path:
 
 def collect(run: Run) -> page.Report:
     """The content of the page. The report of an unfinished run leaves out what does not exist yet."""
-    facts, rows = run.facts, run.metrics
+    facts, rows, title = run.facts, run.metrics, run.task.quality.title
     trained = bool(checkpoint_steps(run.folder.checkpoints))
     samples = _samples(run) if trained and run.continues_text else []
     parameters = parameter_counts.parameters_by_part(run.model) if trained else {}
-    notes = list(facts.get("plan", {}).get("notes", ()))
+    plan = facts.get("plan", {})
+    notes = [*filter(None, [plan.get("choice")]), *plan.get("notes", ())]
     sections = {name: SECTIONS[name](run) for name in run.task.report_sections} if trained else {}
     classifier_errors, translation = sections.get("confusion"), sections.get("translations")
+    numbers, labels, tags = sections.get("regression"), sections.get("labels"), sections.get("tags")
     for section in sections.values():
         notes += section.notes if section else ()
     if (status := run.folder.status()) not in (Status.DONE, Status.IMPORTED):
@@ -55,9 +61,9 @@ def collect(run: Run) -> page.Report:
         title=run.name,
         subtitle=_subtitle(run, sum(parameters.values()), rows),
         headline=_headline(run),
-        loss=_curves(rows, {"training": "loss", "validation": "validation.loss"}),
+        loss=_curves(rows, {"training": "loss", "validation": "validation.loss"}, LOSS.number_format),
         quality=_quality(run, rows),
-        quality_name=run.task.quality.title.capitalize(),
+        quality_name=title[:1].upper() + title[1:],
         samples=tuple(_sample_tokens(run, sample) for sample in samples),
         attention=translation.attention if translation else _attention_map(run, samples),
         parameters=tuple(parameters.items()),
@@ -77,6 +83,13 @@ def collect(run: Run) -> page.Report:
         confusion=classifier_errors.confusion if classifier_errors else None,
         mistakes=classifier_errors.mistakes if classifier_errors else (),
         translations=translation.translations if translation else None,
+        baselines=_baselines(run),
+        curves_note=_curves_note(run),
+        final=_final_evaluation(run),
+        regression=numbers.regression if numbers else None,
+        scores=labels.scores if labels else tags.scores if tags else None,
+        label_errors=labels.errors if labels else (),
+        tagged=tags.sentences if tags else (),
     )
 
 
@@ -126,11 +139,37 @@ def _headline(run: Run) -> tuple[tuple[str, str], ...]:
             figures += [(f"{split} {title}", figure) for title, figure in _split_headline(run, split)]
     if "seconds" in outcome:
         figures.append(("training time", duration(outcome["seconds"])))
+    if "evaluation_seconds" in outcome:
+        figures.append(("final evaluation", duration(outcome["evaluation_seconds"])))
     if speed := outcome.get("batches_per_second"):
         figures.append(("batches per second", f"{speed:.3g}"))
     if "plan" in run.facts:
         figures.append(("compute", flops(run.facts["plan"]["flops"])))
     return tuple(figures)
+
+
+def _final_evaluation(run: Run) -> page.FinalEvaluation | None:
+    columns, rows = run.task.metrics.table(run.final_metrics)
+    return page.FinalEvaluation(columns, tuple(rows)) if rows else None
+
+
+def _curves_note(run: Run) -> str:
+    """Which weights were evaluated, and whether the final figures are of another measurement than the curve."""
+    best, final = run.facts.get("best"), run.final_metrics.get("validation")
+    if not best or not final:
+        return ""
+    weights = f"The final evaluation is of the best weights, those of step {run.final_step:,}."
+    note = f"The validation curve was measured during training. {weights}"
+    if math.isclose(final[best["metric"]], best["value"], rel_tol=1e-6):
+        return note
+    return f"{note} It is more thorough than the evaluations during training, so its figures differ from the curve."
+
+
+def _baselines(run: Run) -> page.BaselineSection | None:
+    if not (results := run.baselines):
+        return None
+    table, sentence = results.table(run.task.metrics), results.sentence(run.task.metrics)
+    return page.BaselineSection(table.columns, table.rows, table.numbers, sentence[0].upper() + sentence[1:])
 
 
 def _split_headline(run: Run, split: str) -> list[tuple[str, str]]:
@@ -141,18 +180,21 @@ def _split_headline(run: Run, split: str) -> list[tuple[str, str]]:
     return metrics.headlines(outcome[split])
 
 
-def _curves(rows: list[dict], names: Mapping[str, str]) -> tuple[page.Curve, ...]:
+def _curves(rows: list[dict], names: Mapping[str, str], number_format: str = "") -> tuple[page.Curve, ...]:
     """Curves by title; `names` maps a title to a column of the metric log."""
     columns = {title: metric_log.column(rows, logged) for title, logged in names.items()}
-    return tuple(page.Curve(title, *column) for title, column in columns.items() if column[0])
+    return tuple(page.Curve(title, *column, number_format) for title, column in columns.items() if column[0])
 
 
 def _quality(run: Run, rows: list[dict]) -> tuple[page.Curve, ...]:
     quality = run.task.quality
-    curves = _curves(rows, quality.columns)
     if not quality.exponential:
-        return curves
-    return tuple(page.Curve(curve.name, curve.steps, [perplexity(loss) for loss in curve.values]) for curve in curves)
+        logged = next(iter(quality.columns.values())).rpartition(".")[2]
+        return _curves(rows, quality.columns, run.task.metrics.find(logged).number_format)
+    return tuple(
+        page.Curve(curve.name, curve.steps, [perplexity(loss) for loss in curve.values], PERPLEXITY.number_format)
+        for curve in _curves(rows, quality.columns)
+    )
 
 
 def _planned_costs(run: Run) -> tuple[page.PlannedCost, ...]:
@@ -164,7 +206,7 @@ def _planned_costs(run: Run) -> tuple[page.PlannedCost, ...]:
         "memory": size(outcome["memory"]) if outcome.get("memory") else "not known",
     }
     return (
-        page.PlannedCost("time", duration(plan["seconds"]), measured["time"]),
+        page.PlannedCost("training time and final evaluation", duration(plan["seconds"]), measured["time"]),
         page.PlannedCost("memory", size(sum(plan["memory"].values())), measured["memory"]),
         page.PlannedCost("FLOPs", flops(plan["flops"]), "counted, not measured"),
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
-from glasshouse.interop import gguf_export, gguf_import, huggingface, llama2c
+from glasshouse.interop import gguf_export, gguf_import, huggingface, llama2c, package_weights
 from glasshouse.interop.imported_model import ImportedModel
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotImport
@@ -17,11 +17,14 @@ PICKLE_SUFFIXES = (".pt", ".pth", ".pkl", ".pickle", ".ckpt")
 
 
 def read(source: str | PathLike[str], tokenizer: Path | None = None) -> ImportedModel:
-    """A model from a Hugging Face directory (hub:NAME downloads one), a GGUF file or a llama2.c file.
+    """A model from a Hugging Face directory (hub:NAME downloads one, package:NAME is in an installed package), a GGUF file
+    or a llama2.c file.
 
     `tokenizer` replaces the tokenizer that comes with the model. It is a llama2.c tokenizer file for a llama2.c model, and a
     tokenizer.json for any other.
     """
+    if str(source).startswith(package_weights.PACKAGE):
+        source = package_weights.model_directory(str(source).removeprefix(package_weights.PACKAGE))
     path = Path(source)
     if tokenizer is None or path.suffix == ".bin":
         return _read(path, source, tokenizer)

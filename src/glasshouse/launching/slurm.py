@@ -16,6 +16,8 @@ TIMEOUT = 60.0
 # States in which a job will still do something.
 ACTIVE = ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "REQUEUED", "REQUEUE_HOLD", "SUSPENDED", "RESIZING", "STOPPED")
 COMPLETED = "COMPLETED"
+# What Slurm's programs say if no controller is configured, or none answers.
+NO_CLUSTER = ("configuration source", "failed to fetch config", "Unable to contact slurm controller", "Connection refused")
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,12 @@ def _call(program: str, *arguments: str) -> str:
             "slurm-silent",
             f"{program} has not answered for {TIMEOUT:.0f} seconds; ask `sinfo` whether Slurm is up, and retry",
         ) from None
+    if done.returncode and any(sign in done.stderr for sign in NO_CLUSTER):
+        raise LaunchError(
+            "no-cluster",
+            f"Slurm's programs are installed here, but {program} finds no cluster that answers; run the command on a login "
+            "node of the cluster, ask `sinfo` whether Slurm is up, or leave out --on slurm",
+        )
     if done.returncode:
         said = " ".join(line.removeprefix(f"{program}: ").removeprefix("error: ") for line in done.stderr.splitlines())
         raise LaunchError("slurm-failed", f"{program} refused: {said.strip() or f'exit status {done.returncode}'}")

@@ -38,13 +38,23 @@ PERPLEXITY = Metric("perplexity", "perplexity", "{:.2f}", "lower")
 WORD_PERPLEXITY = Metric("word_perplexity", "perplexity per word", "{:.2f}", "lower")
 BITS_PER_BYTE = Metric("bits_per_byte", "bits per byte", "{:.4f}", "lower")
 ACCURACY = Metric("accuracy", "accuracy", "{:.2%}", "higher")
-MAJORITY = Metric("majority", "majority class", "{:.2%}")
+MAJORITY = Metric("majority", "largest class", "{:.2%}")
 MACRO_F1 = Metric("macro_f1", "macro F1", "{:.3f}", "higher")
 RECALL = Metric("recall", "recall", "{:.2%}", "higher", per_class=True)
+MICRO_F1 = Metric("micro_f1", "micro F1", "{:.3f}", "higher")
+F1 = Metric("f1", "F1", "{:.3f}", "higher", per_class=True)
+ENTITY_F1 = Metric("entity_f1", "entity F1", "{:.3f}", "higher")
+ENTITY_PRECISION = Metric("entity_precision", "entity precision", "{:.3f}", "higher")
+ENTITY_RECALL = Metric("entity_recall", "entity recall", "{:.3f}", "higher")
+RMSE = Metric("rmse", "RMSE", "{:.4g}", "lower")
+MAE = Metric("mae", "mean absolute error", "{:.4g}", "lower")
+R2 = Metric("r2", "R²", "{:.3f}", "higher")
+SPEARMAN = Metric("spearman", "Spearman correlation", "{:.3f}", "higher")
 BLEU = Metric("bleu", "BLEU", "{:.2f}", "higher")
 CHRF = Metric("chrf", "chrF", "{:.2f}", "higher")
 EXACT = Metric("exact", "exact match", "{:.2%}", "higher")
 TOKENS = Metric("tokens", "tokens", "{:,.0f}")
+WORDS = Metric("words", "words", "{:,.0f}")
 EXAMPLES = Metric("examples", "examples", "{:,.0f}")
 UNKNOWN = Metric("unknown_share", "unknown tokens", "{:.2%}")
 
@@ -93,6 +103,15 @@ class Metrics(Mapping[str, Metric]):
     def headlines(self, values: Mapping[str, float]) -> list[tuple[str, str]]:
         """(title, formatted value) of the headline metrics that were measured."""
         return [(self[name].title, self[name].text(values[name])) for name in self.headline if name in values]
+
+    def table(self, measured: Mapping[str, Mapping[str, float]]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """Titles and rows of a table of metrics, with a row for each split or file: split -> metric -> value."""
+        columns = [metric for name, metric in self._known.items() if any(name in values for values in measured.values())]
+        rows = [
+            (split, *(metric.text(values[metric.name]) if metric.name in values else "" for metric in columns))
+            for split, values in measured.items()
+        ]
+        return ("data", *(metric.title for metric in columns)), rows
 
     def comparable(self) -> list[str]:
         """The names of the metrics that can decide a comparison of runs."""

@@ -336,13 +336,19 @@ def equivalence_power(
 
 def detectable_difference(deviation: float, pairs: int, level: float, strength: float = ONE_LOOK) -> float:
     """The smallest true difference that the paired test at this level detects with power `POWER`."""
+    return _detectable_effect(pairs, level, strength) * deviation
+
+
+@lru_cache(maxsize=1024)
+def _detectable_effect(pairs: int, level: float, strength: float) -> float:
+    """The same in standard deviations."""
     low, high = 0.0, 1.0
     while difference_power(high, pairs, level, strength) < POWER:
         low, high = high, 2 * high
     for _ in range(50):
         middle = (low + high) / 2
         low, high = (low, middle) if difference_power(middle, pairs, level, strength) >= POWER else (middle, high)
-    return high * deviation
+    return high
 
 
 def seeds_needed(power_at: Callable[[int], float], more_than: int, maximum: int = MAX_SEEDS) -> int | None:

@@ -1,8 +1,6 @@
-"""Translation metrics: BLEU and chrF by sacrebleu, and the share of exact matches."""
+"""Translation metrics: BLEU and chrF by sacrebleu, and the share of exact matches. sacrebleu is imported on first use."""
 
 from collections.abc import Sequence
-
-from sacrebleu.metrics import BLEU, CHRF
 
 # BLEU counts word n-grams up to this length.
 BLEU_WORDS = 4
@@ -13,6 +11,8 @@ def scores(outputs: Sequence[str], references: Sequence[str]) -> dict[str, float
 
     BLEU is left out if no reference is long enough for its longest n-grams, as in a list of single words.
     """
+    from sacrebleu.metrics import BLEU, CHRF
+
     exact = sum(output == reference for output, reference in zip(outputs, references, strict=True)) / len(outputs)
     metrics = {
         "chrf": CHRF().corpus_score(outputs, [references]).score,
@@ -26,6 +26,8 @@ def scores(outputs: Sequence[str], references: Sequence[str]) -> dict[str, float
 
 def signatures() -> dict[str, str]:
     """The sacrebleu signature of each metric, which records how it was computed."""
+    from sacrebleu.metrics import BLEU, CHRF
+
     texts = {}
     for name, metric in (("bleu", BLEU()), ("chrf", CHRF())):
         metric.corpus_score(["a"], [["a"]])
@@ -35,6 +37,8 @@ def signatures() -> dict[str, str]:
 
 def sentence_scores(outputs: Sequence[str], references: Sequence[str]) -> dict[str, list[float]]:
     """BLEU and chrF (0 to 100) of each output. Sentence BLEU ignores n-gram lengths that a short output does not have."""
+    from sacrebleu.metrics import BLEU, CHRF
+
     bleu, chrf = BLEU(effective_order=True), CHRF()
     pairs = list(zip(outputs, references, strict=True))
     return {

@@ -10,6 +10,8 @@ from glasshouse.models.heads.contrastive import ContrastiveHead
 from glasshouse.models.heads.masked_token import MaskedTokenHead
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.models.heads.pooled import PooledHead
+from glasshouse.models.heads.regressor import RegressorHead
+from glasshouse.models.heads.tagger import TaggerHead
 from glasshouse.models.picture_decoder import PictureDecoder
 from glasshouse.models.picture_encoder_decoder import PictureEncoderDecoder
 from glasshouse.models.recurrent import Recurrent
@@ -28,6 +30,8 @@ __all__ = [
     "PictureEncoderDecoder",
     "PooledHead",
     "Recurrent",
+    "RegressorHead",
+    "TaggerHead",
     "TransformerStack",
     "assemble",
     "build",

@@ -124,9 +124,13 @@ def legend(curves: tuple[Curve, ...]) -> list[LegendEntry]:
     entries = []
     for curve, tone in zip(curves, tones(len(curves)), strict=True):
         values = finite_values([sorted_points(curve)[1]])
-        last = formatting.short_number(values[-1]) if len(values) else formatting.MISSING
+        last = _last_value(curve, values[-1]) if len(values) else formatting.MISSING
         entries.append(LegendEntry(curve.name, tone, last))
     return entries
+
+
+def _last_value(curve: Curve, value: float) -> str:
+    return curve.number_format.format(value) if curve.number_format else formatting.short_number(value)
 
 
 def remarks(curves: tuple[Curve, ...]) -> list[str]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from glasshouse.metrics.label_counts import LabelCounts
 from glasshouse.specs.errors import GlasshouseError
 
 
@@ -53,11 +54,15 @@ class AttentionMap:
 
 @dataclass(frozen=True)
 class Curve:
-    """A quantity over training steps. A value that is not finite is drawn as a gap."""
+    """A quantity over training steps. A value that is not finite is drawn as a gap.
+
+    `number_format` is that of the metric, so that the last value reads as in a table; without one it is shortened.
+    """
 
     name: str
     steps: list[float]
     values: list[float]
+    number_format: str = ""
 
     def __post_init__(self) -> None:
         if len(self.steps) != len(self.values):
@@ -105,6 +110,71 @@ class Mistake:
 
 
 @dataclass(frozen=True)
+class PredictedNumber:
+    """A text with its true and its predicted number."""
+
+    text: str
+    truth: float
+    prediction: float
+
+
+@dataclass(frozen=True)
+class Regression:
+    """True and predicted numbers of the texts that `where` names, and the texts with the largest errors, largest first."""
+
+    truth: np.ndarray
+    predictions: np.ndarray
+    where: str
+    largest_errors: tuple[PredictedNumber, ...] = ()
+
+    def __post_init__(self) -> None:
+        if np.shape(self.truth) != np.shape(self.predictions):
+            raise GlasshouseError(
+                "shapes-differ",
+                f"{np.size(self.truth)} true numbers do not fit {np.size(self.predictions)} predictions; pass one of each",
+            )
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Counts of each label; `heading` says what a label is, `where` names the texts."""
+
+    heading: str
+    counts: LabelCounts
+    where: str
+
+
+@dataclass(frozen=True)
+class LabelledText:
+    """A text with its true and its predicted classes."""
+
+    text: str
+    truth: tuple[str, ...]
+    answer: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TaggedWord:
+    """A word with its true and its predicted tag; a word beyond the context has no predicted one."""
+
+    text: str
+    truth: str
+    answer: str | None
+
+    @property
+    def wrong(self) -> bool:
+        return self.answer is not None and self.answer != self.truth
+
+
+@dataclass(frozen=True)
+class TaggedSentence:
+    """The words of a text; `shortened` says whether there are more."""
+
+    words: tuple[TaggedWord, ...]
+    shortened: bool = False
+
+
+@dataclass(frozen=True)
 class Translated:
     """A source text, its translation by the model, and its reference translation if there is one."""
 
@@ -129,6 +199,24 @@ class Translations:
 
 
 @dataclass(frozen=True)
+class FinalEvaluation:
+    """The metrics of the final evaluation as text, with a row for each split."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class BaselineSection:
+    """The run beside its baselines as text: a table whose last row is the run, and a sentence about the best baseline."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: int  # so many columns after the first hold numbers
+    sentence: str
+
+
+@dataclass(frozen=True)
 class Report:
     """Everything that the page of a run shows."""
 
@@ -150,3 +238,10 @@ class Report:
     confusion: Confusion | None = None
     mistakes: tuple[Mistake, ...] = ()  # the most confident first
     translations: Translations | None = None
+    baselines: BaselineSection | None = None
+    curves_note: str = ""  # how the validation curve and the final evaluation were measured
+    final: FinalEvaluation | None = None
+    regression: Regression | None = None
+    scores: ScoreTable | None = None
+    label_errors: tuple[LabelledText, ...] = ()  # the texts with the most wrong classes
+    tagged: tuple[TaggedSentence, ...] = ()

@@ -5,15 +5,23 @@ the page, and its content security policy forbids every network request.
 """
 
 from glasshouse import formatting
-from glasshouse.pages import attention_page, charts, confusion_table, template, token_shading
+from glasshouse.pages import attention_page, charts, confusion_table, scatter_chart, score_rows, template, token_shading
 from glasshouse.pages.report_content import (
     AttentionMap,
+    BaselineSection,
     Confusion,
     Curve,
+    FinalEvaluation,
+    LabelledText,
     Mistake,
     PlannedCost,
+    PredictedNumber,
+    Regression,
     Report,
     Sample,
+    ScoreTable,
+    TaggedSentence,
+    TaggedWord,
     Token,
     Translated,
     Translations,
@@ -21,12 +29,20 @@ from glasshouse.pages.report_content import (
 
 __all__ = [
     "AttentionMap",
+    "BaselineSection",
     "Confusion",
     "Curve",
+    "FinalEvaluation",
+    "LabelledText",
     "Mistake",
     "PlannedCost",
+    "PredictedNumber",
+    "Regression",
     "Report",
     "Sample",
+    "ScoreTable",
+    "TaggedSentence",
+    "TaggedWord",
     "Token",
     "Translated",
     "Translations",
@@ -47,6 +63,9 @@ def render(report: Report) -> str:
         samples=[token_shading.shade_sample(sample) for sample in report.samples],
         shade_names=token_shading.SHADE_NAMES,
         confusion=confusion_table.table(report.confusion) if report.confusion else None,
+        scatters=_scatters(report.regression) if report.regression else (),
+        score_rows=score_rows.rows(report.scores) if report.scores else (),
+        score_remark=score_rows.remark(report.scores) if report.scores else "",
         format_probability=formatting.probability,
         attention=attention_page.section(report.attention) if report.attention else None,
         total_parameters=sum(parameters for _, parameters in report.parameters),
@@ -56,6 +75,15 @@ def render(report: Report) -> str:
 
 def _learning_curves(report: Report) -> tuple[tuple[str, tuple[Curve, ...]], ...]:
     return (("Loss", report.loss), (report.quality_name, report.quality))
+
+
+def _scatters(regression: Regression) -> tuple[tuple[str, str], ...]:
+    """(title, drawing) of the charts of a regression."""
+    numbers = regression.truth, regression.predictions
+    return (
+        ("Predicted over true number", scatter_chart.predictions_over_truth(*numbers)),
+        ("Residual over predicted number", scatter_chart.residuals_over_predictions(*numbers)),
+    )
 
 
 def _panel(title: str, curves: tuple[Curve, ...], small: bool = False) -> dict[str, object]:

@@ -1,6 +1,7 @@
 """Fills the HTML templates. Values are escaped; style sheets and scripts are inlined, so that a page is one file."""
 
 from collections.abc import Sequence
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -9,15 +10,20 @@ import jinja2
 
 def fill(name: str, styles: Sequence[str] = ("page.css",), scripts: Sequence[str] = (), **values: Any) -> str:
     """Render the template `name`; `style` and `script` in it hold the text of these files."""
-    environment = jinja2.Environment(
+    inline = {"style": "\n".join(map(_read, styles)), "script": "\n".join(map(_read, scripts))}
+    return writable(_environment().get_template(name).render(**inline, **values))
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """One environment for all pages, because it keeps the templates that it has compiled."""
+    return jinja2.Environment(
         loader=jinja2.PackageLoader("glasshouse", "pages"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    inline = {"style": "\n".join(map(_read, styles)), "script": "\n".join(map(_read, scripts))}
-    return writable(environment.get_template(name).render(**inline, **values))
 
 
 def writable(text: str) -> str:

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from glasshouse.parts.exact_gelu import exact_gelu
 from glasshouse.parts.linear import Linear
 from glasshouse.parts.probe import Probe
 from glasshouse.parts.sizes import Sizes
@@ -83,7 +84,7 @@ class ExactGELU(_FeedForward):
     """down(g(up(x))), g(x) = x Phi(x), Phi being the normal distribution function, computed exactly as in BERT."""
 
     def activate(self, x: Tensor) -> Tensor:
-        return F.gelu(x)
+        return exact_gelu(x)
 
 
 class SigmoidGELU(_FeedForward):

@@ -54,6 +54,14 @@ class RunFolder:
         return self.path / "report.html"
 
     @property
+    def baselines_file(self) -> Path:
+        return self.path / "baselines.json"
+
+    @property
+    def confusion_file(self) -> Path:
+        return self.path / "confusion.json"
+
+    @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
 

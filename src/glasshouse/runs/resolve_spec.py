@@ -5,29 +5,50 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from glasshouse.records.run_folder import RunFolder
 from glasshouse.specs import recipes
 from glasshouse.specs.spec import Spec
-from glasshouse.training import warm_start
+from glasshouse.training import adaptation, warm_start
+
+# Tasks whose recipes from pretrained weights adapt rate, freezing and batch to the number of rows.
+FINE_TUNED = ("classify", "multi-label", "regress", "tag")
 
 
 def spec_of(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
-    """The complete spec of a recipe with overrides. `training.start_from` names a run that provides the model's shape and
-    tokenizer."""
+    """The complete spec of a recipe with overrides. `training.start_from` names a run or an importable model that
+    provides the model's shape and tokenizer."""
     spec = recipes.spec(recipe, overrides, **sections)
     # A run's spec.toml already contains the shape and tokenizer of the run that it started from.
     from_run = Path(recipe).name == "spec.toml"
     resolved_start = recipes.tables_of(recipe).get("training", {}).get("start_from", "") if from_run else ""
-    if spec.training.start_from and spec.training.start_from != resolved_start:
+    if spec.training.start_from and spec.training.start_from == resolved_start:
+        if warm_start.importer_of(resolved_start):
+            warm_start.find(resolved_start)  # its tokenizer is in the cache, which may have been emptied
+    elif spec.training.start_from:
         origin = warm_start.find(spec.training.start_from)
         inherited = {"model": warm_start.inherited_fields(origin.spec()), "data": {}}
         if origin.tokenizer_file.exists():
             inherited["data"]["tokenizer_file"] = str(origin.tokenizer_file)
         spec = recipes.spec(recipe, overrides, inherited, **sections)
-        # `{seed}` stays in the name, so that each seed of a study starts from the run with the same seed.
-        name = Path(spec.training.start_from)
-        start = origin.path.absolute().with_name(name.name) if len(name.parts) == 1 else name.absolute()
-        spec = replace(spec, training=replace(spec.training, start_from=str(start)))
-    return _with_absolute_paths(spec)
+        spec = replace(spec, training=replace(spec.training, start_from=_start_name(spec.training.start_from, origin)))
+    return _with_absolute_paths(_adaptable(spec, recipe, overrides, sections))
+
+
+def _adaptable(spec: Spec, recipe: str, overrides: tuple[str, ...], sections: dict[str, dict[str, Any]]) -> Spec:
+    """The spec with the list of what may adapt to the user's own data: what a recipe for any data says, not the user.
+
+    A model that starts from another keeps its shape and its tokenizer.
+    """
+    tables = recipes.tables_of(recipe)
+    for_any_data = not recipe.endswith(".toml") and not {"source", "files"} & set(tables.get("data", {}))
+    if not for_any_data or not spec.data.files:
+        return spec
+    named = {word.partition("=")[0].strip() for word in overrides}
+    named |= {f"{section}.{name}" for section, table in sections.items() for name in table}
+    if spec.training.start_from:
+        named |= {"model.width", "data.vocabulary", "data.context"}
+    fine_tuned = "start_from" in tables.get("training", {}) and spec.task in FINE_TUNED
+    return replace(spec, data=replace(spec.data, adapt=adaptation.adaptable(named, fine_tuned)))
 
 
 def name_of(recipe: str) -> str:
@@ -36,9 +57,21 @@ def name_of(recipe: str) -> str:
     return path.parent.name if path.name == "spec.toml" and path.parent.name else path.stem
 
 
+def _start_name(start: str, origin: RunFolder) -> str:
+    """The value of `training.start_from` that has the same meaning in any current folder."""
+    importer, path = warm_start.importer_of(start), Path(start).expanduser()
+    if importer:
+        return str(path.absolute()) if importer == "path" else start
+    # `{seed}` stays in the name, so that each seed of a study starts from the run with the same seed.
+    return str(origin.path.absolute().with_name(path.name) if len(path.parts) == 1 else path.absolute())
+
+
 def _with_absolute_paths(spec: Spec) -> Spec:
     """The spec with absolute file names, so that it reproduces the run from any current folder."""
     data = spec.data
-    files = tuple(os.path.abspath(os.path.expanduser(name)) for name in data.files)
+    absolute: dict[str, Any] = {
+        name: tuple(os.path.abspath(os.path.expanduser(file)) for file in getattr(data, name))
+        for name in ("files", "validation_files", "test_files")
+    }
     tokenizer = os.path.abspath(os.path.expanduser(data.tokenizer_file)) if data.tokenizer_file else ""
-    return replace(spec, data=replace(data, files=files, tokenizer_file=tokenizer))
+    return replace(spec, data=replace(data, tokenizer_file=tokenizer, **absolute))

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from os import PathLike
 from pathlib import Path
@@ -16,7 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse import models, tokenizers
-from glasshouse.data import prepared_data, shards
+from glasshouse.baselines import baseline_results
+from glasshouse.baselines.baseline_results import BaselineResults
+from glasshouse.data import document_columns, prepared_data, shards
 from glasshouse.generation import json_schema as json_schemas
 from glasshouse.generation import regular_language, text_stream
 from glasshouse.generation.beam_search import BeamOptions
@@ -38,6 +40,7 @@ from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Task
 from glasshouse.tasks.classify import Classify, padded
 from glasshouse.tasks.translate import Translate
+from glasshouse.tasks.whole_text_task import WholeTextTask
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.training import devices, precision, warm_start
 
@@ -85,6 +88,23 @@ class Run:
     def metrics(self) -> list[dict[str, Any]]:
         """Every row of the metric log so far."""
         return metric_log.read(self.folder.metrics_file)
+
+    @property
+    def final_metrics(self) -> dict[str, dict[str, float]]:
+        """The metrics of the final evaluation, for each held-out split; empty before it."""
+        outcome = self.facts.get("outcome", {})
+        return {split: values for split, values in outcome.items() if split.startswith(("validation", "test"))}
+
+    @property
+    def final_step(self) -> int:
+        """The step whose weights the final evaluation used: that of the best evaluation, or the last one."""
+        facts = self.facts
+        return int((facts.get("best") or {}).get("step") or facts.get("plan", {}).get("steps", 0))
+
+    @property
+    def baselines(self) -> BaselineResults | None:
+        """The run beside its baselines, as they were measured after training; None if they were not."""
+        return baseline_results.read(self.folder.baselines_file)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -271,20 +291,34 @@ class Run:
             task.set_vocabulary(self.tokenizer, tuple(self.facts.get("labels", ())))
         return task
 
-    @torch.inference_mode()
-    def classify(self, texts: Sequence[str], batch: int = 32) -> list[dict[str, float]]:
-        """For each text, the probability of each class, most probable class first."""
+    def classify(self, texts: Sequence[str], second: Sequence[str] | None = None, batch: int = 32) -> list[dict[str, float]]:
+        """For each text, the probability of each class, most probable class first. `second`: the second texts of pairs."""
         if not isinstance(self.task, Classify):
             raise GlasshouseError(
                 "not-a-classifier",
                 f"{self.name} is not a classifier: its task is {self.spec.task!r}; use a run with task 'classify'",
             )
-        probabilities = []
-        for tokens, lengths in self._batches(texts, batch):
-            for row in self.model(tokens, lengths=lengths).float().softmax(-1).tolist():
-                pairs = zip(self.task.labels, row, strict=True)
-                probabilities.append(dict(sorted(pairs, key=lambda pair: -pair[1])))
-        return probabilities
+        return [prediction["probabilities"] for prediction in self.predict(texts, second, batch)]
+
+    @torch.inference_mode()
+    def predict(self, texts: Sequence[str], second: Sequence[str] | None = None, batch: int = 32) -> list[dict[str, Any]]:
+        """For each text, what the run predicts: {"label", "probabilities"}, or {"value"} of a regression.
+
+        `second` are the second texts of pairs, for a run that was trained on pairs.
+        """
+        if not isinstance(self.task, WholeTextTask):
+            raise GlasshouseError(
+                "not-a-classifier",
+                f"{self.name} predicts nothing about a text: its task is {self.spec.task!r}; "
+                "use a run with task 'classify' or 'regress'",
+            )
+        if (second is not None) != self.task.inputs.paired or (second is not None and len(second) != len(texts)):
+            needed = "one second text for each text (--second)" if self.task.inputs.paired else "single texts, not pairs"
+            raise GlasshouseError(
+                "wrong-text-count",
+                f"{self.name} reads {needed}; it got {len(texts)} texts and {len(second or ())} second texts",
+            )
+        return self.task.predict(self.model, self.tokenizer, texts, second, batch)
 
     @torch.inference_mode()
     def translate(
@@ -385,25 +419,11 @@ class Run:
         """The file's content as a shard, all of it in one split."""
         one_file = replace(self.spec.data, files=(str(path),), source="", validation=0.0, test=0.0)
         source = prepared_data.find_source(one_file, self.task.columns)
-        shard = shards.write(temporary, "given", source.documents("train"), self.tokenizer)
-        if "target" in self.task.columns:
-            prepared_data.write_targets(temporary, "given", source.documents("train"), self.tokenizer)
-        if "picture" in self.task.columns:
-            pictures = (document.picture for document in source.documents("train"))
-            shards.write_pictures(temporary, "given", (picture for picture in pictures if picture is not None))
-        if isinstance(self.task, Classify):
-            classes = [self._class_index(document.fields["label"]) for document in source.documents("train")]
-            shards.write_labels(temporary, "given", classes)
+        documents, columns, names = partial(source.documents, "train"), self.task.columns, self.facts.get("labels", ())
+        shard = document_columns.write(temporary, "given", documents, self.tokenizer, columns, names)
         if shard.tokens_count < 2:
             raise DataError("too-little-text", f"{path} has no token to predict; use a longer text")
         return shard
-
-    def _class_index(self, label: str) -> int:
-        assert isinstance(self.task, Classify)
-        if label not in self.task.labels:
-            known = ", ".join(self.task.labels)
-            raise DataError("unknown-label", f"{self.name} was not trained on the label {label!r}; its labels are: {known}")
-        return self.task.labels.index(label)
 
     def _score(self, shard: shards.Shard, progress: Callable[[float], None]) -> dict[str, float]:
         task = self.task
@@ -431,13 +451,12 @@ class Run:
 
     def _repr_html_(self) -> str:
         """The run as a table in a notebook."""
-        outcome = self.facts.get("outcome", {})
         rows = [("run", self.name), ("status", self.folder.status()), ("folder", str(self.folder.path))]
-        for split in outcome:
-            if split.startswith(("validation", "test")):
-                rows += [
-                    (f"{split} {name}", f"{value:,.4f}".rstrip("0").rstrip(".")) for name, value in outcome[split].items()
-                ]
+        for split, values in self.final_metrics.items():
+            metrics = [(self.task.metrics.find(name), value) for name, value in values.items()]
+            rows += [(f"{split} {metric.title}", metric.text(value)) for metric, value in metrics]
+        if results := self.baselines:
+            rows.append(("baselines", results.sentence(self.task.metrics)))
         cells = "".join(f"<tr><td>{escape(name)}</td><td>{escape(str(value))}</td></tr>" for name, value in rows)
         return f"<table>{cells}</table>"
 

@@ -202,7 +202,7 @@ class ShapeLadder:
         model = self._model(width, layers)
         assert model is not None
         job = replace(self.job, spec=replace(self.job.spec, model=model))
-        return ModelShape(model, self._by_part(width, layers), matching.flops_per_step(job))
+        return ModelShape(model, self._by_part(width, layers), job.step_flops())
 
 
 def _shapes_by_budget(

@@ -53,9 +53,9 @@ def plan(
     with progress_bar.bar("choosing shapes", outer=True) as show, progress_bar.quiet():
         chosen = scale_plan.make_plan(words, job, budgets, sizes, range(seeds), tokens_per_parameter, spread, most_epochs)
         show(0.3, "timing the largest model")
-        runs, seconds = _as_trained(chosen, job, show)
+        runs, seconds, choice = _as_trained(chosen, job, show)
     study = ScaleStudy(
-        folder, chosen.words, metric, chosen.seeds, chosen.train_tokens, runs, seconds, (*job.notes, *chosen.notes)
+        folder, chosen.words, metric, chosen.seeds, chosen.train_tokens, runs, seconds, (*job.notes, *chosen.notes, *choice)
     )
     if rates == RECIPE:
         study = replace(study, notes=(*study.notes, scale_study.ONE_RATE))
@@ -66,8 +66,8 @@ def plan(
     return study
 
 
-def _as_trained(chosen: ScalePlan, job: Job, show: Any) -> tuple[tuple[SizeRuns, ...], float]:
-    """The sizes with their specs and facts, and the predicted time of all runs.
+def _as_trained(chosen: ScalePlan, job: Job, show: Any) -> tuple[tuple[SizeRuns, ...], float, tuple[str, ...]]:
+    """The sizes with their specs and facts, the predicted time of all runs, and a note on their precision and threads.
 
     Precision and threads are chosen once, for the largest model, so that all sizes compute alike. The time of a step is
     measured for the smallest and the largest model, and is taken to grow with its FLOPs in between. Whether seeds train
@@ -116,7 +116,7 @@ def _as_trained(chosen: ScalePlan, job: Job, show: Any) -> tuple[tuple[SizeRuns,
                 size.saved_flops,
             )
         )
-    return tuple(runs), seconds
+    return tuple(runs), seconds, (f"the same for every size: {first.choice}",) if first.choice else ()
 
 
 def _with_sweep(study: ScaleStudy, rate: float) -> ScaleStudy:

@@ -251,10 +251,11 @@ def create_app(runs: Mapping[str, Run], options: ServerOptions | None = None) ->
 
     @app.post("/v1/classify", responses=ERRORS)
     async def classify(body: ClassifyRequest) -> dict[str, Any]:
-        """The probability of each class for each text, from a classifier."""
+        """What a run predicts for each text: its class or classes with their probabilities, its number, or its tags."""
         model, texts = find(body.model), _texts(body.input)
-        rows = await model.call(lambda: model.run.classify(texts))
-        data = [{"index": index, "label": next(iter(row)), "probabilities": row} for index, row in enumerate(rows)]
+        second = None if body.second is None else _texts(body.second)
+        rows = await model.call(lambda: model.run.predict(texts, second))
+        data = [{"index": index, **row} for index, row in enumerate(rows)]
         return {"object": "list", "data": data, "model": body.model}
 
     @app.post("/v1/translate", responses=ERRORS)

@@ -122,10 +122,11 @@ class EmbeddingRequest(_Body):
 
 
 class ClassifyRequest(_Body):
-    """The body of /v1/classify."""
+    """The body of /v1/classify. `second` has the second texts of pairs."""
 
     model: str
     input: str | Annotated[list[str], Field(min_length=1, max_length=2048)]
+    second: str | Annotated[list[str], Field(min_length=1, max_length=2048)] | None = None
 
 
 class TranslateRequest(_Body):

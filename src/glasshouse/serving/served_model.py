@@ -9,6 +9,7 @@ import anyio.to_thread
 
 from glasshouse.runs.run import Run
 from glasshouse.serving.batcher import Batcher, QueueFull, TimeLimit
+from glasshouse.tasks.whole_text_task import WholeTextTask
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,11 @@ class ServedModel:
     @property
     def path(self) -> str:
         """The endpoint for models of this kind."""
-        paths = {"classify": "/v1/classify", "translate": "/v1/translate"}
-        return "/v1/completions" if self.batcher else paths.get(self.run.spec.task, "/v1/embeddings")
+        if self.batcher:
+            return "/v1/completions"
+        if isinstance(self.run.task, WholeTextTask):
+            return "/v1/classify"
+        return "/v1/translate" if self.run.spec.task == "translate" else "/v1/embeddings"
 
     async def call(self, function: Callable[[], Any]) -> Any:
         """Call a function of the run in a thread, one call at a time."""

@@ -17,10 +17,31 @@ class DataSpec:
     """The text (or pairs, labels, pictures) and its tokenizer."""
 
     source: str = setting("", "a data set by name (see `glasshouse data`)", family="source", instead_of="files")
-    files: tuple[str, ...] = setting((), "your own files: plain text, .gz, JSON lines, TSV or CSV", instead_of="source")
-    field: str = setting("text", "the column or JSON field that holds the text")
-    label: str = setting("label", "the column or JSON field that holds the class label")
-    target: str = setting("target", "the column or JSON field that holds the translation")
+    files: tuple[str, ...] = setting(
+        (), "your own files, folders or patterns: text, documents, tables; also compressed", instead_of="source"
+    )
+    validation_files: tuple[str, ...] = setting((), "your own files for validation, instead of a share", rare=True)
+    test_files: tuple[str, ...] = setting((), "your own files for testing, instead of a share", rare=True)
+    field: str = setting("text", "the column that holds the text, by name or number")
+    label: str = setting("label", "the column that holds the class label, number or tags, by name or number")
+    target: str = setting("target", "the column that holds the translation, by name or number")
+    second: str = setting("", "the column that holds the second text of a pair", rare=True)
+    group: str = setting("", "a column whose equal values stay in one split, by name or number", rare=True)
+    stratify: bool = setting(False, "give every split the same shares of the classes", rare=True)
+    delimiter: str = setting(
+        "auto",
+        "what separates the columns of your own .csv and .tsv files; auto looks at them",
+        choices=("auto", "comma", "tab", "semicolon", "pipe"),
+        rare=True,
+    )
+    header: str = setting(
+        "auto",
+        "whether the first line of your own .csv and .tsv files names the columns; auto looks at it",
+        choices=("auto", "yes", "no"),
+        rare=True,
+    )
+    adapt: tuple[str, ...] = setting((), "settings that still adapt to the amount of your own data", rare=True)
+    insist: bool = setting(False, "take labels as they are, even if they look like an accident", rare=True)
     picture_size: int = setting(32, "side length in pixels that pictures are resized to", minimum=8)
     tokenizer: str = setting("byte-pair", "the tokenizer to train", family="tokenizer", instead_of="tokenizer_file")
     tokenizer_file: str = setting("", "an existing tokenizer.json to use instead of training one")
@@ -109,6 +130,15 @@ class TrainingSpec:
     class_weights: tuple[str, ...] = setting(
         (), "weights of the classes in the loss: [balanced], or [name=2]", task_specific=True
     )
+    group_by_length: bool = setting(
+        False,
+        "put texts of similar length into a batch, which needs less padding; the order still follows from the seed",
+        task_specific=True,
+        rare=True,
+    )
+    temperature: float = setting(
+        0.05, "the similarities of texts are divided by this before the softmax", minimum=1e-3, task_specific=True, rare=True
+    )
     ema: float = setting(
         0.0,
         "decay of an exponential moving average of the weights, which is evaluated and used instead of them; 0 turns it off",
@@ -116,7 +146,9 @@ class TrainingSpec:
         maximum=0.9999,
     )
     start_from: str = setting(
-        "", "a run whose weights, model shape and tokenizer training starts from; {seed} stands for this run's seed"
+        "",
+        "where weights, model shape and tokenizer come from: a run ({seed} stands for this run's seed), a Hugging Face "
+        "directory, or package:NAME, an installed package with weights",
     )
     freeze: str = setting(
         "none",
@@ -142,9 +174,11 @@ class TrainingSpec:
         1, "number of runs, with seeds seed, seed + 1, ..., trained together as one program", minimum=1, maximum=4096
     )
     precision: str = setting(
-        "auto", "number format; auto times all and reports its choice", choices=("auto", "fp32", "tf32", "bf16")
+        "auto",
+        "number format; auto chooses by what `glasshouse doctor --measure` has kept, or by a rule, and says so",
+        choices=("auto", "fp32", "tf32", "bf16"),
     )
-    threads: int = setting(0, "CPU threads; 0 chooses the number by timing a step", minimum=0)
+    threads: int = setting(0, "CPU threads; 0 chooses the number as precision=auto chooses the format", minimum=0)
     processes: int = setting(
         1,
         "number of processes (`torchrun`) that take every step together; each takes its rows of the batch",
@@ -198,6 +232,7 @@ class EvaluationSpec:
         1.0, "beams are ranked by log-probability / length ** length_penalty", minimum=0, task_specific=True
     )
     word_by_word: bool = setting(False, "translate each word of a text by itself", task_specific=True)
+    baselines: bool = setting(True, "train simple baselines on the same data after training, and compare", rare=True)
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ def _match(
     if quantity == "tokens":
         costs = [job.task.batch_tokens(job.spec.training.batch) * job.mean_length() / job.spec.data.context for job in jobs]
     elif quantity == "flops":
-        costs = [float(flops_per_step(job)) for job in jobs]
+        costs = [float(job.step_flops()) for job in jobs]
     else:
         seconds = measure_step_seconds(names, jobs, progress)
         costs = [statistics.median(rounds) for rounds in seconds]
@@ -102,12 +102,6 @@ def _match(
     if any(job.spec.training.patience for job in matched_jobs):
         about += "; a run that training.patience ends early gets less"
     return MatchedArms(tuple(matched_jobs), tuple(notes), about, seconds)
-
-
-def flops_per_step(job: Job) -> int:
-    """FLOPs of one training step, for the mean length of its sequences."""
-    forward = meta_model(job, job.spec.model).flops(round(job.mean_length()))  # type: ignore[operator]
-    return parameter_counts.training_flops(forward) * job.spec.training.batch
 
 
 def count_parameters(job: Job, model: ModelSpec) -> int:

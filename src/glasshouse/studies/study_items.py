@@ -1,19 +1,16 @@
-"""The values of a study's runs item by item: computed once for each run, and kept in its folder. Knows no verdict.
+"""The values of a study's runs item by item, from the files in their folders. Knows no verdict.
 
 An item is a text, a pair or a window of text (`Task.item_values`). Every run of a study is scored on the same items.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
-from glasshouse.records import atomic_files, progress_bar
-from glasshouse.records.run_folder import RunFolder
+from glasshouse.records import item_values, progress_bar
 from glasshouse.records.status import Status
 from glasshouse.runs.run import Run
-from glasshouse.specs.errors import RunError, SpecError
+from glasshouse.specs.errors import SpecError
 from glasshouse.studies import run_queue
 from glasshouse.studies.study_folder import Design, PlannedArm, StudyFolder
 from glasshouse.training.job import Job
@@ -58,42 +55,21 @@ def _identity(job: Job, split: str) -> tuple[object, ...]:
     return job.prepared.fingerprint, count, tokens
 
 
-def items_file(run: RunFolder, split: str) -> Path:
-    """The file of a run's values on a split."""
-    return run.path / "item_values" / f"{split}.npz"
-
-
 def score_runs(study: StudyFolder, design: Design, device: str) -> None:
     """Score the finished runs that have not been scored yet."""
     split = design.metric.partition(".")[0]
     runs = [study.run(arm, seed) for seed in design.seeds for arm in design.arms]
-    left = [run for run in runs if run_queue.status(run) == Status.DONE and not items_file(run, split).exists()]
+    left = [run for run in runs if run_queue.status(run) == Status.DONE and not item_values.file_of(run, split).exists()]
     if not left:
         return
     with progress_bar.bar(f"scoring the items of {study.name}", outer=True) as show, progress_bar.quiet():
         for index, run in enumerate(left):
-            _write(items_file(run, split), Run(run, device).item_values(split))
+            item_values.write(run, split, Run(run, device).item_values(split))
             show((index + 1) / len(left))
 
 
-def _write(file: Path, values: dict[str, np.ndarray]) -> None:
-    file.parent.mkdir(exist_ok=True)
-    with atomic_files.replacing(file) as temporary, open(temporary, "wb") as output:
-        np.savez(output, allow_pickle=False, **values)
-
-
-def item_values(study: StudyFolder, design: Design, arm: PlannedArm) -> ItemsBySeed:
+def values_by_seed(study: StudyFolder, design: Design, arm: PlannedArm) -> ItemsBySeed:
     """Seed -> the value of the study's metric on each item, for the runs of an arm that have been scored."""
     split, _, name = design.metric.partition(".")
-    files = {seed: items_file(study.run(arm, seed), split) for seed in design.seeds}
-    return {seed: _read(file, name) for seed, file in files.items() if file.exists()}
-
-
-def _read(file: Path, metric: str) -> np.ndarray:
-    try:
-        with np.load(file, allow_pickle=False) as arrays:
-            return np.asarray(arrays[metric], dtype=float)
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
-        raise RunError(
-            "unreadable-items", f"{file} cannot be read ({error}); delete it, and continue the study to have it made again"
-        ) from None
+    stored = {seed: item_values.read(study.run(arm, seed), split) for seed in design.seeds}
+    return {seed: np.asarray(values[name], float) for seed, values in stored.items() if name in values}

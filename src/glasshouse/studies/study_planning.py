@@ -1,7 +1,7 @@
 """The planning of a study before its first run: arms are checked and matched, the metric is chosen, costs are estimated.
 
-Everything that must be measured (precision, threads, step times, whether seeds train together) is measured here, once, and
-stored with the study. So a study that is stopped and continued behaves as if it had not been stopped.
+Precision and threads are chosen here for all arms. What must be measured (step times, whether seeds train together) is
+measured here, once, and stored with the study. So a study that is stopped and continued behaves as if it had never stopped.
 """
 
 import time
@@ -19,7 +19,6 @@ from glasshouse.studies import matching, study_items, study_metric
 from glasshouse.studies.arms import ONE_TASK, Variant
 from glasshouse.studies.study_folder import Design, PlannedArm, Question, Tuning
 from glasshouse.training import cost_plan, devices, replica_count, warm_start
-from glasshouse.training import replicas as training_replicas
 from glasshouse.training.job import Job
 
 # The maximum number of runs that train together.
@@ -52,7 +51,7 @@ def make_design(
     if tuning or with_multiverse:
         _check_tuning_metric(metric, variants, jobs, "--tune" if tuning else "--multiverse")
     with progress_bar.bar("planning", outer=True) as show, progress_bar.quiet():
-        first_plan = cost_plan.make(jobs[0], _replicas_to_time(jobs[0], seeds, replicas))
+        first_plan = cost_plan.make(jobs[0])
         jobs = [with_first_settings(job, first_plan) for job in jobs]
         matched = matching.match(question.match, names, jobs, varied, show)
         plans = []
@@ -78,7 +77,7 @@ def make_design(
             },
             replicas=count,
             notes=notes,
-            step_flops=matching.flops_per_step(job),
+            step_flops=job.step_flops(),
         )
         for variant, job, plan, notes, count in zip(
             variants, matched.jobs, plans, matched.notes, replica_counts, strict=True
@@ -96,7 +95,7 @@ def make_design(
         tuning=tuning,
         step_seconds=dict(zip(names, map(list, matched.step_seconds), strict=True)) if matched.step_seconds else {},
         leaks=tuple(dict.fromkeys(leak for job in matched.jobs for leak in job.prepared.leaks)),
-        notes=tuple(_notes(question, metric, matched.jobs, [matched.about, *reasons])),
+        notes=tuple(_notes(question, metric, matched.jobs, [matched.about, *reasons], first_plan.choice)),
         replicas=replicas,
     )
 
@@ -173,14 +172,6 @@ def _choose_replicas(
     return counts, [f"replicas: {reason}" for reason in dict.fromkeys(reasons) if reason][:1]
 
 
-def _replicas_to_time(job: Job, seeds: Sequence[int], requested: str) -> int:
-    """How many runs would train together on a GPU; 1 on other devices, where the precision hardly depends on it."""
-    if requested == "off" or job.device.type != "cuda" or training_replicas.obstacle(job.spec):
-        return 1
-    count = len(seeds) if requested == "auto" else min(int(requested), len(seeds))
-    return min(count, replica_count.max_replicas(job, replica_count.predicted_memory(job)))
-
-
 def with_seed(spec: Spec, seed: int) -> Spec:
     """The spec with another seed."""
     return replace(spec, training=replace(spec.training, seed=seed))
@@ -191,7 +182,9 @@ def _batch_settings(spec: Spec) -> tuple[object, ...]:
     return spec.data, spec.training.batch, spec.training.start_from
 
 
-def _notes(question: Question, metric: str, jobs: Sequence[Job], other_notes: Sequence[str]) -> Iterator[str]:
+def _notes(
+    question: Question, metric: str, jobs: Sequence[Job], other_notes: Sequence[str], choice: str = ""
+) -> Iterator[str]:
     """Notes on the study as a whole."""
     if not question.metric:
         no_validation = "" if metric.startswith("validation.") else " (there is no validation text)"
@@ -200,7 +193,9 @@ def _notes(question: Question, metric: str, jobs: Sequence[Job], other_notes: Se
     training = jobs[0].spec.training
     threads = f", CPU threads: {training.threads}" if jobs[0].device.type == "cpu" else ""
     if len({(job.spec.training.precision, job.spec.training.threads) for job in jobs}) == 1:
-        yield f"{DEVICE_NOTE} {jobs[0].device.type}, precision {training.precision}{threads}, the same for every arm"
+        device = f"{DEVICE_NOTE} {jobs[0].device.type}"
+        settings = f"precision {training.precision}{threads}"
+        yield f"{device}, the same for every arm: {choice}" if choice else f"{device}, {settings}, the same for every arm"
     if len({_batch_settings(job.spec) for job in jobs}) > 1:
         yield "the arms read different batches, so runs with the same seed have little in common except the seed"
     else:

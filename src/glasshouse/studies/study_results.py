@@ -68,7 +68,7 @@ def final_values(study: StudyFolder, design: Design) -> dict[str, dict[int, floa
 def verdicts(study: StudyFolder, design: Design, values: Mapping[str, Mapping[int, float]]) -> dict[str, Difference]:
     """Arm -> its difference from the first arm, if it has two pairs of seeds. The correction counts all arms."""
     if design.question.items:
-        items = {arm.name: study_items.item_values(study, design, arm) for arm in design.arms}
+        items = {arm.name: study_items.values_by_seed(study, design, arm) for arm in design.arms}
         differences = judge_with_items(values, items, design.rule, _task(design).items)
     else:
         differences = judge(values, design.rule)
@@ -133,7 +133,7 @@ def _item_count(study: StudyFolder, design: Design) -> int:
     """The number of items that the runs were scored on; 0 if items are taken as fixed, or no run has been scored yet."""
     if not design.question.items:
         return 0
-    return max((len(row) for row in study_items.item_values(study, design, design.arms[0]).values()), default=0)
+    return max((len(row) for row in study_items.values_by_seed(study, design, design.arms[0]).values()), default=0)
 
 
 def _replications(study: StudyFolder, design: Design, differences: dict[str, Difference]) -> tuple[ReplicationOutcome, ...]:

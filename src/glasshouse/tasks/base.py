@@ -7,7 +7,8 @@ The methods of a task are called in this order:
    An opened run, whose data may be gone, calls `set_vocabulary` instead.
 3. `initialise` stores statistics of the training data in a new model, if the task needs them.
 4. In every step: `batch` on the CPU, then `loss_sum` on the device, divided by `prediction_count`.
-5. `evaluate` during training and, with `final`, at the end. `item_values` gives the same final metrics item by item.
+5. `evaluate` during training. At the end `final_evaluation`, which also gives values item by item, for the run's folder.
+   `evaluate` with `final` and `item_values` give the two separately.
 
 `largest_batch`, `output_size`, `batch_tokens` and `evaluation_tokens` predict memory, FLOPs and time.
 """
@@ -52,10 +53,10 @@ class Task(ABC):
     # The reported metrics in table order, and the headline metrics among them.
     metrics: ClassVar[Metrics] = Metrics([LOSS], ["loss"])
     # The metric that decides which checkpoint is the best.
-    criterion: ClassVar[str] = "loss"
+    criterion: str = "loss"
     # The report's chart of quality over training, and additional sections of the report (`inspection/run_report.py` lists
     # them).
-    quality: ClassVar[QualityCurves] = QualityCurves(
+    quality: QualityCurves = QualityCurves(
         PERPLEXITY.title, {"training": "loss", "validation": "validation.loss"}, exponential=True
     )
     report_sections: ClassVar[tuple[str, ...]] = ()
@@ -64,7 +65,7 @@ class Task(ABC):
     # The task-specific fields (`task_specific` in specs/spec.py) that this task reads.
     reads: ClassVar[tuple[str, ...]] = ()
     # What each document must have in addition to its text, and the special tokens that this task's tokenizer must have.
-    columns: ClassVar[tuple[str, ...]] = ()
+    columns: tuple[str, ...] = ()
     specials: ClassVar[tuple[str, ...]] = ()
     # The metrics that are means over items (`item_values`), and what an item is, in the plural.
     item_metrics: ClassVar[tuple[str, ...]] = ()
@@ -140,6 +141,27 @@ class Task(ABC):
 
         `forward` calls the model in a faster way: training replays recorded CUDA graphs.
         """
+
+    def final_evaluation(
+        self,
+        model: nn.Module,
+        shard: Shard,
+        settings: EvaluationSpec,
+        progress: Callable[[float], None] = lambda share: None,
+        forward: Forward | None = None,
+    ) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+        """The final metrics of a split, and the values of its items from the same pass over it.
+
+        The values are those of `item_values`, and others that a report needs, such as predicted classes. They are stored in
+        the run's folder. A task that does not override this stores none.
+        """
+        return self.evaluate(model, shard, settings, True, progress, forward), {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # Metrics of its own must not be lost to a final evaluation that it inherits.
+        if "evaluate" in cls.__dict__ and "final_evaluation" not in cls.__dict__:
+            cls.final_evaluation = Task.final_evaluation  # type: ignore[method-assign]
 
     def item_values(
         self,

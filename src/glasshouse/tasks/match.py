@@ -19,12 +19,12 @@ from glasshouse.specs import catalogue
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
+from glasshouse.tasks import contrastive
 from glasshouse.tasks.base import Batch, Forward, QualityCurves, Task
 from glasshouse.tasks.classify import padded
+from glasshouse.tasks.contrastive import retrieval_ranks, symmetric_losses, text_ids
 from glasshouse.tokenizers import Tokenizer
 
-# Queries that are scored against all candidates of a split in one matrix product.
-BLOCK = 1024
 # k of recall@k: a retrieval is correct if a correct candidate is among the first k.
 RECALL_AT = (1, 5)
 TEXT_TO_IMAGE_1 = Metric("retrieval_1", "text-to-image recall@1", "{:.2%}", "higher")
@@ -39,18 +39,9 @@ def normalise_pictures(pictures_MSSC: np.ndarray) -> Tensor:
     return torch.from_numpy(np.array(pictures_MSSC)).permute(0, 3, 1, 2).float() / 127.5 - 1
 
 
-def symmetric_losses(scores_NN: Tensor, captions: Tensor) -> Tensor:
-    """For each pair, the mean of both directions' cross-entropies (N). The target probability is split evenly among equal
-    captions."""
-    same = (captions[:, None] == captions[None, :]).float()
-    targets = same / same.sum(1, keepdim=True)
-    from_text, from_picture = (-(targets * scores.log_softmax(1)).sum(1) for scores in (scores_NN, scores_NN.T))
-    return (from_text + from_picture) / 2
-
-
 def symmetric_loss(scores_NN: Tensor, captions: Tensor) -> Tensor:
-    """The mean of the symmetric losses over the pairs."""
-    return symmetric_losses(scores_NN, captions).mean()
+    """The mean of the symmetric losses over the pairs. Equal captions are the same."""
+    return symmetric_losses(scores_NN, captions[:, None] == captions[None]).mean()
 
 
 class Match(Task):
@@ -78,13 +69,7 @@ class Match(Task):
 
     @classmethod
     def from_spec(cls, spec: Spec) -> "Match":
-        for field in ("gradient_accumulation", "processes"):
-            if (parts := getattr(spec.training, field)) > 1:
-                raise SpecError(
-                    "batch-not-additive",
-                    f"training.{field}={parts} is impossible with task='match': every text is scored against every picture "
-                    "of its batch, so the losses of its parts do not add up to that of the batch; choose 1",
-                )
+        contrastive.check_whole_batches(spec)
         return cls(spec.data.context, settings_of(DualEncoder, spec.model.own).image_size, spec.training.batch)
 
     def check_model(self, model: nn.Module, kind: str) -> None:
@@ -117,7 +102,7 @@ class Match(Task):
         return {
             **padded(texts, self.prefix_and_suffix, self.context),
             "pictures": normalise_pictures(shard.pictures[examples]),
-            "captions": _caption_ids(texts),
+            "captions": text_ids(texts),
         }
 
     def predictions_per_batch(self, batches: Batch) -> Tensor:
@@ -174,7 +159,7 @@ class Match(Task):
         The loss uses groups of the training batch size, so that it is comparable to the training loss.
         """
         assert isinstance(model, DualEncoder)
-        captions = _caption_ids([shard.document(index).tolist() for index in range(shard.documents)])
+        captions = text_ids([shard.document(index).tolist() for index in range(shard.documents)])
         was_training = model.training
         model.eval()
         try:
@@ -183,7 +168,10 @@ class Match(Task):
                 scale = model.head.scale.exp().float()
                 parts = torch.arange(shard.documents).chunk(max(1, round(shard.documents / self.rows)))
                 losses = [
-                    symmetric_losses(scale * texts[part] @ pictures[part].T, captions[part].to(texts.device))
+                    symmetric_losses(
+                        scale * texts[part] @ pictures[part].T,
+                        (captions[part, None] == captions[None, part]).to(texts.device),
+                    )
                     for part in parts
                 ]
         finally:
@@ -220,17 +208,6 @@ class Match(Task):
         return int((np.diff(shard.starts) - (shard.separator is not None) > max_length).sum()) if shard.documents else 0
 
 
-def retrieval_ranks(queries: Tensor, candidates: Tensor, captions: Tensor) -> Tensor:
-    """For each query, the number of incorrect candidates that score at least as high as the best correct one."""
-    ranks = []
-    for begin in range(0, len(queries), BLOCK):
-        scores = queries[begin : begin + BLOCK] @ candidates.T
-        same = (captions[begin : begin + BLOCK, None] == captions[None]).to(scores.device)
-        best = scores.masked_fill(~same, -torch.inf).amax(1, keepdim=True)
-        ranks.append(((scores >= best) & ~same).sum(1).cpu())
-    return torch.cat(ranks)
-
-
 def check_size(model: ModelSpec, size: int) -> None:
     """Refuse pictures whose size or channels differ from the model's."""
     settings = settings_of(catalogue.find("model", model.kind), model.own)
@@ -245,9 +222,3 @@ def check_size(model: ModelSpec, size: int) -> None:
             "picture-size-differs",
             f"model.image_channels={settings.image_channels}, but pictures have 3 channels (red, green, blue); choose 3",
         )
-
-
-def _caption_ids(texts: list[list[int]]) -> Tensor:
-    """An integer for each text; equal texts have equal integers."""
-    ids: dict[tuple[int, ...], int] = {}
-    return torch.tensor([ids.setdefault(tuple(text), len(ids)) for text in texts])

@@ -118,20 +118,26 @@ class NextToken(Task):
         progress: Callable[[float], None] = lambda share: None,
         forward: Forward | None = None,
     ) -> dict[str, float]:
-        stride = self._final_stride(settings) if final else self.context
-        limit = shard.tokens_count if final or not settings.tokens else min(settings.tokens, shard.tokens_count)
-        nats, count = self.score(
-            model, np.asarray(shard.tokens[:limit]), shard.separators, stride, settings.batch, progress, forward
+        if final:
+            return NextToken.final_evaluation(self, model, shard, settings, progress, forward)[0]
+        limit = min(settings.tokens or shard.tokens_count, shard.tokens_count)
+        tokens = np.asarray(shard.tokens[:limit])
+        nats, count = self.score(model, tokens, shard.separators, self.context, settings.batch, progress, forward)
+        return _metrics(nats, count, shard if limit == shard.tokens_count else None)
+
+    def final_evaluation(
+        self,
+        model: nn.Module,
+        shard: Shard,
+        settings: EvaluationSpec,
+        progress: Callable[[float], None] = lambda share: None,
+        forward: Forward | None = None,
+    ) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+        stride = self._final_stride(settings)
+        losses, scored = self.token_losses(
+            model, np.asarray(shard.tokens), shard.separators, stride, settings.batch, progress, forward
         )
-        loss = nats / count
-        metrics = {"loss": loss, "perplexity": perplexity(loss), "tokens": float(count)}
-        if limit == shard.tokens_count:
-            metrics["bits_per_byte"] = bits_per_byte(nats, shard.bytes)
-            metrics["bytes"] = float(shard.bytes)
-            metrics["word_perplexity"] = perplexity(nats / max(shard.words, 1))
-            if shard.unknown:
-                metrics["unknown_share"] = shard.unknown / count
-        return metrics
+        return _metrics(float(losses.sum()), int(scored.sum()), shard), window_values(losses, int(scored.sum()), shard)
 
     def item_values(
         self,
@@ -140,20 +146,7 @@ class NextToken(Task):
         settings: EvaluationSpec,
         progress: Callable[[float], None] = lambda share: None,
     ) -> dict[str, np.ndarray]:
-        """An item is a window of ITEM_TOKENS predictions; the last one may be shorter."""
-        losses, scored = self.token_losses(
-            model,
-            np.asarray(shard.tokens),
-            shard.separators,
-            self._final_stride(settings),
-            settings.batch,
-            progress,
-        )
-        nats = np.add.reduceat(losses, np.arange(0, len(losses), ITEM_TOKENS))
-        return {
-            "loss": shares_of_ratio(nats, scored.sum()),
-            "bits_per_byte": shares_of_ratio(nats / math.log(2), shard.bytes),
-        }
+        return NextToken.final_evaluation(self, model, shard, settings, progress)[1]
 
     def item_count(self, shard: Shard) -> int:
         return -(-(shard.tokens_count - 1) // ITEM_TOKENS)
@@ -226,3 +219,24 @@ class NextToken(Task):
         if not scored.any():
             raise DataError("too-little-text", "the text contains only separator tokens; use more text")
         return losses, scored
+
+
+def window_values(losses: np.ndarray, count: int, shard: Shard) -> dict[str, np.ndarray]:
+    """The metrics of each item: a window of ITEM_TOKENS predictions, of which the last may be shorter.
+
+    `losses` are those of all tokens after the first, in nats, with 0 for the tokens that are not among the `count` scored.
+    """
+    nats = np.add.reduceat(losses, np.arange(0, len(losses), ITEM_TOKENS))
+    return {"loss": shares_of_ratio(nats, count), "bits_per_byte": shares_of_ratio(nats / math.log(2), shard.bytes)}
+
+
+def _metrics(nats: float, count: int, shard: Shard | None) -> dict[str, float]:
+    """The metrics of a summed loss. `shard` is the whole text, or None if only a part of it was scored."""
+    metrics = {"loss": nats / count, "perplexity": perplexity(nats / count), "tokens": float(count)}
+    if shard is not None:
+        metrics["bits_per_byte"] = bits_per_byte(nats, shard.bytes)
+        metrics["bytes"] = float(shard.bytes)
+        metrics["word_perplexity"] = perplexity(nats / max(shard.words, 1))
+        if shard.unknown:
+            metrics["unknown_share"] = shard.unknown / count
+    return metrics

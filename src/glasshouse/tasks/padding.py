@@ -3,6 +3,7 @@
 Axes: N rows, L columns.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,20 @@ def texts_of(shard: Shard, examples: np.ndarray, max_length: int) -> Rows:
     # Padding repeats the last token of the split where it would be read from beyond the end.
     places_NL = (begins_N[:, None] + columns_L).clip(max=shard.tokens_count - 1)
     return Rows(shard.tokens[places_NL].astype(np.int64), lengths_N)
+
+
+def rows_of(texts: Sequence[Sequence[int]]) -> Rows:
+    """The tokens of some texts."""
+    lengths_N = np.array([len(text) for text in texts], np.int64)
+    rows = Rows(np.zeros((len(texts), lengths_N.max(initial=0)), np.int64), lengths_N)
+    rows.tokens_NL[rows.is_token_NL] = [token for text in texts for token in text]
+    return rows
+
+
+def truncated(rows: Rows, max_lengths: int | np.ndarray) -> Rows:
+    """The rows, each truncated to its maximum length."""
+    lengths_N = rows.lengths_N.clip(max=max_lengths)
+    return Rows(rows.tokens_NL[:, : lengths_N.max(initial=0)], lengths_N)
 
 
 def repeated(tokens: list[int], rows: int) -> Rows:

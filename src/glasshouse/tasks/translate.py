@@ -199,12 +199,27 @@ class Translate(Task):
         progress: Callable[[float], None] = lambda share: None,
         forward: Forward | None = None,
     ) -> dict[str, float]:
+        if final:
+            return Translate.final_evaluation(self, model, shard, settings, progress, forward)[0]
         nats, counts = self._score_pairs(model, shard, settings, forward)
         loss = float(nats.sum() / max(counts.sum(), 1))
-        metrics = {"loss": loss, "perplexity": perplexity(loss)}
-        if final:
-            metrics |= translation.scores(*self._outputs_and_references(model, shard, settings, progress))
-        return metrics
+        return {"loss": loss, "perplexity": perplexity(loss)}
+
+    def final_evaluation(
+        self,
+        model: nn.Module,
+        shard: Shard,
+        settings: EvaluationSpec,
+        progress: Callable[[float], None] = lambda share: None,
+        forward: Forward | None = None,
+    ) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+        nats, counts = self._score_pairs(model, shard, settings, forward)
+        loss = float(nats.sum() / max(counts.sum(), 1))
+        outputs, references = self._outputs_and_references(model, shard, settings, progress)
+        exact = np.zeros(shard.documents)
+        exact[self._by_length(shard)] = [output == reference for output, reference in zip(outputs, references, strict=True)]
+        metrics = {"loss": loss, "perplexity": perplexity(loss), **translation.scores(outputs, references)}
+        return metrics, {"exact": exact, "loss": shares_of_ratio(nats, max(counts.sum(), 1))}
 
     def item_values(
         self,
@@ -213,11 +228,7 @@ class Translate(Task):
         settings: EvaluationSpec,
         progress: Callable[[float], None] = lambda share: None,
     ) -> dict[str, np.ndarray]:
-        nats, counts = self._score_pairs(model, shard, settings)
-        exact = np.zeros(shard.documents)
-        pairs = zip(*self._outputs_and_references(model, shard, settings, progress), strict=True)
-        exact[self._by_length(shard)] = [output == reference for output, reference in pairs]
-        return {"exact": exact, "loss": shares_of_ratio(nats, max(counts.sum(), 1))}
+        return Translate.final_evaluation(self, model, shard, settings, progress)[1]
 
     def _score_pairs(
         self, model: nn.Module, shard: Shard, settings: EvaluationSpec, forward: Forward | None = None

@@ -13,6 +13,15 @@ import numpy as np
 from glasshouse.specs.errors import DataError, GlasshouseError
 from glasshouse.tokenizers.tokenizer_json import write_contents
 
+
+class VocabularyTooLarge(DataError):
+    """A vocabulary that a text cannot fill. `possible` is the largest that it can."""
+
+    def __init__(self, code: str, message: str, possible: int = 0) -> None:
+        super().__init__(code, message)
+        self.possible = possible
+
+
 END_OF_TEXT: Final = "<|endoftext|>"
 UNKNOWN: Final = "<unk>"
 MASK: Final = "<|mask|>"
@@ -71,6 +80,11 @@ class Tokenizer(ABC):
         `encode` does not add them.
         """
         return [], []
+
+    @property
+    def pair_separator(self) -> list[int]:
+        """The ids that a model of this tokenizer expects between the two texts of a pair; empty if it has none."""
+        return self.prefix_and_suffix[1] or ([] if self.end_of_text is None else [self.end_of_text])
 
     def encode(self, text: str, *, specials: bool = True) -> np.ndarray:
         """The ids of a text, as int32.

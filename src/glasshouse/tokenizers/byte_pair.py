@@ -8,8 +8,15 @@ from typing import Any, ClassVar, Final, Self, final
 
 import numpy as np
 
-from glasshouse.specs.errors import DataError, GlasshouseError
-from glasshouse.tokenizers.base import END_OF_TEXT, Progress, Tokenizer, collect_special_tokens, encode_unicode
+from glasshouse.specs.errors import GlasshouseError
+from glasshouse.tokenizers.base import (
+    END_OF_TEXT,
+    Progress,
+    Tokenizer,
+    VocabularyTooLarge,
+    collect_special_tokens,
+    encode_unicode,
+)
 from glasshouse.tokenizers.byte_alphabet import BYTE_OF_LETTER, LETTERS, from_letters, to_letters
 from glasshouse.tokenizers.byte_pair_encoder import PieceEncoder
 from glasshouse.tokenizers.byte_pair_merging import build_merge_table
@@ -124,10 +131,11 @@ class BytePair(Tokenizer):
         )
         if reached < target:
             possible = reached + len(special_tokens)
-            raise DataError(
+            raise VocabularyTooLarge(
                 "vocabulary-too-large",
                 f"data.vocabulary={vocabulary} is too large for this text, which gives at most {possible} tokens; "
                 f"choose data.vocabulary={possible} or less, or add more text",
+                possible,
             )
         shift = len(special_tokens)
         tokens: list[bytes] = [special.encode() for special in special_tokens] + [bytes([byte]) for byte in alphabet]

@@ -82,6 +82,19 @@ class ExternalTokenizer(Tokenizer):
                 return encoding.ids[: text_positions[0]], encoding.ids[text_positions[-1] + 1 :]
         return [], []
 
+    @cached_property
+    def pair_separator(self) -> list[int]:
+        for probe in _PROBE_TEXTS:
+            try:
+                encoding = self._with_specials.encode(probe, probe, add_special_tokens=True)
+            except Exception:  # The vocabulary lacks this text and has no unknown token.
+                continue
+            texts = list(zip(encoding.sequence_ids, encoding.special_tokens_mask, strict=True))
+            first, second = ([index for index, text in enumerate(texts) if text == (number, 0)] for number in (0, 1))
+            if first and second and encoding.ids[first[-1] + 1 : second[0]]:
+                return encoding.ids[first[-1] + 1 : second[0]]
+        return super().pair_separator
+
     def encode(self, text: str, *, specials: bool = True) -> np.ndarray:
         return np.array(self._encode_ids(self._with_specials if specials else self._without_specials, text), np.int32)
 

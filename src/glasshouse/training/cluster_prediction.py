@@ -20,7 +20,7 @@ from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Task
 from glasshouse.tokenizers.base import UNKNOWN
 from glasshouse.tokenizers.characters import Characters
-from glasshouse.training import activation_checkpointing, cluster_plan, communication_model, cost_plan, lora
+from glasshouse.training import activation_checkpointing, cluster_plan, communication_model, compute_rule, cost_plan, lora
 from glasshouse.training.cluster_plan import UPDATE_BYTES, ClusterPlan, ParallelPlan
 from glasshouse.training.communication_model import Links, StepTimes, WeightCounts
 from glasshouse.training.freezing import UnfreezingSchedule
@@ -84,8 +84,17 @@ def make(
     return replace(
         plan,
         warnings=tuple(cluster_plan.warnings(plan, asked, spec)),
-        assumptions=tuple(cluster_plan.assumptions(plan, spec)),
+        assumptions=(*cluster_plan.assumptions(plan, spec), *_format_assumption(asked, step_flops / gpus)),
     )
+
+
+def _format_assumption(asked: Spec, flops: float) -> list[str]:
+    """What to set if training would choose another number format than the prediction, for steps of so many FLOPs a GPU."""
+    if asked.training.precision != "auto" or flops >= compute_rule.BF16_FLOPS:
+        return []
+    return [
+        "number format: bf16; a step is so small that training.precision=auto takes another, so set training.precision=bf16"
+    ]
 
 
 def spec_on(spec: Spec, gpus: int) -> Spec:

@@ -8,6 +8,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from typing import Any
 
 import torch
@@ -22,7 +23,17 @@ from glasshouse.records import machine
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.tasks import linear_cross_entropy
-from glasshouse.training import activation_checkpointing, devices, lora, offloading, precision, process_group, replicas
+from glasshouse.training import (
+    activation_checkpointing,
+    compute_choice,
+    devices,
+    lora,
+    offloading,
+    precision,
+    process_group,
+    replicas,
+)
+from glasshouse.training.compute_choice import ComputeChoice
 from glasshouse.training.engine import Engine
 from glasshouse.training.freezing import UnfreezingSchedule, trained_parameters
 from glasshouse.training.job import Job
@@ -32,8 +43,6 @@ from glasshouse.training.parallelism import REPLICATE, SHARD, SINGLE
 # Limits of a timing: long enough to average over a noisy machine, short enough not to delay training.
 TIMING_SECONDS = 1.0
 TIMING_STEPS = 20
-# One thread is chosen only if it is faster by this factor, because a busy machine may be idle later.
-MIN_SPEEDUP = 1.2
 # The side of the matrices that give the speed of a device.
 ESTIMATE_SIZE = 1024
 # The purpose of the optimiser's state that visits the GPU while it is updated.
@@ -56,20 +65,21 @@ class Plan:
     precision: str
     threads: int
     notes: tuple[str, ...]
+    choice: str = ""  # where precision and threads come from; empty if the spec sets both
     is_measured: bool = True  # False: the time was estimated, because a step does not fit into memory
 
     def facts(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def make(job: Job, replica_count: int = 1, even_if_too_large: bool = False) -> Plan:
-    """The plan of a job, from timings on its device.
+def make(job: Job, even_if_too_large: bool = False) -> Plan:
+    """The plan of a job. Its time is measured on its device; precision and threads do not depend on that.
 
-    If `replica_count` is above 1, so many runs will train together, and the precision is the one that is best for them. With
-    `even_if_too_large`, the time of a job that does not fit is estimated instead of measured.
+    With `even_if_too_large`, the time of a job that does not fit is estimated instead of measured.
     """
     notes = list(job.notes)
-    too_large = _too_large(job)
+    memory = cache(lambda number_format: training_memory(job, number_format))
+    too_large = _too_large(job, memory)
     if too_large and not even_if_too_large:
         raise too_large
     with models.without_weights():
@@ -82,52 +92,46 @@ def make(job: Job, replica_count: int = 1, even_if_too_large: bool = False) -> P
     rounds = -(-job.steps // job.spec.evaluation.every)
     evaluation_tokens = job.task.evaluation_tokens(job.prepared.splits, job.spec.evaluation, rounds)
     evaluation = forward * evaluation_tokens // job.spec.data.context
+    choice = compute_choice.choose(job)
+    if choice.remark:
+        notes.append(choice.remark)
     if too_large:
-        number_format, threads, measured = _estimated_step(job, training // job.steps)
+        measured = _estimated_step(job, choice, training // job.steps)
         notes += [str(too_large), "the time is that of matrix products alone, at the speed of this device: a lower bound"]
     else:
-        number_format, threads, measured = _timed_step(job, replica_count, notes)
+        measured = _timed_step(job, choice, notes)
     return Plan(
         parameters=parameter_counts.parameters_by_part(model),
         steps=job.steps,
         tokens=round(job.task.batch_tokens(batch) * length / job.spec.data.context) * job.steps,
         flops=training + evaluation,
-        memory=at_peak(training_memory(job, number_format), job.spec.training),
+        memory=at_peak(memory(choice.precision), job.spec.training),
         step_seconds=measured,
         seconds=measured * job.steps * (1 + evaluation / training),
-        precision=number_format,
-        threads=threads,
+        precision=choice.precision,
+        threads=choice.threads,
         notes=tuple(notes),
+        choice=choice.reason,
         is_measured=too_large is None,
     )
 
 
-def _timed_step(job: Job, replica_count: int, notes: list[str]) -> tuple[str, int, float]:
-    """(number format, threads, seconds): what is chosen by timing a few steps. The reasons are added to `notes`."""
-    number_format, threads = job.spec.training.precision, job.spec.training.threads
-    if number_format == "auto":
-        number_format, reason = precision.choose(job.device, lambda name: _step_seconds_in(name, job, replica_count))
-        notes.append(f"precision {reason}")
-    if job.device.type == "cpu" and not threads:
-        threads, measured, reason = _choose_threads(lambda: step_seconds(timing_job(job).engine(number_format), job.device))
-        notes.append(f"threads {reason}")
-    else:
-        with devices.threads(threads):
-            measured = step_seconds(timing_job(job).engine(number_format), job.device)
+def _timed_step(job: Job, choice: ComputeChoice, notes: list[str]) -> float:
+    """Seconds per step, measured as the job will train. What the measurement leaves out is added to `notes`."""
+    with devices.threads(choice.threads):
+        measured = step_seconds(timing_job(job).engine(choice.precision), job.device)
     if (processes := process_group.count_for(job.spec.training)) > 1:
         notes.append(f"{processes} processes: the time was measured in one of them, without communication")
     if job.spec.training.compile:
         notes.append("the time was measured without torch.compile, which is slow to start and faster afterwards")
-    return number_format, threads, measured
+    return measured
 
 
-def _estimated_step(job: Job, flops: int) -> tuple[str, int, float]:
-    """(number format, threads, seconds) of a step of so many FLOPs, from the speed of matrix products."""
-    asked = job.spec.training.precision
-    number_format = ("bf16" if job.device.type == "cuda" else "fp32") if asked == "auto" else asked
-    rate = matmul_flop_rate(job.device, "bf16" if number_format == "bf16" else "fp32", ESTIMATE_SIZE)
-    threads = job.spec.training.threads or (torch.get_num_threads() if job.device.type == "cpu" else 0)
-    return number_format, threads, flops / process_group.count_for(job.spec.training) / rate
+def _estimated_step(job: Job, choice: ComputeChoice, flops: int) -> float:
+    """Seconds per step of so many FLOPs, from the speed of matrix products."""
+    with devices.threads(choice.threads):
+        rate = matmul_flop_rate(job.device, "bf16" if choice.precision == "bf16" else "fp32", ESTIMATE_SIZE)
+    return flops / process_group.count_for(job.spec.training) / rate
 
 
 def choose_parallelism(job: Job) -> tuple[str, str]:
@@ -162,12 +166,13 @@ def sharded(memory: dict[str, int], processes: int) -> dict[str, int]:
     }
 
 
-def _too_large(job: Job) -> SpecError | None:
+def _too_large(job: Job, memory: Callable[[str], dict[str, int]]) -> SpecError | None:
     """The refusal of a job that needs more memory than there is, even in the smaller number format and with shards."""
     training, processes = job.spec.training, process_group.count_for(job.spec.training)
-    memory = {name: sharded(training_memory(job, name), processes) for name in ("fp32", "bf16")}
-    needed = min(sum(at_peak(purposes, training).values()) for purposes in memory.values())
     available = device_memory(job.device)
+    needed = sum(at_peak(sharded(memory("fp32"), processes), training).values())
+    if needed > available:
+        needed = min(needed, sum(at_peak(sharded(memory("bf16"), processes), training).values()))
     if needed > available:
         return SpecError(
             "too-little-memory",
@@ -175,7 +180,7 @@ def _too_large(job: Job) -> SpecError | None:
             f"training.batch (now {training.batch}), a larger training.gradient_accumulation, a smaller model, "
             "training.checkpoint_activations=true, or on a GPU training.offload_optimiser=true",
         )
-    state = 2 * memory["fp32"]["gradients"]
+    state = 2 * sharded(memory("fp32"), processes)["gradients"]
     if training.offload_optimiser and job.device.type == "cuda" and state > machine.memory():
         return SpecError(
             "too-little-main-memory",
@@ -197,19 +202,6 @@ def free_memory(device: torch.device) -> int:
     # What torch holds in reserve is free for this process too.
     unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     return torch.cuda.mem_get_info(device)[0] + unused
-
-
-def _choose_threads(time_step: Callable[[], float]) -> tuple[int, float, str]:
-    """(threads, seconds per step, reason): all of torch's threads, or one if a busy machine makes several slower."""
-    available = torch.get_num_threads()
-    with_all = time_step()
-    if available == 1:
-        return 1, with_all, "1: torch uses only one thread here"
-    with devices.threads(1):
-        with_one = time_step()
-    count = 1 if with_one * MIN_SPEEDUP < with_all else available
-    reason = f"{count}: measured {with_one * 1e3:.1f} ms per step on 1 and {with_all * 1e3:.1f} ms on {available}"
-    return count, with_one if count == 1 else with_all, reason
 
 
 def step_seconds(engine: Engine | replicas.Replicas, device: torch.device) -> float:
@@ -292,22 +284,6 @@ def training_memory(job: Job, number_format: str, plain_attention: bool = False)
         # The backward pass of the loss holds the logits' gradient in addition to the saved logits.
         "loss gradient": logits,
     }
-
-
-def _step_seconds_in(number_format: str, job: Job, replica_count: int) -> float:
-    """The time of a step in a number format: of the job alone, or of replicas of it."""
-    job = timing_job(job)
-    if replica_count > 1:
-        training = [
-            replace(job.spec.training, precision=number_format, seed=job.spec.training.seed + number)
-            for number in range(replica_count)
-        ]
-        try:
-            together = replicas.Replicas([replace(job, spec=replace(job.spec, training=one)) for one in training])
-            return step_seconds(together, job.device)
-        except (RuntimeError, NotImplementedError):
-            pass  # These runs cannot be replicas, or do not fit into memory. They will train one after another.
-    return step_seconds(job.engine(number_format), job.device)
 
 
 def timing_job(job: Job) -> Job:

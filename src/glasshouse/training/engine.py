@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -178,17 +179,32 @@ class Engine:
             return True
         return bool(self.first_nonfinite < 0)
 
-    def evaluate(
-        self, shard: Shard, final: bool = False, progress: Callable[[float], None] = lambda share: None
-    ) -> dict[str, float]:
-        """The task's metrics on a split."""
+    def evaluate(self, shard: Shard) -> dict[str, float]:
+        """The task's metrics on a split, as they are measured during training."""
 
         def compute() -> dict[str, float]:
             with precision.context(self.spec.training.precision, self.device):
-                return self.task.evaluate(self.model, shard, self.spec.evaluation, final, progress, self.graphed_forward)
+                return self.task.evaluate(self.model, shard, self.spec.evaluation, False, forward=self.graphed_forward)
 
         with self._with_average_weights():
             return self.parallelism.from_main(compute)
+
+    def final_evaluation(
+        self, shard: Shard, progress: Callable[[float], None] = lambda share: None
+    ) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+        """The task's final metrics on a split, and in rank 0 the values of its items."""
+        values: dict[str, np.ndarray] = {}
+
+        def compute() -> dict[str, float]:
+            with precision.context(self.spec.training.precision, self.device):
+                metrics, items = self.task.final_evaluation(
+                    self.model, shard, self.spec.evaluation, progress, self.graphed_forward
+                )
+            values.update(items)
+            return metrics
+
+        with self._with_average_weights():
+            return self.parallelism.from_main(compute), values
 
     def checkpoint_groups(self) -> dict[str, Tensors]:
         """All tensors of a checkpoint, by group. They do not depend on the number of processes."""

@@ -7,9 +7,10 @@ import torch
 from torch import nn
 
 from glasshouse import models
-from glasshouse.data import prepared_data
+from glasshouse.data import prepared_data, prepared_folder
 from glasshouse.data.batches import BatchOrder
 from glasshouse.data.prepared_data import PreparedData
+from glasshouse.models import parameter_counts
 from glasshouse.parts.capabilities import require
 from glasshouse.records import progress_bar
 from glasshouse.records.checkpoint import Tensors
@@ -18,7 +19,7 @@ from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Batch, Task
 from glasshouse.tokenizers import Tokenizer
-from glasshouse.training import activation_checkpointing, lora, warm_start
+from glasshouse.training import activation_checkpointing, adaptation, lora, warm_start
 from glasshouse.training.engine import Engine
 from glasshouse.training.parallelism import Parallelism
 from glasshouse.training.warm_start import WeightTransfer
@@ -86,6 +87,14 @@ class Job:
         of another job of the same data spec and task.
         """
         task = check(spec)
+        adapted: list[str] = []
+        if spec.data.adapt and prepared_folder.named(spec.data):
+            spec = replace(spec, data=replace(spec.data, adapt=()))
+        elif spec.data.adapt:
+            spec, adapted = adaptation.adapt(
+                spec, prepared_data.find_source(spec.data, task.columns), task.columns, task.specials
+            )
+            task = check(spec)
         if prepared is None:
             with progress_bar.bar("preparing text") as bar:
                 show = lambda what, share: bar(share, what)  # noqa: E731
@@ -94,7 +103,7 @@ class Job:
         training = spec.training
         examples = task.example_count(prepared.splits["train"])
         steps = training.steps or max(math.ceil(training.epochs * examples / training.batch), 1)
-        notes = list(prepared.notes)
+        notes = [*prepared.notes, *adapted]
         for split, shard in prepared.splits.items():
             if truncated := task.truncated(shard):
                 notes.append(f"{truncated} of {shard.documents} {split} texts are truncated to data.context")
@@ -107,11 +116,16 @@ class Job:
 
     def with_spec(self, spec: Spec) -> "Job":
         """The job of another run on the same data. Its model gets the fields that this job derived from the data."""
+        spec = adaptation.apply(spec, self.spec)
         model = replace(self.spec.model, initialisation=spec.model.initialisation)
         job = replace(self, spec=replace(spec, model=model))
         # Runs that start from one run share its weights. With {seed} every seed starts from another run.
         other_start = warm_start.SEED in spec.training.start_from and spec.training.seed != self.spec.training.seed
         return job._with_start() if self.start is not None and other_start else job
+
+    def with_seed(self, seed: int) -> "Job":
+        """The job with another seed, for what is counted rather than trained: a warm start keeps the weights it has."""
+        return replace(self, spec=replace(self.spec, training=replace(self.spec.training, seed=seed)))
 
     def _with_start(self) -> "Job":
         """The job with the weights of the run that it starts from."""
@@ -133,6 +147,13 @@ class Job:
         largest = _token_count(self.task.largest_batch(rows))
         read = [_token_count(self.task.batch(train, training.seed, *order(step))) for step in range(LENGTH_BATCHES)]
         return self.spec.data.context * min(sum(read) / (LENGTH_BATCHES * largest), 1.0)
+
+    def step_flops(self) -> int:
+        """FLOPs of the matrix products of one training step, for the mean length of its sequences."""
+        with models.without_weights():
+            model = models.assemble(self.spec.model, self.prepared.tokenizer.vocabulary, self.spec.data.context)
+        forward = model.flops(round(self.mean_length()))  # type: ignore[operator]
+        return parameter_counts.training_flops(forward) * self.spec.training.batch
 
     def engine(self, precision: str | None = None, parallelism: Parallelism | None = None) -> Engine:
         """A new engine with the initial weights. With `parallelism` it takes its steps together with other processes."""

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from rich.progress import Progress, TaskID, TextColumn
 
-from glasshouse.metrics.metric import Metrics
+from glasshouse.metrics.metric import LOSS, Metrics
 from glasshouse.records import progress_bar
 
 
@@ -17,7 +17,7 @@ class Display:
         self.figures = {"loss": "", "validation": "", "speed": ""}
 
     def step(self, step: int, loss: float, tokens_per_second: float) -> None:
-        self.figures["loss"] = f"loss {loss:.3f}"
+        self.figures["loss"] = f"loss {LOSS.text(loss)}"
         self.figures["speed"] = f"{tokens_per_second:,.0f} tokens/s"
         self._show(step)
 

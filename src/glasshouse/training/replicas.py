@@ -210,20 +210,29 @@ class Replica:
         self.spec, self.device, self.task = replicas.specs[number], replicas.device, replicas.task
         self.evaluation_weights: Tensors | None = None
 
-    def evaluate(
-        self, shard: Shard, final: bool = False, progress: Callable[[float], None] = lambda share: None
-    ) -> dict[str, float]:
-        """The task's metrics on a split."""
+    def evaluate(self, shard: Shard) -> dict[str, float]:
+        """The task's metrics on a split, as they are measured during training."""
+        model, forward = self._evaluated_model(), self.replicas.graphed_forward
+        with precision.context(self.spec.training.precision, self.device):
+            return self.task.evaluate(model, shard, self.spec.evaluation, False, forward=forward)
+
+    def final_evaluation(
+        self, shard: Shard, progress: Callable[[float], None] = lambda share: None
+    ) -> tuple[dict[str, float], dict[str, np.ndarray]]:
+        """The task's final metrics on a split, and the values of its items."""
+        model, forward = self._evaluated_model(), self.replicas.graphed_forward
+        with precision.context(self.spec.training.precision, self.device):
+            return self.task.final_evaluation(model, shard, self.spec.evaluation, progress, forward)
+
+    def _evaluated_model(self) -> nn.Module:
+        """The scratch model with this replica's weights: the averaged ones, or those that `use_weights` has set."""
         replicas = self.replicas
         if self.evaluation_weights is None:
             average = replicas.average
             tensors = replicas.stacked_tensors() if average is None else average.items()
-            model = replicas.copy_to_scratch(self.number, tensors)
-        else:
-            model = replicas.scratch
-            load_weights(model, self.evaluation_weights, "the best checkpoint")
-        with precision.context(self.spec.training.precision, self.device):
-            return self.task.evaluate(model, shard, self.spec.evaluation, final, progress, replicas.graphed_forward)
+            return replicas.copy_to_scratch(self.number, tensors)
+        load_weights(replicas.scratch, self.evaluation_weights, "the best checkpoint")
+        return replicas.scratch
 
     def checkpoint_groups(self) -> dict[str, Tensors]:
         """All tensors of a checkpoint, by group. The run can be resumed from it alone or among replicas."""

@@ -174,6 +174,7 @@ def _with_plan(runs: Sequence[RunFolder], jobs: Sequence[Job]) -> list[Job]:
         if job.transfer:
             run.record(start=job.transfer.facts())
         planned.append(replace(job, spec=spec))
-    for note in plan["notes"]:
+    # A plan of an older run has no reason apart from its notes.
+    for note in (*plan["notes"], *filter(None, [plan.get("choice")])):
         say(note)
     return planned

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Protocol
 
+import numpy as np
+
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.metric import Metric
-from glasshouse.records import checkpoint, metric_log
+from glasshouse.records import checkpoint, item_values, metric_log
 from glasshouse.records.checkpoint import Checkpoint, Tensors
 from glasshouse.records.checkpoint_saver import CheckpointSaver
 from glasshouse.records.progress_bar import bar, say
@@ -17,6 +19,9 @@ from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import Spec
 from glasshouse.training.job import Job
 from glasshouse.training.loggers import Logger
+
+# The values of more items than this are not kept, so that their file stays small.
+MOST_ITEMS = 1_000_000
 
 
 class State(Enum):
@@ -32,9 +37,11 @@ class State(Enum):
 class TrainableModel(Protocol):
     """The interface to the model that is being trained: an engine, or one replica of several."""
 
-    def evaluate(
-        self, shard: Shard, final: bool = False, progress: Callable[[float], None] = lambda share: None
-    ) -> dict[str, float]: ...
+    def evaluate(self, shard: Shard) -> dict[str, float]: ...
+
+    def final_evaluation(
+        self, shard: Shard, progress: Callable[[float], None] = lambda share: None
+    ) -> tuple[dict[str, float], dict[str, np.ndarray]]: ...
 
     def checkpoint_groups(self) -> dict[str, Tensors]: ...
 
@@ -168,7 +175,9 @@ class RunProgress:
         for split in (name for name in self.job.prepared.splits if name != "train"):
             if self.job.prepared.splits[split].tokens_count > 1:
                 with bar(f"evaluating the best weights on the {split} split") as show:
-                    outcome[split] = self.model.evaluate(self.job.prepared.splits[split], final=True, progress=show)
+                    outcome[split], values = self.model.final_evaluation(self.job.prepared.splits[split], show)
+                if self.writes and values and max(map(len, values.values())) <= MOST_ITEMS:
+                    item_values.write(self.run, split, values)
         headline = {
             split: self.job.task.metrics.headlines(outcome[split]) for split in self.job.prepared.splits if split in outcome
         }

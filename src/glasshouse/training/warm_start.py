@@ -13,8 +13,8 @@ from glasshouse.records import checkpoint, run_folder
 from glasshouse.records.checkpoint import Tensors
 from glasshouse.records.progress_bar import say
 from glasshouse.records.run_folder import RunFolder
-from glasshouse.specs import spec_fields
-from glasshouse.specs.errors import RunError
+from glasshouse.specs import catalogue, spec_fields
+from glasshouse.specs.errors import CannotImport, RunError
 from glasshouse.specs.spec import ModelSpec, Spec
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.training import lora
@@ -101,18 +101,39 @@ def without_vocabulary(tensors: Tensors) -> Tensors:
 
 
 def find(name: str, seed: int | None = None) -> RunFolder:
-    """The run to start from. `{seed}` in the name stands for the seed of the run that starts; None means any seed.
+    """The run to start from. A package or a model directory is imported first.
 
-    All runs that the name stands for must have the same shape and tokenizer, so any of them gives these.
+    `{seed}` in the name stands for the seed of the run that starts; None means any seed. All runs that the name stands for
+    must have the same shape and tokenizer, so any of them gives these.
     """
+    if importer := importer_of(name):
+        try:
+            imported: RunFolder = catalogue.find("importer", importer, "training.start_from")(name)
+            return imported
+        except CannotImport as error:
+            raise CannotImport(error.code, f"training.start_from: {error}") from None
     seeds = [seed] if seed is not None else _seeds_of_runs(name)[:1]
     try:
         # Without a run of any seed, the error names the run with `{seed}`, as it was typed.
         return run_folder.find(name.replace(SEED, str(seeds[0])) if seeds else name)
     except RunError as error:
         raise RunError(
-            error.code, f"training.start_from: {error}; train that run first, or name another run or its folder"
+            error.code,
+            f"training.start_from: {error}; train that run first, or name another run, a Hugging Face directory, or "
+            "package:NAME, an installed package with weights",
         ) from None
+
+
+def importer_of(name: str) -> str:
+    """The importer that a name needs: the word before a colon, or `path` for a model file or directory. Empty for a run."""
+    prefix, colon, _ = name.partition(":")
+    if colon and prefix in catalogue.names("importer"):
+        return prefix
+    path = Path(name).expanduser()
+    if len(path.parts) == 1 and (run_folder.root() / path / "spec.toml").is_file():
+        return ""
+    is_directory = (path / "config.json").is_file() and not (path / "spec.toml").is_file()
+    return "path" if is_directory or (path.suffix == ".gguf" and path.is_file()) else ""
 
 
 def _seeds_of_runs(name: str) -> list[int]:

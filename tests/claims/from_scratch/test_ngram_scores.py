@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from glasshouse.baselines.kneser_ney import NGramModel
 from glasshouse.claims.from_scratch import ngram_scores
-from glasshouse.claims.from_scratch.kneser_ney import NGramModel
 from glasshouse.data import shards
 from glasshouse.data.documents import Document
 from glasshouse.tokenizers.words import Words

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from glasshouse.baselines.kneser_ney import NGramModel
 from glasshouse.claims.from_scratch import verb_agreement
-from glasshouse.claims.from_scratch.kneser_ney import NGramModel
 from glasshouse.data import shards
 from glasshouse.data.documents import Document
 from glasshouse.tokenizers.words import Words

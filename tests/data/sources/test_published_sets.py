@@ -12,6 +12,7 @@ CLASS_COUNTS = {
     "course-arithmetic": 3,
     "recall": len(VALUES),
     "sick": 3,
+    "sick-pairs": 3,
     "tweet-emotion": 4,
     "tweet-irony": 2,
     "speeches": 3,
@@ -25,6 +26,7 @@ CLASS_COUNTS = {
     [
         ("multi30k", (29000, 1014, 1000)),
         ("sick", (4439, 495, 4906)),
+        ("sick-pairs", (4439, 495, 4906)),
         ("tweet-emotion", (3257, 374, 1421)),
         ("tweet-irony", (2862, 955, 784)),
     ],
@@ -47,5 +49,8 @@ def test_the_sides_of_a_pair_belong_together():
     first = next(make_source("sick").documents("train"))
     assert [line[:16] for line in first.text.split("\n")] == ["A group of kids ", "A group of boys "]
     assert first.fields["label"] == "neutral"
+    pair = next(make_source("sick-pairs").documents("train"))
+    assert f"{pair.text}\n{pair.fields['second']}" == first.text
+    assert (pair.fields["label"], pair.fields["value"]) == ("neutral", "4.5")
     first = next(make_source("multi30k").documents("test"))
     assert (first.text[:6], first.fields["target"][:8]) == ("A man ", "Ein Mann")

@@ -5,7 +5,12 @@ import pytest
 from PIL import Image
 
 from glasshouse.data.user_files.pictures import UserPictures, read_picture
+from glasshouse.specs.spec import DataSpec
 from tests.refusals import refused
+
+
+def one_file(path):
+    return DataSpec(files=(str(path),), picture_size=16, validation=0.0, test=0.0)
 
 
 @pytest.mark.parametrize(
@@ -26,10 +31,10 @@ def test_a_bad_file_is_refused(tmp_path, lines, refusal):
     bad = tmp_path / "bad.tsv"
     bad.write_text(lines)
     with refused(*refusal):
-        list(UserPictures((str(bad),), 16, 0.0, 0.0).documents("train"))
-    bad.rename(bad.with_suffix(".csv"))
+        list(UserPictures(one_file(bad)).documents("train"))
+    bad.rename(bad.with_suffix(".dat"))
     with refused("not-a-table"):
-        UserPictures((str(bad.with_suffix(".csv")),), 16, 0.0, 0.0).fingerprint()
+        UserPictures(one_file(bad.with_suffix(".dat"))).fingerprint()
 
 
 def test_a_picture_of_any_shape_and_mode_becomes_its_middle_square(tmp_path):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from glasshouse.data import text_files
 from glasshouse.data.documents import SPLITS
 from glasshouse.data.user_files.text import UserText
+from glasshouse.specs.spec import DataSpec
 from tests.refusals import refused
 
 
@@ -18,7 +19,7 @@ def read(source, split):
 
 
 def source_of(*paths, field="text", validation=0.1, test=0.1):
-    return UserText(tuple(map(str, paths)), field, validation, test)
+    return UserText(DataSpec(files=tuple(map(str, paths)), field=field, validation=validation, test=test))
 
 
 @settings(max_examples=60)
@@ -109,5 +110,70 @@ def test_bad_files_are_refused(tmp_path, name, content, code):
 def test_missing_files_and_folders_are_refused(tmp_path):
     with refused("unreadable-file"):
         source_of(tmp_path / "nothing.txt").fingerprint()
-    with refused("folder-not-file"):
+    with refused("folder-without-data"):
         source_of(tmp_path).fingerprint()
+
+
+def write_docx(path, paragraphs):
+    document = pytest.importorskip("docx").Document()
+    for paragraph in paragraphs:
+        document.add_paragraph(paragraph)
+    document.save(str(path))
+
+
+def test_documents_and_tables_are_read_as_text(tmp_path):
+    lines = [f"This is sentence number {index} of a short text." for index in range(40)]
+    write_docx(tmp_path / "a.docx", lines)
+    page = "<html><head><title>t</title><style>p {}</style></head><body><script>x = 1</script>"
+    (tmp_path / "b.html").write_text(page + "".join(f"<p>This is <b>sentence</b>\n {line[17:]}</p>" for line in lines))
+    for name in ("a.docx", "b.html"):
+        source = source_of(tmp_path / name)
+        assert "".join(read(source, split) for split in SPLITS).splitlines() == lines, name
+    (tmp_path / "c.csv").write_text("id,body\n" + "".join(f'{i},"{line}"\n' for i, line in enumerate(lines)))
+    (tmp_path / "d.json").write_text(json.dumps([{"body": line} for line in lines]))
+    for name in ("c.csv", "d.json"):
+        source = source_of(tmp_path / name, field="body")
+        documents = [document.text for split in SPLITS for document in source.documents(split)]
+        assert sorted(documents) == sorted(lines), name
+
+
+def test_a_pdf_is_read_as_text(tmp_path):
+    pytest.importorskip("pypdf")
+    from matplotlib.backends.backend_pdf import PdfPages
+    from matplotlib.figure import Figure
+
+    with PdfPages(tmp_path / "a.pdf") as pages:
+        for word in ("Glass", "House"):
+            figure = Figure()
+            figure.text(0.1, 0.5, f"A {word} of words")
+            pages.savefig(figure)
+    source = source_of(tmp_path / "a.pdf", validation=0.0, test=0.0)
+    assert read(source, "train").split() == ["A", "Glass", "of", "words", "A", "House", "of", "words"]
+    (tmp_path / "b.pdf").write_bytes((tmp_path / "a.pdf").read_bytes()[:200])
+    with refused("damaged-document"):
+        source_of(tmp_path / "b.pdf")
+
+
+def test_files_of_a_split_belong_to_it_as_a_whole(tmp_path):
+    for name in ("train.txt", "valid.txt", "test.jsonl"):
+        line = json.dumps({"text": f"text of {name}"}) if "json" in name else f"text of {name}"
+        (tmp_path / name).write_text((line + "\n") * 30)
+    source = UserText(DataSpec(files=(str(tmp_path),)))
+    assert set(read(source, "train").splitlines()) == {"text of train.txt"}
+    assert read(source, "validation") == "text of valid.txt\n" * 30
+    assert read(source, "test") == "text of test.jsonl" * 30
+    assert source.bytes("validation") == 30 * len("text of valid.txt\n")
+
+
+def test_zstandard_files_are_read_whole_and_in_ranges_and_a_missing_end_is_noticed(tmp_path):
+    zstandard = pytest.importorskip("zstandard")
+    text = "".join(f"line {index} of the text\n" for index in range(5000))
+    packed = zstandard.ZstdCompressor().compress(text.encode())
+    (tmp_path / "a.txt.zst").write_bytes(packed + packed)
+    assert "".join(text_files.read_chunks(tmp_path / "a.txt.zst")) == text * 2
+    assert "".join(text_files.read_range(tmp_path / "a.txt.zst", 0, 40)) == text[:40]
+    assert "".join(text_files.read_range(tmp_path / "a.txt.zst", 70_000, 70_100)) == text[70_000:70_100]
+    for content in (packed[:-20], packed[:6] + b"xxxxxxx" + packed[13:]):
+        (tmp_path / "b.txt.zst").write_bytes(content)
+        with refused("damaged-gzip"):
+            list(text_files.read_chunks(tmp_path / "b.txt.zst"))

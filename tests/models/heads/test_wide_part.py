@@ -37,20 +37,50 @@ def test_the_logits_are_the_sum_of_what_the_tokens_add():
 
 def test_byte_ngrams_do_not_depend_on_the_tokens_that_the_bytes_are_in():
     part = wide_part(max_tokens=1)
-    as_pieces, as_one = (part.features(torch.tensor([ids])) for ids in ([1, 2, 5], [3, 5]))
+    as_pieces, as_one = (byte_ngrams(part, ids) for ids in ([1, 2, 5], [3, 5]))
+    assert as_pieces.count_nonzero() > 5
+    torch.testing.assert_close(as_pieces, as_one)
 
-    def byte_ngrams(features, token_ngrams):
-        buckets, values, _ = (tensor[0, token_ngrams:] for tensor in features)
-        return torch.zeros(part.buckets).index_add(0, buckets, values)
 
-    assert byte_ngrams(as_pieces, 3).count_nonzero() > 5
-    torch.testing.assert_close(byte_ngrams(as_pieces, 3), byte_ngrams(as_one, 2))
+def totals(part: WidePart, ids, first: int, last: int | None = None):
+    """The sum of the values of each bucket, of the features from `first` on."""
+    buckets, values, _ = (tensor[0, first:last] for tensor in part.features(torch.tensor([ids])))
+    return torch.zeros(2 * part.buckets).index_add(0, buckets, values)
+
+
+def byte_ngrams(part: WidePart, ids):
+    """Each token n-gram has a TF-IDF weight and a count. Those of bytes follow."""
+    return totals(part, ids, 2 * part.max_tokens * len(ids))
 
 
 def test_the_features_of_tokens_and_of_bytes_each_have_norm_1():
-    _, values, _ = wide_part().features(torch.tensor([[1, 3, 5]]))
-    torch.testing.assert_close(values[0, :6].norm(), torch.tensor(1.0))
-    torch.testing.assert_close(values[0, 6:].norm(), torch.tensor(1.0))
+    ids = [1, 3, 5, 3, 1]
+    part = wide_part()
+    torch.testing.assert_close(totals(part, ids, 0, 10).norm(), torch.tensor(1.0))
+    torch.testing.assert_close(byte_ngrams(part, ids).norm(), torch.tensor(1.0))
+
+
+def test_a_repeated_ngram_has_one_plus_the_logarithm_of_its_count_as_weight():
+    part = wide_part(max_tokens=1, max_bytes=0)
+    part.idf_K.fill_(1.0)
+    weights = totals(part, [1, 1, 1, 2], 0, 4)
+    once, thrice = weights[weights > 0].sort().values
+    torch.testing.assert_close(thrice / once, 1 + torch.tensor(3.0).log())
+    counts = totals(part, [1, 1, 1, 2], 4)
+    assert sorted(counts[counts > 0].tolist()) == [1.0, 3.0]
+
+
+def test_byte_ngrams_do_not_reach_over_a_space():
+    part = wide_part(max_bytes=3)
+    apart, together = (byte_ngrams(part, ids).count_nonzero() for ids in ([1, 4, 2], [1, 5, 2]))
+    # "a b ": a_, _b, b_, a_b is left out, _b_; and at the start of the text __a, _a_.
+    assert apart < together
+
+
+def test_tokens_that_differ_in_case_or_spaces_are_one():
+    part = WidePart(4, classes=2, max_tokens=1, max_bytes=0, buckets=1009)
+    part.set_token_bytes([b"Cat", b" cat", b"dog", b"<"])
+    assert part.folded_V.tolist() == [0, 0, 2, 3]
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "recurrent"])

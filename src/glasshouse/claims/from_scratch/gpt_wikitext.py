@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from glasshouse.baselines.kneser_ney import NGramModel
 from glasshouse.claims import margins, split_scores
 from glasshouse.claims.claim import GROUPS, PUBLIC_TEXT, Bench, Claim, Measurements, Quantity, Series, StudyPlan
 from glasshouse.claims.from_scratch import bpe, excerpts, ngram_scores, passages, verb_agreement
-from glasshouse.claims.from_scratch.kneser_ney import NGramModel
 from glasshouse.claims.from_scratch.passages import PassageMeasure, Prompts
 from glasshouse.claims.rules import higher, lower, not_higher, not_lower
 from glasshouse.data import prepared_data

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from glasshouse.baselines.kneser_ney import NGramModel
 from glasshouse.claims import split_scores
 from glasshouse.claims.from_scratch import passages
-from glasshouse.claims.from_scratch.kneser_ney import NGramModel
 from glasshouse.data.shards import Shard
 from glasshouse.runs.run import Run
 from glasshouse.tokenizers import Tokenizer

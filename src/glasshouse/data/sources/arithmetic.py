@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import ClassVar
 
-from glasshouse.data import table_files
 from glasshouse.data.documents import Document
 from glasshouse.data.sources.generated import GeneratedSource
+from glasshouse.data.splits import assign_splits
 
 # Operands are zero to nineteen. The two files of the assignment (Toronto CSC413, 2022) together hold exactly these
 # expressions.
@@ -41,7 +41,7 @@ def expressions() -> dict[str, int]:
 
 def expression_splits() -> dict[str, str]:
     """The split of each expression, in the order of a digest."""
-    return table_files.assign_splits(expressions(), VALIDATION, TEST)
+    return assign_splits(expressions(), VALIDATION, TEST)
 
 
 class VerbalArithmetic(GeneratedSource):

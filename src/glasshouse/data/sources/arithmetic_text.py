@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import ClassVar
 
-from glasshouse.data import table_files
 from glasshouse.data.documents import Document, Source
 from glasshouse.data.sources.arithmetic import NUMBERS, expression_splits, expressions, number_in_words
 from glasshouse.data.sources.course_arithmetic import CourseArithmetic
 from glasshouse.data.sources.generated import GeneratedSource, digest_of_documents
 from glasshouse.data.sources.remote_files import RemoteFile
+from glasshouse.data.splits import assign_splits
 
 HELD_OUT = 0.05
 SEED = 0
@@ -41,7 +41,7 @@ class NumberSentences(Source):
     @cached_property
     def _splits(self) -> dict[str, str]:
         sentences = (*_sums(self.expression_splits()), *_order(), *_counting(), *_signs(), *_triples())
-        return table_files.assign_splits(sentences, HELD_OUT, HELD_OUT)
+        return assign_splits(sentences, HELD_OUT, HELD_OUT)
 
 
 class ArithmeticText(NumberSentences, GeneratedSource):

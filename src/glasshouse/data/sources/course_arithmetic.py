@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import ClassVar
 
-from glasshouse.data import table_files, text_files
+from glasshouse.data import text_files
 from glasshouse.data.documents import Document, Source
 from glasshouse.data.sources.arithmetic import VerbalArithmetic
 from glasshouse.data.sources.remote_files import RemoteFile
+from glasshouse.data.splits import assign_splits
 from glasshouse.specs.errors import DataError
 
 TRAINING_FILE = RemoteFile("verbal_arithmetic/PA03_data_20_train.csv")
@@ -50,8 +51,8 @@ class CourseArithmetic(Source):
         """Expression -> its split and its label, in the order of a digest."""
         test = _read_labels(TEST_FILE)
         training = {expression: label for expression, label in _read_labels(TRAINING_FILE).items() if expression not in test}
-        splits = table_files.assign_splits(training, VALIDATION, 0)
-        splits |= dict.fromkeys(table_files.assign_splits(test, 0, 0), "test")
+        splits = assign_splits(training, VALIDATION, 0)
+        splits |= dict.fromkeys(assign_splits(test, 0, 0), "test")
         labels = training | test
         return {expression: (split, labels[expression]) for expression, split in splits.items()}
 

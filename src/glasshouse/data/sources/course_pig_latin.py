@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import ClassVar
 
-from glasshouse.data import table_files, text_files
+from glasshouse.data import text_files
 from glasshouse.data.documents import Document, Source
 from glasshouse.data.sources.pig_latin import HELD_OUT
 from glasshouse.data.sources.remote_files import RemoteFile
+from glasshouse.data.splits import assign_splits
 from glasshouse.specs.errors import DataError
 
 SMALL_LIST = RemoteFile("piglatin/pig_latin_small.txt")
@@ -36,7 +37,7 @@ class CoursePigLatinWords(Source):
     def documents(self, split: str) -> Iterator[Document]:
         pairs = self._read_pairs(self.training_list if split == "train" else SMALL_LIST)
         # The order of a digest: neighbours of an alphabetical list are alike.
-        for word in table_files.assign_splits(pairs, 0, 0):
+        for word in assign_splits(pairs, 0, 0):
             if self._small_list_splits.get(word, "train") == split:
                 for translation in pairs[word]:
                     yield Document(word, fields={"target": translation})
@@ -47,7 +48,7 @@ class CoursePigLatinWords(Source):
 
     @cached_property
     def _small_list_splits(self) -> dict[str, str]:
-        return table_files.assign_splits(self._read_pairs(SMALL_LIST), HELD_OUT, HELD_OUT)
+        return assign_splits(self._read_pairs(SMALL_LIST), HELD_OUT, HELD_OUT)
 
     def _read_pairs(self, file: RemoteFile) -> dict[str, list[str]]:
         """Word -> its translations, without repeated pairs and without words of other characters."""

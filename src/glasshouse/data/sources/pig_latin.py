@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import ClassVar
 
-from glasshouse.data import table_files
 from glasshouse.data.documents import SPLITS, Document
 from glasshouse.data.sources.generated import GeneratedSource
 from glasshouse.data.sources.state_of_the_union import StateOfTheUnion
+from glasshouse.data.splits import assign_splits
 
 # The size of the assignment's small list (Toronto CSC413, assignment 3) after removing words with characters other
 # than letters and hyphens.
@@ -60,8 +60,8 @@ class PigLatinWords(GeneratedSource):
     def _splits(self) -> dict[str, str]:
         """The split of each word, in the order of a digest."""
         words = _words()
-        small_set_splits = table_files.assign_splits(words[:SMALL], HELD_OUT, HELD_OUT)
-        ordered = table_files.assign_splits(words[: self.word_limit], 0, 0)
+        small_set_splits = assign_splits(words[:SMALL], HELD_OUT, HELD_OUT)
+        ordered = assign_splits(words[: self.word_limit], 0, 0)
         return {word: small_set_splits.get(word, "train") for word in ordered}
 
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 from glasshouse.data.documents import Document, Source
 from glasshouse.data.sources.remote_files import RemoteFile
 from glasshouse.data.user_files.text import UserText
+from glasshouse.specs.spec import DataSpec
 
 
 class Shakespeare(Source):
@@ -32,4 +33,4 @@ class Shakespeare(Source):
     @cached_property
     def _text(self) -> UserText:
         path = self.files[0].locate("shakespeare")
-        return UserText((str(path),), field="text", validation=0.1, test=0.0)
+        return UserText(DataSpec(files=(str(path),), validation=0.1, test=0.0))

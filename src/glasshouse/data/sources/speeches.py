@@ -8,7 +8,7 @@ from typing import ClassVar
 from glasshouse.data import text_files
 from glasshouse.data.documents import SPLITS, Document, Source
 from glasshouse.data.sources.remote_files import RemoteFile
-from glasshouse.data.user_files.labelled import UserLabelled
+from glasshouse.data.user_files.rows import UserRows
 from glasshouse.data.user_files.text import UserText
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
@@ -54,7 +54,8 @@ class SpeechSegments(Source):
         # The whole test file is the training split of a source that contains only this file and holds nothing out.
         file, file_split, held_out = ("test", "train", 0.0) if split == "test" else ("train", split, self.validation)
         path = SEGMENT_FILES[file].locate(self.name)
-        for document in UserLabelled((str(path),), "text", "label", held_out, test=0.0).documents(file_split):
+        data = DataSpec(files=(str(path),), label="1", field="2", header="no", validation=held_out, test=0.0, insist=True)
+        for document in UserRows(data, ("label",)).documents(file_split):
             label = document.fields["label"]
             if label not in NAMES:
                 raise DataError(
@@ -130,4 +131,4 @@ class SpeechesText(Source):
 
     @cached_property
     def _text(self) -> UserText:
-        return UserText((str(TRAINING_TEXT.locate("speeches-text")),), "text", self.validation, test=0.0)
+        return UserText(DataSpec(files=(str(TRAINING_TEXT.locate("speeches-text")),), validation=self.validation, test=0.0))

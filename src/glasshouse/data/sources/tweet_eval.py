@@ -7,7 +7,7 @@ from typing import ClassVar
 from glasshouse.data import text_files
 from glasshouse.data.documents import SPLITS, Document, Source
 from glasshouse.data.sources.remote_files import RemoteFile
-from glasshouse.data.user_files.pairs import read_parallel_lines
+from glasshouse.data.text_files import read_parallel_lines
 from glasshouse.specs.errors import DataError
 
 FILE_NAMES = {"train": "train", "validation": "val", "test": "test"}

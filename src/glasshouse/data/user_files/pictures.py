@@ -1,7 +1,8 @@
-"""The user's own captioned pictures as a source: TSV files with a picture's path, a tab and a caption on each line.
+"""The user's own captioned pictures as a source: tables with a picture's path and a caption in each row, or folders.
 
-Pillow opens the pictures, which are cropped to their central square and scaled to one size. Splits are assigned by a digest.
-Pairs that share a caption or a picture are always in the same split.
+In a folder, the caption of a picture is in a text file of the same name, or in a table of the folder, or it is the name of
+the folder that the picture is in. Pillow opens the pictures, which are cropped to their central square and scaled to one
+size. Splits are assigned by a digest. Pairs that share a caption or a picture are always in the same split.
 """
 
 import hashlib
@@ -14,24 +15,30 @@ from typing import ClassVar
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from glasshouse.data import table_files, text_files
+from glasshouse.data import input_files, text_files
 from glasshouse.data.documents import Document, Source
+from glasshouse.data.splits import assign_splits
+from glasshouse.data.tables import columns, reading
+from glasshouse.data.tables.columns import ColumnRequest
+from glasshouse.data.tables.table import DataTable, TableFormat
 from glasshouse.specs.errors import DataError
+from glasshouse.specs.spec import DataSpec
 
-COLUMNS = table_files.Column("picture", "", "picture"), table_files.Column("caption", "", "caption")
+COLUMNS = ColumnRequest("picture", "picture", "", "picture"), ColumnRequest("caption", "caption", "", "caption")
+PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
 
 
 class UserPictures(Source):
-    """Pictures and captions from the user's files. Picture paths are relative to the TSV file that lists them."""
+    """Pictures and captions from the user's files. Picture paths are relative to the table that lists them."""
 
     about = "your own pictures"
     origin = "this machine"
     licence = "yours"
     columns: ClassVar[tuple[str, ...]] = ("picture",)
 
-    def __init__(self, files: tuple[str, ...], size: int, validation: float, test: float) -> None:
-        self.files = [Path(name).expanduser() for name in files]
-        self.size, self.validation, self.test = size, validation, test
+    def __init__(self, data: DataSpec) -> None:
+        self.names, self.form = input_files.of(data), TableFormat(data.delimiter, data.header)
+        self.size, self.shares = data.picture_size, self.names.shares(data)
 
     def documents(self, split: str) -> Iterator[Document]:
         for pair_split, path, caption in self._pairs:
@@ -39,11 +46,10 @@ class UserPictures(Source):
                 yield Document(caption, picture=read_picture(path, self.size))
 
     def fingerprint(self) -> str:
-        digests = [text_files.summarise(path).digest for path in self.files]
-        pictures = hashlib.blake2b(digest_size=16)
-        for _, path, _ in self._pairs:
-            pictures.update(hashlib.blake2b(_read_bytes(path), digest_size=16).digest())
-        return json.dumps([digests, pictures.hexdigest(), self.size, self.validation, self.test])
+        pairs = hashlib.blake2b(digest_size=16)
+        for split, path, caption in self._pairs:
+            pairs.update(json.dumps([split, caption]).encode() + hashlib.blake2b(_read_bytes(path), digest_size=16).digest())
+        return json.dumps([pairs.hexdigest(), self.size, *self.shares])
 
     def bytes(self, split: str) -> int:
         return sum(len(caption.encode()) for pair_split, _, caption in self._pairs if pair_split == split)
@@ -55,33 +61,68 @@ class UserPictures(Source):
 
     @cached_property
     def _pairs(self) -> list[tuple[str, Path, str]]:
-        """(split, picture path, caption) of every line that has both a picture and a caption."""
-        self._remarks: list[str] = []
-        rows = [(file, *row) for file in self.files for row in self._read_rows(file)]
-        complete = [(file.parent / path, caption) for file, path, caption in rows if path and caption]
-        if not complete:
+        """(split, picture path, caption) of every row that has both a picture and a caption."""
+        self._remarks: list[str] = list(self.names.remarks)
+        rows = {split: [row for name in names for row in self._read(name)] for split, names in self.names.by_split()}
+        complete = {split: [(path, text) for path, text in pairs if path.name and text] for split, pairs in rows.items()}
+        if not complete["train"]:
             raise DataError(
                 "no-rows",
-                f"{', '.join(map(str, self.files))}: no line has both a picture and a caption; "
-                "write a picture's path, a tab and a caption on each line",
+                f"{', '.join(self.names.train)}: no row has both a picture and a caption; "
+                "write a picture's path, a tab and a caption on each line of a .tsv file",
             )
-        if len(complete) < len(rows):
-            self._remarks.append(
-                f"{len(rows) - len(complete)} of {len(rows)} lines have no picture or no caption and are skipped"
-            )
-        groups = _connected_groups(complete)
-        splits = table_files.assign_splits(groups, self.validation, self.test)
-        return [(splits[group], path, caption) for group, (path, caption) in zip(groups, complete, strict=True)]
+        count, total = (sum(map(len, pairs.values())) for pairs in (complete, rows))
+        if count < total:
+            self._remarks.append(f"{total - count} of {total} lines have no picture or no caption and are skipped")
+        train = complete["train"]
+        groups = _connected_groups(train)
+        split_of = assign_splits(groups, *self.shares)
+        return [
+            *((split_of[group], path, caption) for group, (path, caption) in zip(groups, train, strict=True)),
+            *((split, *pair) for split in ("validation", "test") for pair in complete.get(split, ())),
+        ]
 
-    @staticmethod
-    def _read_rows(file: Path) -> Iterator[tuple[str, str]]:
-        if ".tsv" not in file.suffixes:
-            raise DataError(
-                "not-a-table",
-                f"{file} must be a .tsv file to be read as captioned pictures, "
-                "with a picture's path, a tab and a caption on each line",
-            )
-        return table_files.read_rows(file, COLUMNS)
+    def _read(self, name: str) -> Iterator[tuple[Path, str]]:
+        """(picture, caption) of a table or of a folder."""
+        path = Path(name).expanduser()
+        if path.is_dir():
+            tables = [file for file in input_files.data_files(path) if reading.is_table(file)]
+            yield from (pair for file in tables for pair in self._table_rows(file))
+            if not tables:
+                yield from self._folder_pairs(path)
+            return
+        for file in input_files.expand([name]):
+            if not reading.is_table(file):
+                raise DataError(
+                    "not-a-table",
+                    f"{file} must be a folder of pictures, or a table such as .tsv to be read as captioned pictures, "
+                    "with a picture's path, a tab and a caption on each line",
+                )
+            yield from self._table_rows(file)
+
+    def _table_rows(self, file: Path) -> Iterator[tuple[Path, str]]:
+        table: DataTable = reading.read(file, self.form)
+        found = columns.find(table, COLUMNS) if table.named else None
+        first, second = found.indices if found else (0, 1)
+        self._remarks += [*table.remarks, *(found.remarks if found else ())]
+        for row in table.rows():
+            yield (file.parent / row[first] if row[first] else Path()), row[second]
+
+    def _folder_pairs(self, folder: Path) -> Iterator[tuple[Path, str]]:
+        pictures = input_files.data_files(folder, PICTURES)
+        if not pictures:
+            raise DataError("no-rows", f"{folder} has no pictures ({', '.join(PICTURES)}); choose another folder")
+        beside = [path.with_suffix(".txt").is_file() for path in pictures]
+        if any(beside):
+            self._remarks.append(f"captions of pictures in {folder.name} are in the .txt files beside them")
+        else:
+            self._remarks.append(f"captions of pictures in {folder.name} are the names of their folders")
+        for path, has_text in zip(pictures, beside, strict=True):
+            if any(beside):
+                caption = "".join(text_files.read_chunks(path.with_suffix(".txt"))).strip() if has_text else ""
+            else:
+                caption = " ".join(path.parent.name.replace("_", " ").replace("-", " ").split())
+            yield path, caption
 
 
 def read_picture(path: Path, size: int) -> np.ndarray:

@@ -1,8 +1,8 @@
-"""The user's own text as a source: plain files, gzip files or JSON lines, with validation and test parts held out.
+"""The user's own text as a source: plain or compressed files, JSON lines, documents and tables, with parts held out.
 
 A plain file is one long document. Its last parts are held out, divided at line ends. A JSON-lines file holds one document on
 each line. Its documents are assigned to splits by a digest of their text, so a document that occurs twice is never in two
-splits.
+splits. Files that are named for a split belong to it as a whole.
 """
 
 import hashlib
@@ -13,12 +13,15 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from glasshouse.data import file_summaries, text_files
+from glasshouse.data import file_summaries, input_files, text_files
 from glasshouse.data.documents import SPLITS, Document, Source
+from glasshouse.data.user_files import converted
 from glasshouse.specs.errors import DataError
+from glasshouse.specs.spec import DataSpec
 
 
 class UserText(Source):
@@ -28,10 +31,30 @@ class UserText(Source):
     origin = "this machine"
     licence = "yours"
 
-    def __init__(self, files: tuple[str, ...], field: str, validation: float, test: float) -> None:
-        self.files = [Path(name).expanduser() for name in files]
-        self.field = field
+    def __init__(self, data: DataSpec) -> None:
+        names = input_files.of(data)
+        self.remarks = list(names.remarks)
+        validation, test = names.shares(data)
         self.shares = (1 - validation - test, validation, test)
+        self.field = data.field
+        self.files: list[Path] = []
+        self.converted: set[Path] = set()
+        self.own_split: dict[Path, str] = {}  # of files that belong to one split as a whole
+        for split, of_split in names.by_split():
+            for path in input_files.expand(of_split):
+                readable = self._readable(path, data)
+                if split != "train":
+                    self.own_split[readable] = split
+                self.files.append(readable)
+
+    def _readable(self, path: Path, data: DataSpec) -> Path:
+        """The file itself, or its text in the cache."""
+        if not converted.is_converted(path):
+            return path
+        output, remarks = converted.convert(path, data)
+        self.remarks += remarks
+        self.converted.add(output)
+        return output
 
     def documents(self, split: str) -> Iterator[Document]:
         self.summaries  # noqa: B018 (checks every file before the first document is read)
@@ -42,10 +65,20 @@ class UserText(Source):
                 yield from self._section(path, split)
 
     def fingerprint(self) -> str:
-        return json.dumps([[summary.digest for summary in self.summaries.values()], self.field, self.shares])
+        facts: list[Any] = [[summary.digest for summary in self.summaries.values()], self.field, self.shares]
+        return json.dumps([*facts, list(self.own_split.values())] if self.own_split else facts)
+
+    def notes(self) -> list[str]:
+        return self.remarks
 
     def bytes(self, split: str) -> int:
-        return math.ceil(sum(summary.bytes for summary in self.summaries.values()) * self.shares[SPLITS.index(split)])
+        shares = {path: self.shares_of(path)[SPLITS.index(split)] for path in self.files}
+        return math.ceil(sum(summary.bytes * shares[path] for path, summary in self.summaries.items()))
+
+    def shares_of(self, path: Path) -> tuple[float, float, float]:
+        """The shares of a file that are for training, validation and test."""
+        own = self.own_split.get(path)
+        return self.shares if own is None else (float(own == "train"), float(own == "validation"), float(own == "test"))
 
     @cached_property
     def summaries(self) -> dict[Path, text_files.FileSummary]:
@@ -54,7 +87,7 @@ class UserText(Source):
     def sections(self, path: Path) -> Iterator[tuple[str, str]]:
         """(split, text) of a plain file, in its order and in chunks."""
         total = self.summaries[path].bytes
-        train, validation, _ = self.shares
+        train, validation, _ = self.shares_of(path)
         targets = round(total * train), round(total * (train + validation))
         offset = 0
         for chunk in text_files.read_chunks(path):
@@ -78,19 +111,24 @@ class UserText(Source):
 
     def json_documents(self, path: Path) -> Iterator[tuple[str, str]]:
         """(split, text) of every document of a JSON-lines file."""
-        ranges = self.digest_ranges
+        own = self.own_split.get(path)
+        ranges = [] if own else self.digest_ranges
         for text in self._json_texts(path):
-            yield assigned_split(text, ranges), text
+            yield own or assigned_split(text, ranges), text
 
     def _json_texts(self, path: Path) -> Iterator[str]:
         for number, line in enumerate(text_files.read_lines(path), 1):
-            if text := json_text(line, self.field, f"{path}, line {number},"):
+            if text := json_text(line, self.field_of(path), f"{path}, line {number},"):
                 yield text
+
+    def field_of(self, path: Path) -> str:
+        """The field of JSON lines that holds the text."""
+        return converted.FIELD if path in self.converted else self.field
 
     @cached_property
     def digest_ranges(self) -> list[tuple[int, int]]:
         """The range of digests that belongs to each split. The ranges give every split its share of distinct documents."""
-        json_files = [path for path in self.files if is_json_lines(path)]
+        json_files = [path for path in self.files if is_json_lines(path) and path not in self.own_split]
         # Eight bytes for each document: the only thing in memory that grows with the size of the text.
         digests = array("Q", (_digest(text) for path in json_files for text in self._json_texts(path)))
         unique = np.unique(np.frombuffer(digests, dtype=np.uint64) if digests else np.zeros(0, np.uint64))

@@ -1,8 +1,8 @@
 """The user's own text cut into parts of bounded size, which can be encoded separately and in any order.
 
 A part is a list of pieces: byte ranges of files. A plain file is cut between the blocks in which `shards.write` encodes it,
-so the tokens of the parts are those of the whole text. A JSON-lines file is cut at line ends. A gzip file can only be read
-from its start, so it is not cut.
+so the tokens of the parts are those of the whole text. A JSON-lines file is cut at line ends. A compressed file can only
+be read from its start, so it is not cut.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ PART_BYTES = 1 << 24
 
 @dataclass(frozen=True)
 class ByteRange:
-    """A byte range of a file. `split` is empty for JSON lines, where each document has its own split.
+    """A byte range of a file. `split` is empty for JSON lines in which each document has its own split.
 
     `file` is an index into the source's files. `starts` tells whether a document starts here.
     """
@@ -41,7 +41,7 @@ def cut(source: UserText, part_bytes: int = 0) -> list[TextPart]:
     pieces: list[ByteRange] = []
     size = 0
     for index, path in enumerate(source.files):
-        whole = text_files.is_gzip(path)
+        whole = text_files.is_compressed(path)
         cut_file = _json_pieces if is_json_lines(path) else _text_pieces
         for piece in cut_file(source, index, None if whole else part_bytes):
             pieces.append(piece)
@@ -54,9 +54,9 @@ def cut(source: UserText, part_bytes: int = 0) -> list[TextPart]:
 
 def most_parts(files: Sequence[Path]) -> int:
     """At most how many parts files have, without reading them."""
-    # A gzip file is one part, or one for each of the three splits if these are large.
-    plain = sum(path.stat().st_size for path in files if not text_files.is_gzip(path))
-    return plain // PART_BYTES + 1 + 3 * sum(map(text_files.is_gzip, files))
+    # A compressed file is one part, or one for each of the three splits if these are large.
+    plain = sum(path.stat().st_size for path in files if not text_files.is_compressed(path))
+    return plain // PART_BYTES + 1 + 3 * sum(map(text_files.is_compressed, files))
 
 
 def _text_pieces(source: UserText, index: int, limit: int | None) -> Iterator[ByteRange]:
@@ -74,29 +74,30 @@ def _text_pieces(source: UserText, index: int, limit: int | None) -> Iterator[By
 
 def _json_pieces(source: UserText, index: int, limit: int | None) -> Iterator[ByteRange]:
     path = source.files[index]
+    split = source.own_split.get(path, "")
     begin, end, total = 0, 0, source.summaries[path].bytes
     for line in text_files.read_lines(path):
         end = min(end + len(line.encode()) + 1, total)  # The last line may lack its line end.
         if limit and end - begin >= limit:
-            yield ByteRange(index, begin, end)
+            yield ByteRange(index, begin, end, split)
             begin = end
     if total > begin:
-        yield ByteRange(index, begin, total)
+        yield ByteRange(index, begin, total, split)
 
 
 def read_blocks(
-    part: TextPart, files: Sequence[Path], field: str, digest_ranges: Sequence[tuple[int, int]]
+    source: UserText, part: TextPart, digest_ranges: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[str, bool, str]]:
     """(split, whether a document starts here, text) of a part, in blocks whose boundaries do not change the tokens."""
     for piece in part:
-        path = files[piece.file]
+        path = source.files[piece.file]
         chunks = text_files.read_range(path, piece.begin, piece.end)
-        if piece.split:
+        if not is_json_lines(path):
             for index, block in enumerate(split_into_blocks(chunks)):
                 yield piece.split, piece.starts and index == 0, block
             continue
         for line in text_files.split_lines(chunks):
-            if text := json_text(line, field, f"{path}, a line after byte {piece.begin},"):
-                split = assigned_split(text, digest_ranges)
+            if text := json_text(line, source.field_of(path), f"{path}, a line after byte {piece.begin},"):
+                split = piece.split or assigned_split(text, digest_ranges)
                 for index, block in enumerate(split_into_blocks([text])):
                     yield split, index == 0, block

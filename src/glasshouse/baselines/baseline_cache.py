@@ -1,0 +1,118 @@
+"""Trains the baselines of a task once for each data set, and keeps them in the cache. Knows nothing of runs."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from glasshouse.baselines.baseline import Baseline, BaselineData
+from glasshouse.baselines.task_baselines import TASKS
+from glasshouse.data import prepared_data, prepared_folder
+from glasshouse.data.documents import Document
+from glasshouse.data.prepared_data import PreparedData
+from glasshouse.data.sources.remote_files import cache_folder
+from glasshouse.records import atomic_files
+from glasshouse.specs.spec import DataSpec
+from glasshouse.tasks.base import Task
+from glasshouse.tokenizers import Tokenizer
+
+# The version of the cache. It is raised when the same data would give other scores or another file layout.
+FORMAT = 1
+# Tokens that are decoded at a time, if the text of a prepared folder is needed.
+DECODED_TOKENS = 100_000
+
+
+def held_out_split(prepared: PreparedData) -> str:
+    """The split that baselines and the run are compared on: test, else validation; empty if neither has data."""
+    return next((split for split in ("test", "validation") if prepared.splits[split].tokens_count > 1), "")
+
+
+def load_or_train(
+    data: DataSpec,
+    prepared: PreparedData,
+    task: Task,
+    task_name: str,
+    progress: Callable[[float], None] = lambda share: None,
+) -> list[Baseline]:
+    """The baselines of a task on prepared data. `task_name` is a key of `TASKS`."""
+    folder = _folder(prepared, task_name)
+    if folder.exists():
+        # A damaged entry is computed again, and stays as it is.
+        with suppress(OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
+            return _read(folder)
+    held_out = held_out_split(prepared)
+    choice = "validation" if held_out == "test" and prepared.splits["validation"].tokens_count > 1 else ""
+    baselines = []
+    for baseline in TASKS[task_name].train(BaselineData(prepared, _documents(data, prepared, task), held_out, choice)):
+        baselines.append(baseline)
+        progress(len(baselines) / TASKS[task_name].count)
+    # Another process may have written the same entry, and without a cache they are trained again.
+    with suppress(OSError), atomic_files.folder(folder) as temporary:
+        _write(temporary, baselines)
+    return baselines
+
+
+def _folder(prepared: PreparedData, task_name: str) -> Path:
+    # Only language models depend on how the tokenizer splits the text.
+    tokens = prepared.tokenizer.digest() if task_name == "next-token" else ""
+    key = json.dumps([FORMAT, prepared.fingerprint, task_name, tokens])
+    return cache_folder() / "baselines" / hashlib.blake2b(key.encode(), digest_size=12).hexdigest()
+
+
+def _documents(data: DataSpec, prepared: PreparedData, task: Task) -> Callable[[str], Iterator[Document]]:
+    if prepared_folder.named(data):
+        return lambda split: _decoded(prepared, split, prepared.tokenizer)
+    return prepared_data.find_source(data, task.columns).documents
+
+
+def _decoded(prepared: PreparedData, split: str, tokenizer: Tokenizer) -> Iterator[Document]:
+    """The text of a split from its tokens, which is all that a prepared folder has."""
+    shard = prepared.splits[split]
+    for begin in range(0, shard.tokens_count, DECODED_TOKENS):
+        tokens = np.asarray(shard.tokens[begin : begin + DECODED_TOKENS])
+        yield Document(tokenizer.decode(tokens[~np.isin(tokens, list(shard.separators))].tolist()), continues=begin > 0)
+
+
+def _write(folder: Path, baselines: list[Baseline]) -> None:
+    arrays: dict[str, np.ndarray] = {}
+    entries: list[dict[str, Any]] = []
+    for number, baseline in enumerate(baselines):
+        entries.append(
+            {
+                "name": baseline.name,
+                "title": baseline.title,
+                "metrics": dict(baseline.metrics),
+                "validation": dict(baseline.validation),
+                "settings": dict(baseline.settings),
+                "note": baseline.note,
+            }
+        )
+        arrays |= {f"{number}.values.{name}": values for name, values in baseline.values.items()}
+        if baseline.places is not None:
+            arrays[f"{number}.places"] = baseline.places
+    atomic_files.write_json(folder / "baselines.json", entries)
+    with open(folder / "values.npz", "wb") as output:
+        np.savez_compressed(output, allow_pickle=False, **arrays)
+
+
+def _read(folder: Path) -> list[Baseline]:
+    entries = json.loads((folder / "baselines.json").read_text(encoding="utf-8"))
+    with np.load(folder / "values.npz", allow_pickle=False) as arrays:
+        stored = {name: np.asarray(arrays[name]) for name in arrays.files}
+    return [
+        Baseline(
+            **entry,
+            values={
+                name.removeprefix(f"{number}.values."): values
+                for name, values in stored.items()
+                if name.startswith(f"{number}.values.")
+            },
+            places=stored.get(f"{number}.places"),
+        )
+        for number, entry in enumerate(entries)
+    ]

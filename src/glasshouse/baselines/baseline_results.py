@@ -1,0 +1,208 @@
+"""A run beside its baselines: scores, paired differences and their intervals, as `baselines.json` of a run holds them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from glasshouse.baselines.baseline import Baseline
+from glasshouse.formatting import number
+from glasshouse.metrics.estimates import from_units
+from glasshouse.metrics.metric import Metric, Metrics
+from glasshouse.metrics.proportions import binomial_interval
+from glasshouse.records import atomic_files
+from glasshouse.specs.errors import RunError
+
+FORMAT = 1
+LEVEL = 0.05
+# With fewer items an interval would promise more than it holds.
+FEWEST_ITEMS = 8
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """A run minus a baseline in one metric. Without an interval, `low` and `high` are None and `pairs` is 0."""
+
+    metric: str
+    difference: float
+    low: float | None = None
+    high: float | None = None
+    pairs: int = 0
+
+    def verdict(self, higher_is_better: bool) -> str:
+        """Whether the run is shown to be better or worse; empty without an interval."""
+        if self.low is None or self.high is None:
+            return ""
+        if self.low <= 0 <= self.high:
+            return "no difference is shown"
+        return "this run is better" if (self.low > 0) == higher_is_better else "this run is worse"
+
+
+@dataclass(frozen=True)
+class BaselineResult:
+    """One baseline beside the run. Without metrics, `note` says why there are none."""
+
+    name: str
+    title: str
+    metrics: Mapping[str, float]
+    validation: Mapping[str, float]
+    settings: Mapping[str, Any]
+    note: str = ""
+    differences: Sequence[PairedDifference] = ()
+
+    def difference(self, metric: str) -> PairedDifference | None:
+        """The difference in a metric, if both were measured."""
+        return next((difference for difference in self.differences if difference.metric == metric), None)
+
+
+@dataclass(frozen=True)
+class BaselineTable:
+    """Baselines as text: a row for each. The columns after the first are `numbers` numbers, then remarks."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: int
+
+
+@dataclass(frozen=True)
+class BaselineResults:
+    """The baselines of a run on one split, and the run's own metrics. `metric` decides which baseline is the best.
+
+    `step` is the step whose weights were compared, `data` the fingerprint of the data, `items` what is paired.
+    """
+
+    task: str
+    data: str
+    split: str
+    step: int
+    metric: str
+    items: str
+    run: Mapping[str, float]
+    baselines: tuple[BaselineResult, ...]
+    note: str = ""
+    format: int = field(default=FORMAT)
+
+    def best(self, metric: Metric) -> BaselineResult | None:
+        """The best baseline: on the validation split, if all trained ones were measured there, so that no test decides."""
+        trained = [baseline for baseline in self.baselines if metric.name in baseline.metrics]
+        if not trained:
+            return None
+        on_validation = all(metric.name in baseline.validation for baseline in trained)
+        sign = 1 if metric.higher_is_better else -1
+        return max(
+            trained,
+            key=lambda baseline: sign * (baseline.validation if on_validation else baseline.metrics)[metric.name],
+        )
+
+    def sentence(self, metrics: Metrics) -> str:
+        """The best baseline and the run in one line."""
+        metric = metrics.find(self.metric)
+        best = self.best(metric)
+        if best is None:
+            return self.note or "the obvious: no baseline could be trained"
+        parts = [
+            f"the obvious: {best.title}, {metric.title} {metric.text(best.metrics[metric.name])}",
+            f"this run {metric.text(self.run[metric.name])}",
+        ]
+        if difference := best.difference(metric.name):
+            parts.append(f"difference {difference_text(difference.difference, metric)}")
+            if difference.pairs:
+                interval = f"95 % interval {interval_text(difference, metric)} ({self.paired_over(difference)})"
+                parts[-1] += f", {interval}: {difference.verdict(metric.higher_is_better)}"
+        return "; ".join(parts)
+
+    def table(self, metrics: Metrics) -> BaselineTable:
+        """A row for each baseline, and one for the run. The difference is the run minus the baseline."""
+        measured = [metrics[name] for name in metrics.ordered(self.run)]
+        main = metrics.find(self.metric)
+        remarks = any(baseline.note for baseline in self.baselines)
+        rows = [_row(baseline, measured, main, remarks) for baseline in self.baselines]
+        own = tuple(metric.text(self.run[metric.name]) for metric in measured)
+        rows.append(("this run", *own, "", "", *[""][:remarks]))
+        titles = (f"{self.split} {measured[0].title}", *(metric.title for metric in measured[1:])) if measured else ()
+        columns = ("the obvious", *titles, "difference", "95 % interval", *["remark"][:remarks])
+        return BaselineTable(columns, tuple(rows), len(measured) + 2)
+
+    def paired_over(self, difference: PairedDifference) -> str:
+        """What the interval of a difference is over."""
+        return f"paired over {difference.pairs:,} {self.split} {self.items}"
+
+    def write(self, file: Path) -> None:
+        """Write the results as JSON."""
+        atomic_files.write_json(file, asdict(self))
+
+
+def _row(baseline: BaselineResult, measured: Sequence[Metric], main: Metric, remarks: bool) -> tuple[str, ...]:
+    figures = (metric.text(baseline.metrics[metric.name]) if metric.name in baseline.metrics else "" for metric in measured)
+    difference = baseline.difference(main.name)
+    texts = (difference_text(difference.difference, main), interval_text(difference, main)) if difference else ("", "")
+    return (baseline.title, *figures, *texts, *[baseline.note][:remarks])
+
+
+def read(file: Path) -> BaselineResults | None:
+    """The results in a file; None if there is none."""
+    if not file.exists():
+        return None
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        baselines = tuple(
+            BaselineResult(**{**entry, "differences": tuple(PairedDifference(**one) for one in entry["differences"])})
+            for entry in content.pop("baselines")
+        )
+        return BaselineResults(**content, baselines=baselines)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError(
+            "unreadable-baselines", f"{file} cannot be read ({error}); delete it, and make the report again"
+        ) from None
+
+
+def compare(baseline: Baseline, run: Mapping[str, float], values: Mapping[str, np.ndarray]) -> BaselineResult:
+    """A baseline beside the metrics of a run and its values item by item."""
+    differences = tuple(paired_difference(name, run[name], baseline, values) for name in baseline.metrics if name in run)
+    return BaselineResult(
+        baseline.name, baseline.title, baseline.metrics, baseline.validation, baseline.settings, baseline.note, differences
+    )
+
+
+def paired_difference(metric: str, run: float, baseline: Baseline, values: Mapping[str, np.ndarray]) -> PairedDifference:
+    """The run minus the baseline. The interval is over the items that both were scored on."""
+    plain = PairedDifference(metric, run - baseline.metrics[metric])
+    if metric not in values or metric not in baseline.values:
+        return plain
+    own = np.asarray(values[metric], float)
+    own = own if baseline.places is None else own[baseline.places]
+    if len(own) != len(baseline.values[metric]) or len(own) < FEWEST_ITEMS:
+        return plain
+    differences = own - baseline.values[metric]
+    if not differences.any():
+        # No pair differs. So the share of pairs that differ is small, but not known to be zero.
+        most = binomial_interval(0.0, len(own), LEVEL)[1]
+        return PairedDifference(metric, 0.0, -most, most, len(own))
+    estimate = from_units(differences.tolist())
+    low, high = estimate.interval(LEVEL)
+    return PairedDifference(metric, estimate.mean, low, high, len(own))
+
+
+def difference_text(value: float, metric: Metric) -> str:
+    """A difference in the unit of the metric; a percentage differs by points."""
+    if metric.number_format.endswith("%}"):
+        return f"{number(100 * value, 1, signed=True)} points"
+    return number(value, _places(metric), signed=True)
+
+
+def interval_text(difference: PairedDifference, metric: Metric) -> str:
+    """The interval of a difference; empty if there is none."""
+    if difference.low is None or difference.high is None:
+        return ""
+    factor, places = (100, 1) if metric.number_format.endswith("%}") else (1, _places(metric))
+    ends = (number(factor * end, places, signed=True) for end in (difference.low, difference.high))
+    return " to ".join(ends)
+
+
+def _places(metric: Metric) -> int | None:
+    """The decimals of a metric with a fixed number of them."""
+    digits = metric.number_format.removeprefix("{:.").removesuffix("f}")
+    return int(digits) if digits.isdecimal() else None

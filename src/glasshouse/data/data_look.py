@@ -1,0 +1,208 @@
+"""What the user's own files contain, before anything is trained: columns, classes, lengths, repeats, scripts, examples."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from glasshouse.data import input_files, text_files
+from glasshouse.data.documents import SPLITS, Document, Source
+from glasshouse.data.tables import columns, conll, reading
+from glasshouse.data.tables.columns import ColumnRequest
+from glasshouse.data.tables.table import ITEM_SEPARATOR, DataTable, TableFormat
+from glasshouse.data.user_files.pictures import PICTURES
+from glasshouse.specs.errors import DataError
+from glasshouse.specs.spec import DataSpec
+
+EXAMPLES = 5
+EXAMPLE_LENGTH = 100
+# Characters whose script is looked up.
+SCRIPT_SAMPLE = 200_000
+LENGTH_QUANTILES = (0.5, 0.95, 1.0)
+
+
+@dataclass(frozen=True)
+class ColumnLook:
+    """A column in the first rows of a table. `kind` is text, category, number or list."""
+
+    name: str
+    kind: str
+    values: int
+    empty: int
+    example: str
+
+
+@dataclass(frozen=True)
+class SplitLook:
+    """A split: its rows or documents, and the bytes of its text."""
+
+    name: str
+    documents: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class DataLook:
+    """What was understood of files.
+
+    `classes` are the rows of each class, the most frequent first. `words` are quantiles of the length of a text in words.
+    `repeated` rows have the text of an earlier row. `scripts` are the shares of the letters. `examples` are (field, text).
+    """
+
+    files: tuple[str, ...]
+    columns: tuple[ColumnLook, ...]
+    splits: tuple[SplitLook, ...]
+    classes: tuple[tuple[str, int], ...]
+    words: dict[float, float]
+    repeated: int
+    scripts: tuple[tuple[str, float], ...]
+    examples: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+
+
+def suggest_task(data: DataSpec) -> str:
+    """The task that files are probably for: next-token, classify, multi-label, regress, tag, translate or match."""
+    first = Path(data.files[0]).expanduser()
+    if first.is_dir():
+        if input_files.data_files(first, PICTURES):
+            return "match"
+        if input_files.class_folders(first):
+            return "classify"
+    names = input_files.of(data)
+    path = input_files.expand(names.train)[0]
+    suffix = text_files.suffix(path)
+    if suffix in reading.SENTENCE_SUFFIXES or (suffix in (".tsv", ".txt") and conll.has_sentences(path)):
+        return "tag"
+    if not reading.is_table(path):
+        return "next-token"
+    return _task_of_table(reading.read(path, TableFormat(data.delimiter, data.header)), data)
+
+
+def _task_of_table(table: DataTable, data: DataSpec) -> str:
+    """The task whose columns a table has."""
+    text = ColumnRequest(data.field, "text", "data.field", "text")
+    # A list has few values too, and a number of stars is a class as well as a number.
+    for task, role, kind in (("tag", "tags", "list"), ("multi-label", "labels", "list"), ("classify", "label", "category")):
+        if _has(table, (ColumnRequest(data.label, data.label, "data.label", role, kind), text), kind):
+            if task == "tag" and not _is_tagged(table):
+                continue
+            return task
+    if _has(table, (ColumnRequest(data.label, data.label, "data.label", "value", "number"), text), "number"):
+        return "regress"
+    if _has(table, (text, ColumnRequest(data.target, "target", "data.target", "target")), "text"):
+        return "translate"
+    return "next-token"
+
+
+def _has(table: DataTable, requests: Sequence[ColumnRequest], kind: str) -> bool:
+    try:
+        found = columns.find(table, requests)
+    except DataError:
+        return False
+    number = next(index for index, request in enumerate(requests) if request.role != "text")
+    return columns.fits(table, found.indices[number], kind)
+
+
+def _is_tagged(table: DataTable) -> bool:
+    """Whether two columns have lists of the same length in every row."""
+    for row in islice(table.sample, 50):
+        lengths = [text.count(ITEM_SEPARATOR) for text in row if ITEM_SEPARATOR in text]
+        if len(lengths) < 2 or lengths[0] not in lengths[1:]:
+            return False
+    return True
+
+
+def look(data: DataSpec, source: Source, wanted: tuple[str, ...]) -> DataLook:
+    """Read the files of a data spec through its source."""
+    documents = {split: list(source.documents(split)) for split in SPLITS} if wanted else {}
+    rows = [document for split in SPLITS for document in documents.get(split, ())]
+    names = [path for _, of_split in input_files.of(data).by_split() for path in input_files.expand(of_split)]
+    first = names[0]
+    is_table = reading.is_table(first)
+    texts = [document.text for document in rows] if wanted else _excerpts(source)
+    return DataLook(
+        files=tuple(str(path) for path in names),
+        columns=_columns(reading.read(first, TableFormat(data.delimiter, data.header))) if is_table else (),
+        splits=tuple(_split(split, documents.get(split), source) for split in SPLITS),
+        classes=_classes(rows, wanted),
+        words=_lengths(texts) if wanted else {},
+        repeated=len(texts) - len(set(texts)) if wanted else 0,
+        scripts=scripts(texts),
+        examples=tuple(_examples(rows, wanted)) if wanted else tuple(("text", text) for text in texts[:EXAMPLES]),
+        notes=tuple(source.notes()),
+    )
+
+
+def _columns(table: DataTable) -> tuple[ColumnLook, ...]:
+    looks = []
+    for index, name in enumerate(table.names):
+        cells = table.column(index)
+        kinds = [kind for kind in ("list", "number", "category") if columns.fits(table, index, kind)]
+        kind = " or ".join(kinds) or "text"
+        example = cells[0].replace(ITEM_SEPARATOR, "|") if cells else ""
+        looks.append(ColumnLook(name, kind, len(set(cells)), len(table.sample) - len(cells), _short(example)))
+    return tuple(looks)
+
+
+def _split(name: str, documents: Sequence[Document] | None, source: Source) -> SplitLook:
+    if documents is None:
+        return SplitLook(name, sum(not document.continues for document in source.documents(name)), source.bytes(name))
+    return SplitLook(name, len(documents), sum(len(document.text.encode()) for document in documents))
+
+
+def _classes(rows: Sequence[Document], wanted: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+    counts: Counter[str] = Counter()
+    for document in rows:
+        if "label" in wanted:
+            counts[document.fields["label"]] += 1
+        elif "labels" in wanted:
+            counts.update(label for label in document.fields["labels"].split("|") if label)
+        elif "tags" in wanted:
+            counts.update(document.fields["tags"].split())
+    return tuple(counts.most_common())
+
+
+def _lengths(texts: Sequence[str]) -> dict[float, float]:
+    lengths = [len(text.split()) for text in texts]
+    return {share: float(np.quantile(lengths, share)) for share in LENGTH_QUANTILES} if lengths else {}
+
+
+def _examples(rows: Sequence[Document], wanted: tuple[str, ...]) -> Iterable[tuple[str, str]]:
+    """Rows from the whole of the data, each with what the task is to find."""
+    step = max(len(rows) // EXAMPLES, 1)
+    for document in rows[::step][:EXAMPLES]:
+        fields = [document.fields[name] for name in wanted if name in document.fields]
+        yield " · ".join(_short(field, 40) for field in fields), _short(document.text)
+
+
+def _excerpts(source: Source) -> list[str]:
+    """The first lines of documents, a few of each."""
+    lines = []
+    for document in islice(source.documents("train"), 200):
+        lines += [line.strip() for line in document.text[:20_000].split("\n") if line.strip()][:50]
+    return [_short(line) for line in lines]
+
+
+def _short(text: str, length: int = EXAMPLE_LENGTH) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[: length - 3] + "..."
+
+
+def scripts(texts: Iterable[str]) -> tuple[tuple[str, float], ...]:
+    """The scripts of the letters of texts and their shares, the most frequent first."""
+    counts: Counter[str] = Counter()
+    left = SCRIPT_SAMPLE
+    for text in texts:
+        counts.update(character for character in text[:left] if character.isalpha())
+        left -= len(text)
+        if left <= 0:
+            break
+    total = sum(counts.values())
+    shares: Counter[str] = Counter()
+    for character, count in counts.items():
+        shares[unicodedata.name(character, "OTHER").split()[0].capitalize()] += count
+    return tuple((script, count / total) for script, count in shares.most_common())

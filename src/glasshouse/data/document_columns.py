@@ -1,0 +1,145 @@
+"""The columns of documents in shards: what a task needs of each document besides its text, as numbers on disk.
+
+A task names its columns in `Task.columns`. Classes and tags become numbers: their places among `names`.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from glasshouse.data import shards
+from glasshouse.data.documents import Document
+from glasshouse.data.shards import Shard, ShardWriter
+from glasshouse.specs.errors import DataError
+from glasshouse.tokenizers import Tokenizer
+from glasshouse.tokenizers.word_encoder import WordEncoder
+
+# The columns that hold names of classes or tags.
+NAMED = ("label", "labels", "tags")
+# The columns that hold further text.
+TEXTS = ("target", "second")
+SEPARATOR = "|"
+
+Documents = Callable[[], Iterator[Document]]
+
+
+def class_names(documents: Iterable[Document], columns: Sequence[str]) -> tuple[str, ...]:
+    """The names of all classes or tags of the documents, sorted; empty if the columns hold none."""
+    if not (named := [column for column in NAMED if column in columns]):
+        return ()
+    return tuple(sorted({name for document in documents for column in named for name in _names(document, column)}))
+
+
+def write(
+    folder: Path,
+    split: str,
+    documents: Documents,
+    tokenizer: Tokenizer,
+    columns: Sequence[str],
+    names: Sequence[str] = (),
+    progress: Callable[[int], None] = lambda done: None,
+) -> Shard:
+    """Write the text of documents and all `columns`. `documents` is called once for every file that is written."""
+    if "tags" in columns:
+        shard = _write_tagged(folder, split, documents(), tokenizer, names, progress)
+    else:
+        shard = shards.write(folder, split, documents(), tokenizer, progress, keep_empty=bool(columns))
+    if "label" in columns:
+        numbers = _Numbers(names)
+        shards.write_labels(folder, split, (numbers[document.fields["label"]] for document in documents()))
+    if "labels" in columns:
+        numbers = _Numbers(names)
+        sets = (sorted({numbers[name] for name in _names(document, "labels")}) for document in documents())
+        shards.write_lists(folder, f"{split}.label-sets", sets)
+    if "value" in columns:
+        shards.write_values(folder, split, map(_value, documents()))
+    if "second" in columns:
+        second = (Document(document.fields["second"]) for document in documents())
+        shards.write(folder, f"{split}.second", second, tokenizer, keep_empty=True)
+    if "target" in columns:
+        write_targets(folder, split, documents(), tokenizer)
+    if "picture" in columns:
+        pictures = (document.picture for document in documents())
+        shards.write_pictures(folder, split, (picture for picture in pictures if picture is not None))
+    return shard
+
+
+def write_targets(folder: Path, split: str, documents: Iterable[Document], tokenizer: Tokenizer) -> None:
+    """Write the translation of each document as a second shard, and the original texts of both sides."""
+    pairs = [(document.text, document.fields["target"]) for document in documents]
+    shards.write(folder, f"{split}.target", (Document(target) for _, target in pairs), tokenizer, keep_empty=True)
+    shards.write_originals(folder, split, (text for text, _ in pairs))
+    shards.write_originals(folder, f"{split}.target", (target for _, target in pairs))
+
+
+class _Numbers:
+    """From the name of a class to its number."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = {name: number for number, name in enumerate(names)}
+
+    def __getitem__(self, name: str) -> int:
+        if name not in self.names:
+            known = ", ".join(self.names)
+            raise DataError("unknown-label", f"the label {name!r} was not in the training data; its labels are: {known}")
+        return self.names[name]
+
+
+def _names(document: Document, column: str) -> list[str]:
+    """The names in a column of a document: one class, several classes, or a tag for each word."""
+    text = document.fields[column]
+    if column == "label":
+        return [text]
+    return text.split() if column == "tags" else [name for name in map(str.strip, text.split(SEPARATOR)) if name]
+
+
+def _value(document: Document) -> float:
+    text = document.fields["value"]
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise DataError(
+            "not-a-number",
+            f"the value {text!r} of the text {_shortened(document.text)!r} is not a finite number; write one such as 3.5",
+        )
+    return value
+
+
+def _write_tagged(
+    folder: Path,
+    split: str,
+    documents: Iterable[Document],
+    tokenizer: Tokenizer,
+    names: Sequence[str],
+    progress: Callable[[int], None],
+) -> Shard:
+    """Write texts word by word, with the tag and the first token of each word."""
+    encoder, numbers = WordEncoder(tokenizer), _Numbers(names)
+    tags: list[list[int]] = []
+    first_tokens: list[list[int]] = []
+    writer = ShardWriter(folder, split, tokenizer)
+    try:
+        for document in documents:
+            words, names_of_words = document.text.split(), _names(document, "tags")
+            if len(words) != len(names_of_words):
+                raise DataError(
+                    "tags-do-not-fit",
+                    f"the text {_shortened(document.text)!r} has {len(words)} words and {len(names_of_words)} tags; "
+                    "write one tag for each word",
+                )
+            ids, places = encoder.encode(words)
+            writer.add_tokens(ids, document.text, starts_document=True)
+            tags.append([numbers[name] for name in names_of_words])
+            first_tokens.append(places)
+            progress(writer.bytes)
+        shards.write_lists(folder, f"{split}.tags", tags)
+        shards.write_lists(folder, f"{split}.first-tokens", first_tokens)
+        return writer.finish()
+    finally:
+        writer.close()
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 40 else text[:39] + "…"

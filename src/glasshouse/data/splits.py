@@ -1,0 +1,78 @@
+"""The assignment of texts to splits by a digest: the same texts always get the same splits. Knows no files."""
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from glasshouse.data.documents import SPLITS
+from glasshouse.specs.errors import DataError
+
+
+def assign_splits(texts: Iterable[str], validation: float, test: float) -> dict[str, str]:
+    """The split of each distinct text.
+
+    The texts are ordered by a digest and divided by the given shares. Equal texts are therefore always in the same split.
+    """
+    ordered = sorted(set(texts), key=_digest)
+    held_out = [max(1, round(len(ordered) * share)) if share else 0 for share in (validation, test)]
+    if sum(held_out) >= len(ordered):
+        raise DataError(
+            "too-few-to-hold-out",
+            f"{len(ordered)} distinct texts are too few to hold some out; "
+            "add more texts, or set data.validation=0 data.test=0",
+        )
+    train = len(ordered) - sum(held_out)
+    boundaries = (train, train + held_out[0])
+    return {text: SPLITS[(index >= boundaries[0]) + (index >= boundaries[1])] for index, text in enumerate(ordered)}
+
+
+def assign_groups(groups: Sequence[str], validation: float, test: float) -> dict[str, str]:
+    """The split of each distinct group, where `groups` has the group of every row. Shares are shares of rows.
+
+    Groups are taken in the order of a digest, and each goes to the split that lacks the most rows of its share.
+    """
+    sizes = Counter(groups)
+    if len(sizes) <= sum(share > 0 for share in (validation, test)):
+        raise DataError(
+            "too-few-to-hold-out",
+            f"{len(sizes)} groups are too few to hold some out; choose another data.group, or set data.validation=0 "
+            "data.test=0",
+        )
+    wanted = dict(zip(SPLITS, (1 - validation - test, validation, test), strict=True))
+    rows = dict.fromkeys(SPLITS, 0)
+    splits = {}
+    for group in sorted(sizes, key=_digest):
+        # A split with nothing yet comes first, so that no split stays empty.
+        lacking = {split: wanted[split] * len(groups) - rows[split] for split in SPLITS if wanted[split] > 0}
+        split = max(lacking, key=lambda name: (rows[name] == 0 and name != "train", lacking[name]))
+        splits[group] = split
+        rows[split] += sizes[group]
+    return splits
+
+
+def assign_stratified(strata: dict[str, str], validation: float, test: float) -> dict[str, str]:
+    """The split of each text, where `strata` has the class of every text. Each class is divided by the shares.
+
+    What rounding leaves of the classes is divided by the shares too, so a class of one text is mostly in the training split.
+    """
+    texts: dict[str, list[str]] = defaultdict(list)
+    for text in sorted(strata, key=_digest):
+        texts[strata[text]].append(text)
+    splits: dict[str, str] = {}
+    due = [0.0, 0.0]
+    for name in sorted(texts):
+        start = 0
+        for index, (split, share) in enumerate(zip(SPLITS[1:], (validation, test), strict=True)):
+            due[index] += len(texts[name]) * share
+            count = min(round(due[index]), max(len(texts[name]) - 1 - start, 0))
+            due[index] -= count
+            splits |= dict.fromkeys(texts[name][start : start + count], split)
+            start += count
+        splits |= dict.fromkeys(texts[name][start:], "train")
+    if any(share > 0 and split not in splits.values() for split, share in zip(SPLITS[1:], (validation, test), strict=True)):
+        return assign_splits(strata, validation, test)
+    return splits
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()

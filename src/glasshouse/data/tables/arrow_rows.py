@@ -1,0 +1,90 @@
+"""Parquet and Arrow files as tables, read by pyarrow. The names of classes in files of Hugging Face `datasets` are used."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from glasshouse.data.tables.table import DataTable, Row, cell
+from glasshouse.specs.errors import DataError
+
+BATCH_ROWS = 4096
+
+
+def read(path: Path) -> DataTable:
+    """The columns of a Parquet, Feather or Arrow file."""
+    schema = _checked(path, lambda: _open(path)[0])
+    names = tuple(schema.names)
+    classes = _class_names(schema)
+
+    def rows() -> Iterator[Row]:
+        for batch in _batches(path):
+            columns = [_texts(batch.column(name).to_pylist(), classes.get(name)) for name in names]
+            yield from zip(*columns, strict=True)
+
+    return DataTable(path, names, rows)
+
+
+def _batches(path: Path) -> Iterator[Any]:
+    _, batches = _checked(path, lambda: _open(path))
+    while (batch := _checked(path, lambda: next(batches, None))) is not None:
+        yield batch
+
+
+def _open(path: Path) -> tuple[Any, Iterator[Any]]:
+    """(schema, record batches) of a file."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise DataError(
+            "missing-package", f"{path} needs pyarrow to be read; install it with: pip install 'glasshouse[formats]'"
+        ) from None
+    try:
+        with open(path, "rb") as file:
+            magic = file.read(6)
+    except OSError as error:
+        raise DataError("unreadable-file", f"cannot read {path}: {error.strerror or error}; check the path") from None
+    if magic.startswith(b"PAR1"):
+        parquet = pyarrow.parquet.ParquetFile(path)
+        return parquet.schema_arrow, parquet.iter_batches(BATCH_ROWS)
+    mapped = pyarrow.memory_map(str(path))
+    if magic == b"ARROW1":
+        reader = pyarrow.ipc.open_file(mapped)
+        return reader.schema, (reader.get_batch(index) for index in range(reader.num_record_batches))
+    stream = pyarrow.ipc.open_stream(mapped)
+    return stream.schema, iter(stream)
+
+
+def _checked(path: Path, read: Any) -> Any:
+    try:
+        return read()
+    except (OSError, ValueError) as error:  # pyarrow's errors are among these
+        raise DataError(
+            "damaged-table", f"{path} is not a readable Parquet or Arrow file ({error}); write it again"
+        ) from None
+
+
+def _class_names(schema: Any) -> dict[str, list[str]]:
+    """Column -> the names of its classes, from the features that Hugging Face `datasets` stores."""
+    try:
+        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
+        return {
+            name: [str(label) for label in feature["names"]]
+            for name, feature in ((name, feature.get("feature", feature)) for name, feature in features.items())
+            if isinstance(feature, dict) and isinstance(feature.get("names"), list)
+        }
+    except (KeyError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def _texts(values: list[Any], classes: list[str] | None) -> list[str]:
+    if classes is None:
+        return [cell(value) for value in values]
+    return [cell(_class_name(value, classes)) for value in values]
+
+
+def _class_name(value: Any, classes: list[str]) -> Any:
+    if isinstance(value, list):
+        return [_class_name(item, classes) for item in value]
+    return classes[value] if isinstance(value, int) and 0 <= value < len(classes) else value

@@ -1,0 +1,63 @@
+"""Class labels that look like an accident are refused, or mended with a remark. `data.insist` takes them as they are."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from glasshouse.data.tables.delimited import is_number
+from glasshouse.specs.errors import DataError
+
+# More classes than this need at least so many rows each on average.
+MANY_CLASSES = 20
+MIN_ROWS_PER_CLASS = 4
+INSIST = "data.insist=true takes them as they are"
+
+
+def check(labels: Sequence[str], place: str) -> None:
+    """Refuse labels of which most are different: texts, numbers or the wrong column."""
+    classes = Counter(labels)
+    if len(classes) <= MANY_CLASSES or len(classes) * MIN_ROWS_PER_CLASS <= len(labels):
+        return
+    example = next(iter(classes))
+    if all(map(is_number, classes)):
+        remedy = "they look like numbers, which a regressor predicts: glasshouse train regressor data.files=..."
+    elif sum(" " in label for label in classes) > len(classes) / 2:
+        remedy = (
+            "they look like texts: use the recipe translator for pairs of texts, or set the label column: data.label=NAME"
+        )
+    else:
+        remedy = "set the column with the labels by name or number: data.label=NAME"
+    raise DataError(
+        "too-many-classes",
+        f"{place}: {len(labels)} rows have {len(classes)} different labels, such as {example[:40]!r}, and more than "
+        f"{MANY_CLASSES} classes need at least {MIN_ROWS_PER_CLASS} rows each; {remedy}; {INSIST}",
+    )
+
+
+def merged(labels: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The labels, with one spelling for those that differ only in case or spaces; and remarks on the classes."""
+    classes = Counter(labels)
+    spellings: dict[str, list[str]] = defaultdict(list)
+    for label in classes:
+        spellings[" ".join(label.split()).casefold()].append(label)
+    commonest = {label: max(same, key=lambda name: (classes[name], name)) for same in spellings.values() for label in same}
+    remarks = [
+        f"labels that differ only in case or spaces are one class: {' and '.join(repr(name) for name in sorted(same))} "
+        f"are {commonest[same[0]]!r}; data.insist=true keeps them apart"
+        for same in spellings.values()
+        if len(same) > 1
+    ]
+    return [commonest[label] for label in labels], remarks
+
+
+def remarks(labels: Sequence[str], first: str = "") -> list[str]:
+    """Remarks on classes with few rows. `first` is the label in the first line of a file without a header."""
+    classes = Counter(labels)
+    said = []
+    single = sorted(label for label, count in classes.items() if count == 1)
+    if first in single and len(labels) > len(classes):
+        said.append(f"the class {first!r} is only in the first line; if that line is a header, set data.header=yes")
+        single.remove(first)
+    if single:
+        named = ", ".join(repr(label) for label in single[:3]) + (", ..." if len(single) > 3 else "")
+        said.append(f"{len(single)} of {len(classes)} classes have a single row ({named}): it cannot be learnt and tested")
+    return said

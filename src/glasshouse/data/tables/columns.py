@@ -1,0 +1,186 @@
+"""Find the columns that a task needs: by name, by number, by a name that others use, or by their content."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from glasshouse.data.tables.delimited import is_number
+from glasshouse.data.tables.table import ITEM_SEPARATOR, DataTable
+from glasshouse.specs.errors import DataError
+
+# A column has few values if a value has at least so many rows on average, or if there are at most so many values.
+MIN_ROWS_PER_VALUE = 4
+MAX_FEW_VALUES = 20
+# A column of texts must be so many times as long as every other column to be found by its length.
+LENGTH_RATIO = 1.5
+
+SYNONYMS = {
+    "text": "sentence sentences content body document review comment message tweet utterance question text1 sentence1 "
+    "premise tokens words source src input english en",
+    "label": "class category sentiment rating stars score topic intent labels tag target y",
+    "target": "translation tgt output answer german de",
+    "second": "text2 sentence2 hypothesis answer context",
+    "tags": "ner_tags pos_tags ner labels label tag",
+}
+
+
+@dataclass(frozen=True)
+class ColumnRequest:
+    """A column that a task needs.
+
+    `name` is its name or number, `default` the name that the setting has unless the user sets it, `setting` the option that
+    sets it, and `role` what the column is to the task. `kind` is what its cells are: text, category, number, list or any.
+    """
+
+    name: str
+    default: str
+    setting: str
+    role: str
+    kind: str = "text"
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the user has named this column."""
+        return self.name != self.default
+
+
+@dataclass(frozen=True)
+class FoundColumns:
+    """The index of each requested column, and remarks on those that were found by their content."""
+
+    indices: tuple[int, ...]
+    remarks: tuple[str, ...] = ()
+
+
+def find(table: DataTable, requests: Sequence[ColumnRequest]) -> FoundColumns:
+    """The columns of a table. Raises DataError if one is missing or could be several."""
+    if table.roles and all(request.role in table.roles for request in requests):
+        return FoundColumns(tuple(table.roles.index(request.role) for request in requests))
+    found: dict[int, int] = {}  # request -> column
+    for find_some in (_by_name, _by_synonym):
+        for number, request in enumerate(requests):
+            if number not in found and (index := find_some(table, request, list(found.values()))) is not None:
+                found[number] = index
+    by_content = [number for number in range(len(requests)) if number not in found]
+    # Columns that are known by their kind leave fewer for the texts.
+    for number in sorted(by_content, key=lambda number: requests[number].kind == "text"):
+        found[number] = _by_content(table, requests, number, found)
+    indices = tuple(found[number] for number in range(len(requests)))
+    usual = not table.named and indices == tuple(range(len(requests)))
+    guessed = [number for number in range(len(requests)) if _is_guess(table, requests[number], indices[number])]
+    if not guessed or usual:
+        return FoundColumns(indices)
+    told = ", ".join(f"{requests[number].role} is {_called(table, indices[number])}" for number in guessed)
+    settings = " and ".join(requests[number].setting for number in guessed)
+    return FoundColumns(indices, (f"{table.path.name}: {told}, by the look of it; otherwise set {settings}",))
+
+
+def _called(table: DataTable, index: int) -> str:
+    return f"the column {table.names[index]!r}" if table.named else f"column {index + 1}"
+
+
+def _is_guess(table: DataTable, request: ColumnRequest, index: int) -> bool:
+    return table.names[index].lower() != request.name.lower() and request.name != str(index + 1)
+
+
+def _by_name(table: DataTable, request: ColumnRequest, taken: Collection[int]) -> int | None:
+    if table.named:
+        if request.name in table.names:
+            return table.names.index(request.name)
+        same = [index for index, name in enumerate(table.names) if name.lower() == request.name.lower()]
+        if len(same) == 1:
+            return same[0]
+    if request.name.isdecimal() and 1 <= int(request.name) <= len(table.names):
+        return int(request.name) - 1
+    # A file without a header has no names, so the names that a spec gives for other files do not apply to it.
+    if request.is_named and (table.named or request.name.isdecimal()):
+        raise _missing(table, request)
+    return None
+
+
+def _by_synonym(table: DataTable, request: ColumnRequest, taken: Collection[int]) -> int | None:
+    if not table.named:
+        return None
+    words = SYNONYMS.get(request.role, SYNONYMS["label"]).split()
+    known = [index for index, name in enumerate(table.names) if name.lower() in words and index not in taken]
+    fitting = [index for index in known if fits(table, index, request.kind)]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _by_content(table: DataTable, requests: Sequence[ColumnRequest], number: int, found: Mapping[int, int]) -> int:
+    request = requests[number]
+    free = [index for index in range(len(table.names)) if index not in found.values()]
+    missing = [other for other in range(len(requests)) if other not in found]
+    if len(free) < len(missing):
+        raise _missing(table, request)
+    fitting = [index for index in free if fits(table, index, request.kind)]
+    if request.kind != "text":
+        best = _fewest_values(table, fitting)
+    else:
+        best = _longest(table, fitting) if len(missing) == 1 else None
+    if best is not None:
+        return best
+    # In the order in which the task names them.
+    in_order = dict(zip(missing, free, strict=False))
+    all_fit = all(fits(table, index, requests[other].kind) for other, index in in_order.items())
+    if len(free) == len(missing) and (all_fit or not table.named):
+        return in_order[number]
+    raise _ambiguous(table, request, fitting) if len(fitting) > 1 else _missing(table, request)
+
+
+def _longest(table: DataTable, fitting: Sequence[int]) -> int | None:
+    """The column that is clearly longer than the others."""
+    lengths = {index: _mean_length(table, index) for index in fitting}
+    longest = sorted(lengths, key=lambda index: -lengths[index])
+    clear = len(longest) == 1 or (len(longest) > 1 and lengths[longest[0]] >= LENGTH_RATIO * lengths[longest[1]])
+    return longest[0] if clear else None
+
+
+def _fewest_values(table: DataTable, fitting: Sequence[int]) -> int | None:
+    """The only column that fits. Without names: the one that clearly has fewer values than the others."""
+    if len(fitting) == 1:
+        return fitting[0]
+    values = {index: len(set(table.column(index))) for index in fitting}
+    fewest = sorted(values, key=lambda index: values[index])
+    clear = not table.named and len(fewest) > 1 and values[fewest[0]] * MIN_ROWS_PER_VALUE <= values[fewest[1]]
+    return fewest[0] if clear else None
+
+
+def fits(table: DataTable, index: int, kind: str) -> bool:
+    """Whether the cells of a column can be of a kind."""
+    cells = table.column(index)
+    if not cells:
+        return False
+    if kind == "category":
+        most = max(len(cells) // MIN_ROWS_PER_VALUE, min(MAX_FEW_VALUES, len(cells) - 1))
+        return 1 < len(set(cells)) <= most
+    if kind == "number":
+        return all(map(is_number, cells)) and len(set(cells)) > 1
+    if kind == "list":
+        items = [item for text in cells for item in text.replace(ITEM_SEPARATOR, "|").split("|")]
+        return len(items) > len(cells) and len(set(items)) <= max(len(items) // MIN_ROWS_PER_VALUE, MAX_FEW_VALUES)
+    return not all(map(is_number, cells))  # kind text
+
+
+def _mean_length(table: DataTable, index: int) -> float:
+    cells = table.column(index)
+    return sum(map(len, cells)) / max(len(cells), 1)
+
+
+def _missing(table: DataTable, request: ColumnRequest) -> DataError:
+    return DataError(
+        "missing-column",
+        f"{table.path} has no column {request.name!r} for the {request.role} (its columns: {table.listing()}); "
+        f"set the column by name or number: {request.setting}=NAME",
+    )
+
+
+def _ambiguous(table: DataTable, request: ColumnRequest, fitting: Sequence[int]) -> DataError:
+    candidates = ", ".join(
+        f"{table.names[index]} ({len(set(table.column(index)))} values, such as {table.column(index)[0][:30]!r})"
+        for index in fitting
+    )
+    return DataError(
+        "ambiguous-column",
+        f"{table.path}: several columns could be the {request.role}: {candidates}; "
+        f"set the column by name or number: {request.setting}=NAME",
+    )

@@ -1,0 +1,153 @@
+"""Delimited text as a table: the delimiter, the quoting and the header are found by looking at the first lines."""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from glasshouse.data import text_files
+from glasshouse.data.tables.table import SAMPLE_ROWS, DataTable, Row, TableFormat, numbered, uneven
+from glasshouse.specs.errors import DataError
+
+DELIMITERS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
+DELIMITER_NAMES = {character: name for name, character in DELIMITERS.items()}
+# Column names in files that people share. One of them in the first line makes it a header.
+KNOWN_NAMES = """
+    text texts sentence sentences content body document review comment message tweet utterance question
+    answer title premise hypothesis sentence1 sentence2 text1 text2 label labels class classes category
+    categories target targets sentiment rating stars score topic intent tag tags source translation src
+    tgt input output english german french spanish en de fr es id
+"""
+_NAME = re.compile(r"[^\W\d][\w .\-/()#]{0,39}")
+_NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?%?")
+_QUOTED = re.compile(r'"([^"]|"")*"')
+
+
+def is_number(text: str) -> bool:
+    return _NUMBER.fullmatch(text) is not None
+
+
+def read(path: Path, form: TableFormat, tabs: bool) -> DataTable:
+    """A file of delimited text as a table. `tabs` says that its name promises tabs."""
+    lines = list(islice(text_files.read_lines(path), SAMPLE_ROWS))
+    if not any(line.strip() for line in lines):
+        raise DataError("no-rows", f"{path} has no rows; choose a file that contains text")
+    delimiter = DELIMITERS.get(form.delimiter) or ("\t" if tabs else _find_delimiter(lines))
+    # Texts in tab-separated files often have quotation marks of their own.
+    plain = delimiter == "\t" and form.delimiter == "auto" and not _is_quoted(lines)
+    parse = _split_lines if plain else _parse_quoted
+    first_rows = [row for _, row in islice(parse(path, delimiter), SAMPLE_ROWS)]
+    header = _has_header(first_rows, likely=not tabs) if form.header == "auto" else form.header == "yes"
+    remarks = []
+    if header and form.header == "auto" and tabs:
+        remarks.append(f"the first line of {path.name} is taken for a header: {', '.join(first_rows[0])}")
+    if not header and form.header == "auto" and not tabs:
+        remarks.append(f"{path.name} is taken to have no header; if its first line is one, set data.header=yes")
+    if not tabs and form.delimiter == "auto" and delimiter != ",":
+        remarks.append(f"the columns of {path.name} are separated by {_words(delimiter)}")
+    width = len(first_rows[0]) if header else Counter(map(len, first_rows)).most_common(1)[0][0]
+    if width < 2 and tabs:
+        raise DataError("no-tab", f"{path}, line 1, has no tab; every line must have at least two columns")
+    names = _unique_names(first_rows[0]) if header else numbered(width)
+
+    longest = _longest_column([row for row in first_rows if len(row) == width])
+
+    def rows() -> Iterator[Row]:
+        for index, (number, row) in enumerate(parse(path, delimiter)):
+            if index or not header:
+                yield _fitted(path, number, row, names, delimiter, longest if plain else None)
+
+    return DataTable(path, names, rows, named=header, remarks=tuple(remarks))
+
+
+def _words(delimiter: str) -> str:
+    return f"{DELIMITER_NAMES[delimiter]}s" if delimiter in DELIMITER_NAMES else repr(delimiter)
+
+
+def _unique_names(cells: Sequence[str]) -> tuple[str, ...]:
+    """The names of the columns. An empty name is the number of its column."""
+    return tuple(text or str(number) for number, text in enumerate(cells, 1))
+
+
+def _find_delimiter(lines: Sequence[str]) -> str:
+    """The delimiter that gives the most lines the same number of columns, more than one of them."""
+
+    def evenness(delimiter: str) -> tuple[float, int]:
+        try:
+            rows = [len(row) for row in csv.reader((line + "\n" for line in lines), delimiter=delimiter) if row]
+        except csv.Error:
+            return 0.0, 0
+        width, count = Counter(rows).most_common(1)[0] if rows else (1, 0)
+        return (count / len(rows) if width > 1 else 0.0), width
+
+    return max(DELIMITERS.values(), key=lambda delimiter: (*evenness(delimiter), delimiter == ","))
+
+
+def _is_quoted(lines: Sequence[str]) -> bool:
+    """Whether fields are quoted as in CSV: some field is in quotation marks, and none only begins with one."""
+    fields = [field for line in lines for field in line.rstrip("\r").split("\t") if field.startswith('"')]
+    return bool(fields) and all(_QUOTED.fullmatch(field) for field in fields)
+
+
+def _split_lines(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
+    """(line number, cells) of every line that is not blank."""
+    for number, line in enumerate(text_files.read_lines(path), 1):
+        if line.strip():
+            yield number, tuple(text.strip() for text in line.rstrip("\r").split(delimiter))
+
+
+def _parse_quoted(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
+    """(line number, cells) of every row. A quoted field may contain the delimiter and line breaks."""
+    # A quoted field may contain line breaks, so the CSV reader needs the line endings.
+    reader = csv.reader((line + "\n" for line in text_files.read_lines(path)), delimiter=delimiter)
+    try:
+        for row in reader:
+            if any(text.strip() for text in row):
+                yield reader.line_num, tuple(text.strip() for text in row)
+    except csv.Error as error:
+        raise DataError(
+            "bad-csv-row",
+            f"{path}, line {reader.line_num}, is not a valid CSV row: {error}; correct it, or use JSON lines",
+        ) from None
+
+
+def _longest_column(rows: Sequence[Row]) -> int:
+    """The column with the longest cells, which holds the texts."""
+    lengths = [sum(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return lengths.index(max(lengths)) if lengths else 0
+
+
+def _fitted(path: Path, line: int, row: Row, names: Sequence[str], delimiter: str, wide: int | None) -> Row:
+    """The row with as many cells as the table has columns. Missing cells are empty.
+
+    In unquoted text, delimiters beyond those between the columns belong to the column `wide`.
+    """
+    if len(row) == 1 and len(names) > 1 and wide is not None:
+        raise DataError("no-tab", f"{path}, line {line}, has no tab; every line must have {len(names)} columns")
+    if len(row) > len(names):
+        if wide is not None:
+            end = wide + 1 + len(row) - len(names)
+            return (*row[:wide], delimiter.join(row[wide:end]).strip(), *row[end:])
+        if any(row[len(names) :]):
+            raise uneven(path, line, len(row), names)
+        return row[: len(names)]
+    return row + ("",) * (len(names) - len(row))
+
+
+def _has_header(rows: Sequence[Row], likely: bool) -> bool:
+    """Whether the first row names the columns.
+
+    Its cells must look like names, differ from each other, and not occur again in their column. If a header is not `likely`,
+    one of the names must be well known, or stand above numbers only.
+    """
+    first, rest = rows[0], rows[1:]
+    if not all(_NAME.fullmatch(text) for text in first) or len(set(first)) < len(first):
+        return False
+    columns = [[row[index] for row in rest if index < len(row) and row[index]] for index in range(len(first))]
+    if any(text in column for text, column in zip(first, columns, strict=True)):
+        return False
+    known = any(text.lower() in KNOWN_NAMES.split() for text in first)
+    above_numbers = any(column and all(map(is_number, column)) for column in columns)
+    return likely or known or above_numbers

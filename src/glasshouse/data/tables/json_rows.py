@@ -1,0 +1,65 @@
+"""JSON as a table: an object on each line, or one array of objects."""
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from glasshouse.data import text_files
+from glasshouse.data.tables.table import SAMPLE_ROWS, DataTable, Row, cell
+from glasshouse.specs.errors import DataError
+
+
+def read_lines(path: Path) -> DataTable:
+    """JSON lines: the columns are the fields of the first objects."""
+    return _table(path, lambda: _line_objects(path))
+
+
+def read_array(path: Path) -> DataTable:
+    """A JSON array of objects, or an object with one such array in a field. A file of JSON lines is read as that."""
+    text = "".join(text_files.read_chunks(path))
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        if "Extra data" in str(error):
+            return read_lines(path)
+        raise DataError("not-json", f"{path} is not valid JSON: {error}; correct the file") from None
+    if isinstance(content, dict):
+        arrays = [value for value in content.values() if isinstance(value, list) and value and isinstance(value[0], dict)]
+        content = arrays[0] if len(arrays) == 1 else [content]
+    if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
+        raise DataError("not-a-table", f"{path} must be a JSON array of objects, one for each row; convert it to that")
+    return _table(path, lambda: ((f"{path}, row {number},", row) for number, row in enumerate(content, 1)))
+
+
+def _table(path: Path, objects: Any) -> DataTable:
+    fields: dict[str, None] = {}
+    for _, row in islice(objects(), SAMPLE_ROWS):
+        fields |= dict.fromkeys(row)
+    names = tuple(fields)
+
+    def rows() -> Iterator[Row]:
+        for _, row in objects():
+            yield tuple(cell(row.get(name)) for name in names)
+
+    return DataTable(path, names, rows)
+
+
+def _line_objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """(place, object) of every line that is not blank."""
+    for number, line in enumerate(text_files.read_lines(path), 1):
+        if not line.strip():
+            continue
+        place = f"{path}, line {number},"
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise DataError("not-json", f"{place} is not valid JSON: {error}; correct the line") from None
+        if not isinstance(row, dict):
+            raise DataError(
+                "missing-column",
+                f"{place} is a {type(row).__name__} and has no fields; write an object on each line: "
+                '{"text": ..., "label": ...}',
+            )
+        yield place, row

@@ -1,0 +1,79 @@
+"""A table: named columns and rows of text cells, read from a file row by row. Knows no file format."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from glasshouse.specs.errors import DataError
+
+Row = tuple[str, ...]
+# Rows that are read to find out what the columns are.
+SAMPLE_ROWS = 2000
+# Between the items of a list in a cell. No text has this control character, which is made for this purpose.
+ITEM_SEPARATOR = "\x1f"
+
+
+@dataclass(frozen=True)
+class TableFormat:
+    """How to read delimited text: the delimiter, and whether the first line is a header. `auto` means by its content."""
+
+    delimiter: str = "auto"
+    header: str = "auto"
+
+
+@dataclass(frozen=True)
+class DataTable:
+    """The columns of a file. `rows` reads the file anew.
+
+    The names are those of the file if it is `named`. Otherwise they are the numbers of the columns from 1. `remarks` say
+    what was found out about the format by looking at the content. `roles` say what the columns are to a task, if the format
+    itself says so.
+    """
+
+    path: Path
+    names: tuple[str, ...]
+    rows: Callable[[], Iterator[Row]]
+    named: bool = True
+    remarks: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
+
+    @cached_property
+    def sample(self) -> list[Row]:
+        """The first rows."""
+        return list(islice(self.rows(), SAMPLE_ROWS))
+
+    def column(self, index: int) -> list[str]:
+        """The cells of a column in the first rows that are not empty."""
+        return [row[index] for row in self.sample if row[index]]
+
+    def listing(self) -> str:
+        """The columns, as an error message names them."""
+        return ", ".join(self.names) if self.named else f"{len(self.names)} without names, numbered from 1"
+
+
+def cell(value: Any) -> str:
+    """A value of a JSON or Arrow file as text: nothing is an empty text, and a list is its items with a separator."""
+    if value is None:
+        return ""
+    if isinstance(value, list | tuple):
+        return ITEM_SEPARATOR.join(cell(item) for item in value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value).strip()
+
+
+def numbered(count: int) -> tuple[str, ...]:
+    """The names of columns without names."""
+    return tuple(map(str, range(1, count + 1)))
+
+
+def uneven(path: Path, line: int, found: int, names: Sequence[str]) -> DataError:
+    """The error for a row with another number of cells than the table has columns."""
+    return DataError(
+        "uneven-row",
+        f"{path}, line {line}, has {found} columns and the table has {len(names)}; correct the line, quote the field that "
+        "contains the delimiter, or set data.delimiter",
+    )

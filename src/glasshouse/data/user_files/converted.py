@@ -1,0 +1,141 @@
+"""Files that are not plain text, converted to it once: documents (.docx, .html, .pdf) and the text column of tables.
+
+The result is in the cache: a plain text file of a document, or JSON lines of a table's rows. Everything that reads text in
+parts works on these.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+from glasshouse.data import text_files
+from glasshouse.data.sources.remote_files import cache_folder
+from glasshouse.data.tables import columns, reading
+from glasshouse.data.tables.columns import ColumnRequest
+from glasshouse.data.tables.table import ITEM_SEPARATOR, TableFormat
+from glasshouse.records import atomic_files
+from glasshouse.specs.errors import DataError
+from glasshouse.specs.spec import DataSpec
+
+FORMAT = 1
+JSON_LINES = (".jsonl", ".ndjson")
+FIELD = "text"
+"""The field of converted rows."""
+
+_SKIPPED = frozenset(("script", "style", "head", "template", "noscript"))
+_BLOCKS = """
+    p div br li ul ol tr table h1 h2 h3 h4 h5 h6 section article header footer blockquote pre dt dd
+    figcaption
+"""
+
+
+def is_converted(path: Path) -> bool:
+    """Whether a file must be converted to be read as text."""
+    suffix = text_files.suffix(path)
+    return suffix in DOCUMENTS or (reading.is_table(path) and suffix not in JSON_LINES)
+
+
+def convert(path: Path, data: DataSpec) -> tuple[Path, list[str]]:
+    """The converted file in the cache, and remarks. It is made anew when the file or its settings change."""
+    is_row_file = reading.is_table(path)
+    settings = [FORMAT, data.field, data.delimiter, data.header] if is_row_file else [FORMAT]
+    key = hashlib.blake2b(json.dumps(settings).encode(), digest_size=12)
+    key.update(text_files.raw_digest(path).encode())
+    key.update(text_files.suffix(path).encode())
+    output = cache_folder() / "converted" / f"{key.hexdigest()}{'.jsonl' if is_row_file else '.txt'}"
+    lines, remarks = _rows(path, data) if is_row_file else (_document(path), [])
+    if not output.exists():
+        try:
+            output.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_files.replacing(output) as temporary, open(temporary, "w", encoding="utf-8") as file:
+                file.writelines(lines)
+        except OSError as error:
+            raise DataError(
+                "cannot-write-cache",
+                f"cannot write the text of {path} to {output}: {error.strerror}; free some space, or set GLASSHOUSE_CACHE",
+            ) from None
+    return output, remarks
+
+
+def _rows(path: Path, data: DataSpec) -> tuple[Iterator[str], list[str]]:
+    """The text column of a table as JSON lines."""
+    table = reading.read(path, TableFormat(data.delimiter, data.header))
+    found = columns.find(table, [ColumnRequest(data.field, "text", "data.field", "text")])
+    texts = (row[found.indices[0]].replace(ITEM_SEPARATOR, " ") for row in table.rows())
+    return (json.dumps({FIELD: text}) + "\n" for text in texts if text), [*table.remarks, *found.remarks]
+
+
+def _document(path: Path) -> Iterator[str]:
+    try:
+        text = DOCUMENTS[text_files.suffix(path)](path)
+    except ImportError as error:
+        raise DataError(
+            "missing-package",
+            f"{path} needs the package {error.name} to be read; install it with: pip install 'glasshouse[formats]'",
+        ) from None
+    except DataError:
+        raise
+    except Exception as error:  # readers of foreign formats fail in many ways
+        raise DataError("damaged-document", f"{path} cannot be read ({error}); save it again, or as plain text") from None
+    if not text.strip():
+        raise DataError("empty-file", f"{path} contains no text (a scanned page is a picture); choose a file with text")
+    yield text.encode("utf-8", "replace").decode()
+
+
+def _docx(path: Path) -> str:
+    import docx
+    from docx.table import Table as DocxTable
+
+    blocks = []
+    for block in docx.Document(str(path)).iter_inner_content():
+        if isinstance(block, DocxTable):
+            blocks += ["\t".join(cell.text for cell in row.cells) for row in block.rows]
+        else:
+            blocks.append(block.text)
+    return "\n".join(blocks) + "\n"
+
+
+def _pdf(path: Path) -> str:
+    import pypdf
+
+    return "\n".join(page.extract_text() for page in pypdf.PdfReader(path).pages) + "\n"
+
+
+def _html(path: Path) -> str:
+    parser = _HTMLText()
+    for chunk in text_files.read_chunks(path):
+        parser.feed(chunk)
+    parser.close()
+    lines = (" ".join(line.split()) for line in "".join(parser.pieces).split("\n"))
+    return "\n".join(line for line in lines if line) + "\n"
+
+
+class _HTMLText(HTMLParser):
+    """Collects the visible text of a page, with a line for each block."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces: list[str] = []
+        self.skipped = 0
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.skipped += tag in _SKIPPED
+        if tag in _BLOCKS.split():
+            self.pieces.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _SKIPPED and self.skipped:
+            self.skipped -= 1
+        if tag in _BLOCKS.split():
+            self.pieces.append("\n")
+
+    def handle_data(self, data: str) -> None:
+        if not self.skipped:
+            # A line break in the source of a page is a space.
+            self.pieces.append(data.replace("\n", " "))
+
+
+DOCUMENTS: dict[str, Callable[[Path], str]] = {".docx": _docx, ".pdf": _pdf, ".html": _html, ".htm": _html}

@@ -1,0 +1,38 @@
+"""The values of a run item by item: `item_values/SPLIT.npz` in its folder. Knows nothing of what an item is."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from glasshouse.records import atomic_files
+from glasshouse.records.run_folder import RunFolder
+from glasshouse.specs.errors import RunError
+
+
+def file_of(run: RunFolder, split: str) -> Path:
+    """The file of a run's values on a split."""
+    return run.path / "item_values" / f"{split}.npz"
+
+
+def write(run: RunFolder, split: str, values: Mapping[str, np.ndarray]) -> None:
+    """Keep the values of a split in place of earlier ones."""
+    file = file_of(run, split)
+    file.parent.mkdir(exist_ok=True)
+    with atomic_files.replacing(file) as temporary, open(temporary, "wb") as output:
+        np.savez(output, allow_pickle=False, **values)
+
+
+def read(run: RunFolder, split: str) -> dict[str, np.ndarray]:
+    """Name -> the value of each item of a split; nothing if no values were kept."""
+    file = file_of(run, split)
+    if not file.exists():
+        return {}
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            return {name: np.asarray(arrays[name]) for name in arrays.files}
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+        raise RunError(
+            "unreadable-items", f"{file} cannot be read ({error}); delete it, and continue the study to have it made again"
+        ) from None

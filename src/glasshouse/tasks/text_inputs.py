@@ -1,0 +1,110 @@
+"""Whole texts, or pairs of texts, as the input of a model.
+
+A batch holds texts truncated to the context and padded at the end to the longest text. Padding is masked. A pair is one
+sequence: the first text, the tokenizer's separator, and the second text. Of a pair that is too long, the longer text is
+truncated first, as usual for BERT. A model with segment embeddings (`model.segments`) is told which tokens belong to the
+second text.
+
+Axes: N texts, L tokens of the longest text.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from glasshouse.data.shards import Shard
+from glasshouse.specs.errors import DataError
+from glasshouse.specs.spec import Spec
+from glasshouse.tasks import padding
+from glasshouse.tasks.base import Batch
+from glasshouse.tasks.padding import Rows
+from glasshouse.tokenizers import Tokenizer
+
+
+class TextInputs:
+    """How the texts of a task become tokens. `paired`: every example has two texts."""
+
+    def __init__(self, context: int, paired: bool = False, segments: bool = False) -> None:
+        self.context, self.paired, self.segments = context, paired, segments
+        self.prefix_and_suffix: tuple[list[int], list[int]] = ([], [])
+        self.separator: list[int] = []
+
+    @classmethod
+    def from_spec(cls, spec: Spec) -> "TextInputs":
+        """Pairs are read if `data.second` names their second text."""
+        return cls(spec.data.context, bool(spec.data.second), int(spec.model.own.get("segments", 0)) > 1)
+
+    def set_tokenizer(self, tokenizer: Tokenizer) -> None:
+        """Receive the special tokens around texts and between the texts of a pair."""
+        self.prefix_and_suffix = tokenizer.prefix_and_suffix
+        self.separator = tokenizer.pair_separator if self.paired else []
+        if self.paired and not self.separator:
+            raise DataError(
+                "missing-special-token",
+                "this tokenizer has no end-of-text token to separate the texts of a pair; train a tokenizer (leave out "
+                "data.tokenizer_file), or use a file with <|endoftext|> among its special tokens",
+            )
+
+    @property
+    def max_length(self) -> int:
+        """The number of tokens of the text, or of both texts of a pair, that fit into the context."""
+        return self.context - sum(map(len, self.prefix_and_suffix)) - len(self.separator)
+
+    def batch(self, shard: Shard, examples: np.ndarray) -> Batch:
+        """The input of a model for some examples of a split."""
+        second = padding.texts_of(shard.second, examples, self.max_length) if self.paired else None
+        return self._joined(padding.texts_of(shard, examples, self.max_length), second)
+
+    def batch_of(self, texts: Sequence[Sequence[int]], second: Sequence[Sequence[int]] | None = None) -> Batch:
+        """The input of a model for these tokens."""
+        rows, *others = (
+            padding.truncated(padding.rows_of(given), self.max_length) for given in (texts, second) if given is not None
+        )
+        return self._joined(rows, others[0] if others else None)
+
+    def _joined(self, first: Rows, second: Rows | None) -> Batch:
+        count = len(first.lengths_N)
+        before, after = (padding.repeated(tokens, count) for tokens in self.prefix_and_suffix)
+        parts = [before, first, after]
+        if second is not None:
+            first, second = truncated_pairs(first, second, self.max_length)
+            parts = [before, first, padding.repeated(self.separator, count), second, after]
+        rows = padding.joined(*parts)
+        # A batch of empty texts has one column.
+        tokens_NL = rows.tokens_NL if rows.tokens_NL.size else np.zeros((count, 1), np.int64)
+        batch = {"tokens": torch.from_numpy(tokens_NL), "lengths": torch.from_numpy(rows.lengths_N.clip(min=1))}
+        if second is None or not self.segments:
+            return batch
+        begins_N = np.sum([part.lengths_N for part in parts[:3]], axis=0)
+        in_second_NL = (np.arange(tokens_NL.shape[1]) >= begins_N[:, None]) & rows.is_token_NL
+        return {**batch, "segments": torch.from_numpy(in_second_NL.astype(np.int64))}
+
+    def largest_batch(self, rows: int) -> Batch:
+        """An input of the largest possible shapes, without meaningful content."""
+        tokens = torch.zeros(rows, self.context, dtype=torch.int64)
+        batch = {"tokens": tokens, "lengths": torch.full((rows,), self.context)}
+        return {**batch, "segments": torch.zeros_like(tokens)} if self.paired and self.segments else batch
+
+    def truncated(self, shard: Shard) -> int:
+        """The number of examples that are truncated to the context."""
+        if not shard.documents:
+            return 0
+        examples = np.arange(shard.documents)
+        lengths_N = padding.lengths_of(shard, examples)
+        if self.paired:
+            lengths_N = lengths_N + padding.lengths_of(shard.second, examples)
+        return int((lengths_N > self.max_length).sum())
+
+
+def arguments(batch: Batch) -> dict[str, Tensor]:
+    """The keyword arguments of a model besides the tokens."""
+    return {name: batch[name] for name in ("lengths", "segments") if name in batch}
+
+
+def truncated_pairs(first: Rows, second: Rows, max_length: int) -> tuple[Rows, Rows]:
+    """Both texts of each pair, truncated to `max_length` tokens together: the longer one first, until both are equal."""
+    room_N = np.maximum(max_length - second.lengths_N, max_length - max_length // 2)
+    first = padding.truncated(first, room_N)
+    return first, padding.truncated(second, max_length - first.lengths_N)

@@ -1,0 +1,243 @@
+"""Defaults that adapt to the user's own data: what the user did not name is made to fit the amount of text.
+
+`data.adapt` lists the fields that may change. Each change is told in a line. A large text changes nothing but the number of
+evaluations.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from glasshouse.data import prepared_data
+from glasshouse.data.documents import SPLITS, Source
+from glasshouse.formatting import size
+from glasshouse.specs import declared
+from glasshouse.specs.spec import Spec
+from glasshouse.tokenizers.base import VocabularyTooLarge
+from glasshouse.training import fine_tuning_rule
+
+# Fields that may change, unless the user names them.
+ADAPTABLE = (
+    "data.vocabulary",
+    "data.context",
+    "data.validation",
+    "data.test",
+    "model.width",
+    "model.layers",
+    "model.heads",
+    "model.feed_forward",
+    "training.steps",
+    "training.epochs",
+    "evaluation.every",
+)
+# Fields that may change besides if a recipe starts from pretrained weights.
+FINE_TUNING = ("training.batch", "training.learning_rate", "training.freeze", "training.layer_decay")
+# Fields that change together: if the user names one, all stay.
+TOGETHER = (
+    ("model.kind", "model.width", "model.layers", "model.heads", "model.head_width", "model.feed_forward"),
+    ("training.steps", "training.epochs"),
+    ("data.tokenizer", "data.vocabulary"),
+    ("data.validation", "data.validation_files"),
+    ("data.test", "data.test_files"),
+)
+
+EVALUATIONS = 10
+"""Evaluations in a run."""
+LARGE_TEXT = 1_000_000
+"""Bytes from which a text is large enough for the settings of a recipe."""
+BYTES_PER_ENTRY = 80
+"""Bytes of text for each entry of a byte-pair vocabulary: so many that most entries occur often."""
+SMALLEST_VOCABULARY = 320
+BYTES_PER_TOKEN = {"byte-pair": 3.0, "words": 6.0, "treebank-words": 6.0, "characters": 1.0}
+SMALL_TEXT_TOKENS = 100_000
+"""Fewer training tokens get a model of half the width and half the depth."""
+MOST_EPOCHS = 60
+"""Passes over a small text. The weights of the best evaluation are kept, and later ones only cost time."""
+FEWEST_STEPS = 100
+HELD_OUT_WINDOWS = 10
+"""Windows of text that each held-out split should have."""
+HELD_OUT_ROWS = 50
+LARGEST_CONTEXT = 256
+FEWEST_ROW_STEPS, MOST_ROW_STEPS = 300, 20_000
+"""Steps of a run over rows."""
+MOST_ROW_EPOCHS = 60
+
+
+def adaptable(named: Iterable[str], fine_tuned: bool = False) -> tuple[str, ...]:
+    """The fields that may change if the user has named these. `fine_tuned`: the recipe starts from pretrained weights."""
+    fixed = set(named)
+    for group in TOGETHER:
+        if fixed & set(group):
+            fixed |= set(group)
+    return tuple(name for name in (*ADAPTABLE, *(FINE_TUNING if fine_tuned else ())) if name not in fixed)
+
+
+@dataclass(frozen=True)
+class DataFacts:
+    """How much data there is: bytes of text; for tables also the rows, and the length of their texts in words.
+
+    `words` is the 95th percentile.
+    """
+
+    bytes: int
+    rows: int = 0
+    words: float = 0.0
+    mean_words: float = 0.0
+
+
+@dataclass
+class _Changes:
+    """A spec that is being changed, and a line for each change."""
+
+    spec: Spec
+    lines: list[str] = field(default_factory=list)
+
+    def may(self, name: str) -> bool:
+        return name in self.spec.data.adapt
+
+    def set(self, name: str, value: Any, reason: str) -> None:
+        old = declared.value_of(self.spec, name)
+        if not self.may(name) or value == old:
+            return
+        section, _, field_name = name.rpartition(".")
+        table = replace(declared.section(self.spec, section), **{field_name: value})
+        self.spec = declared.with_section(self.spec, section, table)
+        self.lines.append(f"{name}={value} instead of {old}: {reason}")
+
+
+def measure(source: Source, columns: tuple[str, ...]) -> DataFacts:
+    """The amount of data in a source."""
+    if not columns:
+        return DataFacts(sum(source.bytes(split) for split in SPLITS))
+    total, lengths = 0, []
+    for split in SPLITS:
+        for document in source.documents(split):
+            texts = [document.text, *(document.fields[name] for name in ("target",) if name in columns)]
+            total += sum(len(text.encode()) for text in texts)
+            lengths.append(max(len(text.split()) for text in texts))
+    if not lengths:
+        return DataFacts(total)
+    return DataFacts(total, len(lengths), float(np.quantile(lengths, 0.95)), float(np.mean(lengths)))
+
+
+def adapt(spec: Spec, source: Source, columns: tuple[str, ...], specials: tuple[str, ...] = ()) -> tuple[Spec, list[str]]:
+    """The spec that fits the data, with nothing left to adapt, and a line for each change."""
+    facts = measure(source, columns)
+    changes = _Changes(spec)
+    if facts.rows:
+        _adapt_to_rows(changes, facts)
+    else:
+        _adapt_to_text(changes, facts)
+    if changes.spec.data.tokenizer == "byte-pair" and not changes.spec.data.tokenizer_file:
+        if changes.spec.data != spec.data:
+            source = prepared_data.find_source(changes.spec.data, columns)
+        _adapt_vocabulary(changes, facts, source, columns, specials)
+    if changes.lines:
+        changes.lines.append("a setting that you name stays as you name it")
+    adapted = changes.spec
+    return replace(adapted, data=replace(adapted.data, adapt=())), changes.lines
+
+
+def _adapt_to_text(changes: _Changes, facts: DataFacts) -> None:
+    data, reason = changes.spec.data, f"the text has {size(facts.bytes)}"
+    tokens = facts.bytes / BYTES_PER_TOKEN.get(data.tokenizer, 3.0)
+    if facts.bytes < LARGE_TEXT:
+        for name, share in (("data.validation", data.validation), ("data.test", data.test)):
+            if share and tokens * share < HELD_OUT_WINDOWS * data.context:
+                changes.set(name, max(share, 0.1), reason)
+        smallest = min(share for share in (changes.spec.data.validation, changes.spec.data.test, 1.0) if share)
+        longest = max(_power_of_two(tokens * smallest / 2), 8)
+        changes.set("data.context", min(data.context, longest), reason)
+        if tokens < SMALL_TEXT_TOKENS:
+            _halve_model(changes, reason)
+    spec = changes.spec
+    steps = spec.training.steps
+    if steps:
+        per_step = spec.training.batch * spec.data.context
+        train = tokens * (1 - spec.data.validation - spec.data.test)
+        most = max(math.ceil(MOST_EPOCHS * train / per_step), FEWEST_STEPS)
+        changes.set("training.steps", min(steps, most), f"{MOST_EPOCHS} passes over the text are enough")
+        _adapt_evaluations(changes, changes.spec.training.steps)
+
+
+def _halve_model(changes: _Changes, reason: str) -> None:
+    model = changes.spec.model
+    if model.width % 2 or model.heads % 2 or model.layers < 2:
+        return
+    changes.set("model.width", model.width // 2, reason)
+    changes.set("model.layers", model.layers // 2, reason)
+    changes.set("model.heads", model.heads // 2, reason)
+    changes.set("model.feed_forward", model.feed_forward // 2, reason)
+
+
+def _adapt_to_rows(changes: _Changes, facts: DataFacts) -> None:
+    spec = changes.spec
+    for name, share in (("data.validation", spec.data.validation), ("data.test", spec.data.test)):
+        if share and facts.rows * share < HELD_OUT_ROWS:
+            changes.set(name, max(share, 0.2), f"there are {facts.rows} rows")
+    pieces = 1.2 if spec.data.tokenizer in ("words", "treebank-words") else 1.5
+    if (length := facts.words * pieces) > spec.data.context:
+        context = min(math.ceil(length / 16) * 16, LARGEST_CONTEXT)
+        changes.set("data.context", context, f"one text in twenty has more than {facts.words:.0f} words")
+    if any(map(changes.may, FINE_TUNING)):
+        data = changes.spec.data
+        rows = round(facts.rows * (1 - data.validation - data.test))
+        for name, value in fine_tuning_rule.settings(rows, min(facts.mean_words * pieces, data.context)).items():
+            changes.set(name, value, f"there are {facts.rows} rows")
+    elif spec.training.epochs:
+        train = facts.rows * (1 - changes.spec.data.validation - changes.spec.data.test)
+        per_epoch = max(train / spec.training.batch, 1)
+        enough = min(max(spec.training.epochs, FEWEST_ROW_STEPS / per_epoch), max(MOST_ROW_EPOCHS, spec.training.epochs))
+        epochs = min(enough, max(MOST_ROW_STEPS / per_epoch, 1.0))
+        if epochs != spec.training.epochs:
+            changes.set("training.epochs", float(f"{epochs:.3g}"), f"there are {facts.rows} rows")
+        _adapt_evaluations(changes, math.ceil(changes.spec.training.epochs * per_epoch))
+
+
+def _adapt_evaluations(changes: _Changes, steps: int) -> None:
+    changes.set("evaluation.every", max(math.ceil(steps / EVALUATIONS), 1), f"{steps} steps with {EVALUATIONS} evaluations")
+
+
+def _adapt_vocabulary(
+    changes: _Changes, facts: DataFacts, source: Source, columns: tuple[str, ...], specials: tuple[str, ...]
+) -> None:
+    """A vocabulary that the text can fill. A text that is small or has few different words is tokenised to find out."""
+    data = changes.spec.data
+    if not changes.may("data.vocabulary") or (facts.bytes >= LARGE_TEXT and _has_many_words(source, data.vocabulary)):
+        return
+    wanted = max(math.ceil(facts.bytes / BYTES_PER_ENTRY / 64) * 64, SMALLEST_VOCABULARY)
+    vocabulary, reason = min(data.vocabulary, wanted), f"the text has {size(facts.bytes)}"
+    try:
+        prepared_data.load_or_train_tokenizer(
+            replace(data, vocabulary=vocabulary), source, specials=specials, columns=columns
+        )
+    except VocabularyTooLarge as error:
+        vocabulary, reason = error.possible, "the text has no more different pieces"
+    changes.set("data.vocabulary", vocabulary, reason)
+
+
+def _has_many_words(source: Source, vocabulary: int) -> bool:
+    """Whether the first words of the training texts can fill a byte-pair vocabulary several times over."""
+    words: set[str] = set()
+    for document in source.documents("train"):
+        words.update(document.text.split())
+        if len(words) > vocabulary:
+            return True
+    return False
+
+
+def _power_of_two(limit: float) -> int:
+    """The largest power of two that is not above a limit."""
+    return 1 << max(int(limit).bit_length() - 1, 0)
+
+
+def apply(spec: Spec, adapted: Spec) -> Spec:
+    """A spec with the values that another spec of the same data got, where it may change."""
+    for name in spec.data.adapt:
+        section, _, field_name = name.rpartition(".")
+        table = replace(declared.section(spec, section), **{field_name: declared.value_of(adapted, name)})
+        spec = declared.with_section(spec, section, table)
+    return replace(spec, data=replace(spec.data, adapt=()))

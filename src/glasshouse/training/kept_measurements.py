@@ -1,0 +1,206 @@
+"""Measured times of training steps, kept in the cache folder for each machine and shape. Measures nothing itself."""
+
+import hashlib
+import json
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from glasshouse.data.sources.remote_files import cache_folder
+from glasshouse.formatting import join_with_and
+from glasshouse.records import atomic_files, machine
+from glasshouse.specs.errors import RunError
+from glasshouse.training import compute_rule
+from glasshouse.training.job import Job
+from glasshouse.training.precision import BY_PRECISION
+
+RENEW = "glasshouse doctor --measure"
+# More threads are chosen only if a step is faster by this factor than on the fewer, and a less precise format only if it is
+# faster by this factor than every more precise one.
+MIN_SPEEDUP = 1.15
+# The share of the threads that other processes may keep busy before a measurement counts as disturbed.
+IDLE_SHARE = 0.3
+# The fields of training that change the work of a step.
+TRAINING_FIELDS = (
+    "batch",
+    "gradient_accumulation",
+    "optimiser",
+    "ema",
+    "freeze",
+    "lora_rank",
+    "lora_targets",
+    "processes",
+    "checkpoint_activations",
+    "offload_optimiser",
+    "cuda_graph",
+)
+
+
+@dataclass(frozen=True)
+class TimedSettings:
+    """Seconds per step in a number format on a number of CPU threads (0: not a CPU), one figure for each round."""
+
+    precision: str
+    threads: int
+    rounds: tuple[float, ...]
+
+    @property
+    def seconds(self) -> float:
+        return statistics.median(self.rounds)
+
+    @property
+    def settings(self) -> str:
+        return settings_text(self.precision, self.threads)
+
+
+@dataclass(frozen=True)
+class SpeedMeasurement:
+    """The step times of a shape on a machine. `words` are the recipe and the overrides that it was measured with,
+    if there were no other changes.
+
+    `load` is the number of processes that were ready to run before it, as the system reports it.
+    """
+
+    machine: dict[str, str]
+    shape: dict[str, Any]
+    date: str
+    words: tuple[str, ...]
+    load: float
+    times: tuple[TimedSettings, ...]
+
+    @property
+    def was_busy(self) -> bool:
+        """Whether other processes were computing when the measurement began."""
+        return self.load > IDLE_SHARE * int(self.machine["threads"])
+
+    def fastest(self, precision: str = "auto", threads: int = 0) -> TimedSettings | None:
+        """The settings to train with, within what the spec sets itself; None if that was not measured."""
+        best = None
+        earlier: list[float] = []
+        for name in BY_PRECISION if precision == "auto" else (precision,):
+            times = [one for one in self.times if one.precision == name and threads in (0, one.threads)]
+            if not times:
+                continue
+            found = _fewest_threads(times)
+            if all(seconds > MIN_SPEEDUP * found.seconds for seconds in earlier):
+                best = found
+            earlier.append(found.seconds)
+        return best
+
+    def reason(self, chosen: TimedSettings) -> str:
+        """Where the choice comes from, with the times of all settings."""
+        times = join_with_and([f"{one.seconds * 1e3:.1f} ms in {one.settings}" for one in self.times])
+        return f"{chosen.settings}: as measured on {self.date} ({RENEW}): {times}"
+
+
+def settings_text(precision: str, threads: int) -> str:
+    """A number format and a number of threads in words."""
+    return precision + (f" on {threads} thread{'s' * (threads > 1)}" if threads else "")
+
+
+def _fewest_threads(times: Sequence[TimedSettings]) -> TimedSettings:
+    ordered = sorted(times, key=lambda one: one.threads)
+    chosen = ordered[0]
+    for one in ordered[1:]:
+        if chosen.seconds > MIN_SPEEDUP * one.seconds:
+            chosen = one
+    return chosen
+
+
+def machine_of(device: torch.device) -> dict[str, str]:
+    """What a measurement depends on: the processor, its usable cores, the GPU and torch."""
+    described = machine.describe(str(device))
+    facts = {name: described[name] for name in ("processor", "cores", "torch", "device", "accelerator") if name in described}
+    return facts | {
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "threads": str(compute_rule.available_threads()),
+    }
+
+
+def shape_of(job: Job) -> dict[str, Any]:
+    """The shape of a job's steps: its model and its batches. The seed, the learning rate and the text do not matter."""
+    spec = job.spec
+    training = asdict(spec.training)
+    shape = {
+        "task": spec.task,
+        "model": asdict(replace(spec.model, initialisation=0.0)),
+        "vocabulary": job.prepared.tokenizer.vocabulary,
+        "context": spec.data.context,
+        # Short texts fill a part of the context. A power of two, because other texts of the same kind have another mean.
+        "length": 2 ** math.ceil(math.log2(max(job.with_seed(0).mean_length(), 1))),
+        "training": {name: training[name] for name in TRAINING_FIELDS},
+    }
+    return dict(json.loads(json.dumps(shape, default=dict)))
+
+
+def folder() -> Path:
+    """Where measurements are kept."""
+    return cache_folder() / "measurements"
+
+
+def file_of(described: dict[str, str], shape: dict[str, Any]) -> Path:
+    """The file of a measurement, named after a digest of the machine and the shape."""
+    key = json.dumps([described, shape], sort_keys=True)
+    return folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
+
+
+def keep(measurement: SpeedMeasurement) -> Path:
+    """Write a measurement, in place of the one of the same machine and shape."""
+    path = file_of(measurement.machine, measurement.shape)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic_files.write_json(path, asdict(measurement))
+    except OSError as error:
+        raise RunError(
+            "cannot-write-cache",
+            f"cannot write the measurement to {path}: {error.strerror}; set GLASSHOUSE_CACHE to a folder",
+        ) from None
+    return path
+
+
+def find(job: Job) -> tuple[SpeedMeasurement | None, str]:
+    """(the measurement of exactly this machine and this shape, or None; a remark on a file that cannot be used)."""
+    described, shape = machine_of(job.device), shape_of(job)
+    path = file_of(described, shape)
+    if not path.exists():
+        return None, ""
+    measurement = read(path)
+    if measurement is None:
+        return None, f"the kept measurement {path} is damaged and is not used; renew it with: {RENEW}"
+    if (measurement.machine, measurement.shape) != (described, shape):
+        return None, f"the kept measurement {path} is of another machine or shape and is not used; renew it with: {RENEW}"
+    return measurement, ""
+
+
+def read(path: Path) -> SpeedMeasurement | None:
+    """A kept measurement; None if the file is damaged."""
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+        times = tuple(
+            TimedSettings(str(one["precision"]), int(one["threads"]), tuple(float(seconds) for seconds in one["rounds"]))
+            for one in table["times"]
+        )
+        measurement = SpeedMeasurement(
+            machine=dict(table["machine"]),
+            shape=dict(table["shape"]),
+            date=str(table["date"]),
+            words=tuple(map(str, table["words"])),
+            load=float(table["load"]),
+            times=times,
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    sound = all(one.rounds and all(0 < seconds < math.inf for seconds in one.rounds) for one in times)
+    return measurement if sound and measurement.fastest() else None
+
+
+def of_machine(device: torch.device) -> list[SpeedMeasurement]:
+    """All kept measurements of this machine."""
+    described = machine_of(device)
+    found = [read(path) for path in sorted(folder().glob("*.json"))]
+    return [measurement for measurement in found if measurement and measurement.machine == described]

@@ -1,0 +1,63 @@
+"""A look at one's own files names the task that they are for, and shows what was understood."""
+
+import json
+
+import pytest
+from PIL import Image
+
+import glasshouse
+from glasshouse.data import data_look
+from glasshouse.specs.spec import DataSpec
+from tests.data.user_files.labelled_rows import labelled_rows
+
+ROWS = [(label, f"{text} {index}") for index, (label, text) in enumerate(labelled_rows(60))]
+FILES = {
+    "next-token": ("a.txt", "A line of text.\n" * 50),
+    "classify": ("b.csv", "kind,words\n" + "".join(f"{label},{text}\n" for label, text in ROWS)),
+    "regress": ("c.tsv", "".join(f"{text}\t{index * 1.7:.2f}\n" for index, (_, text) in enumerate(ROWS))),
+    "translate": ("d.tsv", "".join(f"{text} here\t{text} hier\n" for _, text in ROWS)),
+    "multi-label": ("e.jsonl", "".join(json.dumps({"text": b, "labels": [a, "x"]}) + "\n" for a, b in ROWS)),
+    "tag": ("f.conll", "Ann B-PER\nlives O\n\nRome B-LOC\nlives O\n\n" * 9),
+}
+
+
+@pytest.mark.parametrize("task", FILES)
+def test_the_task_is_found_by_the_columns(tmp_path, task):
+    name, content = FILES[task]
+    (tmp_path / name).write_text(content)
+    assert data_look.suggest_task(DataSpec(files=(str(tmp_path / name),))) == task
+
+
+def test_folders_are_for_classes_or_pictures(tmp_path):
+    for label in ("good", "bad"):
+        (tmp_path / "texts" / label).mkdir(parents=True)
+        (tmp_path / "texts" / label / "1.txt").write_text("a text")
+        (tmp_path / "pictures" / label).mkdir(parents=True)
+        Image.new("RGB", (8, 8)).save(tmp_path / "pictures" / label / "1.png")
+    assert data_look.suggest_task(DataSpec(files=(str(tmp_path / "texts"),))) == "classify"
+    assert data_look.suggest_task(DataSpec(files=(str(tmp_path / "pictures"),))) == "match"
+
+
+def test_a_look_shows_columns_classes_lengths_repeats_and_splits(tmp_path):
+    rows = ROWS + ROWS[:5]
+    (tmp_path / "b.csv").write_text("kind,words\n" + "".join(f"{label},{text}\n" for label, text in rows))
+    found = glasshouse.look_at_data([str(tmp_path / "b.csv")], cost=False)
+    assert found.recipe == "classifier"
+    assert [(column.name, column.kind) for column in found.look.columns] == [("kind", "category"), ("words", "text")]
+    assert dict(found.look.classes) == {label: [a for a, _ in rows].count(label) for label in ("fruit", "tool", "bird")}
+    assert found.look.repeated == 5
+    assert [split.name for split in found.look.splits for _ in range(split.documents)].count("train") > 30
+    assert found.look.words[1.0] == max(len(text.split()) for _, text in rows)
+    assert len(found.look.examples) == data_look.EXAMPLES
+    assert any(note.startswith("training.epochs=") for note in found.notes)
+
+
+def test_what_a_recipe_refuses_is_shown_with_the_reason(tmp_path):
+    (tmp_path / "one.tsv").write_text("".join(f"same\ttext number {index}\n" for index in range(30)))
+    found = glasshouse.look_at_data([str(tmp_path / "one.tsv")], recipe="classifier", cost=False)
+    assert found.refusal.code == "one-class"
+    assert found.look.classes == (("same", 30),)
+
+
+def test_scripts_are_those_of_the_letters():
+    assert data_look.scripts(["abc déjà", "привет", "123"]) == (("Latin", 7 / 13), ("Cyrillic", 6 / 13))

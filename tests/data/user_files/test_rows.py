@@ -1,0 +1,304 @@
+"""The user's rows: every file format gives the same rows, columns are found, accidents are refused, splits stay apart."""
+
+import gzip
+import json
+
+import pytest
+
+from glasshouse.data.documents import SPLITS
+from glasshouse.data.user_files.rows import UserRows
+from glasshouse.specs.spec import DataSpec
+from tests.data.user_files.labelled_rows import labelled_rows
+from tests.refusals import refused
+
+
+def rows_of(*paths, wanted=("label",), validation=0.2, test=0.2, **settings):
+    return UserRows(DataSpec(files=tuple(map(str, paths)), validation=validation, test=test, **settings), wanted)
+
+
+def read(source, field="label"):
+    return [(document.fields[field], document.text) for split in SPLITS for document in source.documents(split)]
+
+
+def write_parquet(path, rows):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet.write_table(pyarrow.table({"kind": [label for label, _ in rows], "words": [text for _, text in rows]}), path)
+
+
+def write_arrow(path, rows):
+    """As Hugging Face `datasets` writes it: classes are numbers, and their names are in the metadata."""
+    pyarrow = pytest.importorskip("pyarrow")
+    names = sorted({label for label, _ in rows})
+    features = {"kind": {"names": names, "_type": "ClassLabel"}, "words": {"dtype": "string", "_type": "Value"}}
+    schema = pyarrow.schema(
+        [("kind", pyarrow.int64()), ("words", pyarrow.string())],
+        metadata={"huggingface": json.dumps({"info": {"features": features}})},
+    )
+    table = pyarrow.table([[names.index(label) for label, _ in rows], [text for _, text in rows]], schema=schema)
+    with pyarrow.OSFile(str(path), "wb") as file, pyarrow.ipc.new_stream(file, schema) as writer:
+        writer.write_table(table)
+
+
+def zstandard_of(text):
+    return pytest.importorskip("zstandard").ZstdCompressor().compress(text.encode())
+
+
+def test_every_file_format_gives_the_same_rows(tmp_path):
+    rows = labelled_rows(40)
+    objects = [{"kind": label, "words": text} for label, text in rows]
+    tabs = "".join(f"{label}\t{text}\r\n" for label, text in rows)
+    contents = {
+        "a.tsv": tabs,
+        "b.csv": "kind,words\n" + "".join(f'{label},"{text}"\n' for label, text in rows),
+        "c.csv": "id;words;kind\n" + "".join(f"{i};{text};{label}\n" for i, (label, text) in enumerate(rows)),
+        "d.jsonl": "".join(json.dumps(row) + "\n" for row in objects),
+        "e.json": json.dumps(objects),
+        "f.json": json.dumps({"rows": objects}),
+        "g.tsv": "kind\twords\n" + tabs,
+        "h.CSV": "".join(f"{label}|{text}\n" for label, text in rows),
+        "i.tsv.gz": gzip.compress(tabs.encode()),
+        "j.tsv.zst": zstandard_of(tabs),
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    write_parquet(tmp_path / "k.parquet", rows)
+    write_arrow(tmp_path / "l.arrow", rows)
+    (tmp_path / "m").mkdir()
+    for index, (label, text) in enumerate(rows):
+        (tmp_path / "m" / label).mkdir(exist_ok=True)
+        (tmp_path / "m" / label / f"{index}.txt").write_text(text + "\n")
+    found = {}
+    for path in sorted(tmp_path.iterdir()):
+        names = {"header": "yes"} if path.name == "g.tsv" else {}
+        found[path.name] = sorted(read(rows_of(path, field="words", label="kind", **names)))
+    for name, content in found.items():
+        assert content == sorted(rows), name
+
+
+def test_the_usual_files_give_the_rows_in_order(tmp_path):
+    rows = labelled_rows(40)
+    (tmp_path / "a.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in rows))
+    source = rows_of(tmp_path / "a.tsv", validation=0.0, test=0.0)
+    assert [(document.fields["label"], document.text) for document in source.documents("train")] == rows
+    assert not any("column" in note or "header" in note for note in source.notes())
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "first"),
+    [
+        ("a.tsv", "{text}\t{label}\n", ""),
+        ("b.tsv", "{label}\t{text}\n", "label\ttext\n"),
+        ("c.tsv", "{text}\t{label}\n", "Review\tSentiment\n"),
+        ("d.csv", "{id},{text},{label}\n", "id,sentence,category\n"),
+        ("e.csv", "{text},{label}\n", ""),
+        ("f.csv", "{label},{text}\n", "Klasse,Satz\n"),
+        ("g.tsv", "{id}\t{text}\t{label}\n", ""),
+    ],
+)
+def test_columns_and_headers_are_found_by_name_and_content_and_said(tmp_path, name, line, first):
+    rows = [(label, f"{text} {index}") for index, (label, text) in enumerate(labelled_rows(60))]
+    lines = "".join(line.format(label=label, text=text, id=index) for index, (label, text) in enumerate(rows))
+    (tmp_path / name).write_text(first + lines)
+    source = rows_of(tmp_path / name)
+    assert sorted(read(source)) == sorted(rows)
+    assert any(word in " ".join(source.notes()) for word in ("by the look of it", "taken for a header"))
+
+
+def test_columns_are_chosen_by_number(tmp_path):
+    (tmp_path / "a.tsv").write_text(
+        "".join(f"{text} {i}\tx\t{label}\n" for i, (label, text) in enumerate(labelled_rows(30)))
+    )
+    source = rows_of(tmp_path / "a.tsv", field="1", label="3")
+    assert {label for label, _ in read(source)} == {"fruit", "tool", "bird"}
+    with refused("missing-column", "data.label=NAME"):
+        read(rows_of(tmp_path / "a.tsv", field="1", label="4"))
+
+
+def test_a_text_is_in_one_split_and_unusual_rows_are_noted(tmp_path):
+    path = tmp_path / "odd.tsv"
+    rows = "".join(f"{label}\t{text}\n" for label, text in labelled_rows(60))
+    path.write_text(rows * 2 + "fruit\t\n\ttext\nfruit\tx\nbird\tx\n")
+    source = rows_of(path)
+    split_by_text: dict = {}
+    for split in SPLITS:
+        for document in source.documents(split):
+            assert split_by_text.setdefault(document.text, split) == split
+    notes = " ".join(source.notes())
+    for words in ("2 of 124 rows", "repeat a text", "more than one label"):
+        assert words in notes
+
+
+def test_labels_that_differ_only_in_case_are_one_class_unless_the_user_insists(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("label,text\n" + "positive,good {0}\nPOSITIVE,fine {0}\nnegative,bad {0}\n" * 1)
+    path.write_text(
+        "label,text\n" + "".join(f"{('positive', 'Positive ', 'negative')[i % 3]},text {i}\n" for i in range(30))
+    )
+    source = rows_of(path)
+    assert {label for label, _ in read(source)} == {"positive", "negative"}
+    assert "one class" in " ".join(source.notes())
+    assert {label for label, _ in read(rows_of(path, insist=True))} == {"positive", "Positive", "negative"}
+
+
+def test_labels_that_are_mostly_different_are_refused_unless_the_user_insists(tmp_path):
+    pairs = "".join(f"the number {i} is here\tdie Zahl {i} ist hier\n" for i in range(200))
+    (tmp_path / "pairs.tsv").write_text(pairs)
+    with refused("too-many-classes", "translator", "data.insist=true"):
+        read(rows_of(tmp_path / "pairs.tsv"))
+    assert len(read(rows_of(tmp_path / "pairs.tsv", insist=True))) == 200
+    (tmp_path / "numbers.csv").write_text("label,text\n" + "".join(f"{i / 7:.3f},text {i}\n" for i in range(100)))
+    with refused("too-many-classes", "regressor"):
+        read(rows_of(tmp_path / "numbers.csv"))
+
+
+def test_a_label_of_the_first_line_alone_may_be_a_header(tmp_path):
+    (tmp_path / "a.tsv").write_text("Klasse\tSatz\n" + "".join(f"{a}\t{b}\n" for a, b in labelled_rows(40)))
+    assert any("data.header=yes" in note for note in rows_of(tmp_path / "a.tsv").notes())
+    assert len(read(rows_of(tmp_path / "a.tsv", header="yes"))) == 40
+
+
+def test_files_of_a_split_belong_to_it_and_the_rest_is_divided(tmp_path):
+    rows = labelled_rows(60)
+    for name, part in (("train.tsv", rows[:40]), ("test.tsv", rows[40:])):
+        (tmp_path / name).write_text("".join(f"{label}\t{text} {name}\n" for label, text in part))
+    source = rows_of(tmp_path / "train.tsv", test_files=(str(tmp_path / "test.tsv"),))
+    counts = {split: len(list(source.documents(split))) for split in SPLITS}
+    assert counts["test"] == 20
+    assert 0 < counts["validation"] < 15
+    assert counts["train"] + counts["validation"] == 40
+    folder = rows_of(tmp_path)
+    assert [d.text for d in folder.documents("test")] == [d.text for d in source.documents("test")]
+    assert "files for each split" in " ".join(folder.notes())
+    assert folder.fingerprint() != rows_of(tmp_path / "train.tsv", tmp_path / "test.tsv").fingerprint()
+
+
+def test_groups_stay_together_and_shares_are_shares_of_rows(tmp_path):
+    lines = "".join(f"{i % 2},text {i},writer {i % 17}\n" for i in range(340))
+    (tmp_path / "a.csv").write_text("label,text,writer\n" + lines)
+    source = rows_of(tmp_path / "a.csv", group="writer")
+    writers = {split: {int(d.text.split()[1]) % 17 for d in source.documents(split)} for split in SPLITS}
+    assert not writers["train"] & writers["validation"]
+    assert not writers["train"] & writers["test"]
+    assert not writers["validation"] & writers["test"]
+    for split in SPLITS[1:]:
+        assert 40 <= len(list(source.documents(split))) <= 100
+
+
+def test_stratified_splits_have_every_class(tmp_path):
+    lines = "".join(f"{'rare' if i % 20 == 0 else 'common'}\ttext {i}\n" for i in range(200))
+    (tmp_path / "a.tsv").write_text(lines)
+    source = rows_of(tmp_path / "a.tsv", stratify=True)
+    for split, count in (("train", 6), ("validation", 2), ("test", 2)):
+        assert [d.fields["label"] for d in source.documents(split)].count("rare") == count
+
+
+def test_several_labels_numbers_pairs_and_tags_become_fields(tmp_path):
+    rows = [{"text": f"a text {i}", "labels": ["x", "y"][: i % 3], "score": i / 2, "other": f"other {i}"} for i in range(20)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    several = rows_of(tmp_path / "a.jsonl", wanted=("labels",), label="labels")
+    assert {document.fields["labels"] for document in several.documents("train")} == {"", "x", "x|y"}
+    numbers = rows_of(tmp_path / "a.jsonl", wanted=("value",), label="score", second="other")
+    document = next(numbers.documents("train"))
+    assert float(document.fields["value"]) == int(document.text.split()[2]) / 2
+    assert document.fields["second"] == f"other {document.text.split()[2]}"
+    (tmp_path / "b.conll").write_text("-DOCSTART- O\n\n" + "Ann B-PER\nlives O\nhere O\n\nIn O\nRome B-LOC\n\n" * 5)
+    tagged = rows_of(tmp_path / "b.conll", wanted=("tags",), validation=0.0, test=0.0)
+    assert [(d.text, d.fields["tags"]) for d in tagged.documents("train")][:2] == [
+        ("Ann lives here", "B-PER O O"),
+        ("In Rome", "O B-LOC"),
+    ]
+
+
+def translations(*paths, **settings):
+    """{text: translation} of all rows; nothing is held out."""
+    source = rows_of(*paths, wanted=("target",), validation=0.0, test=0.0, **settings)
+    return {document.text: document.fields["target"] for document in source.documents("train")}
+
+
+def test_two_files_are_paired_line_by_line(tmp_path):
+    files = tmp_path / "a.txt", tmp_path / "b.txt"
+    files[0].write_text("one\ntwo\nthree\nfour\n")
+    files[1].write_text("eins\nzwei\ndrei\nvier\n")
+    assert translations(*files) == {"one": "eins", "two": "zwei", "three": "drei", "four": "vier"}
+    files[1].write_text("eins\nzwei\n")
+    with refused("unequal-line-counts"):
+        translations(*files)
+
+
+def test_line_breaks_stay_in_a_field_and_rows_without_a_target_are_left_out(tmp_path):
+    (tmp_path / "a.csv").write_text('text,target\n"one\ntwo",x\nthree,y\n')
+    assert translations(tmp_path / "a.csv") == {"one\ntwo": "x", "three": "y"}
+    (tmp_path / "b.jsonl").write_text('{"text": "one", "target": null}\n{"text": "two", "target": "b"}\n')
+    assert translations(tmp_path / "b.jsonl") == {"two": "b"}
+    (tmp_path / "c.tsv").write_text("english\tgerman\none\teins\ntwo\tzwei\n")
+    assert translations(tmp_path / "c.tsv") == {"one": "eins", "two": "zwei"}
+
+
+def test_targets_that_look_like_classes_are_refused(tmp_path):
+    (tmp_path / "a.tsv").write_text("".join(f"text {i}\t{('good', 'bad')[i % 2]}\n" for i in range(300)))
+    with refused("targets-look-like-classes", "classifier"):
+        translations(tmp_path / "a.tsv")
+    assert len(translations(tmp_path / "a.tsv", insist=True)) == 300
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "refusal"),
+    [
+        ("a.tsv", "no tab here\n", ("no-tab",)),
+        ("a.tsv", "label\ttext\nno tab here\n", ("no-tab", "line 2")),
+        ("a.csv", "x,y\n1,2\n", ("missing-column",)),
+        ("a.csv", "text,y\n1,2\n", ("missing-column", "data.label=NAME")),
+        ("a.csv", "text,label\none,two,three\n", ("uneven-row", "line 2")),
+        (
+            "a.csv",
+            "text,a,b\n" + "one text,x,y\nother text,z,y\n" * 9 + "third one,x,w\n",
+            ("ambiguous-column", "data.label"),
+        ),
+        ("a.jsonl", '{"text": "a"}\n', ("missing-column", "data.label=NAME")),
+        ("a.jsonl", "nonsense\n", ("not-json",)),
+        ("a.json", "[1, 2]", ("not-a-table",)),
+        ("a.txt", "fruit\tapple\n", ("not-a-table",)),
+        ("a.tsv", "\t\n", ("no-rows",)),
+        ("a.parquet", "nonsense", ("damaged-table",)),
+        ("a.csv", "text,label\n" + "a" * 200_000 + ",x\n", ("bad-csv-row",)),
+        ("empty/a.xyz", "text", ("folder-without-data",)),
+    ],
+)
+def test_a_bad_file_is_refused(tmp_path, name, content, refusal):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(content)
+    with refused(*refusal):
+        read(rows_of(path.parent if "/" in name else path))
+
+
+def test_a_pattern_that_matches_nothing_is_refused(tmp_path):
+    with refused("no-match"):
+        read(rows_of(tmp_path / "*.tsv"))
+    (tmp_path / "one.tsv").write_text("a\tone\nb\ttwo\na\tthree\nb\tfour\n")
+    assert len(read(rows_of(tmp_path / "*.tsv"))) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "refusal"),
+    [
+        ("a.tsv", "one two\n", ("no-tab",)),
+        ("a.csv", "x,y\n1,2\n", ("missing-column",)),
+        ("a.jsonl", '{"text": "a"}\n', ("missing-column", "data.target=NAME")),
+        ("a.txt", "one\n", ("not-a-table",)),
+        ("a.tsv", "one\t\n\ttwo\n", ("no-rows",)),
+    ],
+    ids=["no tab", "no columns", "no target", "plain text", "no rows"],
+)
+def test_a_bad_file_of_pairs_is_refused(tmp_path, name, content, refusal):
+    (tmp_path / name).write_text(content)
+    with refused(*refusal):
+        translations(tmp_path / name)
+
+
+def test_tabs_within_an_unquoted_text_stay_in_it_wherever_its_column_is(tmp_path):
+    for name, line in (("a.tsv", "{label}\t{text}\n"), ("b.tsv", "{text}\t{label}\n")):
+        rows = [("ab"[i % 2], f"a text with\ta tab {i}" if i == 7 else f"a text of some words {i}") for i in range(30)]
+        (tmp_path / name).write_text("".join(line.format(label=label, text=text) for label, text in rows))
+        assert sorted(read(rows_of(tmp_path / name))) == sorted(rows)
