@@ -192,7 +192,7 @@ SETS = {
 SMOKE = ("irony", "page")
 
 
-def train(name: str, folder: Path, extra: Sequence[str]) -> tuple[str, ...]:
+def train(name: str, folder: Path, extra: Sequence[str], device: str) -> tuple[str, ...]:
     """Write a set, train on it by one command, and return a row of the table."""
     own = SETS[name]
     try:
@@ -202,7 +202,7 @@ def train(name: str, folder: Path, extra: Sequence[str]) -> tuple[str, ...]:
         return ()
     words = own.command.format(folder=folder).split()
     print(f"glasshouse train {' '.join(words)}", flush=True)
-    command = [sys.executable, "-m", "glasshouse", "train", *words, *extra, "--name", name, "--device", "cpu"]
+    command = [sys.executable, "-m", "glasshouse", "train", *words, *extra, "--name", name, "--device", device]
     environment = {**os.environ, "GLASSHOUSE_RUNS": str(folder / "runs")}
     subprocess.run(command, env=environment, check=True)
     run = glasshouse.open_run(folder / "runs" / name, device="cpu")
@@ -224,13 +224,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, help="where the sets and the runs are written; default: a temporary folder")
     parser.add_argument("--only", nargs="+", choices=SETS, default=list(SETS), help="some of the sets")
+    parser.add_argument("--device", default="auto", help="cpu, cuda or auto")
     parser.add_argument("--smoke", action="store_true", help="two small sets and a few steps")
     options = parser.parse_args()
     extra = ["training.steps=2", "model.width=16", "model.heads=1", "model.layers=1"] if options.smoke else []
     with tempfile.TemporaryDirectory() as temporary:
         folder = (options.folder or Path(temporary)).absolute()
         folder.mkdir(parents=True, exist_ok=True)
-        rows = [row for name in (SMOKE if options.smoke else options.only) if (row := train(name, folder, extra))]
+        rows = [
+            row for name in (SMOKE if options.smoke else options.only) if (row := train(name, folder, extra, options.device))
+        ]
     print("| set | data | metric | this run | best baseline | baseline | difference, 95 % interval |")
     print("|---|---|---|---:|---|---:|---:|")
     for row in rows:

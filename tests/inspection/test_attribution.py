@@ -79,3 +79,31 @@ def test_the_function_writes_figures_and_refuses_unknown_methods(inspected, tmp_
         assert path.stat().st_size > 1000
     with refused("bad-option", "'magic'"):
         glasshouse.attribute(inspected.folder.path, text, "magic")
+
+
+def test_scores_include_what_the_wide_part_of_a_classifier_adds(tmp_path):
+    """The scores and the parts of a logit sum to it, and a word that only the wide part has learned gets a score."""
+    rows = tmp_path / "rows.tsv"
+    rows.write_text(
+        "".join(f"{label}\t{word} {number}\n" for number in range(20) for label, word in (("a", "fir"), ("b", "oak")))
+    )
+    settings = ("data.tokenizer=words", "data.vocabulary=40", "model.head.wide=2", "model.head.wide_buckets=512")
+    small = (
+        "model.width=8",
+        "model.layers=1",
+        "model.heads=1",
+        "training.steps=1",
+        "training.precision=fp32",
+        "training.threads=1",
+    )
+    run = glasshouse.train("classifier", f"data.files={rows}", *settings, *small, device="cpu")
+    text = TextInput(run, "fir 3")
+    prediction = text.prediction()
+    assert prediction.name == "a"
+    integrated = integrated_gradients(text, prediction)
+    assert sum(integrated.scores) == pytest.approx(prediction.logit - integrated.baseline, abs=1e-3)
+    for result in (integrated, gradient_x_input(text, prediction)):
+        assert result.scores[0] > 0.2
+    parts = direct_attribution(text, prediction).components
+    assert sum(part.value for part in parts) == pytest.approx(prediction.logit, abs=1e-4)
+    assert next(part.value for part in parts if part.title == "wide part") > 0.2

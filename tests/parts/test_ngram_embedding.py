@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from glasshouse import models
-from glasshouse.parts.ngram_embedding import NgramEmbedding
+from glasshouse.parts.ngram_embedding import NgramEmbedding, ngram_hashes
 from glasshouse.specs.spec_files import model_spec
 from tests.refusals import refused
 
@@ -45,3 +45,11 @@ def test_a_model_that_generates_with_a_cache_refuses_ngrams(kind):
 def test_settings_of_ngrams_are_refused_without_them():
     with refused("undeclared-setting", "model.ngram_buckets=9", "model.embedding=ngram", "'token'"):
         model_spec(kind="encoder", ngram_buckets=9)
+
+
+def test_a_hash_depends_on_every_token_of_the_ngram():
+    first = torch.tensor([[1, 2, 3, 4]])
+    for place in range(4):
+        other = first.clone()
+        other[0, place] = 7
+        assert list(ngram_hashes(first, 4))[3][0, 3] != list(ngram_hashes(other, 4))[3][0, 3]

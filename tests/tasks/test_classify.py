@@ -1,6 +1,7 @@
 """Classification: batches, naive Bayes in addition to the model, runs that learn, and specs that are refused."""
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.naive_bayes import MultinomialNB
 
 import glasshouse
 from glasshouse.data import prepared_data
+from glasshouse.records import checkpoint
 from glasshouse.runs.run import Run
 from glasshouse.specs.spec import DataSpec, Spec
 from glasshouse.tasks.classify import Classify
@@ -17,6 +19,7 @@ from glasshouse.training.job import Job
 from tests.data.user_files.labelled_rows import WORDS, labelled_rows
 from tests.refusals import refused
 from tests.tasks.item_metrics import check_item_values
+from tests.training.small_runs import delete_checkpoint
 
 CPU = torch.device("cpu")
 SMALL: dict[str, dict[str, object]] = {
@@ -124,6 +127,7 @@ def naive_bayes_changes(rows, weight):
         "model.layers=1",
         "model.heads=1",
         "model.dropout=0",
+        "model.head.wide=0",
         f"model.head.naive_bayes={weight}",
         "training.steps=3",
         "training.batch=2",
@@ -173,6 +177,69 @@ def test_a_run_saves_its_naive_bayes_counts(naive_bayes_rows):
     [sea, land] = Run(run.folder, "cpu").classify(["ship and waves", "stone"])
     assert sea["sea"] > 0.9
     assert land["land"] > 0.9
+
+
+@pytest.fixture
+def wide_rows(tmp_path):
+    """Texts whose class only a pair of words tells: `not bad` and `so good` are up."""
+    trees, lines = ("fir", "oak", "elm", "yew", "ash"), []
+    for first, second, tree, other in product(("not", "so"), ("bad", "good"), trees, trees):
+        label = "up" if (first == "not") == (second == "bad") else "down"
+        lines.append(f"{label}\t{tree} {first} {second} {other}\n")
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join(lines))
+    return path
+
+
+def wide_changes(rows, steps=4):
+    return (
+        f"data.files={rows}",
+        "data.tokenizer=words",
+        "data.vocabulary=40",
+        "model.width=8",
+        "model.layers=1",
+        "model.heads=1",
+        "model.head.wide=2",
+        "model.head.wide_buckets=1024",
+        f"training.steps={steps}",
+        "training.batch=4",
+        "training.precision=fp32",
+        "training.threads=1",
+        "evaluation.every=2",
+    )
+
+
+def test_the_wide_part_knows_pairs_of_words_before_training(wide_rows):
+    job = Job.prepare(glasshouse.spec_of("classifier", *wide_changes(wide_rows)), CPU)
+    model, test = job.model(), job.prepared.splits["test"]
+    wide = job.task.evaluate(model, test, job.spec.evaluation, final=True)
+    assert wide["accuracy"] >= 0.9
+
+
+def test_training_batches_alone_have_the_logits_of_models_that_did_not_see_the_text(wide_rows):
+    job = Job.prepare(glasshouse.spec_of("classifier", *wide_changes(wide_rows)), CPU)
+    model = job.model()
+    splits, examples = job.prepared.splits, np.arange(4)
+    batch = job.task.batch(splits["train"], 0, examples * 0, examples)
+    assert batch["wide_logits"].shape == (4, 2)
+    assert not torch.allclose(batch["wide_logits"], model.head.wide(batch["tokens"], batch["lengths"]), atol=1e-3)
+    assert "wide_logits" not in job.task.batch(splits["validation"], 0, examples * 0, examples)
+    with_logits = job.task.loss_sum(model.train(), batch)
+    batch["wide_logits"] = torch.zeros(4, 2)
+    assert with_logits != job.task.loss_sum(model, batch)
+
+
+def test_a_run_saves_its_wide_part_and_resumes_exactly(wide_rows):
+    whole, resumed = (glasshouse.train("classifier", *wide_changes(wide_rows), device="cpu") for _ in range(2))
+    for step in checkpoint.steps(resumed.folder.checkpoints)[1:]:
+        delete_checkpoint(resumed.folder, step)
+    resumed.folder.record(status="training")
+    resumed = glasshouse.resume(resumed.folder.path, device="cpu")
+    one, two = (checkpoint.load(run.folder.checkpoints, 4).groups for run in (whole, resumed))
+    for group, tensors in one.items():
+        for name, tensor in tensors.items():
+            assert torch.equal(tensor, two[group][name]), name
+    assert Run(whole.folder, "cpu").model.head.wide.weight_KC.any()
 
 
 def test_grouping_by_length_changes_the_order_and_no_metric(tmp_path):

@@ -60,7 +60,7 @@ def test_several_classes_are_learned(rows):
 
 
 def test_a_batch_has_a_column_for_each_class(rows):
-    data = glasshouse.spec_of("multi-label-classifier", f"data.files={rows}").data
+    data = glasshouse.spec_of("multi-label-classifier", f"data.files={rows}", "data.tokenizer=words").data
     prepared = prepared_data.prepare(data, columns=("labels",))
     assert prepared.labels == ("bird", "fruit", "tool")
     shard, source = prepared.splits["train"], prepared_data.find_source(data, ("labels",))

@@ -52,6 +52,14 @@ def test_a_small_text_trains_with_the_defaults(tmp_path, words):
     assert all(shard.tokens_count > data.context for shard in job.prepared.splits.values())
 
 
+def test_a_large_text_of_few_words_gets_the_vocabulary_that_it_can_fill(tmp_path):
+    file = text(tmp_path / "mine.txt", 400_000)
+    assert file.stat().st_size > adaptation.LARGE_TEXT
+    job = Job.prepare(glasshouse.spec_of("language-model", f"data.files={file}"), CPU)
+    assert job.spec.data.vocabulary < 400
+    assert any("no more different pieces" in note for note in job.notes)
+
+
 def test_what_the_user_names_stays_and_is_refused_if_it_does_not_fit(tmp_path):
     file = text(tmp_path / "mine.txt", 2000)
     spec = glasshouse.spec_of("language-model", f"data.files={file}", "data.vocabulary=4096")
@@ -77,7 +85,7 @@ def test_recipes_with_data_of_their_own_do_not_adapt(tmp_path):
 
 
 def test_the_number_of_rows_decides_epochs_shares_and_evaluations():
-    spec = glasshouse.spec_of("classifier", "data.files=none.tsv")
+    spec = glasshouse.spec_of("classifier", "data.files=none.tsv", "data.tokenizer=words")
     few, _ = adaptation.adapt(spec, Rows(100), ("label",))
     many, _ = adaptation.adapt(spec, Rows(3000), ("label",))
     assert few.data.validation > many.data.validation == spec.data.validation
@@ -91,7 +99,7 @@ def test_the_number_of_rows_decides_epochs_shares_and_evaluations():
 
 
 def test_long_texts_get_a_longer_context_up_to_a_limit():
-    spec = glasshouse.spec_of("classifier", "data.files=none.tsv")
+    spec = glasshouse.spec_of("classifier", "data.files=none.tsv", "data.tokenizer=words")
     for words, context in ((10, spec.data.context), (120, 144), (5000, adaptation.LARGEST_CONTEXT)):
         adapted, notes = adaptation.adapt(spec, Rows(1000, words), ("label",))
         assert adapted.data.context == context
@@ -118,7 +126,7 @@ def test_fine_tuning_adapts_rate_freezing_and_batch():
     fields = adaptation.adaptable(["training.batch"], fine_tuned=True)
     assert "training.freeze" in fields
     assert "training.batch" not in fields
-    spec = glasshouse.spec_of("classifier", "data.files=none.tsv")
+    spec = glasshouse.spec_of("classifier", "data.files=none.tsv", "data.tokenizer=words")
     spec = replace(spec, data=replace(spec.data, adapt=fields))
     few, _ = adaptation.adapt(spec, Rows(200), ("label",))
     many, _ = adaptation.adapt(spec, Rows(5000), ("label",))

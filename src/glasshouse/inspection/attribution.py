@@ -56,6 +56,7 @@ def gradient_x_input(text: TextInput, prediction: Prediction) -> Attribution:
     embeddings = _embeddings(text)
     zeros = [torch.zeros_like(rows) for rows in embeddings]
     scores = _path_gradients(text, prediction, zeros, embeddings, torch.ones(1), torch.ones(1))
+    scores = scores + text.token_evidence(prediction)
     return Attribution("gradient x input", text.tokens, tuple(scores.tolist()), prediction)
 
 
@@ -72,12 +73,15 @@ def integrated_gradients(text: TextInput, prediction: Prediction) -> Attribution
     start, end = _embeddings(text, token), _embeddings(text)
     with torch.inference_mode(), edit(text.model, {text.embedding: _replay(start)}):
         baseline = float(text.forward()[0, prediction.row, prediction.output])
+    # The baseline text has no n-grams of the wide part.
+    evidence = text.token_evidence(prediction)
+    baseline -= float(evidence.sum())
     name = token_texts(text.run, [token])[0]
     points = FIRST_POINTS
     while True:
         nodes, weights = np.polynomial.legendre.leggauss(points)
         path, shares = (torch.tensor(values, dtype=torch.float32) for values in ((nodes + 1) / 2, weights / 2))
-        scores = tuple(_path_gradients(text, prediction, start, end, path, shares).tolist())
+        scores = tuple((_path_gradients(text, prediction, start, end, path, shares) + evidence).tolist())
         result = Attribution("integrated gradients", text.tokens, scores, prediction, baseline, name, points)
         if points >= MOST_POINTS or abs(result.gap) <= TOLERANCE * max(abs(prediction.logit - baseline), 0.1):
             return result

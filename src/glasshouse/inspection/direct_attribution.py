@@ -93,7 +93,10 @@ def direct_attribution(text: TextInput, prediction: Prediction) -> DirectAttribu
     norm_bias = sum(float((bias.detach() * by_tensor[id(bias)]).sum()) for bias in biases.values())
     of_features = float((features[0].detach() * by_tensor[id(features[0])]).sum())
     components.append(Component("biases of norms", norm_bias))
-    components.append(Component("biases of the head", float(logit.detach()) - of_features))
+    of_wide_part = float(text.token_evidence(prediction).sum())
+    if of_wide_part:
+        components.append(Component("wide part", of_wide_part))
+    components.append(Component("biases of the head", float(logit.detach()) - of_features - of_wide_part))
     return DirectAttribution(prediction, tuple(components))
 
 

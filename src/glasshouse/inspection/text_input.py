@@ -16,6 +16,7 @@ from glasshouse.inspection import image_retrieval
 from glasshouse.inspection.example_batches import refuse_pictures
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.models.encoder_decoder import EncoderDecoder
+from glasshouse.models.heads.base import Head
 from glasshouse.models.heads.pooling import pool
 from glasshouse.models.recurrent import Recurrent
 from glasshouse.models.stack import TransformerStack
@@ -142,6 +143,15 @@ class TextInput:
         with torch.inference_mode(False), torch.no_grad():
             features = self.model.encode_pictures(normalise_pictures(held.pictures[:PICTURES]).to(self.run.device))
         return features, [f"picture {index}: {caption}" for index, caption in enumerate(held.captions[:PICTURES])]
+
+    @torch.no_grad()
+    def token_evidence(self, prediction: Prediction) -> Tensor:
+        """What each token adds to the predicted logit beside the network, in the wide part of a classifier; else zeros."""
+        head, tokens = getattr(self.model, "head", None), torch.tensor([self.ids], device=self.run.device)
+        evidence = head.token_evidence(tokens) if isinstance(head, Head) else None
+        if evidence is None:
+            return torch.zeros(len(self.source) + len(self.ids))
+        return evidence[0, :, prediction.output].float().cpu()
 
     def forward(self, copies: int = 1) -> Tensor:
         """The logits (N, R, V) of equal copies of the text. Probes can give each copy other activations."""

@@ -7,7 +7,9 @@ one vector.
 Axes: B batch, T time, D width.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import ClassVar
 
 import torch.nn.functional as F
@@ -20,6 +22,19 @@ from glasshouse.specs.spec_fields import setting
 
 # A large prime, so that the hash depends on the order of the tokens.
 MULTIPLIER = 1_000_003
+# A prime that is no power of the multiplier, so that the hash depends on all tokens. Times the multiplier it is below 2^63.
+MODULUS = 2**42 - 11
+
+
+def ngram_hashes(tokens_BT: Tensor, max_ngram: int) -> Iterator[Tensor]:
+    """(B, T) for each length from 1 to `max_ngram`: a hash of the n-gram that ends at each token."""
+    ngram = tokens_BT + 1
+    yield ngram
+    for offset in range(1, max_ngram):
+        # Tokens count from 1 here, so that 0 can stand for "before the start of the text".
+        earlier = F.pad(tokens_BT + 1, (offset, 0))[:, : tokens_BT.shape[1]]
+        ngram = (ngram * MULTIPLIER + earlier) % MODULUS
+        yield ngram + offset
 
 
 class NgramEmbedding(nn.Embedding):
@@ -47,10 +62,7 @@ class NgramEmbedding(nn.Embedding):
         return cls(vocabulary, sizes.width, settings.max_ngram, settings.ngram_buckets, settings.embedding_deviation)
 
     def forward(self, tokens_BT: Tensor) -> Tensor:
-        embedded, ngram = super().forward(tokens_BT), tokens_BT + 1
-        for offset in range(1, self.max_ngram):
-            # Tokens count from 1 here, so that 0 can stand for "before the start of the text".
-            earlier = F.pad(tokens_BT + 1, (offset, 0))[:, : tokens_BT.shape[1]]
-            ngram = (ngram * MULTIPLIER + earlier) % (MULTIPLIER * MULTIPLIER)
-            embedded = embedded + self.runs((ngram + offset) % self.runs.num_embeddings)
+        embedded = super().forward(tokens_BT)
+        for ngram in islice(ngram_hashes(tokens_BT, self.max_ngram), 1, None):
+            embedded = embedded + self.runs(ngram % self.runs.num_embeddings)
         return embedded

@@ -22,6 +22,7 @@ from glasshouse.tasks import class_weights
 from glasshouse.tasks.base import Batch, Forward, QualityCurves
 from glasshouse.tasks.text_inputs import TextInputs, arguments
 from glasshouse.tasks.whole_text_task import WholeTextTask
+from glasshouse.tasks.wide_fit import WideFit
 
 # Batch size for counting tokens.
 COUNTING_BATCH = 1024
@@ -67,6 +68,7 @@ class Classify(WholeTextTask):
         self.weight_entries = weights
         self.weights: Tensor | None = None  # (classes); set by complete_model
         self.counts: tuple[Tensor, Tensor] | None = None  # for naive Bayes; set by complete_model
+        self.wide: WideFit | None = None  # set by complete_model
         class_weights.parse(weights)
 
     @classmethod
@@ -107,11 +109,22 @@ class Classify(WholeTextTask):
         if self.weight_entries:
             examples_per_class = np.bincount(prepared.splits["train"].labels, minlength=len(labels))
             self.weights = torch.from_numpy(class_weights.compute(self.weight_entries, labels, examples_per_class)).float()
+        if head.wide:
+            weights_C = None if self.weights is None else self.weights.numpy()
+            self.wide = WideFit(self.inputs, prepared, self.truth, exclusive=True, weights_C=weights_C)
         return replace(model, head=HeadSpec(self.head, {**model.head.own, "classes": len(labels)}))
 
     def initialise(self, model: nn.Module) -> None:
-        if self.counts is not None and isinstance(model.head, ClassifierHead):
+        if not isinstance(model.head, ClassifierHead):
+            return
+        if self.counts is not None:
             model.head.set_counts(*self.counts)
+        if self.wide is not None and model.head.wide is not None:
+            self.wide.set(model.head.wide)
+
+    def truth(self, shard: Shard, examples: np.ndarray) -> np.ndarray:
+        """Whether each class applies to each of some examples (N, C)."""
+        return np.asarray(shard.labels[examples])[:, None] == np.arange(len(self.labels))
 
     def _count_tokens(self, shard: Shard, vocabulary: int) -> tuple[Tensor, Tensor]:
         """The occurrences of each token in the truncated texts of each class (V, C), and the texts of each class (C)."""
@@ -128,13 +141,17 @@ class Classify(WholeTextTask):
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         labels = torch.from_numpy(np.asarray(shard.labels[examples], np.int64))
         batch = {**self.inputs.batch(shard, examples), "labels": labels}
-        return batch if self.weights is None else {**batch, "weights": self.weights[labels]}
+        if self.weights is not None:
+            batch["weights"] = self.weights[labels]
+        return batch if self.wide is None else self.wide.add_logits(batch, shard, examples)
 
     def predictions_per_batch(self, batches: Batch) -> Tensor:
         return torch.full((len(batches["labels"]),), batches["labels"].shape[1])
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         logits = model(batch["tokens"], **arguments(batch))
+        if "wide_logits" in batch:
+            logits = logits + batch["wide_logits"]
         if "weights" in batch:
             return (F.cross_entropy(logits.float(), batch["labels"], reduction="none") * batch["weights"]).sum()
         return F.cross_entropy(logits.float(), batch["labels"], reduction="sum")

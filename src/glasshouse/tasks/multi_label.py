@@ -25,6 +25,7 @@ from glasshouse.tasks.base import Batch, Forward, QualityCurves
 from glasshouse.tasks.classify import sorted_probabilities
 from glasshouse.tasks.text_inputs import TextInputs, arguments
 from glasshouse.tasks.whole_text_task import WholeTextTask
+from glasshouse.tasks.wide_fit import WideFit
 
 # A class is predicted if its probability is above this.
 THRESHOLD = 0.5
@@ -40,6 +41,10 @@ class MultiLabel(WholeTextTask):
     head = "classifier"
     columns = ("labels",)
     item_metrics = ("exact", "loss")
+
+    def __init__(self, inputs: TextInputs) -> None:
+        super().__init__(inputs)
+        self.wide: WideFit | None = None  # set by complete_model
 
     @classmethod
     def from_spec(cls, spec: Spec) -> "MultiLabel":
@@ -73,7 +78,9 @@ class MultiLabel(WholeTextTask):
                 "one-class",
                 f"the data have {len(self.labels)} classes; task='multi-label' needs at least two (join them by |: a|b)",
             )
-        classes = settings_of(ClassifierHead, model.head.own).classes
+        settings = settings_of(ClassifierHead, model.head.own)
+        self.wide = WideFit(self.inputs, prepared, self.truth, exclusive=False) if settings.wide else None
+        classes = settings.classes
         if classes not in (0, len(self.labels)):
             raise SpecError(
                 "wrong-class-count",
@@ -84,7 +91,12 @@ class MultiLabel(WholeTextTask):
 
     def batch(self, shard: Shard, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         labels = torch.from_numpy(self.truth(shard, examples)).float()
-        return {**self.inputs.batch(shard, examples), "labels": labels}
+        batch = {**self.inputs.batch(shard, examples), "labels": labels}
+        return batch if self.wide is None else self.wide.add_logits(batch, shard, examples)
+
+    def initialise(self, model: nn.Module) -> None:
+        if self.wide is not None and isinstance(model.head, ClassifierHead) and model.head.wide is not None:
+            self.wide.set(model.head.wide)
 
     def truth(self, shard: Shard, examples: np.ndarray) -> np.ndarray:
         """Whether each class applies to each of some examples (N, C)."""
@@ -97,6 +109,8 @@ class MultiLabel(WholeTextTask):
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         logits = model(batch["tokens"], **arguments(batch))
+        if "wide_logits" in batch:
+            logits = logits + batch["wide_logits"]
         return F.binary_cross_entropy_with_logits(logits.float(), batch["labels"], reduction="sum")
 
     def largest_batch(self, rows: int) -> Batch:

@@ -204,19 +204,29 @@ def _adapt_evaluations(changes: _Changes, steps: int) -> None:
 def _adapt_vocabulary(
     changes: _Changes, facts: DataFacts, source: Source, columns: tuple[str, ...], specials: tuple[str, ...]
 ) -> None:
-    """A vocabulary that the text can fill. A small text is tokenised to find out."""
+    """A vocabulary that the text can fill. A text that is small or has few different words is tokenised to find out."""
     data = changes.spec.data
-    if not changes.may("data.vocabulary") or facts.bytes >= LARGE_TEXT:
+    if not changes.may("data.vocabulary") or (facts.bytes >= LARGE_TEXT and _has_many_words(source, data.vocabulary)):
         return
     wanted = max(math.ceil(facts.bytes / BYTES_PER_ENTRY / 64) * 64, SMALLEST_VOCABULARY)
-    vocabulary = min(data.vocabulary, wanted)
+    vocabulary, reason = min(data.vocabulary, wanted), f"the text has {size(facts.bytes)}"
     try:
         prepared_data.load_or_train_tokenizer(
             replace(data, vocabulary=vocabulary), source, specials=specials, columns=columns
         )
     except VocabularyTooLarge as error:
-        vocabulary = error.possible
-    changes.set("data.vocabulary", vocabulary, f"the text has {size(facts.bytes)}")
+        vocabulary, reason = error.possible, "the text has no more different pieces"
+    changes.set("data.vocabulary", vocabulary, reason)
+
+
+def _has_many_words(source: Source, vocabulary: int) -> bool:
+    """Whether the first words of the training texts can fill a byte-pair vocabulary several times over."""
+    words: set[str] = set()
+    for document in source.documents("train"):
+        words.update(document.text.split())
+        if len(words) > vocabulary:
+            return True
+    return False
 
 
 def _power_of_two(limit: float) -> int:

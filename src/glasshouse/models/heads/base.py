@@ -43,6 +43,10 @@ class Head(nn.Module, ABC):
         """The output plus evidence that comes from the input tokens directly. Most heads have none."""
         return output
 
+    def token_evidence(self, tokens_BT: Tensor) -> Tensor | None:
+        """What each token adds to the output directly (B, T, outputs), if the head can divide it between the tokens."""
+        return None
+
     def check(self, width: int, vocabulary: int) -> None:
         """Raise SpecError if the head was built for a model of other sizes."""
         sizes = {

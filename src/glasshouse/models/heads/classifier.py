@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from glasshouse.models.heads.base import Head, HeadSizes
 from glasshouse.models.heads.pooling import POOLINGS, pool
+from glasshouse.models.heads.wide_part import WidePart
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs import catalogue
 from glasshouse.specs.declared import settings_of
@@ -26,6 +27,9 @@ class ClassifierHead(Head):
     estimated from they fit so well that the network would have nothing left to learn. A discriminative and a generative
     classifier make different errors, and the generative one makes fewer when there are few training texts (Ng and Jordan,
     On Discriminative vs. Generative Classifiers, 2001).
+
+    With `wide` = n, evaluation adds the logits of a linear model over n-grams of tokens and bytes. In training the task adds
+    the logits of linear models that did not see the text, so that the network learns what the wide part leaves over.
     """
 
     @dataclass(frozen=True)
@@ -35,6 +39,16 @@ class ClassifierHead(Head):
         hidden: int = setting(0, "size of the hidden layer; 0 means no hidden layer", minimum=0)
         norm: str = setting("none", "normalisation of the hidden layer", family="norm")
         naive_bayes: float = setting(0.0, "weight of naive Bayes log-probabilities in the logits; 0 turns it off", minimum=0)
+        wide: int = setting(
+            0,
+            "maximum token n-gram of the wide part, a linear model over n-grams; 0 turns it off",
+            minimum=0,
+            rare=True,
+        )
+        wide_bytes: int = setting(5, "maximum byte n-gram of the wide part; 0 turns byte n-grams off", minimum=0, rare=True)
+        wide_buckets: int = setting(
+            131072, "number of hash buckets that n-grams of the wide part share", minimum=1, rare=True
+        )
 
     prior_C: Tensor
     evidence_VC: Tensor
@@ -49,6 +63,7 @@ class ClassifierHead(Head):
         dropout: float = 0.0,
         naive_bayes: float = 0.0,
         vocabulary: int = 0,
+        wide: WidePart | None = None,
     ) -> None:
         super().__init__()
         self.width, self.hidden_width, self.pooling = width, hidden, pooling
@@ -56,6 +71,7 @@ class ClassifierHead(Head):
         self.norm = norm or nn.Identity()
         self.dropout = nn.Dropout(dropout)
         self.answer = nn.Linear(hidden or width, classes)
+        self.wide = wide
         self.naive_bayes = naive_bayes
         if naive_bayes:
             self.vocabulary = vocabulary
@@ -77,6 +93,7 @@ class ClassifierHead(Head):
         hidden = Sizes(max(settings.hidden, 1), heads=1, context=1, feed_forward=1, bias=True, epsilon=sizes.epsilon)
         kind = catalogue.find("norm", settings.norm, "model.head.norm")
         norm = kind.build(hidden, settings_of(kind, {}))
+        wide = WidePart(sizes.vocabulary, settings.classes, settings.wide, settings.wide_bytes, settings.wide_buckets)
         return cls(
             sizes.width,
             settings.classes,
@@ -86,6 +103,7 @@ class ClassifierHead(Head):
             sizes.dropout,
             settings.naive_bayes,
             sizes.vocabulary,
+            wide if settings.wide else None,
         )
 
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
@@ -95,13 +113,20 @@ class ClassifierHead(Head):
         return self.answer(self.dropout(x))
 
     def add_token_evidence(self, output: Tensor, tokens_BT: Tensor, lengths_B: Tensor | None = None) -> Tensor:
-        if not self.naive_bayes or self.training:
+        if self.training:
+            return output
+        if self.wide is not None:
+            output = output + self.wide(tokens_BT, lengths_B)
+        if not self.naive_bayes:
             return output
         evidence_BTC = F.embedding(tokens_BT, self.evidence_VC)
         if lengths_B is not None:
             positions_T = torch.arange(tokens_BT.shape[1], device=tokens_BT.device)
             evidence_BTC = evidence_BTC * (positions_T < lengths_B[:, None])[..., None]
         return output + self.naive_bayes * (self.prior_C + evidence_BTC.sum(1))
+
+    def token_evidence(self, tokens_BT: Tensor) -> Tensor | None:
+        return None if self.wide is None else self.wide.token_logits(tokens_BT)
 
     def set_counts(self, tokens_VC: Tensor, texts_C: Tensor) -> None:
         """Set the naive Bayes probabilities from token counts per class and text counts per class."""
