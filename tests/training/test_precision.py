@@ -27,23 +27,22 @@ def test_tf32_is_fp32_on_a_processor(text):
 
 def test_onednn_is_off_where_it_is_slow_and_nowhere_else(monkeypatch):
     """In forward and in backward passes, and no longer than asked for. Either library gives the same."""
-    found: dict[bool, list[torch.Tensor]] = {}
+    before, cpu = torch.backends.mkldnn.enabled, torch.device("cpu")
+    found = []
     for slow in (True, False):
         monkeypatch.setattr(precision, "onednn_is_slow", lambda slow=slow: slow)
-        before = torch.backends.mkldnn.enabled
-        left, right = (torch.linspace(-1, 1, 24 * 20).view(24, 20).sin().requires_grad_() for _ in range(2))
-        during = []
-        right.register_hook(lambda gradient, during=during: during.append(torch.backends.mkldnn.enabled))
-        with precision.float32_products("fp32", torch.device("cpu")):
-            with precision.context("fp32", torch.device("cpu")):
-                during.append(torch.backends.mkldnn.enabled)
-                product = left @ right.T
-            product.square().sum().backward()
-        assert during == [before and not slow] * 2
+        factors = [torch.linspace(-1, 1, 24 * 20).view(24, 20).sin().requires_grad_() for _ in range(2)]
+        enabled: list[bool] = []
+        factors[1].register_hook(lambda gradient, enabled=enabled: enabled.append(torch.backends.mkldnn.enabled))
+        with precision.float32_products("fp32", cpu):
+            with precision.context("fp32", cpu):
+                enabled.append(torch.backends.mkldnn.enabled)
+                product = factors[0] @ factors[1].T
+            gradients = torch.autograd.grad(product.square().sum(), factors)
+        assert enabled == [before and not slow] * 2
         assert torch.backends.mkldnn.enabled == before
-        found[slow] = [product.detach(), left.grad, right.grad]
-    for one, other in zip(found[True], found[False], strict=True):
-        torch.testing.assert_close(one, other)
+        found.append((product.detach(), *gradients))
+    torch.testing.assert_close(*found)
 
 
 def test_onednn_is_slow_on_arm_processors_without_bfloat16(monkeypatch):
