@@ -2,14 +2,14 @@
 sentence-transformers.
 
     python benchmarks/fine_tuning.py                       # MiniLM, batch 32, 64 tokens: classification and contrastive
-    python benchmarks/fine_tuning.py --part classification --source tweet-irony --steps 60
+    python benchmarks/fine_tuning.py --part classification --source tweet-irony --epochs 1 --seeds 2
     python benchmarks/fine_tuning.py --smoke               # does it run? A tiny random model, and no figure worth keeping
 
 All train the same weights on the same rows for as many steps, with the same batch size, learning rate, schedule and
 optimiser. They take turns after every step, so that a busy moment of the machine hits all. Afterwards all are scored on the
-same held-out rows. A peer that is not installed is left out, which is said. Classification needs labelled rows (a source of
-`glasshouse data`). The pairs of the contrastive part are docstrings of Python's standard library: the first paragraph and
-the one after it.
+same held-out rows. With several seeds the table has means over the seeds. A peer that is not installed is left out, which is
+said. Classification needs labelled rows (a source of `glasshouse data`). The pairs of the contrastive part are docstrings of
+Python's standard library: the first paragraph and the one after it.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,7 @@ class Setting:
     steps: int
     learning_rate: float
     threads: int
+    seed: int = 0
 
     @property
     def labels(self) -> list[str]:
@@ -89,6 +90,7 @@ class Ours(Contender):
             f"training.steps={setting.steps}",
             f"training.learning_rate={setting.learning_rate}",
             f"training.warmup={WARMUP}",
+            f"training.seed={setting.seed}",
             "training.freeze=none",
             "training.layer_decay=1",
             "training.precision=fp32",
@@ -125,7 +127,7 @@ class _HuggingFaceClassifier(Contender):
 
         transformers.logging.set_verbosity_error()
         transformers.logging.disable_progress_bar()
-        torch.manual_seed(0)
+        torch.manual_seed(setting.seed)
         self.setting, self.labels = setting, setting.labels
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(setting.directory)
         self.model = transformers.AutoModelForSequenceClassification.from_pretrained(
@@ -161,7 +163,7 @@ class PlainLoop(_HuggingFaceClassifier):
         self.model.train()
         optimiser = torch.optim.AdamW(self.model.parameters(), lr=setting.learning_rate, weight_decay=0.01)
         schedule = transformers.get_cosine_schedule_with_warmup(optimiser, round(WARMUP * setting.steps), setting.steps)
-        batches = batches_of(setting.rows["train"], setting.batch, seed=0)
+        batches = batches_of(setting.rows["train"], setting.batch, setting.seed)
         for _ in range(setting.steps):
             rows = next(batches)
             labels = torch.tensor([self.labels.index(label) for _, label in rows])
@@ -187,7 +189,7 @@ def training_arguments(kind: Any, setting: Setting, folder: str, **more: Any) ->
         logging_strategy="no",
         report_to=[],
         disable_tqdm=True,
-        seed=0,
+        seed=setting.seed,
         **more,
     )
 
@@ -253,7 +255,7 @@ class SentenceTransformers(Contender):
         import datasets
         import sentence_transformers
 
-        torch.manual_seed(0)
+        torch.manual_seed(setting.seed)
         self.setting = setting
         self.model = sentence_transformers.SentenceTransformer(str(setting.directory), device="cpu")
         self.model.max_seq_length = setting.context
@@ -414,7 +416,16 @@ def contenders_of(part: str, setting: Setting, data: str, quick: bool) -> Iterat
         yield lambda: SentenceTransformers(setting)
 
 
-def measure(part: str, setting: Setting, data: str, quick: bool, scored: bool) -> Table:
+@dataclass(frozen=True)
+class Measured:
+    """What one contender did with one seed: means of (seconds, seconds of the processor) a step, and its held-out scores."""
+
+    seconds: np.ndarray
+    scores: dict[str, float]
+
+
+def measure(part: str, setting: Setting, data: str, quick: bool, scored: bool) -> dict[str, Measured]:
+    """Contender -> what it did, ours first."""
     contenders: list[Contender] = []
     for build in contenders_of(part, setting, data, quick):
         try:
@@ -422,23 +433,39 @@ def measure(part: str, setting: Setting, data: str, quick: bool, scored: bool) -
         except ImportError as error:
             print(f"left out: {error.name or error} is not installed", file=sys.stderr)
     seconds = train_in_turn(contenders)
+    # The first steps allocate memory and start threads.
+    skipped = min(3, setting.steps - 1)
+    return {
+        contender.name: Measured(np.mean(seconds[contender.name][skipped:], axis=0), contender.scores() if scored else {})
+        for contender in contenders
+    }
+
+
+def table_of(part: str, setting: Setting, seeds: Sequence[dict[str, Measured]]) -> Table:
+    """Means over the seeds; a score is followed by its value with every seed."""
     counts = ", ".join(f"{len(rows):,} {split}" for split, rows in setting.rows.items())
     table = Table(
         title=f"{part}: {setting.steps} steps of batch {setting.batch}, up to {setting.context} tokens, {setting.threads} "
-        f"threads; rows: {counts}"
+        f"threads, {len(seeds)} seeds; rows: {counts}"
     )
-    scores = {contender.name: contender.scores() if scored else {} for contender in contenders}
-    metrics = list(next(iter(scores.values())))
+    names = list(seeds[0])
+    metrics = list(seeds[0][names[0]].scores)
     for column in ("", "ms a step", "to ours", "CPU ms a step", "to ours", *(f"held-out {name}" for name in metrics)):
         table.add_column(column, justify="left" if not column else "right")
-    # The first steps allocate memory and start threads.
-    skipped = min(3, setting.steps - 1)
-    means = {name: 1000 * np.mean(each[skipped:], axis=0) for name, each in seconds.items()}
-    ours = means[contenders[0].name]
-    for name, found in scores.items():
-        times = [cell for mean, own in zip(means[name], ours, strict=True) for cell in (f"{mean:,.0f}", f"{mean / own:.2f}")]
-        table.add_row(name, *times, *(f"{found[metric]:.4f}" for metric in metrics))
+    means = {name: 1000 * np.mean([found[name].seconds for found in seeds], axis=0) for name in names}
+    for name in names:
+        times = [
+            cell
+            for mean, own in zip(means[name], means[names[0]], strict=True)
+            for cell in (f"{mean:,.0f}", f"{mean / own:.2f}")
+        ]
+        table.add_row(name, *times, *(score_cell([found[name].scores[metric] for found in seeds]) for metric in metrics))
     return table
+
+
+def score_cell(scores: Sequence[float]) -> str:
+    each = f" ({', '.join(f'{score:.4f}' for score in scores)})" if len(scores) > 1 else ""
+    return f"{np.mean(scores):.4f}{each}"
 
 
 def rows_of(part: str, options: argparse.Namespace, folder: Path) -> tuple[str, dict[str, list[Row]]]:
@@ -464,6 +491,9 @@ def main() -> None:
     parser.add_argument("--source", default="presidents", help="labelled rows for classification")
     parser.add_argument("--pairs", type=int, default=4000, help="docstrings for the contrastive part")
     parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--epochs", type=float, help="passes over the training rows, instead of --steps")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    parser.add_argument("--seeds", type=int, default=1, help="how many seeds, one after the other")
     parser.add_argument("--quick", action="store_true", help="only ours and the trainer of the peer")
     parser.add_argument("--no-scores", action="store_true", help="measure time only")
     parser.add_argument("--batch", type=int, default=32)
@@ -484,10 +514,13 @@ def main() -> None:
             data, rows = rows_of(part, options, Path(temporary))
             if options.smoke:
                 rows["test"] = rows["test"][:8]
-            setting = Setting(
-                directory, rows, options.batch, options.context, options.steps, options.learning_rate, options.threads
-            )
-            Console(width=130).print(measure(part, setting, data, options.quick, not options.no_scores))
+            steps = round(options.epochs * len(rows["train"]) / options.batch) if options.epochs else options.steps
+            setting = Setting(directory, rows, options.batch, options.context, steps, options.learning_rate, options.threads)
+            seeds = [
+                measure(part, replace(setting, seed=seed), data, options.quick, not options.no_scores)
+                for seed in range(options.seed, options.seed + options.seeds)
+            ]
+            Console(width=130).print(table_of(part, setting, seeds))
 
 
 if __name__ == "__main__":

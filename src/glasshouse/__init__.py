@@ -5,11 +5,16 @@ torch is imported when the first function that needs it is used, so `import glas
 """
 
 import gc
+import os
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from glasshouse.version import __version__
+
+# On ARM, torch allocates with mimalloc, which reads this variable when torch is loaded. By default freed memory goes back to
+# the system after a tenth of a second, and every training step requests it anew, page by page. Here it waits ten seconds.
+os.environ.setdefault("MIMALLOC_PURGE_DELAY", "10000")
 
 if TYPE_CHECKING:
     # What an editor and a type checker see. `_EXPORTS` below gives the same names at run time.

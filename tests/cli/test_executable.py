@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from .program import (
     EXECUTABLE,
     TWO_STEPS,
@@ -95,6 +97,27 @@ def test_garbage_is_collected_again_after_an_import() -> None:
     """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "False"]
+
+
+def purge_delay_of_torch(**variables: str) -> str:
+    """How many milliseconds the allocator of torch keeps freed memory, in a process that imports glasshouse first."""
+    report = subprocess.run(
+        [sys.executable, "-c", "import glasshouse, torch"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment(MIMALLOC_VERBOSE="1", **variables),
+    ).stderr
+    delays = [line.split("'purge_delay':")[1].strip() for line in report.splitlines() if "'purge_delay':" in line]
+    if not delays:
+        pytest.skip("this build of torch does not allocate with mimalloc")
+    return delays[0]
+
+
+def test_freed_memory_is_kept_for_the_next_step_unless_the_user_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MIMALLOC_PURGE_DELAY", raising=False)
+    assert purge_delay_of_torch() == "10000"
+    assert purge_delay_of_torch(MIMALLOC_PURGE_DELAY="7") == "7"
 
 
 def test_the_executable_refuses_without_a_traceback(runs: Path) -> None:

@@ -1,11 +1,12 @@
 """Number formats: training in bfloat16, and the precision of matrix products."""
 
 import math
+import platform
 
 import pytest
 import torch
 
-from glasshouse.records import metric_log
+from glasshouse.records import machine, metric_log
 from glasshouse.training import precision
 from tests.needs import needs_cuda
 from tests.training.small_runs import saved_weights, train_demo
@@ -22,6 +23,37 @@ def test_tf32_is_fp32_on_a_processor(text):
     runs = [train_demo(text, f"training.precision={name}", *overrides, name=name) for name in ("fp32", "tf32")]
     losses = [metric_log.column(run.metrics, "loss")[1] for run in runs]
     assert losses[0] == losses[1]
+
+
+def test_onednn_is_off_where_it_is_slow_and_nowhere_else(monkeypatch):
+    """In forward and in backward passes, and no longer than asked for. Either library gives the same."""
+    before, cpu = torch.backends.mkldnn.enabled, torch.device("cpu")
+    found = []
+    for slow in (True, False):
+        monkeypatch.setattr(precision, "onednn_is_slow", lambda slow=slow: slow)
+        factors = [torch.linspace(-1, 1, 24 * 20).view(24, 20).sin().requires_grad_() for _ in range(2)]
+        enabled: list[bool] = []
+        factors[1].register_hook(lambda gradient, enabled=enabled: enabled.append(torch.backends.mkldnn.enabled))
+        with precision.float32_products("fp32", cpu):
+            with precision.context("fp32", cpu):
+                enabled.append(torch.backends.mkldnn.enabled)
+                product = factors[0] @ factors[1].T
+            gradients = torch.autograd.grad(product.square().sum(), factors)
+        assert enabled == [before and not slow] * 2
+        assert torch.backends.mkldnn.enabled == before
+        found.append((product.detach(), *gradients))
+    torch.testing.assert_close(*found)
+
+
+def test_onednn_is_slow_on_arm_processors_without_bfloat16(monkeypatch):
+    for name, instructions, slow in (
+        ("aarch64", {"asimd"}, True),
+        ("aarch64", {"asimd", "bf16"}, False),
+        ("x86_64", {"avx2"}, False),
+    ):
+        monkeypatch.setattr(platform, "machine", lambda name=name: name)
+        monkeypatch.setattr(machine, "instructions", lambda instructions=instructions: instructions)
+        assert precision.onednn_is_slow() == slow
 
 
 @needs_cuda

@@ -4,13 +4,18 @@
 - `tf32`: float32, but NVIDIA GPUs from Ampere on round the factors of matrix products to 10 bits, which makes the products
   several times faster. Elsewhere the same as `fp32`.
 - `bf16`: matrix products in bfloat16, which has 7 bits.
+
+Which library multiplies float32 matrices on a processor is decided here too.
 """
 
+import platform
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 
 import torch
+
+from glasshouse.records import machine
 
 # The most precise first.
 BY_PRECISION = ("fp32", "tf32", "bf16")
@@ -29,8 +34,29 @@ def context(precision: str, device: torch.device) -> Iterator[None]:
 
 
 def float32_products(precision: str, device: torch.device) -> AbstractContextManager[None]:
-    """The context in which CUDA computes products of float32 matrices as the format says, in backward passes too."""
-    return _cuda_products(tf32=precision == "tf32") if device.type == "cuda" else nullcontext()
+    """The context in which products of float32 matrices are computed as the format says, in backward passes too."""
+    if device.type == "cuda":
+        return _cuda_products(tf32=precision == "tf32")
+    return _without_onednn() if device.type == "cpu" and onednn_is_slow() else nullcontext()
+
+
+def onednn_is_slow() -> bool:
+    """Whether torch's other library multiplies float32 matrices faster than oneDNN: on ARM processors without bfloat16.
+
+    There (Neoverse N1, torch 2.13) torch gives X Y^T to oneDNN, which prepares every product anew, at about 0.6 ms. ARM
+    processors with bfloat16 and those of Apple were not measured, so they keep torch's choice.
+    """
+    return platform.machine() == "aarch64" and "bf16" not in machine.instructions()
+
+
+@contextmanager
+def _without_onednn() -> Iterator[None]:
+    onednn = torch.backends.mkldnn
+    before, onednn.enabled = onednn.enabled, False  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        onednn.enabled = before
 
 
 @contextmanager
