@@ -96,6 +96,15 @@ def test_the_sum_of_the_models_has_a_lower_loss_than_each_of_them():
     )
 
 
+def test_with_many_classes_naive_bayes_stands_alone(monkeypatch):
+    monkeypatch.setattr(linear_classifier, "MAX_REGRESSION_CLASSES", CLASSES - 1)
+    monkeypatch.setattr(linear_classifier, "_regression", None)
+    train = rows(90)
+    model, out_of_fold = linear_classifier.fit(train, rows(30, seed=1))
+    assert (model.logits(train.features).argmax(1) == train.truth_NC.argmax(1)).mean() > 0.6
+    assert out_of_fold.shape == (90, CLASSES)
+
+
 @pytest.mark.parametrize("noise", [False, True])
 def test_held_out_texts_choose_the_penalty(noise):
     """The penalty is strong if the labels are noise, and weak if they follow from the features."""

@@ -24,6 +24,8 @@ TOLERANCE = 1e-5
 # Number of earlier gradients that L-BFGS keeps. It bounds the memory.
 HISTORY = 5
 FOLDS = 4
+# With more classes naive Bayes stands alone: the time of a regression grows with their number.
+MAX_REGRESSION_CLASSES = 50
 # Added to the total of each feature in each class in naive Bayes.
 SMOOTHING = 0.3
 
@@ -92,7 +94,8 @@ def fit(
     used = np.unique(train.features.indices)
     rows, held_out = (replace(given, features=given.features[:, used]) for given in (train, validation))
     weights = int((used < train.features.shape[1] // 2).sum())
-    inverse_penalty = _best_penalty(rows.columns(0, weights), held_out.columns(0, weights))
+    few_classes = rows.truth_NC.shape[1] <= MAX_REGRESSION_CLASSES
+    inverse_penalty = _best_penalty(rows.columns(0, weights), held_out.columns(0, weights)) if few_classes else 0.0
     models = _models(rows, weights, inverse_penalty)
     out_of_fold = [np.zeros(rows.truth_NC.shape) for _ in models]
     folds_N = np.arange(len(rows.truth_NC)) % FOLDS
@@ -110,17 +113,17 @@ def fit(
 
 
 def _models(rows: LabelledRows, weights: int, inverse_penalty: float) -> list[LinearModel]:
-    """The models to be stacked, of all features, of which the first `weights` are weights and the others counts."""
-    of_weights, of_counts = rows.columns(0, weights), rows.columns(weights, rows.features.shape[1])
-    first, last = np.arange(weights), np.arange(weights, rows.features.shape[1])
-    return [
-        model.expanded(places, rows.features.shape[1])
-        for model, places in (
-            (_regression(of_weights, inverse_penalty), first),
-            (_naive_bayes(of_weights), first),
-            (_naive_bayes(of_counts), last),
-        )
-    ]
+    """The models to be stacked, of all features, of which the first `weights` are weights and the others counts.
+
+    Without an inverse penalty there is no regression.
+    """
+    features = rows.features.shape[1]
+    of_weights, of_counts = rows.columns(0, weights), rows.columns(weights, features)
+    first, last = np.arange(weights), np.arange(weights, features)
+    models = [(_naive_bayes(of_weights), first), (_naive_bayes(of_counts), last)]
+    if inverse_penalty:
+        models.append((_regression(of_weights, inverse_penalty), first))
+    return [model.expanded(places, features) for model, places in models]
 
 
 def _factors(rows: LabelledRows, logits: list[np.ndarray]) -> np.ndarray:

@@ -18,6 +18,10 @@ from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec_fields import setting
 
+# Of the wide part: a checkpoint has at most twice so many of its weights, 32 MB.
+MAX_WIDE_WEIGHTS = 2**22
+MAX_BUCKETS = 131_072
+
 
 class ClassifierHead(Head):
     """W dropout(norm(relu(A pool(x) + a))) + b, or W dropout(pool(x)) + b without a hidden layer.
@@ -47,7 +51,10 @@ class ClassifierHead(Head):
         )
         wide_bytes: int = setting(5, "maximum byte n-gram of the wide part; 0 turns byte n-grams off", minimum=0, rare=True)
         wide_buckets: int = setting(
-            131072, "number of hash buckets that n-grams of the wide part share", minimum=1, rare=True
+            0,
+            "hash buckets of n-grams in the wide part; 0 means 131,072, or fewer for over 32 classes",
+            minimum=0,
+            rare=True,
         )
 
     prior_C: Tensor
@@ -93,7 +100,10 @@ class ClassifierHead(Head):
         hidden = Sizes(max(settings.hidden, 1), heads=1, context=1, feed_forward=1, bias=True, epsilon=sizes.epsilon)
         kind = catalogue.find("norm", settings.norm, "model.head.norm")
         norm = kind.build(hidden, settings_of(kind, {}))
-        wide = WidePart(sizes.vocabulary, settings.classes, settings.wide, settings.wide_bytes, settings.wide_buckets)
+        wide = None
+        if settings.wide:
+            buckets = settings.wide_buckets or min(MAX_BUCKETS, max(MAX_WIDE_WEIGHTS // max(settings.classes, 1), 1))
+            wide = WidePart(sizes.vocabulary, settings.classes, settings.wide, settings.wide_bytes, buckets)
         return cls(
             sizes.width,
             settings.classes,
@@ -103,7 +113,7 @@ class ClassifierHead(Head):
             sizes.dropout,
             settings.naive_bayes,
             sizes.vocabulary,
-            wide if settings.wide else None,
+            wide,
         )
 
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
