@@ -19,7 +19,7 @@ from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Batch, Task
 from glasshouse.tokenizers import Tokenizer
-from glasshouse.training import activation_checkpointing, adaptation, lora, warm_start
+from glasshouse.training import activation_checkpointing, adaptation, lora, optimisers, warm_start
 from glasshouse.training.engine import Engine
 from glasshouse.training.parallelism import Parallelism
 from glasshouse.training.warm_start import WeightTransfer
@@ -47,6 +47,7 @@ def check(spec: Spec) -> Task:
 def check_parts(spec: Spec) -> Task:
     """Check that model and task fit together, whatever the data. Returns the task."""
     task: Task = catalogue.find("task", spec.task, "task").from_spec(spec)
+    optimisers.check(spec.training)
     task.check_model(models.check(task.draft_model(spec.model), spec.data.context), spec.model.kind)
     for field in ("gradient_accumulation", "processes"):
         if (count := getattr(spec.training, field)) > 1:

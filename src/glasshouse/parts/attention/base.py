@@ -165,6 +165,11 @@ class Attention(nn.Module, ABC):
         return not any(probe.hooked for probe in (self.queries, self.keys, self.values))
 
     @property
+    def projection_sizes(self) -> tuple[int, ...]:
+        """The rows of the projection that give queries, keys and values."""
+        return tuple(self._projection_sizes)
+
+    @property
     def needs_weights(self) -> bool:
         """Whether the attention weights must be formed, so that no fused kernel can be used."""
         return self.plain or self.weights.hooked or self.scores.hooked
