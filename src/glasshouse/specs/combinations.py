@@ -27,6 +27,12 @@ def check(spec: Spec) -> None:
         raise SpecError(
             "heads-divide-width", f"model.heads={model.heads} does not divide model.width={model.width}; choose {choices}"
         )
+    if model.zero_branches and model.connection == "no-residual":
+        raise SpecError(
+            "zero-branches-without-residual",
+            f"model.zero_branches=true with model.connection={model.connection!r} gives zeros whatever the input, because "
+            "nothing goes around a block's parts; choose model.connection=pre-norm or post-norm",
+        )
     # An imported model has neither data nor steps, and its spec is valid.
     if bool(training.steps) == bool(training.epochs) and (data.source or data.files):
         raise SpecError(

@@ -86,6 +86,9 @@ class ModelSpec:
     dropout: float = setting(0.0, "share of activations dropped in training", minimum=0, maximum=0.95)
     pruned_heads: tuple[str, ...] = setting((), "attention heads that were removed: blocks.0.attention.2", rare=True)
     initialisation: float = setting(0.5, "initial weights have standard deviation this / sqrt(inputs)", minimum=0)
+    zero_branches: bool = setting(
+        False, "initialise the last matrix of every attention and feed-forward part with zeros", rare=True
+    )
     own: Mapping[str, Any] = field(default_factory=OwnSettings)
     head: HeadSpec = field(default_factory=HeadSpec)
 

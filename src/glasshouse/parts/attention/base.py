@@ -5,6 +5,7 @@ Axes: B batch, T time, D width, H heads, G key-value heads, Q queries, K keys, E
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -17,11 +18,33 @@ from glasshouse.parts.cache import LayerCache, OneTokenStep, slot_positions
 from glasshouse.parts.capabilities import Unsupported, require
 from glasshouse.parts.linear import Linear
 from glasshouse.parts.masks import Everything, Mask
+from glasshouse.parts.normalisation import EPSILON
 from glasshouse.parts.positions.base import NoPosition, Position
 from glasshouse.parts.positions.rotary import Rotary, rotate_by
 from glasshouse.parts.probe import Probe
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import SpecError
+from glasshouse.specs.spec_fields import setting
+
+
+@dataclass(frozen=True)
+class DotProductSettings:
+    """Settings of every attention by scaled dot products."""
+
+    query_key_norm: bool = setting(
+        False, "scale each query and each key to unit root mean square, with a learned gain for each feature", rare=True
+    )
+
+
+class HeadNorm(nn.Module):
+    """x / root mean square * gain over the features of a head. All heads share the gain."""
+
+    def __init__(self, head_width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(head_width))
+
+    def forward(self, x_BHTE: Tensor) -> Tensor:
+        return F.rms_norm(x_BHTE, self.weight.shape, self.weight.to(x_BHTE.dtype), EPSILON).to(x_BHTE.dtype)
 
 
 class Attention(nn.Module, ABC):
@@ -44,6 +67,7 @@ class Attention(nn.Module, ABC):
         dropout: float = 0.0,
         key_value_heads: int = 0,
         head_width: int = 0,
+        query_key_norm: bool = False,
     ) -> None:
         super().__init__()
         if width % heads and not head_width:
@@ -70,6 +94,9 @@ class Attention(nn.Module, ABC):
         self._projection_sizes = [heads * self.head_width] + 2 * [self.key_value_heads * self.head_width]
         self.projection: nn.Linear = Linear(width, sum(self._projection_sizes), bias=bias)
         self.output: nn.Linear = Linear(heads * self.head_width, width, bias=bias)
+        # Scores of normalised queries and keys cannot grow without bound (Henry et al., Query-Key Normalization, 2020).
+        self.query_norm: nn.Module = HeadNorm(self.head_width) if query_key_norm else nn.Identity()
+        self.key_norm: nn.Module = HeadNorm(self.head_width) if query_key_norm else nn.Identity()
         self.queries, self.keys, self.values, self.mixed = Probe(), Probe(), Probe(), Probe()
         if "rows" not in self.unsupported:
             self.scores, self.weights = Probe(), Probe()
@@ -107,6 +134,7 @@ class Attention(nn.Module, ABC):
             positions = torch.arange(x_BTD.shape[1], device=x_BTD.device)
         projected = self.projection(x_BTD).split(self._projection_sizes, dim=-1)
         queries, keys, values = (self._split_heads(x) for x in projected)
+        queries, keys = self.query_norm(queries), self.key_norm(keys)
         if cache is not None and self._decodes_by_kernel(queries, cache, mask):
             frequencies = self.position.frequencies if isinstance(self.position, Rotary) else None
             mixed = decoding_kernel.attend(queries, keys, values, cache.keys, cache.values, positions, frequencies)
@@ -124,7 +152,7 @@ class Attention(nn.Module, ABC):
         """Cross-attention: tokens attend to the `keys_and_values` of another sequence."""
         weight, bias = self.projection.weight, self.projection.bias
         rows = self._projection_sizes[0]
-        queries = self._split_heads(F.linear(x_BTD, weight[:rows], None if bias is None else bias[:rows]))
+        queries = self.query_norm(self._split_heads(F.linear(x_BTD, weight[:rows], None if bias is None else bias[:rows])))
         return self._attend(queries, keys, values, mask, positions, slot_positions(keys))
 
     def keys_and_values(self, source_BKD: Tensor) -> tuple[Tensor, Tensor]:
@@ -133,7 +161,7 @@ class Attention(nn.Module, ABC):
         rows = self._projection_sizes[0]
         projected = F.linear(source_BKD, weight[rows:], None if bias is None else bias[rows:])
         keys, values = (self._split_heads(x) for x in projected.split(self._projection_sizes[1:], dim=-1))
-        return self.keys(keys), self.values(values)
+        return self.keys(self.key_norm(keys)), self.values(values)
 
     def _attend(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
