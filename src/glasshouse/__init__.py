@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from glasshouse.api.data import (
         LookedAtData,
         data_set,
+        data_set_packages,
         data_sets,
         get_data,
         load_tokenizer,
@@ -127,6 +128,7 @@ _EXPORTS = {
     "api.data": (
         "LookedAtData",
         "data_set",
+        "data_set_packages",
         "data_sets",
         "get_data",
         "load_tokenizer",
@@ -265,6 +267,7 @@ __all__ = [
     "cluster_example",
     "compare",
     "data_set",
+    "data_set_packages",
     "data_sets",
     "debate",
     "describe",

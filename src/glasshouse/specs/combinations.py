@@ -15,6 +15,12 @@ def check(spec: Spec) -> None:
     data, model, training = spec.data, spec.model, spec.training
     if data.source and data.files:
         raise SpecError("source-and-files", f"data.source={data.source!r} and data.files are both set; set only one")
+    if data.megabytes and not (data.source and getattr(catalogue.find("source", data.source), "has_size_limit", False)):
+        raise SpecError(
+            "source-without-limit",
+            f"data.megabytes={data.megabytes:g} has no effect on data.{'source' if data.source else 'files'}="
+            f"{data.source or ','.join(data.files)}; remove it, or choose data.source=installed-python",
+        )
     untrained = not training.steps and not training.epochs
     if not data.source and not data.files and not untrained:
         raise SpecError(

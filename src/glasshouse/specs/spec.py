@@ -40,6 +40,9 @@ class DataSpec:
         choices=("auto", "yes", "no"),
         rare=True,
     )
+    megabytes: float = setting(
+        0.0, "megabytes of text that are used at most, for a source that has a limit; 0 means all", minimum=0, rare=True
+    )
     adapt: tuple[str, ...] = setting((), "settings that still adapt to the amount of your own data", rare=True)
     insist: bool = setting(False, "take labels as they are, even if they look like an accident", rare=True)
     picture_size: int = setting(32, "side length in pixels that pictures are resized to", minimum=8)

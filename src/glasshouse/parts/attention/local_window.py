@@ -53,8 +53,8 @@ class LocalAttention(Attention):
     @classmethod
     def build(cls, sizes: Sizes, settings: Settings, position: Position) -> "LocalAttention":
         window = settings.window or max(sizes.context // 4, 1)
-        options = {"head_width": sizes.head_width, "query_key_norm": settings.query_key_norm}
-        return cls(sizes.width, sizes.heads, window, position, sizes.bias, sizes.dropout, **options)
+        norm = settings.query_key_norm
+        return cls(sizes.width, sizes.heads, window, position, sizes.bias, sizes.dropout, sizes.head_width, norm)
 
     def mix(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
