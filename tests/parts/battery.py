@@ -51,13 +51,15 @@ SEVERAL_INNER_LAYERS = [
         ("dual-encoder", "gelu-sigmoid"),
     )
 ]
-# Options of parts, each in a model that has it: query-key norm, a soft limit of the logits.
+# Options of parts, each in a model that has it: query-key norm, value residual, a soft limit of the logits.
 OPTIONS = [
     dict(zip(WORDS, (kind, attention, position, "rms", "pre-norm", "relu-squared"), strict=True)) | options
     for kind, attention, position, options in (
         ("decoder", "dot-product", "rotary", {"query_key_norm": True, "head": {"softcap": 2.0}}),
-        ("decoder", "grouped-query", "alibi", {"query_key_norm": True}),
-        ("decoder", "local-window", "learned", {"query_key_norm": True}),
+        ("decoder", "grouped-query", "alibi", {"query_key_norm": True, "value_residual": True}),
+        ("decoder", "local-window", "learned", {"query_key_norm": True, "value_residual": True}),
+        ("decoder", "dot-product", "rotary", {"value_residual": True}),
+        ("encoder", "dot-product", "learned", {"value_residual": True}),
         ("encoder-decoder", "dot-product", "rotary", {"query_key_norm": True, "head": {"softcap": 2.0}}),
     )
 ]

@@ -42,6 +42,12 @@ CASES = {
         "training.steps=12",
         "evaluation.every=6",
     ),
+    "value-residual": (
+        *DECODER,
+        "model.value_residual=true",
+        "training.parallel=shard",
+        "training.checkpoint_activations=true",
+    ),
     "muon": (*DECODER, "training.optimiser=muon", "training.parallel=shard"),
     "lion": (*DECODER, "training.optimiser=lion", "training.parallel=shard", "training.learning_rate=1e-4"),
     "sgd": (*DECODER, "training.optimiser=sgd", "training.parallel=shard"),

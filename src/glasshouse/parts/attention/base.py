@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from glasshouse.parts.attention import decoding_kernel, distance_bias_kernel, scaled_dot_product
 from glasshouse.parts.cache import LayerCache, OneTokenStep, slot_positions
 from glasshouse.parts.capabilities import Unsupported, require
+from glasshouse.parts.first_values import FirstValues
 from glasshouse.parts.linear import Linear
 from glasshouse.parts.masks import Everything, Mask
 from glasshouse.parts.normalisation import EPSILON
@@ -33,6 +34,9 @@ class DotProductSettings:
 
     query_key_norm: bool = setting(
         False, "scale each query and each key to unit root mean square, with a learned gain for each feature", rare=True
+    )
+    value_residual: bool = setting(
+        False, "mix the values of the first block into those of the later blocks, with two learned weights", rare=True
     )
 
 
@@ -68,6 +72,7 @@ class Attention(nn.Module, ABC):
         key_value_heads: int = 0,
         head_width: int = 0,
         query_key_norm: bool = False,
+        value_residual: bool = False,
     ) -> None:
         super().__init__()
         if width % heads and not head_width:
@@ -97,6 +102,8 @@ class Attention(nn.Module, ABC):
         # Scores of normalised queries and keys cannot grow without bound (Henry et al., Query-Key Normalization, 2020).
         self.query_norm: nn.Module = HeadNorm(self.head_width) if query_key_norm else nn.Identity()
         self.key_norm: nn.Module = HeadNorm(self.head_width) if query_key_norm else nn.Identity()
+        # Twice the weights of an attention's own values and of the first one's (Zhou et al., Value Residual Learning, 2024).
+        self.value_shares = nn.Parameter(torch.ones(2)) if value_residual else None
         self.queries, self.keys, self.values, self.mixed = Probe(), Probe(), Probe(), Probe()
         if "rows" not in self.unsupported:
             self.scores, self.weights = Probe(), Probe()
@@ -124,10 +131,11 @@ class Attention(nn.Module, ABC):
         mask: Mask | None = None,
         positions: Tensor | None = None,
         cache: LayerCache | None = None,
+        first_values: FirstValues | None = None,
     ) -> Tensor:
         """Self-attention: each token attends to every token that the mask allows. The default mask allows all.
 
-        The default positions are 0, 1, 2, ...
+        The default positions are 0, 1, 2, ... An attention with a value residual without `first_values` is the first.
         """
         mask = mask or Everything()
         if positions is None:
@@ -135,6 +143,9 @@ class Attention(nn.Module, ABC):
         projected = self.projection(x_BTD).split(self._projection_sizes, dim=-1)
         queries, keys, values = (self._split_heads(x) for x in projected)
         queries, keys = self.query_norm(queries), self.key_norm(keys)
+        if self.value_shares is not None:
+            own, first = (self.value_shares / 2).unbind()
+            values = own * values + first * (first_values or FirstValues()).take(values)
         if cache is not None and self._decodes_by_kernel(queries, cache, mask):
             frequencies = self.position.frequencies if isinstance(self.position, Rotary) else None
             mixed = decoding_kernel.attend(queries, keys, values, cache.keys, cache.values, positions, frequencies)
@@ -231,6 +242,12 @@ class Attention(nn.Module, ABC):
 
     def keep_heads(self, kept: Sequence[int], name: str = "the attention") -> None:
         """Remove all other heads, counted from 0. Heads that share keys and values stay or go together."""
+        if self.value_shares is not None:
+            raise SpecError(
+                "pruned-value-residual",
+                f"{name} mixes the values of the first block's heads into its own, so that none can be removed; train "
+                "with model.value_residual=false",
+            )
         size = self.heads // self.key_value_heads
         groups = [group for group in range(self.key_value_heads) if group * size in kept]
         if list(kept) != [group * size + head for group in groups for head in range(size)]:

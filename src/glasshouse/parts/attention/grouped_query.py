@@ -35,6 +35,7 @@ class GroupedQueryAttention(Attention):
         key_value_heads: int = 1,
         head_width: int = 0,
         query_key_norm: bool = False,
+        value_residual: bool = False,
     ) -> None:
         if heads % key_value_heads:
             divisors = ", ".join(str(n) for n in range(1, heads + 1) if heads % n == 0)
@@ -42,14 +43,14 @@ class GroupedQueryAttention(Attention):
                 "groups-divide-heads",
                 f"model.key_value_heads={key_value_heads} does not divide model.heads={heads}; choose one of {divisors}",
             )
-        super().__init__(width, heads, position, bias, dropout, key_value_heads, head_width, query_key_norm)
+        super().__init__(width, heads, position, bias, dropout, key_value_heads, head_width, query_key_norm, value_residual)
 
     @classmethod
     def build(cls, sizes: Sizes, settings: Settings, position: Position) -> "GroupedQueryAttention":
         heads = sizes.heads
         groups = settings.key_value_heads or (heads // 2 if heads % 2 == 0 else 1)
-        norm = settings.query_key_norm
-        return cls(sizes.width, heads, position, sizes.bias, sizes.dropout, groups, sizes.head_width, norm)
+        options = settings.query_key_norm, settings.value_residual
+        return cls(sizes.width, heads, position, sizes.bias, sizes.dropout, groups, sizes.head_width, *options)
 
     def mix(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor

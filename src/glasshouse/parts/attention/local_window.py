@@ -46,15 +46,25 @@ class LocalAttention(Attention):
         dropout: float = 0.0,
         head_width: int = 0,
         query_key_norm: bool = False,
+        value_residual: bool = False,
     ) -> None:
-        super().__init__(width, heads, position, bias, dropout, head_width=head_width, query_key_norm=query_key_norm)
+        super().__init__(
+            width,
+            heads,
+            position,
+            bias,
+            dropout,
+            head_width=head_width,
+            query_key_norm=query_key_norm,
+            value_residual=value_residual,
+        )
         self.window = window
 
     @classmethod
     def build(cls, sizes: Sizes, settings: Settings, position: Position) -> "LocalAttention":
         window = settings.window or max(sizes.context // 4, 1)
-        norm = settings.query_key_norm
-        return cls(sizes.width, sizes.heads, window, position, sizes.bias, sizes.dropout, sizes.head_width, norm)
+        options = settings.query_key_norm, settings.value_residual
+        return cls(sizes.width, sizes.heads, window, position, sizes.bias, sizes.dropout, sizes.head_width, *options)
 
     def mix(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor

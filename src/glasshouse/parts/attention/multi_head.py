@@ -28,6 +28,7 @@ class MultiHeadAttention(Attention):
             sizes.dropout,
             head_width=sizes.head_width,
             query_key_norm=settings.query_key_norm,
+            value_residual=settings.value_residual,
         )
 
     def mix(
