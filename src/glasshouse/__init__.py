@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from glasshouse.api.data import (
         LookedAtData,
         data_set,
+        data_set_packages,
         data_sets,
         get_data,
         load_tokenizer,
@@ -134,6 +135,7 @@ _EXPORTS = {
     "api.data": (
         "LookedAtData",
         "data_set",
+        "data_set_packages",
         "data_sets",
         "get_data",
         "load_tokenizer",
@@ -272,6 +274,7 @@ __all__ = [
     "cluster_example",
     "compare",
     "data_set",
+    "data_set_packages",
     "data_sets",
     "debate",
     "describe",

@@ -13,6 +13,7 @@ SIZES = {"width": 16, "layers": 2, "heads": 2, "feed_forward": 32}
 TRAINING = {"steps": 6, "epochs": 0.0, "batch": 8, "threads": 1, "precision": "fp32", "learning_rate": 1e-2}
 # Name -> changes of a character-level language model.
 LANGUAGE_MODELS: dict[str, dict[str, Any]] = {
+    "capped": {"norm": "rms", "position": "rotary", "query_key_norm": True, "head": {"softcap": 3.0}},
     "rms-rotary": {"norm": "rms", "position": "rotary", "activation": "swiglu"},
     "post-norm-alibi": {"norm": "layer", "position": "alibi", "connection": "post-norm", "bias": True},
     "batch-norm": {"norm": "batch", "position": "learned", "bias": True},

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+import glasshouse
 from glasshouse import models, parts
 from glasshouse.models.heads.pooling import pool
 from glasshouse.parts.capabilities import Unsupported
@@ -152,3 +153,27 @@ def test_parts_in_the_wrong_place_are_refused():
     ):
         with refused(code):
             build()
+
+
+@pytest.mark.parametrize("kind", ["decoder", "encoder-decoder"])
+def test_branches_that_begin_at_zero_leave_the_stream_unchanged(kind):
+    small = {**SMALL, "kind": kind}
+    model, plain = (models.build(model_spec(**small, zero_branches=zero), 29, 12) for zero in (True, False))
+    zeros = [name for name, parameter in model.named_parameters() if not parameter.any() and parameter.dim() >= 2]
+    assert zeros
+    assert all(name.endswith(("attention.output.weight", "feed_forward.down.weight")) for name in zeros)
+    for name, parameter in plain.named_parameters():
+        assert name in zeros or torch.equal(parameter, model.get_parameter(name))
+    if kind == "decoder":
+        x = torch.randn(2, 5, SMALL["width"])
+        assert torch.equal(model.blocks[0](x), x)
+
+
+def test_a_relu_after_its_only_matrix_does_not_begin_at_zero():
+    model = models.build(model_spec(**SMALL, activation="relu-single-layer", zero_branches=True), 29, 12)
+    assert model.blocks[0].feed_forward.linear.weight.any()
+
+
+def test_branches_cannot_begin_at_zero_without_a_residual():
+    with refused("zero-branches-without-residual", "model.connection='no-residual'", "pre-norm"):
+        glasshouse.spec_of("demo-lm", "model.zero_branches=true", "model.connection=no-residual")

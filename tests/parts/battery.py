@@ -51,6 +51,18 @@ SEVERAL_INNER_LAYERS = [
         ("dual-encoder", "gelu-sigmoid"),
     )
 ]
+# Options of parts, each in a model that has it: query-key norm, value residual, a soft limit of the logits.
+OPTIONS = [
+    dict(zip(WORDS, (kind, attention, position, "rms", "pre-norm", "relu-squared"), strict=True)) | options
+    for kind, attention, position, options in (
+        ("decoder", "dot-product", "rotary", {"query_key_norm": True, "head": {"softcap": 2.0}}),
+        ("decoder", "grouped-query", "alibi", {"query_key_norm": True, "value_residual": True}),
+        ("decoder", "local-window", "learned", {"query_key_norm": True, "value_residual": True}),
+        ("decoder", "dot-product", "rotary", {"value_residual": True}),
+        ("encoder", "dot-product", "learned", {"value_residual": True}),
+        ("encoder-decoder", "dot-product", "rotary", {"query_key_norm": True, "head": {"softcap": 2.0}}),
+    )
+]
 # The layer that courses begin with: attention, residual, one linear layer with ReLU, residual, and no norm.
 COURSE_LAYER = [
     dict(zip(WORDS, (kind, "dot-product", "sinusoidal", "none", "pre-norm", "relu-single-layer"), strict=True))
@@ -116,7 +128,10 @@ def choices():
     quick = pairwise_choices()
     quick += [choice for choice in COURSE_LAYER if choice not in quick]
     return [
-        *(pytest.param(choice, id="-".join(map(str, choice.values()))) for choice in (*quick, *SEVERAL_INNER_LAYERS)),
+        *(
+            pytest.param(choice, id="-".join(map(str, choice.values())))
+            for choice in (*quick, *SEVERAL_INNER_LAYERS, *OPTIONS)
+        ),
         *(
             pytest.param(choice, id="-".join(choice.values()), marks=pytest.mark.slow)
             for choice in all_choices()

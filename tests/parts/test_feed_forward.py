@@ -12,6 +12,7 @@ from tests.refusals import refused
 
 ACTIVATIONS = {
     "relu": F.relu,
+    "relu-squared": lambda x: F.relu(x) ** 2,
     "gelu": lambda x: F.gelu(x, approximate="tanh"),
     "gelu-exact": F.gelu,
     "gelu-sigmoid": lambda x: x * torch.sigmoid(1.702 * x),

@@ -7,11 +7,15 @@ import pytest
 import torch
 from torch import nn
 
+import glasshouse
+from glasshouse import models
 from glasshouse.data import shards
 from glasshouse.data.documents import Document
 from glasshouse.specs.spec import EvaluationSpec
+from glasshouse.specs.spec_files import model_spec
 from glasshouse.tasks.next_token import NextToken
 from glasshouse.tokenizers.characters import Characters
+from glasshouse.training import job
 from tests.refusals import refused
 
 TEXT = "the state of the union is stronger than ever before " * 5
@@ -120,3 +124,53 @@ def test_a_text_without_tokens_to_predict_is_refused():
         NextToken(8).score(Uniform(64), np.array([5]), frozenset(), 4, 2)
     with refused("too-little-text"):
         NextToken(8).score(Uniform(64), np.array([5, 5]), frozenset([5]), 4, 2)
+
+
+def small_decoder(**head):
+    return models.build(model_spec(width=16, layers=1, heads=2, head=head), 29, 8)
+
+
+@pytest.fixture
+def batch():
+    tokens = torch.randint(0, 29, (3, 9), generator=torch.Generator().manual_seed(0))
+    return {"inputs": tokens[:, :-1], "targets": tokens[:, 1:]}
+
+
+def test_training_also_predicts_the_tokens_after_the_next(batch):
+    model, task = small_decoder(future_tokens=2, future_weight=0.5), NextToken(context=8)
+    features = model.features(batch["inputs"])
+    expected = nn.functional.cross_entropy(model(batch["inputs"]).flatten(0, 1), batch["targets"].flatten(), reduction="sum")
+    for row in range(3):
+        for position in range(8):
+            for distance in (1, 2):
+                if position + distance < 8:
+                    x = features[row, position]
+                    x = x + model.head.future[distance - 1].weight @ x
+                    logits = model.embedding.weight @ x
+                    loss = nn.functional.cross_entropy(logits, batch["targets"][row, position + distance])
+                    expected = expected + 0.5 / 2 * loss
+    total = task.loss_sum(model, batch)
+    torch.testing.assert_close(total, expected, rtol=1e-5, atol=1e-4)
+    total.backward()
+    assert all(parameter.grad.any() for parameter in model.parameters())
+
+
+def test_an_evaluation_scores_the_next_token_only(batch):
+    model, plain, task = small_decoder(future_tokens=2), small_decoder(), NextToken(context=8)
+    plain.load_state_dict(model.state_dict(), strict=False)
+    assert torch.equal(model(batch["inputs"]), plain(batch["inputs"]))
+    assert torch.equal(task.loss_sum(model.eval(), batch), task.loss_sum(plain.eval(), batch))
+
+
+def test_tokens_after_the_next_count_in_the_flops_of_training_only():
+    model, plain = small_decoder(future_tokens=2), small_decoder()
+    assert model.flops(8) == plain.flops(8)
+    assert model.head.future_flops(8) == 2 * (7 + 6) * 16 * (16 + 29)
+    assert plain.head.future_flops(8) == 0
+
+
+def test_tokens_after_the_next_are_refused_where_nothing_predicts_them():
+    with refused("future-within-context", "model.head.future_tokens=4", "data.context=4"):
+        job.check(glasshouse.spec_of("demo-lm", "model.head.future_tokens=4", "data.context=4"))
+    with refused("no-future-tokens", "model.head.future_tokens=2", "task='translate'"):
+        job.check(glasshouse.spec_of("piglatin-decoder-only", "model.head.future_tokens=2"))

@@ -80,6 +80,7 @@ PART_CHOICES = [
         for name in catalogue.names("cell")
     ),
     ("language-model", "training.ema=0.9", "training.label_smoothing=0.1", "training.layer_decay=0.5"),
+    ("language-model", "model.head.future_tokens=2", "model.head.softcap=10", "model.value_residual=true"),
     ("masked-model", "model.attention=linformer"),
     ("masked-model",),
 ]

@@ -12,7 +12,7 @@ from glasshouse.training.job import Job
 from glasshouse.training.replicas import Replicas
 from tests.refusals import refused
 from tests.training import small_runs
-from tests.training.small_runs import CPU, FINE_TUNING, fine_tune, with_seed
+from tests.training.small_runs import CPU, DEMO, FINE_TUNING, fine_tune, train_demo, with_seed
 
 SEEDS = (2, 7)
 
@@ -115,3 +115,13 @@ def test_the_runs_of_a_name_are_found_by_their_seeds(tmp_path):
         (tmp_path / name).mkdir(parents=True)
     assert warm_start._seeds_of_runs(str(tmp_path / "a-{seed}" / "x")) == [3, 12]
     assert warm_start._seeds_of_runs(str(tmp_path / "a-3" / "x")) == []
+
+
+def test_an_output_matrix_is_untied_from_the_embedding_that_it_was(text, runs):
+    """Training with `model.tied` and then without it: embeddings that are untied after a while."""
+    tied = train_demo(text, name="tied")
+    spec = glasshouse.spec_of("demo-lm", *DEMO, f"data.files={text}", "training.start_from=tied", "model.tied=false")
+    model = Job.prepare(spec, CPU).model()
+    assert torch.equal(model.head.weight, model.embedding.weight)
+    assert torch.equal(model.head.weight, tied.model.embedding.weight)
+    assert model.head.weight is not model.embedding.weight

@@ -51,6 +51,18 @@ def show(name: Name) -> None:
     show_table((name, ""), [("description", entry.about), ("origin", entry.origin), ("licence", entry.licence)])
     rows = [(split.name, f"{split.documents:,}", size(split.bytes)) for split in splits]
     show_table(("split", "documents", "text"), rows, right=(1, 2))
+    if packages := glasshouse.data_set_packages(name):
+        lines = [
+            (
+                f"{one.name} {one.version}",
+                one.licence or "not stated",
+                one.split or f"none: {one.reason}",
+                f"{one.files:,}",
+                size(one.bytes),
+            )
+            for one in packages
+        ]
+        show_table(("package", "licence", "split", "files", "text"), lines, right=(3, 4))
     console.print(splits[0].excerpt, markup=False)
 
 

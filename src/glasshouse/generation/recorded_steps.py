@@ -218,5 +218,7 @@ def _aligned_head(model: Any) -> tuple[Tensor, Tensor | None] | None:
     """The output matrix and its bias, padded with rows for tokens that do not exist; None if that is not needed."""
     if not isinstance(model, Decoder) or type(model.head) is not NextTokenHead or not model.vocabulary % ALIGNMENT:
         return None
+    if model.head.softcap:
+        return None
     matrix, bias, missing = model.head.matrix(model.embedding.weight), model.head.bias, -model.vocabulary % ALIGNMENT
     return F.pad(matrix.detach(), (0, 0, 0, missing)), None if bias is None else F.pad(bias.detach(), (0, missing))

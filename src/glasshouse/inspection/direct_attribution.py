@@ -19,6 +19,7 @@ from glasshouse.inspection.capture import capture, edit
 from glasshouse.inspection.text_input import Prediction, TextInput
 from glasshouse.models.heads.contrastive import ContrastiveHead
 from glasshouse.models.heads.masked_token import MaskedTokenHead
+from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.models.recurrent import Recurrent
 from glasshouse.parts.normalisation import BatchNorm, LayerNorm, RMSNorm
 from glasshouse.specs.errors import GlasshouseError
@@ -155,6 +156,9 @@ def _linear_head(text: TextInput) -> Iterator[list[Tensor]]:
             scaled, bias = _linear(head.norm, hidden * gate)
             weight = arguments[1] if head.weight is None else head.weight
             return F.linear(scaled if bias is None else scaled + bias, weight, head.bias)
+        if isinstance(head, NextTokenHead) and head.softcap:
+            logits = F.linear(arguments[0], head.matrix(arguments[1]), head.bias)
+            return logits * torch.where(logits.detach() == 0, 1.0, output.detach() / logits.detach())
         return output  # a linear head, or one with ReLU, whose gates are constants in any backward pass
 
     handle = text.model.head.register_forward_hook(linear)  # type: ignore[union-attr]

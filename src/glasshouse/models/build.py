@@ -25,7 +25,7 @@ LAST_OF_BRANCH = ("attention.output.weight", "feed_forward.down.weight", "feed_f
 def build(spec: ModelSpec, vocabulary: int, context: int, seed: int = 0) -> nn.Module:
     """Build the model that a spec describes, on the CPU, with weights initialised from the seed."""
     model = assemble(spec, vocabulary, context)
-    initialise(model, seed, spec.initialisation)
+    initialise(model, seed, spec.initialisation, spec.zero_branches)
     return model
 
 
@@ -83,12 +83,13 @@ def assemble(spec: ModelSpec, vocabulary: int, context: int) -> nn.Module:
     return model
 
 
-def initialise(model: nn.Module, seed: int = 0, scale: float = 0.5) -> None:
+def initialise(model: nn.Module, seed: int = 0, scale: float = 0.5, zero_branches: bool = False) -> None:
     """Initialise all weights from the seed: matrices with standard deviation `scale` / sqrt(inputs), gains 1, biases 0.
 
     The last matrix of each residual branch is divided by sqrt(2 layers), so that the variance of the residual stream does
     not grow with depth (Radford et al., Language Models are Unsupervised Multitask Learners, 2019). Scalar parameters keep
     the value that their module gave them. A module may declare another deviation of its matrices as `initial_deviation`.
+    With `zero_branches` the last matrix of each branch is 0 instead, so that every block begins as the identity.
     """
     generator = torch.Generator().manual_seed(seed)
     declared = {
@@ -104,6 +105,8 @@ def initialise(model: nn.Module, seed: int = 0, scale: float = 0.5) -> None:
                 if name.endswith(LAST_OF_BRANCH) and "blocks." in name:
                     stack = model.get_submodule(name[: name.index("blocks.")].rstrip("."))
                     deviation /= math.sqrt(2 * len(stack.blocks))  # type: ignore[arg-type]
+                    # A ReLU after a matrix of zeros would never have a gradient.
+                    deviation *= not zero_branches or name.endswith("feed_forward.linear.weight")
                 parameter.normal_(0.0, declared.get(parameter, deviation), generator=generator)
             elif parameter.dim() == 1:
                 parameter.fill_(0.0 if name.endswith("bias") else 1.0)

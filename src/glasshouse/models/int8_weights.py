@@ -93,12 +93,12 @@ class Int8Head(NextTokenHead):
     """A next-token head with a copy of its matrix in 8 bits. A tied matrix is also the embedding, so it stays too."""
 
     def __init__(self, head: NextTokenHead, embedding_VD: Tensor) -> None:
-        super().__init__(head.width, head.vocabulary, tied=True)
+        super().__init__(head.width, head.vocabulary, tied=True, softcap=head.softcap)
         self.weight, self.bias = head.weight, head.bias
         self.product = Int8Linear(head.matrix(embedding_VD).detach(), None if head.bias is None else head.bias.detach())
 
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
-        return self.product(features_BTD)
+        return self.capped(self.product(features_BTD))
 
 
 def can_have_int8_weights(model: nn.Module) -> bool:

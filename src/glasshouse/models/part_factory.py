@@ -101,6 +101,12 @@ class PartFactory:
     def cross_block(self) -> CrossBlock:
         require(self.classes["attention"], "blocks", f"model.kind={self.spec.kind!r}")
         require(self.classes["attention"], "cross", f"model.attention={self.spec.attention!r}")
+        if self.spec.own.get("value_residual"):
+            raise SpecError(
+                "value-residual-in-cross-blocks",
+                f"model.value_residual=true needs a model without cross-attention, unlike model.kind={self.spec.kind!r}; "
+                "choose model.value_residual=false",
+            )
         return CrossBlock(
             attention=self.attention(),
             cross_attention=CrossAttention(self.attention(cross=True)),  # type: ignore[arg-type]

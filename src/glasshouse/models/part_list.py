@@ -18,6 +18,7 @@ FAMILIES = {
     "feed_forward": "model.activation",
     "cell": "model.cell",
     "head": "model.head.kind",
+    "optimiser": "training.optimiser",
 }
 
 
@@ -65,7 +66,7 @@ def _entry(name: str, word: str) -> PartEntry:
     return PartEntry(
         word=word,
         field=FAMILIES[name],
-        name=".".join([*part.__module__.split(".")[:2], part.__name__]),
+        name=_importable_name(part),
         about=cleandoc(part.__doc__ or ""),
         # The docstring of a module with several parts describes no single part.
         source="" if shared else cleandoc(module.__doc__ or "").split("\n\n")[0],
@@ -75,3 +76,10 @@ def _entry(name: str, word: str) -> PartEntry:
         ),
         unsupported=dict(getattr(part, "unsupported", {})),
     )
+
+
+def _importable_name(part: type) -> str:
+    """The name by which a class is imported: from its package, if that exports it, else from its module."""
+    package = ".".join(part.__module__.split(".")[:2])
+    exported = hasattr(import_module(package), part.__name__)
+    return f"{package if exported else part.__module__}.{part.__name__}"

@@ -9,7 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from glasshouse.parts.block import Block
 from glasshouse.parts.cache import Cache
+from glasshouse.parts.first_values import FirstValues
 from glasshouse.parts.masks import Mask
 from glasshouse.parts.memory import Memory
 from glasshouse.parts.positions.base import NoPosition, Position
@@ -72,8 +74,10 @@ class TransformerStack(nn.Module):
             x = x + (self.segments.weight[0] if segments is None else self.segments(segments))
         x = self.embedding_norm(self.position.embed(x, positions))
         x = self.embedded(self.dropout(x))
+        first_values = FirstValues()
         for index, block in enumerate(self.blocks):
-            x = block(x, mask, positions, cache.layers[index] if cache else None, memory)
+            shared = (first_values,) if isinstance(block, Block) else ()
+            x = block(x, mask, positions, cache.layers[index] if cache else None, memory, *shared)
         return self.final_norm(x)
 
     def block_flops(self, tokens: int, causal: bool, source: int = 0) -> int:

@@ -14,7 +14,7 @@ from glasshouse.parts.block import Block
 from glasshouse.parts.cache import Cache
 from glasshouse.parts.connection import NoResidual, PostNorm, PreNorm
 from glasshouse.parts.cross_block import CrossBlock
-from glasshouse.parts.feed_forward import GELU, ExactGELU, ReLU, SigmoidGELU, SingleLayerReLU, SwiGLU
+from glasshouse.parts.feed_forward import GELU, ExactGELU, ReLU, SigmoidGELU, SingleLayerReLU, SquaredReLU, SwiGLU
 from glasshouse.parts.masks import Causal, Everything, Mask, Padding, Prefix, Window
 from glasshouse.parts.memory import Memory
 from glasshouse.parts.ngram_embedding import NgramEmbedding
@@ -81,6 +81,7 @@ __all__ = [
     "SigmoidGELU",
     "SingleLayerReLU",
     "Sinusoidal",
+    "SquaredReLU",
     "SwiGLU",
     "TanhCell",
     "TokenEmbedding",

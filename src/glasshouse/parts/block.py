@@ -3,6 +3,7 @@
 from torch import Tensor, nn
 
 from glasshouse.parts.cache import LayerCache
+from glasshouse.parts.first_values import FirstValues
 from glasshouse.parts.masks import Mask
 from glasshouse.parts.memory import Memory
 from glasshouse.parts.probe import Probe
@@ -33,8 +34,11 @@ class Block(nn.Module):
         positions: Tensor | None = None,
         cache: LayerCache | None = None,
         memory: Memory | None = None,
+        first_values: FirstValues | None = None,
     ) -> Tensor:
-        x = self.attention_connection(x, lambda stream: self.attention(stream, mask, positions, cache))
+        # An attention of another package may know no value residual.
+        shared = {} if getattr(self.attention, "value_shares", None) is None else {"first_values": first_values}
+        x = self.attention_connection(x, lambda stream: self.attention(stream, mask, positions, cache, **shared))
         x = self.feed_forward_connection(self.middle(x), self.feed_forward)
         return self.output(x)
 

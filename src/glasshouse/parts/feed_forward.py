@@ -72,6 +72,13 @@ class ReLU(_FeedForward):
         return F.relu(x)
 
 
+class SquaredReLU(_FeedForward):
+    """down(max(0, up(x))^2) (So et al., Primer: Searching for Efficient Transformers, 2021)."""
+
+    def activate(self, x: Tensor) -> Tensor:
+        return F.relu(x).square()
+
+
 class GELU(_FeedForward):
     """down(g(up(x))), g(x) = x Phi(x), Phi being the normal distribution function (Hendrycks and Gimpel 2016), in the tanh
     approximation of GPT-2."""

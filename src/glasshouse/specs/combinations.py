@@ -15,6 +15,12 @@ def check(spec: Spec) -> None:
     data, model, training = spec.data, spec.model, spec.training
     if data.source and data.files:
         raise SpecError("source-and-files", f"data.source={data.source!r} and data.files are both set; set only one")
+    if data.megabytes and not (data.source and getattr(catalogue.find("source", data.source), "has_size_limit", False)):
+        raise SpecError(
+            "source-without-limit",
+            f"data.megabytes={data.megabytes:g} has no effect on data.{'source' if data.source else 'files'}="
+            f"{data.source or ','.join(data.files)}; remove it, or choose data.source=installed-python",
+        )
     untrained = not training.steps and not training.epochs
     if not data.source and not data.files and not untrained:
         raise SpecError(
@@ -26,6 +32,12 @@ def check(spec: Spec) -> None:
         choices = ", ".join(divisors[:6]) + (", ..." if len(divisors) > 6 else "")
         raise SpecError(
             "heads-divide-width", f"model.heads={model.heads} does not divide model.width={model.width}; choose {choices}"
+        )
+    if model.zero_branches and model.connection == "no-residual":
+        raise SpecError(
+            "zero-branches-without-residual",
+            f"model.zero_branches=true with model.connection={model.connection!r} gives zeros whatever the input, because "
+            "nothing goes around a block's parts; choose model.connection=pre-norm or post-norm",
         )
     # An imported model has neither data nor steps, and its spec is valid.
     if bool(training.steps) == bool(training.epochs) and (data.source or data.files):

@@ -22,8 +22,10 @@ from glasshouse.specs.own_settings import OwnSettings
 from glasshouse.specs.spec import SECTIONS, ModelSpec, Spec
 from glasshouse.specs.spec_fields import SpecField
 
-# The tables of a spec whose classes may declare settings.
-OPEN_SECTIONS = ("model", "model.head")
+# The tables of a model spec, whose classes may declare settings.
+MODEL_SECTIONS = ("model", "model.head")
+# The tables of a spec whose classes may declare settings. Of the classes of `training` these are the optimisers.
+OPEN_SECTIONS = (*MODEL_SECTIONS, "training")
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,8 @@ def own_fields(spec: Spec, name: str) -> dict[str, SpecField]:
     omitted = getattr(catalogue.find("model", spec.model.kind, "model.kind"), "omits", ()) if name == "model" else ()
     pending = [
         (rule.family, getattr(table, field), f"{name}.{field}")
-        for field, (_, rule, _) in spec_fields.fields(SECTIONS[name]).items()
-        if rule.family and rule.family not in omitted
+        for field, (kind, rule, _) in spec_fields.fields(SECTIONS[name]).items()
+        if rule.family and kind is str and rule.family not in omitted
     ]
     while pending:
         family, word, where = pending.pop(0)
@@ -131,7 +133,7 @@ def declarations(name: str) -> dict[str, list[tuple[str, SpecField]]]:
     """Every setting that any class declares for a table: setting name -> [("model.attention=local-window", field), ...]."""
     settings: dict[str, list[tuple[str, SpecField]]] = {}
     base = spec_fields.fields(SECTIONS[name]) if name in OPEN_SECTIONS else {}
-    pending = [(rule.family, f"{name}.{field}") for field, (_, rule, _) in base.items() if rule.family]
+    pending = [(rule.family, f"{name}.{field}") for field, (kind, rule, _) in base.items() if rule.family and kind is str]
     # The loop extends the list: a declared setting may name a family whose classes declare more settings.
     for family, where in pending:
         for word in catalogue.names(family):

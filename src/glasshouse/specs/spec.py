@@ -40,6 +40,9 @@ class DataSpec:
         choices=("auto", "yes", "no"),
         rare=True,
     )
+    megabytes: float = setting(
+        0.0, "megabytes of text that are used at most, for a source that has a limit; 0 means all", minimum=0, rare=True
+    )
     adapt: tuple[str, ...] = setting((), "settings that still adapt to the amount of your own data", rare=True)
     insist: bool = setting(False, "take labels as they are, even if they look like an accident", rare=True)
     picture_size: int = setting(32, "side length in pixels that pictures are resized to", minimum=8)
@@ -86,6 +89,9 @@ class ModelSpec:
     dropout: float = setting(0.0, "share of activations dropped in training", minimum=0, maximum=0.95)
     pruned_heads: tuple[str, ...] = setting((), "attention heads that were removed: blocks.0.attention.2", rare=True)
     initialisation: float = setting(0.5, "initial weights have standard deviation this / sqrt(inputs)", minimum=0)
+    zero_branches: bool = setting(
+        False, "initialise the last matrix of every attention and feed-forward part with zeros", rare=True
+    )
     own: Mapping[str, Any] = field(default_factory=OwnSettings)
     head: HeadSpec = field(default_factory=HeadSpec)
 
@@ -95,7 +101,7 @@ class ModelSpec:
 
 @dataclass(frozen=True)
 class TrainingSpec:
-    """Optimiser, schedule, fine-tuning, precision and checkpoints."""
+    """Optimiser, schedule, fine-tuning, precision and checkpoints. `own` holds the settings that the optimiser declares."""
 
     steps: int = setting(0, "optimiser steps (or set epochs)", minimum=0, instead_of="epochs")
     epochs: float = setting(0.0, "passes over the training data (or set steps)", minimum=0, instead_of="steps")
@@ -114,8 +120,13 @@ class TrainingSpec:
         maximum=1,
     )
     final: float = setting(0.1, "final learning rate as a share of the peak", minimum=0, maximum=1)
-    beta1: float = setting(0.9, "AdamW's beta1: decay of the gradient's moving average", minimum=0, maximum=0.9999)
-    beta2: float = setting(0.99, "AdamW's beta2: decay of the squared gradient's moving average", minimum=0, maximum=0.99999)
+    beta1: float = setting(0.9, "decay of the gradient's moving average (AdamW, Lion and others)", minimum=0, maximum=0.9999)
+    beta2: float = setting(
+        0.99,
+        "decay of the squared gradient's moving average (AdamW and others), or of the gradient's stored one (Lion)",
+        minimum=0,
+        maximum=0.99999,
+    )
     weight_decay: float = setting(0.1, "weight decay of matrices; biases and gains are not decayed", minimum=0)
     clip: float = setting(1.0, "clip the gradient to this norm; 0 turns clipping off", minimum=0)
     label_smoothing: float = setting(
@@ -211,6 +222,10 @@ class TrainingSpec:
         0, "a step at which a checkpoint is saved and kept, besides the others; 0 means none", minimum=0, rare=True
     )
     loggers: tuple[str, ...] = setting((), "where metrics are logged besides metrics.jsonl", family="logger")
+    own: Mapping[str, Any] = field(default_factory=OwnSettings)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "own", OwnSettings(self.own))
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ def model_spec(**fields: Any) -> ModelSpec:
 def check_declared(model: ModelSpec) -> None:
     """Refuse a setting in `own` that no part of the model declares."""
     spec = Spec(model=model)
-    for section in declared.OPEN_SECTIONS:
+    for section in declared.MODEL_SECTIONS:
         known = declared.own_fields(spec, section)
         for name, value in declared.section(spec, section).own.items():
             if name not in known:

@@ -26,7 +26,7 @@ MAX_WIDTH = 128
 def supports(model: Forward, precision: str, device: torch.device) -> bool:
     """Whether the loss of this model can be computed this way in a number format on a device."""
     head = getattr(model, "head", None)
-    if not isinstance(head, NextTokenHead) or head.width > MAX_WIDTH:
+    if not isinstance(head, NextTokenHead) or head.width > MAX_WIDTH or head.softcap or len(head.future):
         return False
     return device.type == "cuda" and precision == "bf16" and _kernels_work(head.width)
 

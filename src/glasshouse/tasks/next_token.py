@@ -8,6 +8,7 @@ are inputs of the model and are never scored.
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -66,6 +67,13 @@ class NextToken(Task):
                 f"task='next-token' needs next-token predictions, which model.kind={kind!r} with this head does not make; "
                 "choose model.kind=decoder or recurrent (or encoder with model.causal=true) and model.head.kind=next-token",
             )
+        assert isinstance(model.head, NextTokenHead)
+        if (count := len(model.head.future)) >= self.context:
+            raise SpecError(
+                "future-within-context",
+                f"model.head.future_tokens={count} is too many for data.context={self.context}; a window has no such token, "
+                "so choose fewer of them",
+            )
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:
         if (count := prepared.splits["train"].tokens_count) <= self.context:
@@ -87,11 +95,23 @@ class NextToken(Task):
         return torch.full((len(batches["targets"]),), batches["targets"][0].numel())
 
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
+        if getattr(model, "training", False) and len(getattr(getattr(model, "head", None), "future", ())):
+            return self._loss_of_several_tokens(model, batch)
         targets = batch["targets"].flatten()
         if linear_cross_entropy.usable(model):
             return linear_cross_entropy.loss_sum(model, batch["inputs"], targets, self.smoothing)
         logits = model(batch["inputs"])
         return cross_entropy_sum(logits.flatten(0, 1), targets, self.smoothing)
+
+    def _loss_of_several_tokens(self, model: Any, batch: Batch) -> Tensor:
+        """The loss of the next token, plus the weighted mean of the losses of the tokens after it within the window."""
+        features, targets, head = model.features(batch["inputs"]), batch["targets"], model.head
+        total = cross_entropy_sum(model.project(features).flatten(0, 1), targets.flatten(), self.smoothing)
+        for distance in range(1, len(head.future) + 1):
+            logits = head(head.future_features(features[:, :-distance], distance), model.embedding.weight)
+            later = cross_entropy_sum(logits.flatten(0, 1), targets[:, distance:].flatten(), self.smoothing)
+            total = total + head.future_weight / len(head.future) * later
+        return total
 
     def batch_tokens(self, batch: int) -> int:
         return batch * self.context

@@ -29,6 +29,7 @@ from glasshouse.training import (
     devices,
     lora,
     offloading,
+    optimisers,
     precision,
     process_group,
     replicas,
@@ -146,6 +147,8 @@ def choose_parallelism(job: Job) -> tuple[str, str]:
     # The processes of a machine without a GPU share its memory.
     available = free_memory(job.device) // (1 if job.device.type == "cuda" else process_group.local_size())
     kind = REPLICATE if fits(needed, available) else SHARD
+    if kind == SHARD:
+        optimisers.check(replace(training, parallel=SHARD))
     verb = "holds" if kind == REPLICATE else "holds a share of"
     return kind, (
         f"training.parallel={kind}: each of {count} processes {verb} all weights, because training needs about "
@@ -272,7 +275,7 @@ def training_memory(job: Job, number_format: str, plain_attention: bool = False)
     if job.task.fused_loss and linear_cross_entropy.supports(model, number_format, job.device):
         # Neither the logits (two bytes each in bfloat16) nor their gradient are stored.
         activations, logits = activations - logits // 2, 0
-    state = {"optimiser": 2 * trained}
+    state = {"optimiser": optimisers.memory(model, spec.training)}
     if spec.training.offload_optimiser and job.device.type == "cuda":
         sizes = [parameter.nbytes for parameter in model.parameters() if parameter.requires_grad]
         state = {"optimiser": 0, VISITING: offloading.bytes_on_gpu(sizes)}

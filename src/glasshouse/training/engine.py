@@ -62,19 +62,22 @@ class Engine:
         self.average = (
             {name: tensor.clone() for name, tensor in self.model.state_dict().items()} if self._ema_decay else None
         )
+        self.evaluates_average = True
         self.order = BatchOrder(
             spec.training.seed, spec.training.batch, task.example_count(train), task.example_lengths(train)
         )
         # The first step that was not finite, or -1. A check of every step would wait for an accelerator. So the fused
         # optimiser skips every update after such a step, and the loop reads this tensor only now and then.
         self.first_nonfinite = torch.full((), -1.0, device=device)
-        if device.type == "cuda":
+        self.optimiser_skips = device.type == "cuda" and getattr(self.optimiser, "_step_supports_amp_scaling", False)
+        if self.optimiser_skips:
             self.optimiser.found_inf = torch.zeros((), device=device)
             self.optimiser.grad_scale = None
         self.graphed_step = cuda_graphs.GraphedStep(self._update, device, spec.training)
         self.graphed_forward = cuda_graphs.GraphedForward(self.model, device, spec.training)
         # An optimiser of another package may hold its learning rate as a number, which a CUDA graph would never update.
         self.graphed_step.enabled &= all(isinstance(group["lr"], Tensor) for group in self.optimiser.param_groups)
+        self.graphed_step.enabled &= self.optimiser_skips or device.type != "cuda"
         # Neither communication, nor copies that are waited for, nor activation checkpointing, which saves the state of
         # random numbers, can be recorded.
         self.graphed_step.enabled &= self.parallelism.size == 1 and self.offloaded is None
@@ -129,16 +132,24 @@ class Engine:
 
     @contextmanager
     def _with_average_weights(self) -> Iterator[None]:
-        """Load the moving average into the model within the block, if there is one."""
-        if self.average is None:
+        """Load the averaged weights into the model within the block, if there are any."""
+        average = self._average_weights()
+        if average is None or not self.evaluates_average:
             yield
             return
         weights = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
-        self.model.load_state_dict(self.average)
+        self.model.load_state_dict(average)
         try:
             yield
         finally:
             self.model.load_state_dict(weights)
+
+    def _average_weights(self) -> Tensors | None:
+        """The averaged weights that stand for the model: the moving average, or those of an optimiser that averages."""
+        if self.average is not None or not hasattr(self.optimiser, "averaged"):
+            return self.average
+        averaged = {name: self.optimiser.averaged(parameter) for name, parameter in self.model.named_parameters()}
+        return dict(self.model.state_dict()) | averaged
 
     def gradients(self, step: int, batch: Batch) -> Tensor:
         """The mean loss of a whole batch, computed by this process alone. Its gradients are left in the parameters."""
@@ -171,10 +182,11 @@ class Engine:
     def _may_update(self, step: Tensor, loss: Tensor, norm: Tensor) -> bool:
         """Record a step that is not finite; returns whether to call the optimiser.
 
-        On CUDA the optimiser is always called, and `found_inf` makes it skip the update.
+        On CUDA the optimiser is always called, and `found_inf` makes it skip the update. One that does not read `found_inf`
+        is called only if all is finite, which waits for the device.
         """
         record_first_nonfinite(self.first_nonfinite, step, loss, norm)
-        if self.device.type == "cuda":
+        if self.optimiser_skips:
             self.optimiser.found_inf.copy_(self.first_nonfinite >= 0)
             return True
         return bool(self.first_nonfinite < 0)
@@ -209,8 +221,8 @@ class Engine:
     def checkpoint_groups(self) -> dict[str, Tensors]:
         """All tensors of a checkpoint, by group. They do not depend on the number of processes."""
         groups = {"model": dict(self.model.state_dict()), "optimiser": optimisers.state(self.optimiser, self.model)}
-        if self.average is not None:
-            groups["average"] = self.average
+        if (average := self._average_weights()) is not None:
+            groups["average"] = average
         return {name: sharded_tensors.gathered(tensors) for name, tensors in groups.items()}
 
     def restore(self, checkpoint: Checkpoint) -> None:
@@ -224,7 +236,7 @@ class Engine:
     def use_weights(self, weights: Tensors, where: str) -> None:
         """Use these weights in later evaluations. Training cannot continue afterwards."""
         load_weights(self.model, weights, where)
-        self.average = None
+        self.evaluates_average = False
 
 
 def ema_update_rate(decay: float, step: int) -> float:

@@ -19,7 +19,7 @@ from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Batch, Task
 from glasshouse.tokenizers import Tokenizer
-from glasshouse.training import activation_checkpointing, adaptation, lora, warm_start
+from glasshouse.training import activation_checkpointing, adaptation, lora, optimisers, warm_start
 from glasshouse.training.engine import Engine
 from glasshouse.training.parallelism import Parallelism
 from glasshouse.training.warm_start import WeightTransfer
@@ -47,7 +47,14 @@ def check(spec: Spec) -> Task:
 def check_parts(spec: Spec) -> Task:
     """Check that model and task fit together, whatever the data. Returns the task."""
     task: Task = catalogue.find("task", spec.task, "task").from_spec(spec)
-    task.check_model(models.check(task.draft_model(spec.model), spec.data.context), spec.model.kind)
+    optimisers.check(spec.training)
+    model = models.check(task.draft_model(spec.model), spec.data.context)
+    task.check_model(model, spec.model.kind)
+    if spec.task != "next-token" and (count := len(getattr(getattr(model, "head", None), "future", ()))):
+        raise SpecError(
+            "no-future-tokens",
+            f"model.head.future_tokens={count} is trained by task='next-token' only, not by task={spec.task!r}; remove it",
+        )
     for field in ("gradient_accumulation", "processes"):
         if (count := getattr(spec.training, field)) > 1:
             what = f"training.{field}={count} with model.norm={spec.model.norm!r}"
@@ -152,7 +159,10 @@ class Job:
         """FLOPs of the matrix products of one training step, for the mean length of its sequences."""
         with models.without_weights():
             model = models.assemble(self.spec.model, self.prepared.tokenizer.vocabulary, self.spec.data.context)
-        forward = model.flops(round(self.mean_length()))  # type: ignore[operator]
+        length = round(self.mean_length())
+        forward = model.flops(length)  # type: ignore[operator]
+        if hasattr(head := getattr(model, "head", None), "future_flops"):
+            forward += head.future_flops(length)  # type: ignore[union-attr]
         return parameter_counts.training_flops(forward) * self.spec.training.batch
 
     def engine(self, precision: str | None = None, parallelism: Parallelism | None = None) -> Engine:

@@ -21,6 +21,7 @@ from glasshouse.data.batches import BatchOrder
 from glasshouse.data.shards import Shard
 from glasshouse.parts.attention.base import Attention
 from glasshouse.records.checkpoint import Checkpoint, Tensors, name_of
+from glasshouse.specs import catalogue
 from glasshouse.specs.spec import ModelSpec, Spec
 from glasshouse.tasks import linear_cross_entropy
 from glasshouse.tasks.base import Batch
@@ -67,7 +68,8 @@ def obstacle(spec: Spec) -> str | None:
     if training.offload_optimiser:
         return "training.offload_optimiser moves the state of a single model"
     if training.optimiser != "adamw":
-        return f"training.optimiser={training.optimiser!r} has no version for replicas"
+        unsupported = getattr(catalogue.find("optimiser", training.optimiser, "training.optimiser"), "unsupported", {})
+        return str(unsupported.get("replicas", f"training.optimiser={training.optimiser!r} has no version for replicas"))
     return None
 
 

@@ -1,6 +1,6 @@
 """Tensors whose rows lie in several processes (torch's DTensor), and the whole tensors that checkpoints hold.
 
-Both functions communicate, so that every process must call them.
+`gathered`, `like` and `gathered_like` communicate, so that every process must call them.
 """
 
 from torch import Tensor
@@ -30,3 +30,21 @@ def like(tensor: Tensor, reference: Tensor) -> Tensor:
     assert isinstance(reference, DTensor)
     on_device = tensor.to(reference.device)
     return distribute_tensor(on_device, reference.device_mesh, reference.placements, src_data_rank=None)
+
+
+def local(tensor: Tensor) -> Tensor:
+    """The share of this process, which changes the sharded tensor if it is changed in place. Does not communicate."""
+    return tensor.to_local() if is_sharded(tensor) else tensor  # type: ignore[attr-defined]
+
+
+def gathered_like(share: Tensor, reference: Tensor) -> Tensor:
+    """The whole tensor of which every process has a share as large as its share of `reference`."""
+    if not is_sharded(reference):
+        return share
+    from torch.distributed.tensor import DTensor
+
+    assert isinstance(reference, DTensor)
+    whole = DTensor.from_local(
+        share, reference.device_mesh, reference.placements, shape=reference.shape, stride=reference.stride()
+    )
+    return whole.full_tensor()

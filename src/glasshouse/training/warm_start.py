@@ -183,4 +183,6 @@ def transfer(model: nn.Module, tensors: Tensors) -> WeightTransfer:
 def _corresponding_names(name: str) -> list[str]:
     """The names that a tensor may have in another kind of model."""
     bare = [name.removeprefix(prefix) for prefix in ENCODER_PREFIXES if name.startswith(prefix)]
-    return [name, *bare, *(prefix + name for prefix in ENCODER_PREFIXES)]
+    # An output matrix that was tied to the embedding becomes one of its own.
+    tied = ["embedding.weight"] if name == "head.weight" else []
+    return [name, *bare, *(prefix + name for prefix in ENCODER_PREFIXES), *tied]

@@ -49,6 +49,8 @@ ONE_LINEAR_LAYER = {"activation": "relu-single-layer", "norm": "none"}
             (replace(model, **ONE_LINEAR_LAYER), ("no-fitting-architecture", "model.activation='relu-single-layer'"))
             for model in (GPT2_LIKE, ENCODER, OURS["bart"][1], OURS["clip"][1])
         ),
+        (with_field_values(GPT2_LIKE, {"query_key_norm": True}), ("no-fitting-architecture", "model.query_key_norm=True")),
+        (replace(GPT2_LIKE, head=HeadSpec(own={"softcap": 9.0})), ("no-fitting-architecture", "model.head.softcap=9.0")),
         (replace(GPT2_LIKE, position="sinusoidal"), ("no-fitting-architecture", "model.position='sinusoidal'")),
         (replace(GPT2_LIKE, head=HeadSpec(own={"bias": True})), ("no-fitting-architecture", "model.head.bias=True")),
         (

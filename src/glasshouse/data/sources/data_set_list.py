@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse.data.documents import SPLITS, Document
+from glasshouse.data.sources.installed_python import InstalledPython, PackageEntry
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
@@ -52,7 +53,7 @@ def find_data_set(name: str) -> DataSet:
     source = _source_class(name)
     files = getattr(source, "files", ())
     if not files:
-        availability = "generated" if _is_generated(source) else "ships with Glasshouse"
+        availability = _availability(source)
         return DataSet(name, source.about, source.origin, source.licence, True, availability)
     try:
         for file in files:
@@ -68,8 +69,10 @@ def fetch(name: str, progress: Callable[[float], None]) -> list[Path]:
     """Fetch the files of a data set that have an address, and return the paths of all its files."""
     files = getattr(_source_class(name), "files", ())
     if not files:
-        reason = "is generated" if _is_generated(_source_class(name)) else "ships with Glasshouse"
-        raise DataError("nothing-to-fetch", f"the data set {name!r} {reason}, so there is nothing to fetch; just use it")
+        raise DataError(
+            "nothing-to-fetch",
+            f"the data set {name!r} has no files to fetch ({_availability(_source_class(name))}); just use it",
+        )
     paths = []
     for index, file in enumerate(files):
         if file.url:
@@ -79,11 +82,12 @@ def fetch(name: str, progress: Callable[[float], None]) -> list[Path]:
     return paths
 
 
-def describe_splits(name: str) -> list[Split]:
+def describe_splits(name: str, progress: Callable[[float], None] = lambda share: None) -> list[Split]:
     """The number of documents, the size and an excerpt of each split."""
     source = _source_class(name).from_spec(DataSpec())
     described = []
-    for split in SPLITS:
+    for index, split in enumerate(SPLITS):
+        progress(index / len(SPLITS))
         documents, size = 0, 0
         first: list[Document] = []
         for document in source.documents(split):
@@ -93,6 +97,12 @@ def describe_splits(name: str) -> list[Split]:
                 first.append(document)
         described.append(Split(split, documents, size, _excerpt(first)))
     return described
+
+
+def packages(name: str) -> list[PackageEntry]:
+    """The packages that a data set is made of, with their licences and splits. Most data sets are made of none."""
+    source = _source_class(name).from_spec(DataSpec())
+    return source.entries() if isinstance(source, InstalledPython) else []
 
 
 def _excerpt(documents: list[Document]) -> str:
@@ -122,5 +132,6 @@ def _source_class(name: str) -> Any:
     return catalogue.find("source", name, "data set")
 
 
-def _is_generated(source: Any) -> bool:
-    return getattr(source, "generated", False)
+def _availability(source: Any) -> str:
+    """Where the text of a data set without files of its own comes from."""
+    return getattr(source, "availability", "generated" if getattr(source, "generated", False) else "ships with Glasshouse")

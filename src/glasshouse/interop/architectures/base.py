@@ -29,7 +29,7 @@ from glasshouse.specs.spec import ModelSpec
 TOKEN_ROLES = ("bos", "eos", "pad", "decoder_start", "forced_bos", "forced_eos")
 
 # Spec fields that matter in training alone: any value can be exported.
-TRAINING_ONLY = frozenset({"initialisation", "embedding_deviation", "dropout"})
+TRAINING_ONLY = frozenset({"initialisation", "embedding_deviation", "dropout", "zero_branches"})
 
 
 @dataclass(frozen=True)

@@ -173,7 +173,7 @@ def field_values(model: ModelSpec, context: int, vocabulary: int) -> FieldValues
     """Every field of a model by its dotted name below `model`, including the settings that its parts declare."""
     spec = declared.completed(Spec(model=model))
     values: FieldValues = {"context": context, "vocabulary": vocabulary}
-    for table in declared.OPEN_SECTIONS:
+    for table in declared.MODEL_SECTIONS:
         prefix = table.removeprefix("model").removeprefix(".")
         for name in declared.fields_of(spec, table):
             values[f"{prefix}.{name}" if prefix else name] = declared.value_of(spec, f"{table}.{name}")

@@ -9,35 +9,80 @@ import torch
 from torch import Tensor, nn
 
 from glasshouse.models.heads.base import Head, HeadSizes
-from glasshouse.parts.linear import linear
+from glasshouse.parts.linear import Linear, linear
 from glasshouse.specs.spec_fields import setting
 
 
 class NextTokenHead(Head):
-    """W x (+ b), where W may be tied to the token embedding (Press and Wolf, Using the Output Embedding, 2017)."""
+    """W x (+ b), where W may be tied to the token embedding (Press and Wolf, Using the Output Embedding, 2017).
+
+    With `softcap` = c the logits are c tanh((W x + b) / c), so that none is beyond c (Gemma 2, 2024).
+
+    With `future_tokens` = n, training also predicts the n tokens after the next, the k-th from x + W_k x by the same W
+    (Gloeckle et al., Better & Faster Large Language Models via Multi-token Prediction, 2024). Nothing else uses W_k.
+    """
 
     @dataclass(frozen=True)
     class Settings:
         bias: bool = setting(False, "add an output bias for every token of the vocabulary")
+        softcap: float = setting(0.0, "a soft limit of the size of logits; 0 means no limit", minimum=0, rare=True)
+        future_tokens: int = setting(
+            0, "tokens after the next that task=next-token also predicts in training", minimum=0, maximum=8, rare=True
+        )
+        future_weight: float = setting(
+            0.3, "weight of the mean loss of these tokens; that of the next token is 1", minimum=0, maximum=1, rare=True
+        )
 
     predicts = "next"
 
-    def __init__(self, width: int, vocabulary: int, tied: bool = True, bias: bool = False) -> None:
+    def __init__(
+        self,
+        width: int,
+        vocabulary: int,
+        tied: bool = True,
+        bias: bool = False,
+        softcap: float = 0.0,
+        future_tokens: int = 0,
+        future_weight: float = 0.3,
+    ) -> None:
         super().__init__()
-        self.width, self.vocabulary = width, vocabulary
+        self.width, self.vocabulary, self.softcap = width, vocabulary, softcap
         self.weight = None if tied else nn.Parameter(nn.init.normal_(torch.empty(vocabulary, width), std=width**-0.5))
         self.bias = nn.Parameter(torch.zeros(vocabulary)) if bias else None
+        self.future = nn.ModuleList(Linear(width, width, bias=False) for _ in range(future_tokens))
+        self.future_weight = future_weight
 
     @classmethod
     def build(cls, sizes: HeadSizes, settings: Settings) -> "NextTokenHead":
-        return cls(sizes.width, sizes.vocabulary, sizes.tied, settings.bias)
+        return cls(
+            sizes.width,
+            sizes.vocabulary,
+            sizes.tied,
+            settings.bias,
+            settings.softcap,
+            settings.future_tokens,
+            settings.future_weight,
+        )
 
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:
-        return linear(features_BTD, self.matrix(embedding_VD), self.bias)
+        return self.capped(linear(features_BTD, self.matrix(embedding_VD), self.bias))
+
+    def future_features(self, features_BTD: Tensor, distance: int) -> Tensor:
+        """The features from which `forward` predicts the token that comes `distance` after the next; 1 is the first."""
+        return features_BTD + self.future[distance - 1](features_BTD)
+
+    def capped(self, logits: Tensor) -> Tensor:
+        """The logits with their soft limit, if there is one."""
+        return self.softcap * torch.tanh(logits / self.softcap) if self.softcap else logits
 
     def matrix(self, embedding_VD: Tensor) -> Tensor:
         """The output matrix W: the head's weight, or the embedding if the head is tied."""
         return embedding_VD if self.weight is None else self.weight
+
+    def future_flops(self, tokens: int) -> int:
+        """FLOPs of the forward pass of one sequence for the tokens after the next, which only training predicts."""
+        distances = range(1, len(self.future) + 1)
+        return sum(2 * max(tokens - distance, 0) * self.width * (self.width + self.vocabulary) for distance in distances)
 
     def flops(self, tokens: int) -> int:
         return 2 * tokens * self.width * self.vocabulary

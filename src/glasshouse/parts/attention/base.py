@@ -5,6 +5,7 @@ Axes: B batch, T time, D width, H heads, G key-value heads, Q queries, K keys, E
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -15,13 +16,39 @@ from torch import Tensor, nn
 from glasshouse.parts.attention import decoding_kernel, distance_bias_kernel, scaled_dot_product
 from glasshouse.parts.cache import LayerCache, OneTokenStep, slot_positions
 from glasshouse.parts.capabilities import Unsupported, require
+from glasshouse.parts.first_values import FirstValues
 from glasshouse.parts.linear import Linear
 from glasshouse.parts.masks import Everything, Mask
+from glasshouse.parts.normalisation import EPSILON
 from glasshouse.parts.positions.base import NoPosition, Position
 from glasshouse.parts.positions.rotary import Rotary, rotate_by
 from glasshouse.parts.probe import Probe
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import SpecError
+from glasshouse.specs.spec_fields import setting
+
+
+@dataclass(frozen=True)
+class DotProductSettings:
+    """Settings of every attention by scaled dot products."""
+
+    query_key_norm: bool = setting(
+        False, "scale each query and each key to unit root mean square, with a learned gain for each feature", rare=True
+    )
+    value_residual: bool = setting(
+        False, "mix the values of the first block into those of the later blocks, with two learned weights", rare=True
+    )
+
+
+class HeadNorm(nn.Module):
+    """x / root mean square * gain over the features of a head. All heads share the gain."""
+
+    def __init__(self, head_width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(head_width))
+
+    def forward(self, x_BHTE: Tensor) -> Tensor:
+        return F.rms_norm(x_BHTE, self.weight.shape, self.weight.to(x_BHTE.dtype), EPSILON).to(x_BHTE.dtype)
 
 
 class Attention(nn.Module, ABC):
@@ -44,6 +71,8 @@ class Attention(nn.Module, ABC):
         dropout: float = 0.0,
         key_value_heads: int = 0,
         head_width: int = 0,
+        query_key_norm: bool = False,
+        value_residual: bool = False,
     ) -> None:
         super().__init__()
         if width % heads and not head_width:
@@ -70,6 +99,11 @@ class Attention(nn.Module, ABC):
         self._projection_sizes = [heads * self.head_width] + 2 * [self.key_value_heads * self.head_width]
         self.projection: nn.Linear = Linear(width, sum(self._projection_sizes), bias=bias)
         self.output: nn.Linear = Linear(heads * self.head_width, width, bias=bias)
+        # Scores of normalised queries and keys cannot grow without bound (Henry et al., Query-Key Normalization, 2020).
+        self.query_norm: nn.Module = HeadNorm(self.head_width) if query_key_norm else nn.Identity()
+        self.key_norm: nn.Module = HeadNorm(self.head_width) if query_key_norm else nn.Identity()
+        # Twice the weights of an attention's own values and of the first one's (Zhou et al., Value Residual Learning, 2024).
+        self.value_shares = nn.Parameter(torch.ones(2)) if value_residual else None
         self.queries, self.keys, self.values, self.mixed = Probe(), Probe(), Probe(), Probe()
         if "rows" not in self.unsupported:
             self.scores, self.weights = Probe(), Probe()
@@ -97,16 +131,21 @@ class Attention(nn.Module, ABC):
         mask: Mask | None = None,
         positions: Tensor | None = None,
         cache: LayerCache | None = None,
+        first_values: FirstValues | None = None,
     ) -> Tensor:
         """Self-attention: each token attends to every token that the mask allows. The default mask allows all.
 
-        The default positions are 0, 1, 2, ...
+        The default positions are 0, 1, 2, ... An attention with a value residual without `first_values` is the first.
         """
         mask = mask or Everything()
         if positions is None:
             positions = torch.arange(x_BTD.shape[1], device=x_BTD.device)
         projected = self.projection(x_BTD).split(self._projection_sizes, dim=-1)
         queries, keys, values = (self._split_heads(x) for x in projected)
+        queries, keys = self.query_norm(queries), self.key_norm(keys)
+        if self.value_shares is not None:
+            own, first = (self.value_shares / 2).unbind()
+            values = own * values + first * (first_values or FirstValues()).take(values)
         if cache is not None and self._decodes_by_kernel(queries, cache, mask):
             frequencies = self.position.frequencies if isinstance(self.position, Rotary) else None
             mixed = decoding_kernel.attend(queries, keys, values, cache.keys, cache.values, positions, frequencies)
@@ -124,7 +163,7 @@ class Attention(nn.Module, ABC):
         """Cross-attention: tokens attend to the `keys_and_values` of another sequence."""
         weight, bias = self.projection.weight, self.projection.bias
         rows = self._projection_sizes[0]
-        queries = self._split_heads(F.linear(x_BTD, weight[:rows], None if bias is None else bias[:rows]))
+        queries = self.query_norm(self._split_heads(F.linear(x_BTD, weight[:rows], None if bias is None else bias[:rows])))
         return self._attend(queries, keys, values, mask, positions, slot_positions(keys))
 
     def keys_and_values(self, source_BKD: Tensor) -> tuple[Tensor, Tensor]:
@@ -133,7 +172,7 @@ class Attention(nn.Module, ABC):
         rows = self._projection_sizes[0]
         projected = F.linear(source_BKD, weight[rows:], None if bias is None else bias[rows:])
         keys, values = (self._split_heads(x) for x in projected.split(self._projection_sizes[1:], dim=-1))
-        return self.keys(keys), self.values(values)
+        return self.keys(self.key_norm(keys)), self.values(values)
 
     def _attend(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
@@ -163,6 +202,11 @@ class Attention(nn.Module, ABC):
         if not (decoding_kernel.usable(queries, cache.keys) and self._needs_no_mask(mask)):
             return False
         return not any(probe.hooked for probe in (self.queries, self.keys, self.values))
+
+    @property
+    def projection_sizes(self) -> tuple[int, ...]:
+        """The rows of the projection that give queries, keys and values."""
+        return tuple(self._projection_sizes)
 
     @property
     def needs_weights(self) -> bool:
@@ -198,6 +242,12 @@ class Attention(nn.Module, ABC):
 
     def keep_heads(self, kept: Sequence[int], name: str = "the attention") -> None:
         """Remove all other heads, counted from 0. Heads that share keys and values stay or go together."""
+        if self.value_shares is not None:
+            raise SpecError(
+                "pruned-value-residual",
+                f"{name} mixes the values of the first block's heads into its own, so that none can be removed; train "
+                "with model.value_residual=false",
+            )
         size = self.heads // self.key_value_heads
         groups = [group for group in range(self.key_value_heads) if group * size in kept]
         if list(kept) != [group * size + head for group in groups for head in range(size)]:

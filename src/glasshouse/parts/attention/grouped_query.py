@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from glasshouse.parts.attention.base import Attention
+from glasshouse.parts.attention.base import Attention, DotProductSettings
 from glasshouse.parts.masks import Mask
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
@@ -22,7 +22,7 @@ class GroupedQueryAttention(Attention):
     mixes_by_dot_product = True
 
     @dataclass(frozen=True)
-    class Settings:
+    class Settings(DotProductSettings):
         key_value_heads: int = setting(0, "number of key-value heads; 0 means half of heads", minimum=0)
 
     def __init__(
@@ -34,6 +34,8 @@ class GroupedQueryAttention(Attention):
         dropout: float = 0.0,
         key_value_heads: int = 1,
         head_width: int = 0,
+        query_key_norm: bool = False,
+        value_residual: bool = False,
     ) -> None:
         if heads % key_value_heads:
             divisors = ", ".join(str(n) for n in range(1, heads + 1) if heads % n == 0)
@@ -41,13 +43,14 @@ class GroupedQueryAttention(Attention):
                 "groups-divide-heads",
                 f"model.key_value_heads={key_value_heads} does not divide model.heads={heads}; choose one of {divisors}",
             )
-        super().__init__(width, heads, position, bias, dropout, key_value_heads, head_width)
+        super().__init__(width, heads, position, bias, dropout, key_value_heads, head_width, query_key_norm, value_residual)
 
     @classmethod
     def build(cls, sizes: Sizes, settings: Settings, position: Position) -> "GroupedQueryAttention":
         heads = sizes.heads
         groups = settings.key_value_heads or (heads // 2 if heads % 2 == 0 else 1)
-        return cls(sizes.width, heads, position, sizes.bias, sizes.dropout, groups, sizes.head_width)
+        options = settings.query_key_norm, settings.value_residual
+        return cls(sizes.width, heads, position, sizes.bias, sizes.dropout, groups, sizes.head_width, *options)
 
     def mix(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor

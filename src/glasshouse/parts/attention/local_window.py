@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from glasshouse.parts.attention import scaled_dot_product
-from glasshouse.parts.attention.base import Attention
+from glasshouse.parts.attention.base import Attention, DotProductSettings
 from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.masks import Mask, Window
 from glasshouse.parts.positions.base import Position
@@ -28,7 +28,7 @@ class LocalAttention(Attention):
     """
 
     @dataclass(frozen=True)
-    class Settings:
+    class Settings(DotProductSettings):
         window: int = setting(0, "distance at which the window ends; 0 means a quarter of the context", minimum=0)
 
     unsupported: ClassVar[Unsupported] = {
@@ -45,14 +45,26 @@ class LocalAttention(Attention):
         bias: bool = True,
         dropout: float = 0.0,
         head_width: int = 0,
+        query_key_norm: bool = False,
+        value_residual: bool = False,
     ) -> None:
-        super().__init__(width, heads, position, bias, dropout, head_width=head_width)
+        super().__init__(
+            width,
+            heads,
+            position,
+            bias,
+            dropout,
+            head_width=head_width,
+            query_key_norm=query_key_norm,
+            value_residual=value_residual,
+        )
         self.window = window
 
     @classmethod
     def build(cls, sizes: Sizes, settings: Settings, position: Position) -> "LocalAttention":
         window = settings.window or max(sizes.context // 4, 1)
-        return cls(sizes.width, sizes.heads, window, position, sizes.bias, sizes.dropout, head_width=sizes.head_width)
+        options = settings.query_key_norm, settings.value_residual
+        return cls(sizes.width, sizes.heads, window, position, sizes.bias, sizes.dropout, sizes.head_width, *options)
 
     def mix(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor

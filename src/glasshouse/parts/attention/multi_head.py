@@ -2,11 +2,10 @@
 
 from torch import Tensor
 
-from glasshouse.parts.attention.base import Attention
+from glasshouse.parts.attention.base import Attention, DotProductSettings
 from glasshouse.parts.masks import Mask
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
-from glasshouse.specs.declared import NoSettings
 
 
 class MultiHeadAttention(Attention):
@@ -15,11 +14,22 @@ class MultiHeadAttention(Attention):
     Costs n^2 h + n h^2 operations, h being the width. Needs n h memory, or n^2 per head if the weights are recorded.
     """
 
+    Settings = DotProductSettings
+
     mixes_by_dot_product = True
 
     @classmethod
-    def build(cls, sizes: Sizes, settings: NoSettings, position: Position) -> "MultiHeadAttention":
-        return cls(sizes.width, sizes.heads, position, sizes.bias, sizes.dropout, head_width=sizes.head_width)
+    def build(cls, sizes: Sizes, settings: DotProductSettings, position: Position) -> "MultiHeadAttention":
+        return cls(
+            sizes.width,
+            sizes.heads,
+            position,
+            sizes.bias,
+            sizes.dropout,
+            head_width=sizes.head_width,
+            query_key_norm=settings.query_key_norm,
+            value_residual=settings.value_residual,
+        )
 
     def mix(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor

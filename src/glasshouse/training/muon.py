@@ -1,0 +1,207 @@
+"""Muon: momentum whose singular values are all made about 1, for the matrices of the blocks (Jordan et al. 2024).
+
+Embeddings, the head, vectors, LoRA adapters and matrices that are no linear layer are updated by AdamW. Queries, keys and
+values are three matrices, although one product computes them. Axes: N matrices, R rows, C columns.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from glasshouse.parts.attention.base import Attention
+from glasshouse.parts.capabilities import Unsupported
+from glasshouse.specs.declared import settings_of
+from glasshouse.specs.spec import TrainingSpec
+from glasshouse.specs.spec_fields import setting
+from glasshouse.training import sharded_tensors
+from glasshouse.training.listed_update import ListedUpdate
+from glasshouse.training.optimisers import Optimiser, rate_factors, refuse_nesterov_without_momentum
+from glasshouse.training.stacked_adamw import EPSILON
+
+# The coefficients of the quintic iteration: steep at 0, so that few steps bring all singular values between 0.7 and 1.2.
+QUINTIC = 3.4445, -4.7750, 2.0315
+SMALLEST_NORM = 1e-7
+MATCH_ADAMW, SPECTRAL = "match-adamw", "spectral"
+
+
+class Muon(Optimiser):
+    """m <- momentum m + (1 - momentum) g, w <- w - rate (scale U V^T + decay w), U S V^T being m (or its look-ahead).
+
+    `match-adamw` scales by 0.2 sqrt(max(rows, columns)), so that an update is as large as AdamW's and both can share one
+    learning rate (Liu et al., Muon is Scalable, 2025). `spectral` scales by sqrt(max(1, rows / columns)), as the original
+    does; its learning rate is about 0.02, so set `training.matrix_rate` to that over AdamW's. The iteration computes in
+    bfloat16 on CUDA and in float32 elsewhere, all matrices of one shape in one call. Sharded matrices are gathered for it.
+    """
+
+    unsupported: ClassVar[Unsupported] = {"replicas": "Muon has no version for stacked weights"}
+
+    @dataclass(frozen=True)
+    class Settings:
+        momentum: float = setting(0.95, "decay of the moving average of gradients", minimum=0, maximum=0.9999)
+        nesterov: bool = setting(True, "step along the momentum of the next step (Nesterov)")
+        newton_schulz_steps: int = setting(5, "steps of the iteration that makes singular values 1", minimum=1, maximum=20)
+        matrix_scale: str = setting(
+            MATCH_ADAMW, "how the size of a matrix's update depends on its shape", choices=(MATCH_ADAMW, SPECTRAL)
+        )
+        matrix_rate: float = setting(
+            1.0, "learning rate of the matrices that Muon updates, as a multiple of training.learning_rate", minimum=0
+        )
+
+    @staticmethod
+    def check(training: TrainingSpec) -> None:
+        settings = settings_of(Muon, training.own)
+        refuse_nesterov_without_momentum(settings.momentum, settings.nesterov)
+
+    @staticmethod
+    def build(model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
+        settings = settings_of(Muon, training.own)
+        matrices, factors = hidden_matrices(model), rate_factors(model, training)
+        groups: dict[tuple[bool, float, float], list[nn.Parameter]] = defaultdict(list)
+        for name, parameter in model.named_parameters():
+            orthogonal = parameter in matrices
+            factor = factors[name] * (settings.matrix_rate if orthogonal else 1.0)
+            groups[orthogonal, training.weight_decay if parameter.dim() >= 2 else 0.0, factor].append(parameter)
+        device = next(model.parameters()).device
+        return MuonUpdate(
+            [
+                {
+                    "params": parameters,
+                    "orthogonal": orthogonal,
+                    "weight_decay": decay,
+                    "lr_factor": factor,
+                    "lr": torch.zeros((), device=device),
+                }
+                for (orthogonal, decay, factor), parameters in groups.items()
+            ],
+            matrices,
+            settings,
+            (training.beta1, training.beta2),
+        )
+
+    @staticmethod
+    def state_numbers(model: nn.Module, training: TrainingSpec) -> int:
+        matrices = hidden_matrices(model)
+        return sum(one.numel() * (1 if one in matrices else 2) for one in model.parameters() if one.requires_grad)
+
+
+def hidden_matrices(model: nn.Module) -> dict[nn.Parameter, list[int]]:
+    """The matrices of linear layers in blocks -> the rows of each matrix that they consist of."""
+    found: dict[nn.Parameter, list[int]] = {}
+    for name, module in model.named_modules():
+        # The weight of a layer with an adapter is no parameter.
+        if "blocks." in name and isinstance(module, nn.Linear) and isinstance(module.weight, nn.Parameter):
+            found[module.weight] = [module.out_features]
+    for module in model.modules():
+        if (
+            isinstance(module, Attention)
+            and isinstance(weight := module.projection.weight, nn.Parameter)
+            and weight in found
+        ):
+            found[weight] = list(module.projection_sizes)
+    return found
+
+
+class MuonUpdate(ListedUpdate):
+    """Muon's update of some groups, and AdamW's of the others. `matrices` are the rows of the matrices in each parameter."""
+
+    def __init__(
+        self,
+        groups: list[dict[str, Any]],
+        matrices: dict[nn.Parameter, list[int]],
+        settings: Muon.Settings,
+        betas: tuple[float, float],
+    ) -> None:
+        super().__init__(groups)
+        self.matrices, self.settings, self.betas = matrices, settings, betas
+
+    def initial_state(self, group: dict[str, Any], parameter: nn.Parameter) -> dict[str, Tensor]:
+        if group["orthogonal"]:
+            return {"momentum_buffer": torch.zeros_like(parameter)}
+        step = torch.zeros((), device=parameter.device)
+        return {"exp_avg": torch.zeros_like(parameter), "exp_avg_sq": torch.zeros_like(parameter), "step": step}
+
+    def update(self, group: dict[str, Any], parameters: list[nn.Parameter], gradients: list[Tensor], rate: Tensor) -> None:
+        if not group["orthogonal"]:
+            self._adamw(group, parameters, gradients, rate)
+            return
+        averages = self.local_state(parameters, "momentum_buffer")
+        torch._foreach_lerp_(averages, gradients, 1 - self.settings.momentum)
+        look_ahead = self.settings.momentum if self.settings.nesterov else 1.0
+        directions = self._orthogonalised(parameters, torch._foreach_lerp(gradients, averages, look_ahead))
+        weights = [sharded_tensors.local(parameter) for parameter in parameters]
+        if group["weight_decay"]:
+            torch._foreach_add_(directions, weights, alpha=group["weight_decay"])
+        torch._foreach_mul_(directions, rate)
+        torch._foreach_sub_(weights, directions)
+
+    def _orthogonalised(self, parameters: list[nn.Parameter], directions: Sequence[Tensor]) -> list[Tensor]:
+        """The scaled updates of this process, from its shares of the directions."""
+        whole = [
+            sharded_tensors.gathered_like(direction, parameter)
+            for direction, parameter in zip(directions, parameters, strict=True)
+        ]
+        pieces = [
+            piece
+            for parameter, direction in zip(parameters, whole, strict=True)
+            for piece in direction.split(self.matrices[parameter])
+        ]
+        orthogonalise_all(pieces, self.settings.newton_schulz_steps, self.settings.matrix_scale)
+        return [
+            sharded_tensors.local(sharded_tensors.like(direction, parameter))
+            for direction, parameter in zip(whole, parameters, strict=True)
+        ]
+
+    def _adamw(self, group: dict[str, Any], parameters: list[nn.Parameter], gradients: list[Tensor], rate: Tensor) -> None:
+        steps = [self.state[parameter]["step"] for parameter in parameters]
+        torch._foreach_add_(steps, 1.0)
+        torch._fused_adamw_(
+            [sharded_tensors.local(parameter) for parameter in parameters],
+            gradients,
+            self.local_state(parameters, "exp_avg"),
+            self.local_state(parameters, "exp_avg_sq"),
+            max_exp_avg_sqs=[],
+            state_steps=steps,
+            lr=rate,
+            beta1=self.betas[0],
+            beta2=self.betas[1],
+            weight_decay=group["weight_decay"],
+            eps=EPSILON,
+            amsgrad=False,
+            maximize=False,
+            grad_scale=None,
+            found_inf=self.found_inf,
+        )
+
+
+def orthogonalise_all(matrices: Sequence[Tensor], steps: int, scale: str) -> None:
+    """Replace each matrix, in place, by its orthogonal factor times its scale. Equal shapes share a call."""
+    by_shape: dict[torch.Size, list[tuple[Tensor, float]]] = defaultdict(list)
+    for matrix in matrices:
+        rows, columns = matrix.shape
+        # A matrix and its transpose share a shape. The iteration is cheaper for matrices with more columns than rows.
+        wide = matrix if rows <= columns else matrix.T
+        by_shape[wide.shape].append((wide, update_scale(rows, columns, scale)))
+    for same_shape in by_shape.values():
+        stack_NRC = torch.stack([matrix for matrix, _ in same_shape])
+        orthogonal_NRC = newton_schulz(stack_NRC.to(torch.bfloat16 if stack_NRC.is_cuda else torch.float32), steps)
+        for (matrix, factor), orthogonal in zip(same_shape, orthogonal_NRC.unbind(), strict=True):
+            matrix.copy_(orthogonal).mul_(factor)
+
+
+def newton_schulz(matrices_NRC: Tensor, steps: int) -> Tensor:
+    """About U V^T for each matrix U S V^T with R <= C, by the quintic iteration of Jordan et al. (2024)."""
+    a, b, c = QUINTIC
+    x = matrices_NRC / matrices_NRC.norm(dim=(1, 2), keepdim=True).clamp(min=SMALLEST_NORM)
+    for _ in range(steps):
+        gram = x @ x.mT
+        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return x
+
+
+def update_scale(rows: int, columns: int, rule: str) -> float:
+    """The factor of an orthogonal update of this shape."""
+    return 0.2 * max(rows, columns) ** 0.5 if rule == MATCH_ADAMW else max(1.0, rows / columns) ** 0.5

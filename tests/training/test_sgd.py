@@ -1,0 +1,33 @@
+"""SGD: its update is the formula of momentum, with and without Nesterov's look-ahead."""
+
+import pytest
+import torch
+
+from glasshouse.training import optimisers
+from tests.refusals import refused
+from tests.training.optimiser_battery import RATE, build, set_gradients, set_rate, small_model, training_spec, weights
+
+DECAY = 0.2
+
+
+@pytest.mark.parametrize(("momentum", "nesterov"), [(0.9, True), (0.9, False), (0.0, False)])
+def test_the_update_is_along_the_momentum(momentum, nesterov):
+    model = small_model()
+    optimiser = build(model, training_spec("sgd", momentum=momentum, nesterov=nesterov, weight_decay=DECAY))
+    set_rate(optimiser)
+    expected = weights(model)
+    velocity = {name: torch.zeros_like(tensor) for name, tensor in expected.items()}
+    for step in range(4):
+        set_gradients(model, step)
+        for name, parameter in model.named_parameters():
+            gradient = parameter.grad + (DECAY * expected[name] if parameter.dim() >= 2 else 0.0)
+            velocity[name] = momentum * velocity[name] + gradient
+            direction = gradient + momentum * velocity[name] if nesterov else velocity[name]
+            expected[name] = expected[name] - RATE * direction
+        optimiser.step()
+    torch.testing.assert_close(weights(model), expected)
+
+
+def test_a_look_ahead_needs_momentum():
+    with refused("nesterov-without-momentum", "training.momentum=0", "training.nesterov=false"):
+        optimisers.check(training_spec("sgd", momentum=0.0))
