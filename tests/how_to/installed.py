@@ -38,4 +38,5 @@ def installed(page: Page, folder: Path) -> Iterator[None]:
 def forget_catalogues() -> None:
     """Make the next look-up read the entry points of the installed packages again."""
     importlib.invalidate_caches()
+    catalogue._all_entries.cache_clear()
     catalogue._entries.cache_clear()

@@ -247,7 +247,7 @@ def test_runs_of_other_kinds_have_endpoints_of_their_own(tmp_path: Path, monkeyp
         "model.heads=2",
         "training.steps=2",
         "training.threads=1",
-        "data.vocabulary=280",
+        "data.tokenizer=words",
     )
     fields = (f"data.files={table}", "data.context=16", "training.batch=4", "training.precision=fp32", *quick)
     classifier = glasshouse.train("classifier", *fields, device="cpu")

@@ -169,7 +169,10 @@ class TextInput:
         return logits_NTV[..., : self.run.tokenizer.vocabulary]
 
     def project(self, stream_NTD: Tensor) -> Tensor:
-        """The logits (N, R, V) that the head gives for a state of the residual stream, after the final norm."""
+        """The logits (N, R, V) that the head gives for a state of the residual stream, after the final norm.
+
+        What the tokens themselves add, as in the wide part of a classifier, is in them.
+        """
         model = self.model
         if isinstance(model, EncoderDecoder):
             return self._known(model.head(model.decoder.final_norm(stream_NTD), model.embedding.weight))
@@ -179,6 +182,9 @@ class TextInput:
         if isinstance(model, TransformerStack):
             stream_NTD = model.final_norm(stream_NTD)
         output = model.head(stream_NTD, model.embedding.weight)  # type: ignore[operator, union-attr]
+        if isinstance(model.head, Head):
+            ids = torch.tensor([self.ids], device=self.run.device).expand(len(stream_NTD), -1)
+            output = model.head.add_token_evidence(output, ids)
         return output[:, None] if self.predicts == "whole" else self._known(output)
 
     def stream_probes(self) -> list[tuple[str, str]]:

@@ -29,7 +29,7 @@ class ScheduleFreeAdamW(Optimiser):
     unsupported: ClassVar[Unsupported] = {
         "replicas": "schedule-free AdamW has no version for stacked weights",
         "gradual": "schedule-free AdamW averages all parameters over the same steps; choose training.freeze=none",
-        "ema": "schedule-free AdamW evaluates an average of its own; leave training.ema out",
+        "ema": "schedule-free AdamW evaluates an average of its own; set training.ema=0",
         "decay": "schedule-free AdamW averages its weights instead of lowering the learning rate; choose "
         "training.schedule=constant",
     }
