@@ -24,10 +24,12 @@ IN_PROCESS = ("attention_cost", "replica_speed", "training_speed")
 # These take ten seconds or more.
 SLOW = (
     "certificates",
+    "classifiers",
     "cluster_prediction",
     "corpus_preparation",
     "fault_injection",
     "fine_tuning",
+    "generation",
     "own_data",
     "replica_speed",
     "serving",

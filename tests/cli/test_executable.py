@@ -87,6 +87,7 @@ def test_commands_import_nothing_slow(run: Path, labelled_rows: Path) -> None:
     assert loaded == [[words[0], []] for words, _ in commands]
 
 
+@pytest.mark.slow
 def test_garbage_is_collected_again_after_an_import() -> None:
     program = """if True:
         import gc, glasshouse
@@ -114,6 +115,7 @@ def purge_delay_of_torch(**variables: str) -> str:
     return delays[0]
 
 
+@pytest.mark.slow
 def test_freed_memory_is_kept_for_the_next_step_unless_the_user_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MIMALLOC_PURGE_DELAY", raising=False)
     assert purge_delay_of_torch() == "10000"

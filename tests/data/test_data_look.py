@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 import glasshouse
-from glasshouse.data import data_look
+from glasshouse.data import data_look, prepared_data
 from glasshouse.specs.spec import DataSpec
 from tests.data.user_files.labelled_rows import labelled_rows
 
@@ -26,6 +26,22 @@ def test_the_task_is_found_by_the_columns(tmp_path, task):
     name, content = FILES[task]
     (tmp_path / name).write_text(content)
     assert data_look.suggest_task(DataSpec(files=(str(tmp_path / name),))) == task
+
+
+def test_the_number_of_the_row_is_no_target_and_two_possible_labels_are_asked_about(tmp_path):
+    rows = [f"{index},{'ab'[index % 2]},{label},{text} and more\n" for index, (label, text) in enumerate(ROWS)]
+    (tmp_path / "g.csv").write_text("Nr,part,kind,words\n" + "".join(rows))
+    assert data_look.suggest_task(DataSpec(files=(str(tmp_path / "g.csv"),))) == "classify"
+
+
+def test_a_first_line_with_a_column_that_the_user_names_is_a_header(tmp_path):
+    (tmp_path / "h.tsv").write_text("msgid\tmsgstr\n" + "".join(f"{text} here\t{text} hier\n" for _, text in ROWS))
+    data = DataSpec(files=(str(tmp_path / "h.tsv"),), field="msgid", target="msgstr")
+    assert data_look.suggest_task(data) == "translate"
+    source = prepared_data.find_source(data, ("target",))
+    texts = [document.text for split in ("train", "validation", "test") for document in source.documents(split)]
+    assert len(texts) == len(ROWS)
+    assert "msgid" not in texts
 
 
 def test_folders_are_for_classes_or_pictures(tmp_path):

@@ -31,6 +31,7 @@ def contains(interval: LawEstimate, value: float) -> bool:
     return interval.low <= value <= interval.high
 
 
+@pytest.mark.slow
 def test_intervals_contain_the_known_multiplier_in_most_simulations():
     factor, growth = 2.0, 0.15
     held: dict[tuple[str, str], list[bool]] = {}

@@ -15,6 +15,8 @@ from glasshouse.records import checkpoint
 from glasshouse.runs.run import Run
 from glasshouse.specs.spec import DataSpec, Spec
 from glasshouse.tasks.classify import Classify
+from glasshouse.tasks.wide_fit import WideFit
+from glasshouse.training import cost_plan
 from glasshouse.training.job import Job
 from tests.data.user_files.labelled_rows import WORDS, labelled_rows
 from tests.refusals import refused
@@ -227,6 +229,15 @@ def test_training_batches_alone_have_the_logits_of_models_that_did_not_see_the_t
     with_logits = job.task.loss_sum(model.train(), batch)
     batch["wide_logits"] = torch.zeros(4, 2)
     assert with_logits != job.task.loss_sum(model, batch)
+
+
+def test_a_job_that_is_only_timed_fits_no_wide_part(wide_rows, monkeypatch):
+    job = Job.prepare(glasshouse.spec_of("classifier", *wide_changes(wide_rows)), CPU)
+    monkeypatch.setattr(WideFit, "_fit", None)
+    timed = cost_plan.timing_job(job).model()
+    assert not timed.head.wide.weight_KC.any()
+    with pytest.raises(TypeError):
+        job.model()
 
 
 def test_a_run_saves_its_wide_part_and_resumes_exactly(wide_rows):

@@ -81,7 +81,11 @@ def test_models_of_every_part_can_be_replicas(choice, text):
     assert differences(jobs[1], trained, 1, 3)[0] < 2e-5
 
 
-@pytest.mark.parametrize("choice", TASK_CHOICES, ids=lambda choice: choice[0])
+@pytest.mark.parametrize(
+    "choice",
+    [pytest.param(choice, marks=[pytest.mark.slow] * (choice[0] == "scene-clip")) for choice in TASK_CHOICES],
+    ids=lambda choice: choice[0],
+)
 def test_models_of_every_task_can_be_replicas(choice):
     recipe, *changes = choice
     jobs = jobs_by_seed(glasshouse.spec_of(recipe, *changes, *SMALL_MODEL), 2)

@@ -79,7 +79,7 @@ def suggest_task(data: DataSpec) -> str:
         return "tag"
     if not reading.is_table(path):
         return "next-token"
-    return _task_of_table(reading.read(path, TableFormat(data.delimiter, data.header)), data)
+    return _task_of_table(reading.read(path, TableFormat.of(data)), data)
 
 
 def _task_of_table(table: DataTable, data: DataSpec) -> str:
@@ -93,9 +93,21 @@ def _task_of_table(table: DataTable, data: DataSpec) -> str:
             return task
     if _has(table, (ColumnRequest(data.label, data.label, "data.label", "value", "number"), text), "number"):
         return "regress"
+    # If several columns could be the label, the classifier says which, and how to choose.
+    if table.named and data.target not in table.names and _several_labels(table, data):
+        return "classify"
     if _has(table, (text, ColumnRequest(data.target, "target", "data.target", "target")), "text"):
         return "translate"
     return "next-token"
+
+
+def _several_labels(table: DataTable, data: DataSpec) -> bool:
+    label = ColumnRequest(data.label, data.label, "data.label", "label", "category")
+    try:
+        columns.find(table, (label, ColumnRequest(data.field, "text", "data.field", "text")))
+    except DataError as error:
+        return error.code == "ambiguous-column"
+    return False
 
 
 def _has(table: DataTable, requests: Sequence[ColumnRequest], kind: str) -> bool:
@@ -126,7 +138,7 @@ def look(data: DataSpec, source: Source, wanted: tuple[str, ...]) -> DataLook:
     texts = [document.text for document in rows] if wanted else _excerpts(source)
     return DataLook(
         files=tuple(str(path) for path in names),
-        columns=_columns(reading.read(first, TableFormat(data.delimiter, data.header))) if is_table else (),
+        columns=_columns(reading.read(first, TableFormat.of(data))) if is_table else (),
         splits=tuple(_split(split, documents.get(split), source) for split in SPLITS),
         classes=_classes(rows, wanted),
         words=_lengths(texts) if wanted else {},

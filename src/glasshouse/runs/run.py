@@ -312,6 +312,8 @@ class Run:
                 f"{self.name} predicts nothing about a text: its task is {self.spec.task!r}; "
                 "use a run with task 'classify' or 'regress'",
             )
+        if isinstance(texts, str):
+            raise GlasshouseError("one-text", f"predictions need a list of texts, and got one text; use [{texts[:40]!r}]")
         if (second is not None) != self.task.inputs.paired or (second is not None and len(second) != len(texts)):
             needed = "one second text for each text (--second)" if self.task.inputs.paired else "single texts, not pairs"
             raise GlasshouseError(

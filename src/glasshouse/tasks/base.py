@@ -98,6 +98,10 @@ class Task(ABC):
         """Store statistics of the training data in a new model. Most tasks need none."""
         return
 
+    def for_timing(self) -> "Task":
+        """The task for steps that are only timed: without what is fitted to the data before training."""
+        return self
+
     def truncated(self, shard: Shard) -> int:
         """The number of texts that are truncated to the context; 0 if the task splits texts into windows."""
         return 0

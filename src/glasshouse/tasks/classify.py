@@ -68,7 +68,6 @@ class Classify(WholeTextTask):
         self.weight_entries = weights
         self.weights: Tensor | None = None  # (classes); set by complete_model
         self.counts: tuple[Tensor, Tensor] | None = None  # for naive Bayes; set by complete_model
-        self.wide: WideFit | None = None  # set by complete_model
         class_weights.parse(weights)
 
     @classmethod

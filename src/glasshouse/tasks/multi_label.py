@@ -42,10 +42,6 @@ class MultiLabel(WholeTextTask):
     columns = ("labels",)
     item_metrics = ("exact", "loss")
 
-    def __init__(self, inputs: TextInputs) -> None:
-        super().__init__(inputs)
-        self.wide: WideFit | None = None  # set by complete_model
-
     @classmethod
     def from_spec(cls, spec: Spec) -> "MultiLabel":
         return cls(TextInputs.from_spec(spec))

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from glasshouse.specs.spec import EvaluationSpec
 from glasshouse.tasks import padding
 from glasshouse.tasks.base import Forward, Task
 from glasshouse.tasks.text_inputs import TextInputs, arguments
+from glasshouse.tasks.wide_fit import WideFit
 from glasshouse.tokenizers import Tokenizer
 
 
@@ -24,12 +26,18 @@ class WholeTextTask(Task):
     def __init__(self, inputs: TextInputs, group_by_length: bool = False) -> None:
         self.inputs, self.group_by_length = inputs, group_by_length
         self.labels: tuple[str, ...] = ()
+        self.wide: WideFit | None = None  # set by complete_model
         if inputs.paired:
             self.columns = (*self.columns, "second")
 
     def set_vocabulary(self, tokenizer: Tokenizer, labels: tuple[str, ...]) -> None:
         self.labels = labels
         self.inputs.set_tokenizer(tokenizer)
+
+    def for_timing(self) -> "WholeTextTask":
+        task = copy(self)
+        task.wide = None
+        return task
 
     def check_training_texts(self, prepared: PreparedData) -> None:
         """Refuse data without training texts."""

@@ -22,8 +22,8 @@ from glasshouse.tasks.base import Batch
 from glasshouse.tasks.linear_classifier import LabelledRows
 from glasshouse.tasks.text_inputs import TextInputs
 
-# Texts of a batch.
-BATCH = 256
+# Tokens of a batch, which bound its memory.
+BATCH_TOKENS = 8192
 # A fit reads at most this many texts of a split, evenly spaced, which bounds its time and memory.
 MAX_TEXTS = 20_000
 # An n-gram in fewer training texts has no weight: it could only say which text it is from.
@@ -71,6 +71,7 @@ class WideFit:
         sample = _sample(train)
         wide.idf_K.copy_(self._inverse_document_frequencies(wide, train, sample))
         rows, held_out = self._rows(wide, train, sample), self._rows(wide, validation, _sample(validation))
+        progress_bar.say(f"fitting the wide part, a linear model over n-grams, to {len(sample):,} texts")
         with progress_bar.bar("fitting the wide part") as bar:
             model, out_of_fold_NC = linear_classifier.fit(rows, held_out, bar)
         wide.weight_KC.copy_(torch.from_numpy(model.weights_KC))
@@ -83,8 +84,9 @@ class WideFit:
         return logits_NC
 
     def _batches(self, shard: Shard, examples: np.ndarray) -> Iterator[tuple[np.ndarray, Batch]]:
-        for begin in range(0, len(examples), BATCH):
-            yield (chosen := examples[begin : begin + BATCH]), self.inputs.batch(shard, chosen)
+        texts = max(BATCH_TOKENS // self.inputs.context, 1)
+        for begin in range(0, len(examples), texts):
+            yield (chosen := examples[begin : begin + texts]), self.inputs.batch(shard, chosen)
 
     def _inverse_document_frequencies(self, wide: WidePart, shard: Shard, examples: np.ndarray) -> Tensor:
         """ln((1 + texts) / (1 + texts with the n-gram)) + 1, and 0 for rare n-grams."""

@@ -290,10 +290,10 @@ def training_memory(job: Job, number_format: str, plain_attention: bool = False)
 
 
 def timing_job(job: Job) -> Job:
-    """The job to time: without torch.compile, whose first step takes too long, and with learning rate 0.
+    """The job to time: without torch.compile, whose first step takes too long, without fits, and with learning rate 0.
 
     Of several processes, one takes its rows of the batch.
     """
     rows = job.spec.training.batch // process_group.count_for(job.spec.training)
     training = replace(job.spec.training, compile=False, learning_rate=0.0, batch=rows)
-    return replace(job, spec=replace(job.spec, training=training))
+    return replace(job, spec=replace(job.spec, training=training), task=job.task.for_timing())

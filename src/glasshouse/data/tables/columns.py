@@ -154,11 +154,16 @@ def fits(table: DataTable, index: int, kind: str) -> bool:
         most = max(len(cells) // MIN_ROWS_PER_VALUE, min(MAX_FEW_VALUES, len(cells) - 1))
         return 1 < len(set(cells)) <= most
     if kind == "number":
-        return all(map(is_number, cells)) and len(set(cells)) > 1
+        return all(map(is_number, cells)) and len(set(cells)) > 1 and not _numbers_the_rows(cells)
     if kind == "list":
         items = [item for text in cells for item in text.replace(ITEM_SEPARATOR, "|").split("|")]
         return len(items) > len(cells) and len(set(items)) <= max(len(items) // MIN_ROWS_PER_VALUE, MAX_FEW_VALUES)
     return not all(map(is_number, cells))  # kind text
+
+
+def _numbers_the_rows(cells: Sequence[str]) -> bool:
+    """Whether the cells are 0, 1, 2, ... or 1, 2, 3, ...: the number of the row, which says nothing about it."""
+    return any(cells == [str(number) for number in range(first, first + len(cells))] for first in (0, 1))
 
 
 def _mean_length(table: DataTable, index: int) -> float:

@@ -39,7 +39,8 @@ def read(path: Path, form: TableFormat, tabs: bool) -> DataTable:
     plain = delimiter == "\t" and form.delimiter == "auto" and not _is_quoted(lines)
     parse = _split_lines if plain else _parse_quoted
     first_rows = [row for _, row in islice(parse(path, delimiter), SAMPLE_ROWS)]
-    header = _has_header(first_rows, likely=not tabs) if form.header == "auto" else form.header == "yes"
+    asked_for = not set(first_rows[0]).isdisjoint(form.names)
+    header = asked_for or _has_header(first_rows, likely=not tabs) if form.header == "auto" else form.header == "yes"
     remarks = []
     if header and form.header == "auto" and tabs:
         remarks.append(f"the first line of {path.name} is taken for a header: {', '.join(first_rows[0])}")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse.specs.errors import DataError
+from glasshouse.specs.spec import DataSpec
 
 Row = tuple[str, ...]
 # Rows that are read to find out what the columns are.
@@ -18,10 +19,19 @@ ITEM_SEPARATOR = "\x1f"
 
 @dataclass(frozen=True)
 class TableFormat:
-    """How to read delimited text: the delimiter, and whether the first line is a header. `auto` means by its content."""
+    """How to read delimited text: the delimiter, and whether the first line is a header. `auto` means by its content.
+
+    A first line with one of the `names`, the columns that a spec asks for, is a header.
+    """
 
     delimiter: str = "auto"
     header: str = "auto"
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, data: DataSpec) -> "TableFormat":
+        named = (data.field, data.label, data.target, data.second, data.group)
+        return cls(data.delimiter, data.header, tuple(name for name in named if name and not name.isdecimal()))
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def convert(path: Path, data: DataSpec) -> tuple[Path, list[str]]:
 
 def _rows(path: Path, data: DataSpec) -> tuple[Iterator[str], list[str]]:
     """The text column of a table as JSON lines."""
-    table = reading.read(path, TableFormat(data.delimiter, data.header))
+    table = reading.read(path, TableFormat.of(data))
     found = columns.find(table, [ColumnRequest(data.field, "text", "data.field", "text")])
     texts = (row[found.indices[0]].replace(ITEM_SEPARATOR, " ") for row in table.rows())
     return (json.dumps({FIELD: text}) + "\n" for text in texts if text), [*table.remarks, *found.remarks]

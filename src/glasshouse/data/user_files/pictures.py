@@ -36,7 +36,7 @@ class UserPictures(Source):
     columns: ClassVar[tuple[str, ...]] = ("picture",)
 
     def __init__(self, data: DataSpec) -> None:
-        self.names, self.form = input_files.of(data), TableFormat(data.delimiter, data.header)
+        self.names, self.form = input_files.of(data), TableFormat.of(data)
         self.size, self.shares = data.picture_size, self.names.shares(data)
 
     def documents(self, split: str) -> Iterator[Document]:

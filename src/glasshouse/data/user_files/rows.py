@@ -39,7 +39,7 @@ class UserRows(Source):
         self.data = data
         self.wanted = (*wanted, "second") if data.second and "second" not in wanted else wanted
         self.names = input_files.of(data)
-        self.form = TableFormat(data.delimiter, data.header)
+        self.form = TableFormat.of(data)
 
     def documents(self, split: str) -> Iterator[Document]:
         for row_split, document in self._rows:
