@@ -114,12 +114,9 @@ class Classify(WholeTextTask):
         return replace(model, head=HeadSpec(self.head, {**model.head.own, "classes": len(labels)}))
 
     def initialise(self, model: nn.Module) -> None:
-        if not isinstance(model.head, ClassifierHead):
-            return
-        if self.counts is not None:
+        super().initialise(model)
+        if self.counts is not None and isinstance(model.head, ClassifierHead):
             model.head.set_counts(*self.counts)
-        if self.wide is not None and model.head.wide is not None:
-            self.wide.set(model.head.wide)
 
     def truth(self, shard: Shard, examples: np.ndarray) -> np.ndarray:
         """Whether each class applies to each of some examples (N, C)."""

@@ -90,10 +90,6 @@ class MultiLabel(WholeTextTask):
         batch = {**self.inputs.batch(shard, examples), "labels": labels}
         return batch if self.wide is None else self.wide.add_logits(batch, shard, examples)
 
-    def initialise(self, model: nn.Module) -> None:
-        if self.wide is not None and isinstance(model.head, ClassifierHead) and model.head.wide is not None:
-            self.wide.set(model.head.wide)
-
     def truth(self, shard: Shard, examples: np.ndarray) -> np.ndarray:
         """Whether each class applies to each of some examples (N, C)."""
         truth_NC = np.zeros((len(examples), len(self.labels)), bool)

@@ -34,6 +34,12 @@ class WholeTextTask(Task):
         self.labels = labels
         self.inputs.set_tokenizer(tokenizer)
 
+    def initialise(self, model: nn.Module) -> None:
+        """Set the wide part of a classifier, if it has one."""
+        wide = getattr(model.head, "wide", None)
+        if self.wide is not None and wide is not None:
+            self.wide.set(wide)
+
     def for_timing(self) -> "WholeTextTask":
         task = copy(self)
         task.wide = None

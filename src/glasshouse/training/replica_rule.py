@@ -9,9 +9,9 @@ import torch
 from glasshouse.formatting import flops as flops_text
 
 # Replicas share the overhead of every operator, and lose the fused attention. So they gain in small steps and large groups.
-# On one core of an x86 processor in fp32, the speed of a replica relative to a run alone was, in groups of 4 and of 8: 1.5
-# and 2.3 at 5 MFLOP, 1.4 and 2.0 at 17, 1.1 and 1.3 at 23, 1.3 and 1.9 at 34, 0.9 and 1.1 at 71, 0.8 and 0.9 at 512. In
-# groups of 2 it was 0.9 or less.
+# On one core of an ARM processor (Neoverse N1) in fp32, the speed of a replica relative to a run alone was, in groups of 4
+# and of 8: 1.5 and 2.3 at 5 MFLOP, 1.4 and 2.0 at 17, 1.1 and 1.3 at 23, 1.3 and 1.9 at 34, 0.9 and 1.1 at 71, 0.8 and 0.9
+# at 512. In groups of 2 it was 0.9 or less.
 FEWEST = 4
 CPU_FLOPS = 4e7
 # One H200, fp32, CUDA graphs (docs/replicas.md): a step of 1.75 GFLOP took 0.97 ms alone, 0.34 ms a replica in a group of 8,
