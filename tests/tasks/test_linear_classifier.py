@@ -96,6 +96,16 @@ def test_the_sum_of_the_models_has_a_lower_loss_than_each_of_them():
     )
 
 
+def test_classes_that_are_told_apart_without_an_error_give_no_certainty():
+    """Logits beyond all bounds would leave the network nothing to learn."""
+    truth = np.eye(CLASSES)[np.arange(60) % CLASSES]
+    weights = csr_matrix(truth)
+    train = LabelledRows(hstack([weights, weights], format="csr"), truth, np.ones(60), True)
+    _, out_of_fold = linear_classifier.fit(train, nothing(train))
+    loss, _ = train.loss(out_of_fold)
+    assert linear_classifier.LOGIT_PENALTY / 10 < loss < 100 * linear_classifier.LOGIT_PENALTY
+
+
 def test_with_many_classes_naive_bayes_stands_alone(monkeypatch):
     monkeypatch.setattr(linear_classifier, "MAX_REGRESSION_CLASSES", CLASSES - 1)
     monkeypatch.setattr(linear_classifier, "_regression", None)

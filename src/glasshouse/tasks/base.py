@@ -98,6 +98,10 @@ class Task(ABC):
         """Store statistics of the training data in a new model. Most tasks need none."""
         return
 
+    def notes(self) -> tuple[str, ...]:
+        """What happens before the first step, for the user. `complete_model` was called."""
+        return ()
+
     def for_timing(self) -> "Task":
         """The task for steps that are only timed: without what is fitted to the data before training."""
         return self

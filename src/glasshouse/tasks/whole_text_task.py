@@ -40,6 +40,9 @@ class WholeTextTask(Task):
         if self.wide is not None and wide is not None:
             self.wide.set(wide)
 
+    def notes(self) -> tuple[str, ...]:
+        return () if self.wide is None else (self.wide.note(),)
+
     def for_timing(self) -> "WholeTextTask":
         task = copy(self)
         task.wide = None

@@ -50,6 +50,13 @@ class WideFit:
         self.tensors: dict[str, Tensor] | None = None
         self.logits_NC: Tensor | None = None
 
+    def note(self) -> str:
+        texts = len(_sample(self.prepared.splits["train"]))
+        return (
+            f"the wide part of the head, a linear model over n-grams, is fitted to {texts:,} texts before the first step; "
+            "its weights are not counted as parameters, nor its time in a prediction"
+        )
+
     def set(self, wide: WidePart) -> None:
         """Set the tensors of a model's wide part."""
         if self.tensors is None:
@@ -71,7 +78,6 @@ class WideFit:
         sample = _sample(train)
         wide.idf_K.copy_(self._inverse_document_frequencies(wide, train, sample))
         rows, held_out = self._rows(wide, train, sample), self._rows(wide, validation, _sample(validation))
-        progress_bar.say(f"fitting the wide part, a linear model over n-grams, to {len(sample):,} texts")
         with progress_bar.bar("fitting the wide part") as bar:
             model, out_of_fold_NC = linear_classifier.fit(rows, held_out, bar)
         wide.weight_KC.copy_(torch.from_numpy(model.weights_KC))

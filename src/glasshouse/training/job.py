@@ -114,7 +114,7 @@ class Job:
         for split, shard in prepared.splits.items():
             if truncated := task.truncated(shard):
                 notes.append(f"{truncated} of {shard.documents} {split} texts are truncated to data.context")
-        job = cls(spec, prepared, task, steps, device, tuple(notes))
+        job = cls(spec, prepared, task, steps, device, (*notes, *task.notes()))
         return job._with_start() if training.start_from and new_run else job
 
     @property
