@@ -214,7 +214,12 @@ class TrainingSpec:
         rare=True,
     )
     compile: bool = setting(False, "compile the model with torch.compile (slow to start)")
-    cuda_graph: bool = setting(True, "on CUDA, record the step as a CUDA graph and replay it; not with compile")
+    cuda_graph: bool = setting(True, "on CUDA, record the step as a CUDA graph and replay it")
+    bf16_residual: bool = setting(
+        False,
+        "in bfloat16, keep the residual stream in it too: less memory traffic, and sums of 8 bits",
+        rare=True,
+    )
     checkpoint_every: int = setting(
         0, "steps between checkpoints; 0 means at evaluations, of replicas at most every 10 seconds", minimum=0
     )

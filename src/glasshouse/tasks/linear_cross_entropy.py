@@ -1,8 +1,14 @@
-"""Linear cross-entropy: the projection onto the vocabulary and its cross-entropy in one operation, without stored logits.
+"""Linear cross-entropy: the projection onto the vocabulary and its cross-entropy in one operation, on CUDA in bfloat16.
 
 The logits are by far the largest tensor of a small language model, and memory traffic for them takes longer than the matrix
-products. On CUDA in bfloat16, `linear_cross_entropy_kernels` computes tiles of logits where they are used, three times in
-all. In float32 the products are slower, so the logits are stored instead (`cross_entropy`).
+products. There are two ways to save it:
+
+- Many predictions of a narrow model: `linear_cross_entropy_kernels` computes tiles of logits where they are used, three
+  times in all, and stores none.
+- Otherwise the logits are stored, and `gradient_in_place_kernel` replaces them by their gradient p - y in one pass. The
+  gradient of the loss itself is a factor of the products of p - y with features and matrix, which are smaller.
+
+In float32 products are slower, and `cross_entropy` has plain logits.
 
 Axes: N predictions, D width, V vocabulary; replicas may precede them.
 """
@@ -14,39 +20,55 @@ import torch
 from torch import Tensor
 
 from glasshouse.models.heads.next_token import NextTokenHead
+from glasshouse.tasks import gradient_in_place_kernel
 from glasshouse.tasks import linear_cross_entropy_kernels as kernels
 from glasshouse.tasks.base import Forward
 from glasshouse.tasks.cross_entropy import replicas_first
 from glasshouse.tasks.cross_entropy_kernels import can_build
 
-# The largest width whose tiles fit into a multiprocessor's shared memory. A wider model spends its time elsewhere.
-MAX_WIDTH = 128
+# The largest width whose tiles fit into a multiprocessor's shared memory.
+MAX_TILE_WIDTH = 128
+# With fewer predictions, of all replicas together, there are too few tiles for all multiprocessors.
+LEAST_TILE_ROWS = 1 << 14
 
 
 def supports(model: Forward, precision: str, device: torch.device) -> bool:
     """Whether the loss of this model can be computed this way in a number format on a device."""
     head = getattr(model, "head", None)
-    if not isinstance(head, NextTokenHead) or head.width > MAX_WIDTH or head.softcap or len(head.future):
+    if not isinstance(head, NextTokenHead) or head.softcap or len(head.future):
         return False
     return device.type == "cuda" and precision == "bf16" and _kernels_work(head.width)
 
 
-@cache
+def stores_logits(width: int, predictions: int) -> bool:
+    """Whether the logits of so many predictions are stored."""
+    return width > MAX_TILE_WIDTH or predictions < LEAST_TILE_ROWS
+
+
+# torch.compile cannot look into it, nor into what `cache` returns.
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _kernels_work(width: int) -> bool:
+    return _can_build(width)
+
+
+@cache
+def _can_build(width: int) -> bool:
     """Whether the kernels can be built for this width: tiles of a large width may not fit into shared memory."""
 
     def call_every_kernel() -> None:
         features, matrix = (torch.zeros(1, 300, width, device="cuda", dtype=torch.bfloat16) for _ in range(2))
         targets = torch.zeros(1, 300, device="cuda", dtype=torch.int64)
-        _, log_sums = kernels.losses(features, matrix, None, targets, 0.0)
-        kernels.gradients(features, matrix, None, targets, log_sums, torch.ones(1, device="cuda"), 0.0)
+        gradient_in_place_kernel.losses_and_gradients(features @ matrix.mT, targets, 0.0)
+        if width <= MAX_TILE_WIDTH:
+            _, log_sums = kernels.losses(features, matrix, None, targets, 0.0)
+            kernels.gradients(features, matrix, None, targets, log_sums, torch.ones(1, device="cuda"), 0.0)
 
     return can_build(call_every_kernel)
 
 
 def usable(model: Forward) -> bool:
-    """Whether the loss can be computed this way in the current context. Under torch.compile it cannot."""
-    if torch.compiler.is_compiling() or not torch.is_autocast_enabled("cuda"):
+    """Whether the loss can be computed this way in the current context, which must want gradients."""
+    if not (torch.is_autocast_enabled("cuda") and torch.is_grad_enabled()):
         return False
     weight = getattr(getattr(model, "embedding", None), "weight", None)
     return weight is not None and supports(model, "bf16", weight.device)
@@ -54,12 +76,13 @@ def usable(model: Forward) -> bool:
 
 def loss_sum(model: Any, tokens_BT: Tensor, targets_N: Tensor, smoothing: float = 0.0) -> Tensor:
     """The value of `cross_entropy_sum` for the model's logits on these tokens."""
-    features_ND = model.features(tokens_BT).flatten(0, 1)
-    return loss_sum_from_features(
-        features_ND, model.head.matrix(model.embedding.weight), model.head.bias, targets_N, smoothing
-    )
+    features_ND = model.features(tokens_BT).flatten(0, 1).bfloat16()
+    matrix_VD = model.head.matrix(model.embedding.weight)
+    return loss_sum_from_features(features_ND, matrix_VD, model.head.bias, targets_N, smoothing)
 
 
+# torch.compile cannot look into the kernels.
+@torch.compiler.disable
 def loss_sum_from_features(
     features_ND: Tensor, matrix_VD: Tensor, bias_V: Tensor | None, targets_N: Tensor, smoothing: float = 0.0
 ) -> Tensor:
@@ -68,24 +91,40 @@ def loss_sum_from_features(
 
 
 class _Sum(torch.autograd.Function):
-    """-> the summed losses (...), and for the gradient the log-sum-exp of each prediction's logits (..., N)."""
+    """-> the summed losses (...), and for the gradient either that of the logits (..., N, V), if they are stored, or the
+    log-sum-exp of each prediction's logits (..., N)."""
 
     @staticmethod
     def forward(
         features: Tensor, matrix: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
+        if stores_logits(features.shape[-1], targets.numel()):
+            logits = torch.matmul(features.bfloat16(), matrix.bfloat16().mT)
+            if bias is not None:
+                logits += bias.unsqueeze(-2)
+            losses = gradient_in_place_kernel.losses_and_gradients(logits, targets.contiguous(), smoothing)
+            return losses.sum(-1), logits
         losses, log_sums = kernels.losses(*_kernel_inputs(features, matrix, bias, targets), smoothing)
         return losses.sum(-1).reshape(targets.shape[:-1]), log_sums.reshape(targets.shape)
 
     @staticmethod
     def setup_context(context: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
         context.smoothing = inputs[-1]
+        # The second output has no gradient, and zeros in its place could be as large as the logits.
+        context.set_materialize_grads(False)
         context.mark_non_differentiable(output[1])
         context.save_for_backward(*inputs[:-1], output[1])
 
     @staticmethod
-    def backward(context: Any, gradient: Tensor, _: Tensor) -> tuple[Any, ...]:
-        return *_Gradient.apply(*context.saved_tensors, gradient, context.smoothing), None, None
+    def backward(context: Any, gradient: Tensor, _: None) -> tuple[Any, ...]:
+        features, matrix, bias, targets, saved = context.saved_tensors
+        if saved.dim() == targets.dim():
+            return *_Gradient.apply(*context.saved_tensors, gradient, context.smoothing), None, None
+        factor = gradient[..., None, None]
+        by_features = torch.matmul(saved, matrix.bfloat16()).to(features.dtype) * factor
+        by_matrix = torch.matmul(saved.mT, features.bfloat16()).to(matrix.dtype) * factor
+        by_bias = None if bias is None else saved.sum(-2, dtype=torch.float32) * gradient[..., None]
+        return by_features, by_matrix, by_bias, None, None
 
     @staticmethod
     def vmap(info: Any, axes: tuple[int | None, ...], *inputs: Any) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:

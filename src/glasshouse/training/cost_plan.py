@@ -233,10 +233,10 @@ def at_peak(memory: dict[str, int], training: TrainingSpec) -> dict[str, int]:
     return max(moments, key=lambda moment: sum(moment.values()))
 
 
-def training_memory(job: Job, number_format: str, plain_attention: bool = False) -> dict[str, int]:
+def training_memory(job: Job, number_format: str, of_replica: bool = False) -> dict[str, int]:
     """Memory of training in bytes, by purpose: tensors of the whole run, and tensors of a step.
 
-    `plain_attention` predicts for attention without fused kernels, which stores its weights, as in replicas.
+    `of_replica` predicts for one of many replicas. Their attention has no fused kernel and stores its weights.
     """
     spec = replace(job.spec, training=replace(job.spec.training, precision=number_format))
     rows = spec.training.batch // (spec.training.gradient_accumulation * process_group.count_for(spec.training))
@@ -244,7 +244,7 @@ def training_memory(job: Job, number_format: str, plain_attention: bool = False)
     with FakeTensorMode(allow_non_fake_inputs=True), distance_bias_kernel.planned_for(job.device):
         model = models.assemble(spec.model, job.prepared.tokenizer.vocabulary, spec.data.context)
         lora.attach(model, spec.training)
-        if plain_attention:
+        if of_replica:
             replicas.use_plain_attention(model)
         # The last step needs the most memory: gradual unfreezing trains everything by then.
         UnfreezingSchedule(model, spec.training, job.steps).apply(job.steps)
@@ -273,8 +273,11 @@ def training_memory(job: Job, number_format: str, plain_attention: bool = False)
     logits = job.task.output_size(rows, job.prepared.tokenizer.vocabulary) * 4
     activations = sum(saved.values())
     if job.task.fused_loss and linear_cross_entropy.supports(model, number_format, job.device):
-        # Neither the logits (two bytes each in bfloat16) nor their gradient are stored.
-        activations, logits = activations - logits // 2, 0
+        # The gradient takes the place of the logits (two bytes each in bfloat16), or neither is stored.
+        predictions = linear_cross_entropy.LEAST_TILE_ROWS if of_replica else job.task.batch_tokens(rows)
+        if not linear_cross_entropy.stores_logits(model.head.width, predictions):  # type: ignore[union-attr, arg-type]
+            activations -= logits // 2
+        logits = 0
     state = {"optimiser": optimisers.memory(model, spec.training)}
     if spec.training.offload_optimiser and job.device.type == "cuda":
         sizes = [parameter.nbytes for parameter in model.parameters() if parameter.requires_grad]

@@ -39,7 +39,7 @@ class GraphedStep:
     def __init__(self, step: Step, device: torch.device, training: TrainingSpec) -> None:
         # `step` is a method of the engine that owns this object. The weak reference lets the engine's memory be freed.
         self._step, self.device = weakref.WeakMethod(step), device
-        self.enabled = device.type == "cuda" and training.cuda_graph and not training.compile
+        self.enabled = device.type == "cuda" and training.cuda_graph
         self.calls: Counter[Hashable] = Counter()
         self.replays: dict[Hashable, Callable[[Batch, Tensor], Tensor]] = {}
         if self.enabled:
@@ -91,7 +91,7 @@ class GraphedForward:
     """A model's forward pass in evaluations, recorded and replayed. The weights may change in place between calls."""
 
     def __init__(self, model: nn.Module, device: torch.device, training: TrainingSpec) -> None:
-        self.model, self.enabled = model, device.type == "cuda" and training.cuda_graph and not training.compile
+        self.model, self.enabled = model, device.type == "cuda" and training.cuda_graph
         self.calls: Counter[Hashable] = Counter()
         self.replays: dict[Hashable, Callable[[list[Tensor]], Tensor]] = {}
 

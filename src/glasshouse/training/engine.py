@@ -51,6 +51,8 @@ class Engine:
         self.spec, self.steps, self.task, self.train_shard, self.device = spec, steps, task, train, device
         self.parallelism = parallelism or SingleProcess()
         self.model = model.to(device).train()
+        if spec.training.bf16_residual:
+            precision.round_residual_stream(self.model)
         self.unfreezing = UnfreezingSchedule(self.model, spec.training, steps)
         # The loss is compiled together with the model, so that the logits are not stored in float32.
         self.loss_sum = torch.compile(task.loss_sum) if spec.training.compile else task.loss_sum

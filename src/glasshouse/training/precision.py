@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 
 import torch
+from torch import Tensor, nn
 
+from glasshouse.models.stack import TransformerStack
 from glasshouse.records import machine
 
 # The most precise first.
@@ -69,6 +71,17 @@ def _cuda_products(tf32: bool) -> Iterator[None]:
             yield
     finally:
         matmul.allow_tf32 = before
+
+
+def round_residual_stream(model: nn.Module) -> None:
+    """From now on, keep the model's residual streams in bfloat16 wherever products are."""
+    for module in model.modules():
+        if isinstance(module, TransformerStack):
+            module.dropout.register_forward_hook(_rounded)
+
+
+def _rounded(module: nn.Module, inputs: tuple[Tensor, ...], stream: Tensor) -> Tensor:
+    return stream.bfloat16() if torch.is_autocast_enabled(stream.device.type) else stream
 
 
 def is_unsupported(error: RuntimeError) -> bool:

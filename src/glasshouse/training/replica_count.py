@@ -90,7 +90,7 @@ def _measured_memory(jobs: Sequence[Job], steps: int) -> int:
 
 def predicted_memory(job: Job) -> int:
     """The predicted memory of one replica of a job in bytes."""
-    purposes = cost_plan.training_memory(job, job.spec.training.precision, plain_attention=True)
+    purposes = cost_plan.training_memory(job, job.spec.training.precision, of_replica=True)
     # Gradients are copied while they are clipped, and weights while they are updated.
     return sum(purposes.values()) + purposes["gradients"] + purposes["weights"]
 

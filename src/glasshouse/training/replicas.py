@@ -96,6 +96,8 @@ class Replicas:
         self.buffers = _stacked([dict(model.named_buffers()) for model in models], self.device)
         # An ordinary model that receives the tensors of one replica at a time, for evaluations and checkpoints.
         self.scratch = models[0].to(self.device)
+        if self.spec.training.bf16_residual:
+            precision.round_residual_stream(self.scratch)
         # Its parameters say which parameters of all replicas are trained at a step. The last step trains the most.
         self.unfreezing = UnfreezingSchedule(self.scratch, self.spec.training, self.steps)
         self.unfreezing.apply(self.steps)
