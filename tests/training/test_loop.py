@@ -2,6 +2,7 @@
 
 import math
 import signal
+import time
 
 import pytest
 import torch
@@ -41,6 +42,23 @@ def test_a_run_without_validation_and_test_text_is_trained(text):
     assert run.metrics[-1]["step"] == 12
     assert run.sample("The", tokens=3)
     assert run_folder.find(run.name).report_file.exists()
+
+
+def test_the_speed_counts_the_time_of_every_step_whose_results_are_read_together(text, monkeypatch):
+    """On an accelerator results are read every few steps, and a step may wait for the ones before it."""
+    seconds, step = 0.02, Engine.step
+
+    def slow_step(self, index):
+        time.sleep(seconds)
+        return step(self, index)
+
+    monkeypatch.setattr(Engine, "step", slow_step)
+    monkeypatch.setitem(loop.READ_EVERY, "cpu", 5)
+    run = train_demo(text, "training.threads=1", "training.precision=fp32")
+    training, context = run.spec.training, run.spec.data.context
+    speeds = metric_log.column(run.metrics, "tokens_per_second")[1]
+    assert len(speeds) == training.steps
+    assert max(speeds) <= training.batch * context / seconds
 
 
 def test_too_little_memory_is_explained_and_the_run_continues_later(text, monkeypatch):

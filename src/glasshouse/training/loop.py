@@ -207,8 +207,9 @@ class _Loop:
         if isinstance(self.engine, Replicas):
             self.engine.deactivate(group.ended)
         self.step = group.step
-        # Results that have not been read from the device yet.
+        # Results that have not been read from the device yet, and when the first of their steps began.
         self.pending: list[tuple[int, StepResult]] = []
+        self.pending_since = 0.0
         self.failures: list[str] = []
         self.clock = self.saved_at = time.perf_counter()
         # Time and number of this process's steps, without evaluations and checkpoints.
@@ -262,6 +263,8 @@ class _Loop:
     def _step(self) -> None:
         """Take one step, then log, evaluate, save or stop as due."""
         settings = self.job.spec.evaluation
+        if not self.pending:
+            self.pending_since = time.perf_counter()
         self.pending.append((self.step + 1, self.engine.step(self.step)))
         self.step += 1
         last = self.step == self.job.steps
@@ -310,7 +313,8 @@ class _Loop:
             (step, result.losses.tolist(), result.gradient_norms.tolist(), result.learning_rates)
             for step, result in self.pending
         ]
-        seconds = self._add_elapsed_time()
+        self._add_elapsed_time()
+        seconds = time.perf_counter() - self.pending_since
         self.step_seconds += seconds
         self.steps_taken += len(self.pending)
         self.pending.clear()
