@@ -45,14 +45,8 @@ def stores_logits(width: int, predictions: int) -> bool:
     return width > MAX_TILE_WIDTH or predictions < LEAST_TILE_ROWS
 
 
-# torch.compile cannot look into it, nor into what `cache` returns.
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _kernels_work(width: int) -> bool:
-    return _can_build(width)
-
-
 @cache
-def _can_build(width: int) -> bool:
+def _kernels_work(width: int) -> bool:
     """Whether the kernels can be built for this width: tiles of a large width may not fit into shared memory."""
 
     def call_every_kernel() -> None:
@@ -67,8 +61,11 @@ def _can_build(width: int) -> bool:
 
 
 def usable(model: Forward) -> bool:
-    """Whether the loss can be computed this way in the current context, which must want gradients."""
-    if not (torch.is_autocast_enabled("cuda") and torch.is_grad_enabled()):
+    """Whether the loss can be computed this way in the current context, which must want gradients.
+
+    torch.compile cannot look into the kernels; of a model that is compiled as a whole they compute nothing.
+    """
+    if torch.compiler.is_compiling() or not (torch.is_autocast_enabled("cuda") and torch.is_grad_enabled()):
         return False
     weight = getattr(getattr(model, "embedding", None), "weight", None)
     return weight is not None and supports(model, "bf16", weight.device)
@@ -81,8 +78,6 @@ def loss_sum(model: Any, tokens_BT: Tensor, targets_N: Tensor, smoothing: float 
     return loss_sum_from_features(features_ND, matrix_VD, model.head.bias, targets_N, smoothing)
 
 
-# torch.compile cannot look into the kernels.
-@torch.compiler.disable
 def loss_sum_from_features(
     features_ND: Tensor, matrix_VD: Tensor, bias_V: Tensor | None, targets_N: Tensor, smoothing: float = 0.0
 ) -> Tensor:

@@ -7,6 +7,7 @@ resumed run continues as if it had never stopped.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from glasshouse.records.checkpoint import Checkpoint, Tensors, name_of
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import Spec
+from glasshouse.tasks import linear_cross_entropy
 from glasshouse.tasks.base import Batch, Task
 from glasshouse.training import cuda_graphs, devices, optimisers, precision, schedules, sharded_tensors
 from glasshouse.training.freezing import UnfreezingSchedule
@@ -54,8 +56,7 @@ class Engine:
         if spec.training.bf16_residual:
             precision.round_residual_stream(self.model)
         self.unfreezing = UnfreezingSchedule(self.model, spec.training, steps)
-        # The loss is compiled together with the model, so that the logits are not stored in float32.
-        self.loss_sum = torch.compile(task.loss_sum) if spec.training.compile else task.loss_sum
+        self.loss_sum = compiled_loss(task, self.model, spec.training.precision) if spec.training.compile else task.loss_sum
         # Sharding replaces the model's parameters, so the optimiser is built afterwards.
         self.synchronised_loss = self.parallelism.synchronised(self.loss_sum, self.model)
         self.optimiser = catalogue.find("optimiser", spec.training.optimiser).build(self.model, spec.training)
@@ -239,6 +240,24 @@ class Engine:
         """Use these weights in later evaluations. Training cannot continue afterwards."""
         load_weights(self.model, weights, where)
         self.evaluates_average = False
+
+
+class _CompiledFeatures:
+    """What `linear_cross_entropy` needs of a model. Only the features are compiled: its kernels cannot be."""
+
+    def __init__(self, model: Any) -> None:
+        self.head, self.embedding = model.head, model.embedding
+        self.features = torch.compile(model.features)
+
+
+def compiled_loss(task: Task, model: nn.Module, precision: str) -> LossSum:
+    """The task's loss of this model, compiled. Without fused kernels the loss is compiled together with the model, so that
+    the logits are not stored in float32."""
+    device = next(model.parameters()).device
+    if not (task.fused_loss and linear_cross_entropy.supports(model, precision, device)):
+        return torch.compile(task.loss_sum)
+    compiled: Any = _CompiledFeatures(model)
+    return lambda model, batch: task.loss_sum(compiled, batch)
 
 
 def ema_update_rate(decay: float, step: int) -> float:
