@@ -34,6 +34,7 @@ SLOW = (
     "replica_speed",
     "serving",
     "tokenizer_speed",
+    "time_to_loss",
     "training_memory",
     "verdict_errors",
 )

@@ -10,6 +10,7 @@ from glasshouse.claims.attention import catalogue_models
 from glasshouse.claims.claim import GROUPS, Bench, Claim, LineFigure, Measurements, Quantity, StudyPlan
 from glasshouse.claims.random_check import differing, series_of_draws
 from glasshouse.claims.rules import equal, higher, not_lower, zero
+from glasshouse.claims.word_classifier import WORD_CLASSIFIER
 
 # Attentions whose every query sees every key in the same way, and those in which the place of a key matters.
 FULL = ("dot-product", "unscaled", "grouped-query", "additive", "performer")
@@ -23,7 +24,7 @@ LENGTHS = (8, 12, 16)
 # Half of the texts: each text of the data set has a second one with the same words and the other label.
 CHANCE = 0.5
 RECIPE = (
-    "classifier",
+    *WORD_CLASSIFIER,
     "data.vocabulary=256",
     "model.width=32",
     "model.layers=2",

@@ -6,6 +6,7 @@ from typing import ClassVar
 from glasshouse.claims import margins, split_scores
 from glasshouse.claims.claim import GROUPS, Bench, Claim, LineFigure, Measurements, Quantity, Series, StudyPlan
 from glasshouse.claims.rules import equal, higher
+from glasshouse.claims.word_classifier import WORD_CLASSIFIER
 
 LENGTHS = (8, 16, 32, 64)
 SHORTEST, LONGEST = LENGTHS[0], LENGTHS[-1]
@@ -18,7 +19,7 @@ IN_WORDS = {
 }
 OTHERS = (GRU, WINDOW)
 # All answer from the vector of the last token, which asks the question.
-RECIPE = ("classifier", "data.source=recall", "model.dropout=0", "model.head.hidden=0", "model.head.pooling=last")
+RECIPE = (*WORD_CLASSIFIER, "data.source=recall", "model.dropout=0", "model.head.hidden=0", "model.head.pooling=last")
 RECURRENT = ("model.kind=recurrent", "model.cell=gru", "model.layers=1", "model.position=none")
 RECIPES = {
     ATTENTION: RECIPE,
