@@ -84,7 +84,7 @@ def test_it_works_in_a_pipeline_cross_validation_and_a_grid():
     texts, classes = rows()
     upper = [text.upper() for text in texts]
     lower = FunctionTransformer(lambda found: [text.lower() for text in found])
-    pipeline = make_pipeline(lower, TextClassifier(**TINY))
+    pipeline = make_pipeline(lower, TextClassifier(**{**TINY, "overrides": (*OVERRIDES, "model.head.wide=0")}))
     assert cross_val_score(pipeline, upper, classes, cv=2).min() > 0.8
     grid = {"textclassifier__learning_rate": [0.0, 5e-3]}
     search = GridSearchCV(pipeline, grid, cv=2).fit(upper, classes)

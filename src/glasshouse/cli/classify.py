@@ -11,7 +11,7 @@ from glasshouse.formatting import MISSING
 EXAMPLES = (
     'Examples: glasshouse classify presidents "My fellow Americans, our economy is strong." · '
     'glasshouse classify presidents "First text" "Second text" --json · '
-    'glasshouse classify pairs "A man sleeps." --second "Nobody is awake."'
+    'glasshouse classify pair-classifier "A man sleeps." --second "Nobody is awake."'
 )
 
 

@@ -15,6 +15,7 @@ NOT_RUN = {
     r"^glasshouse serve": "serves until it is stopped: tests/cli/test_serve.py does",
     r"^glasshouse data get": "downloads",
     r"^glasshouse import (hub:|demo-lm$)": "downloads, or names no file",
+    r"^glasshouse import package:": "needs a package with weights: tests/interop/test_package_weights.py makes one",
     r"^glasshouse import stories260K.bin": "needs a published file: tests/interop/test_llama2c.py has it",
     r"\bremote\b": "asks a server on the network",
     r"\bgguf:": "needs a model with a long context: tests/llms/test_gguf_model.py does",

@@ -95,7 +95,9 @@ def run(lines: list[Line], monkeypatch: pytest.MonkeyPatch) -> list[str]:
         if parsed is None or reason_not_to_run(line):
             continue
         monkeypatch.setattr("sys.stdin", io.StringIO("Hello\n"))
-        forget_output(parsed.parameters.get("name"), parsed.parameters.get("output"))
+        # An argument `name` is a run that the line reads.
+        written = parsed.parameters.get("name") if "--name" in line.words else None
+        forget_output(written, parsed.parameters.get("output"))
         outcome = call(*quick_words(line, parsed))
         if outcome.code:
             failed.append(f"{line.text}\n{outcome.err[-500:]}")
@@ -130,4 +132,5 @@ def test_the_lines_of_a_page_run(page: str, filled_folder: Path, tmp_path: Path,
     monkeypatch.delenv("GLASSHOUSE_STUDIES", raising=False)
     monkeypatch.setattr(cost_plan, "TIMING_STEPS", 2)
     monkeypatch.setattr(cost_plan, "TIMING_SECONDS", 0.01)
-    assert run(lines_of(page), monkeypatch) == []
+    failed = run(lines_of(page), monkeypatch)
+    assert not failed, "\n\n".join(failed)

@@ -27,6 +27,7 @@ RUNS = {
     "scene-entailment": ("scene-entailment", *ENCODER),
     "arithmetic-pretrain": ("arithmetic-pretrain", *ENCODER),
     "masked": ("masked-model", "data.files=mine.txt", "data.vocabulary=300", "data.context=32", *ENCODER),
+    "pair-classifier": ("pair-classifier", "data.files=mine.csv", *ENCODER),
     "stories": ("language-model", "data.files=mine.txt", *LANGUAGE_MODEL, *LLAMA),
 }
 # Another name of a run, in lines about runs of the reader.
@@ -59,13 +60,26 @@ def write_files(folder: Path) -> None:
     labelled = [(label, f"{label}{seed % 3} {some_text(6, seed, ' ')}") for seed in range(60) for label in ("ba", "do")]
     for name in ("mine.tsv", "rows.tsv"):
         (folder / name).write_text("".join(f"{label}\t{words}\n" for label, words in labelled))
-    (folder / "mine.csv").write_text("topic,text\n" + "".join(f"{label},{words}\n" for label, words in labelled))
+    (folder / "reviews.tsv").write_text("".join(f"{words}\t{label}\n" for label, words in labelled))
+    (folder / "mine.csv").write_text(many_columns(labelled))
+    (folder / "texts").mkdir()
+    (folder / "texts" / "one.txt").write_text(text)
     (folder / "pairs.tsv").write_text("".join(f"{line}\t{line.upper()}\n" for line in lines[:900]))
     (folder / "speech.json").write_text(json.dumps({"type": "object", "properties": {"year": {"type": "integer"}}}))
     for name in ("mine.toml", "questions.toml"):
         (folder / name).write_text(QUESTIONS)
     write_pictures(folder)
     write_measurements(folder)
+
+
+def many_columns(labelled: list[tuple[str, str]]) -> str:
+    """A table with a column for each kind of target, with the names that the pages use."""
+    rows = ["text,body,topic,label,labels,second,value,tags"]
+    for number, (label, words) in enumerate(labelled):
+        tags = " ".join("name" if index == 0 else "other" for index, _ in enumerate(words.split()))
+        several = f"{label}|long" if number % 3 else label
+        rows.append(f"{words},{words},{label},{label},{several},{words},{number % 7 + 0.5},{tags}")
+    return "\n".join(rows) + "\n"
 
 
 def many_words() -> str:
