@@ -302,3 +302,44 @@ def test_tabs_within_an_unquoted_text_stay_in_it_wherever_its_column_is(tmp_path
         rows = [("ab"[i % 2], f"a text with\ta tab {i}" if i == 7 else f"a text of some words {i}") for i in range(30)]
         (tmp_path / name).write_text("".join(line.format(label=label, text=text) for label, text in rows))
         assert sorted(read(rows_of(tmp_path / name))) == sorted(rows)
+
+
+def nested_objects(rows):
+    return [
+        {
+            "id": number,
+            "content": {"description": text, "by": {"name": f"writer {number % 9}"}},
+            "meta": {"kind": label, "more": None},
+            "tags": [{"name": label}, {"name": "all"}],
+        }
+        for number, (label, text) in enumerate(rows)
+    ]
+
+
+def test_nested_fields_have_dotted_names_in_every_format(tmp_path):
+    rows = labelled_rows(40)
+    objects = nested_objects(rows)
+    (tmp_path / "a.json").write_text(json.dumps(objects))
+    (tmp_path / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in objects))
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.Table.from_pylist(objects), tmp_path / "c.parquet")
+    for path in sorted(tmp_path.iterdir()):
+        named = rows_of(path, field="content.description", label="meta.kind", group="content.by.name")
+        assert sorted(read(named)) == sorted(rows), path.name
+        several = rows_of(path, wanted=("labels",), field="content.description", label="tags.name")
+        assert sorted(read(several, "labels")) == sorted((f"{label}|all", text) for label, text in rows), path.name
+        pairs = rows_of(path, wanted=("target",), field="content.description", target="content.by.name", insist=True)
+        assert {target for target, _ in read(pairs, "target")} == {f"writer {number}" for number in range(9)}, path.name
+
+
+def test_nested_columns_are_found_by_the_last_part_of_their_name(tmp_path):
+    rows = labelled_rows(40)
+    objects = [{"n": f"row {i}", "item": {"review": text, "label": label}} for i, (label, text) in enumerate(rows)]
+    (tmp_path / "a.json").write_text(json.dumps(objects))
+    assert sorted(read(rows_of(tmp_path / "a.json"))) == sorted(rows)
+
+
+def test_a_nested_column_that_is_missing_is_refused_with_the_dotted_names(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(nested_objects(labelled_rows(40))))
+    with refused("missing-column", "'content'", "content.description"):
+        read(rows_of(tmp_path / "a.json", field="content"))

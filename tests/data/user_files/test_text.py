@@ -177,3 +177,12 @@ def test_zstandard_files_are_read_whole_and_in_ranges_and_a_missing_end_is_notic
         (tmp_path / "b.txt.zst").write_bytes(content)
         with refused("damaged-gzip"):
             list(text_files.read_chunks(tmp_path / "b.txt.zst"))
+
+
+def test_the_text_of_json_lines_may_be_in_a_nested_field(tmp_path):
+    lines = [{"content": {"description": f"text {number}\n"}} for number in range(20)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    source = source_of(tmp_path / "a.jsonl", field="content.description")
+    assert {text for split in SPLITS for text in read(source, split).splitlines()} == {f"text {n}" for n in range(20)}
+    with refused("missing-column", "content.description"):
+        read(source_of(tmp_path / "a.jsonl"), "train")

@@ -100,8 +100,10 @@ def _by_name(table: DataTable, request: ColumnRequest, taken: Collection[int]) -
 def _by_synonym(table: DataTable, request: ColumnRequest, taken: Collection[int]) -> int | None:
     if not table.named:
         return None
-    words = SYNONYMS.get(request.role, SYNONYMS["label"]).split()
-    known = [index for index, name in enumerate(table.names) if name.lower() in words and index not in taken]
+    words = [request.role, *SYNONYMS.get(request.role, SYNONYMS["label"]).split()]
+    # A nested field is known by its own name or by its last part.
+    parts = [(name.lower(), name.lower().rpartition(".")[2]) for name in table.names]
+    known = [index for index, names in enumerate(parts) if not set(names).isdisjoint(words) and index not in taken]
     fitting = [index for index in known if fits(table, index, request.kind)]
     return fitting[0] if len(fitting) == 1 else None
 

@@ -1,4 +1,4 @@
-"""JSON as a table: an object on each line, or one array of objects."""
+"""JSON as a table: an object on each line, or one array of objects. The fields of inner objects have dotted names."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse.data import text_files
-from glasshouse.data.tables.table import SAMPLE_ROWS, DataTable, Row, cell
+from glasshouse.data.tables.table import SAMPLE_ROWS, DataTable, Row, cell, flattened
 from glasshouse.specs.errors import DataError
 
 
@@ -35,13 +35,19 @@ def read_array(path: Path) -> DataTable:
 
 def _table(path: Path, objects: Any) -> DataTable:
     fields: dict[str, None] = {}
+    filled: set[str] = set()
     for _, row in islice(objects(), SAMPLE_ROWS):
-        fields |= dict.fromkeys(row)
-    names = tuple(fields)
+        flat = flattened(row)
+        fields |= dict.fromkeys(flat)
+        filled.update(name for name, value in flat.items() if value not in (None, []))
+    # Where an object or a list of objects may be missing, its own name stands for nothing.
+    outer = {name.rpartition(".")[0] for name in fields}
+    names = tuple(name for name in fields if name in filled or name not in outer)
 
     def rows() -> Iterator[Row]:
         for _, row in objects():
-            yield tuple(cell(row.get(name)) for name in names)
+            flat = flattened(row)
+            yield tuple(cell(flat.get(name)) for name in names)
 
     return DataTable(path, names, rows)
 

@@ -1,6 +1,7 @@
 """A table: named columns and rows of text cells, read from a file row by row. Knows no file format."""
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -72,7 +73,29 @@ def cell(value: Any) -> str:
         return ITEM_SEPARATOR.join(cell(item) for item in value)
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False, default=str)
     return str(value).strip()
+
+
+def flattened(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of an object, with those of inner objects under dotted names. A list of objects is a list in each field.
+
+    A name of the object itself goes before the same name of an inner field.
+    """
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, dict):
+            inner = flattened(value)
+        elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+            items = [flattened(item) for item in value]
+            inner = {key: [item.get(key) for item in items] for key in dict.fromkeys(key for item in items for key in item)}
+        else:
+            flat[name] = value
+            continue
+        for key, item in inner.items():
+            flat.setdefault(f"{name}.{key}", item)
+    return flat
 
 
 def numbered(count: int) -> tuple[str, ...]:

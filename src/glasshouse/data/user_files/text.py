@@ -19,6 +19,7 @@ import numpy as np
 
 from glasshouse.data import file_summaries, input_files, text_files
 from glasshouse.data.documents import SPLITS, Document, Source
+from glasshouse.data.tables.table import flattened
 from glasshouse.data.user_files import converted
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
@@ -165,9 +166,9 @@ def json_text(line: str, field: str, place: str) -> str:
         row = json.loads(line)
     except ValueError as error:
         raise DataError("not-json", f"{place} is not valid JSON: {error}; correct the line") from None
-    text = row.get(field) if isinstance(row, dict) else None
+    text = {**flattened(row), **row}.get(field) if isinstance(row, dict) else None
     if not isinstance(text, str):
-        fields = ", ".join(row) if isinstance(row, dict) else type(row).__name__
+        fields = ", ".join(flattened(row)) if isinstance(row, dict) else type(row).__name__
         raise DataError(
             "missing-column",
             f"{place} has no text in the field {field!r} (it has: {fields}); "
