@@ -28,6 +28,19 @@ def test_the_task_is_found_by_the_columns(tmp_path, task):
     assert data_look.suggest_task(DataSpec(files=(str(tmp_path / name),))) == task
 
 
+def test_one_odd_value_does_not_change_the_task(tmp_path):
+    numbers = [f"{text}\t{'n/a' if index == 7 else index * 1.7}\n" for index, (_, text) in enumerate(ROWS)]
+    (tmp_path / "a.tsv").write_text("".join(numbers))
+    assert data_look.suggest_task(DataSpec(files=(str(tmp_path / "a.tsv"),))) == "regress"
+    found = glasshouse.look_at_data([str(tmp_path / "a.tsv")], cost=False, device="cpu")
+    assert found.refusal is not None
+    assert found.refusal.code == "missing-numbers"
+    assert [column.empty for column in found.look.columns] == [0, 1]
+    labels = [f"{text}\t{'a, b' if index == 7 else 'ab'[index % 2]}\n" for index, (_, text) in enumerate(ROWS)]
+    (tmp_path / "b.tsv").write_text("".join(labels))
+    assert data_look.suggest_task(DataSpec(files=(str(tmp_path / "b.tsv"),))) == "classify"
+
+
 def test_the_number_of_the_row_is_no_target_and_two_possible_labels_are_asked_about(tmp_path):
     rows = [f"{index},{'ab'[index % 2]},{label},{text} and more\n" for index, (label, text) in enumerate(ROWS)]
     (tmp_path / "g.csv").write_text("Nr,part,kind,words\n" + "".join(rows))

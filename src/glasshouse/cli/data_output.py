@@ -21,7 +21,8 @@ def print_look(found: LookedAtData, words: list[str]) -> None:
                 right=(2, 3),
             )
         rows = [(split.name, f"{split.documents:,}", size(split.bytes)) for split in look.splits]
-        show(("split", "documents", "text"), rows, right=(1, 2))
+        if rows:
+            show(("split", "documents", "text"), rows, right=(1, 2))
         if look.classes:
             _print_classes(look.classes)
         facts = []
@@ -39,7 +40,8 @@ def print_look(found: LookedAtData, words: list[str]) -> None:
             facts.append(("letters", ", ".join(scripts)))
         if facts:
             show(("what", "found"), facts)
-        show(("example", "text"), list(look.examples))
+        if look.examples:
+            show(("example", "text"), list(look.examples))
     for note in found.notes:
         console.print(note, markup=False)
     if found.refusal:

@@ -11,7 +11,7 @@ import numpy as np
 
 from glasshouse.data import input_files, text_files
 from glasshouse.data.documents import SPLITS, Document, Source
-from glasshouse.data.tables import columns, conll, reading
+from glasshouse.data.tables import columns, conll, number_columns, reading
 from glasshouse.data.tables.columns import ColumnRequest
 from glasshouse.data.tables.table import ITEM_SEPARATOR, DataTable, TableFormat
 from glasshouse.data.user_files.pictures import PICTURES
@@ -27,7 +27,10 @@ LENGTH_QUANTILES = (0.5, 0.95, 1.0)
 
 @dataclass(frozen=True)
 class ColumnLook:
-    """A column in the first rows of a table. `kind` is text, category, number or list."""
+    """A column in the first rows of a table. `kind` is text, category, number or list.
+
+    `empty` counts cells without a value. In a column of numbers, n/a and the like are such cells too.
+    """
 
     name: str
     kind: str
@@ -149,6 +152,14 @@ def look(data: DataSpec, source: Source, wanted: tuple[str, ...]) -> DataLook:
     )
 
 
+def look_at_columns(data: DataSpec) -> DataLook:
+    """What can be seen of files whose rows are refused: their columns, if they are tables."""
+    names = [path for _, of_split in input_files.of(data).by_split() for path in input_files.expand(of_split)]
+    tables = [reading.read(path, TableFormat.of(data)) for path in names[:1] if reading.is_table(path)]
+    found = tuple(column for table in tables for column in _columns(table))
+    return DataLook(tuple(map(str, names)), found, (), (), {}, 0, (), (), ())
+
+
 def _columns(table: DataTable) -> tuple[ColumnLook, ...]:
     looks = []
     for index, name in enumerate(table.names):
@@ -156,7 +167,10 @@ def _columns(table: DataTable) -> tuple[ColumnLook, ...]:
         kinds = [kind for kind in ("list", "number", "category") if columns.fits(table, index, kind)]
         kind = " or ".join(kinds) or "text"
         example = cells[0].replace(ITEM_SEPARATOR, "|") if cells else ""
-        looks.append(ColumnLook(name, kind, len(set(cells)), len(table.sample) - len(cells), _short(example)))
+        empty = len(table.sample) - len(cells)
+        if "number" in kinds:
+            empty += sum(map(number_columns.is_missing, cells))
+        looks.append(ColumnLook(name, kind, len(set(cells)), empty, _short(example)))
     return tuple(looks)
 
 

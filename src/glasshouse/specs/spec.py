@@ -40,6 +40,18 @@ class DataSpec:
         choices=("auto", "yes", "no"),
         rare=True,
     )
+    decimal: str = setting(
+        "auto",
+        "the decimal mark of numbers in your own files; auto looks at the whole column",
+        choices=("auto", "point", "comma"),
+        rare=True,
+    )
+    missing_targets: str = setting(
+        "refuse",
+        "what happens to rows with n/a, ? or the like instead of a number; skip also leaves out such labels",
+        choices=("refuse", "skip"),
+        rare=True,
+    )
     megabytes: float = setting(
         0.0, "megabytes of text that are used at most, for a source that has a limit; 0 means all", minimum=0, rare=True
     )

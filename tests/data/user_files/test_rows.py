@@ -343,3 +343,49 @@ def test_a_nested_column_that_is_missing_is_refused_with_the_dotted_names(tmp_pa
     (tmp_path / "a.json").write_text(json.dumps(nested_objects(labelled_rows(40))))
     with refused("missing-column", "'content'", "content.description"):
         read(rows_of(tmp_path / "a.json", field="content"))
+
+
+def values_of(path, cells, **settings):
+    path.write_text("text;price\n" + "".join(f"thing number {i};{cell}\n" for i, cell in enumerate(cells)))
+    source = rows_of(path, wanted=("value",), **settings)
+    return [value for value, _ in read(source, "value")], source.notes()
+
+
+def test_rows_without_a_number_are_refused_by_their_lines_or_skipped(tmp_path):
+    cells = [*map(str, range(10, 40)), "n/a", "41", "?"]
+    with refused("missing-numbers", "lines 32, 34", "2 of 33", "'n/a'", "data.missing_targets=skip"):
+        values_of(tmp_path / "a.csv", cells)
+    values, notes = values_of(tmp_path / "a.csv", cells, missing_targets="skip")
+    assert sorted(values) == [*map(str, range(10, 40)), "41"]
+    assert any("2 of 33 rows" in note for note in notes)
+
+
+def test_what_is_no_number_is_refused_by_its_line(tmp_path):
+    with refused("not-a-number", "line 32", "'cheap'"):
+        values_of(tmp_path / "a.csv", [*map(str, range(30)), "cheap"])
+
+
+def test_numbers_with_one_unit_are_read_and_told_and_others_are_refused(tmp_path):
+    values, notes = values_of(tmp_path / "a.csv", [f"{number},50 €" for number in range(30)])
+    assert sorted(map(float, values)) == [number + 0.5 for number in range(30)]
+    assert any("decimal comma" in note for note in notes)
+    assert any("'€'" in note for note in notes)
+    with refused("mixed-units", "'$'", "'€'"):
+        values_of(tmp_path / "b.csv", [f"{'$€'[number % 2]}{number}" for number in range(30)])
+    with refused("ambiguous-numbers", "data.decimal=comma"):
+        values_of(tmp_path / "c.csv", [f"{number},500" for number in range(1, 30)])
+    assert "1500" in values_of(tmp_path / "c.csv", [f"{n},500" for n in range(1, 30)], decimal="point")[0]
+
+
+def test_a_label_that_stands_for_none_is_told_and_can_be_skipped(tmp_path):
+    rows = labelled_rows(40)
+    (tmp_path / "a.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in [*rows, ("N/A", "one more")]))
+    assert any("'N/A'" in note and "data.missing_targets=skip" in note for note in rows_of(tmp_path / "a.tsv").notes())
+    assert sorted(read(rows_of(tmp_path / "a.tsv", missing_targets="skip"))) == sorted(rows)
+
+
+def test_labels_that_consist_of_other_labels_are_told(tmp_path):
+    rows = [*labelled_rows(40)]
+    both = ", ".join(sorted({label for label, _ in rows})[:2])
+    (tmp_path / "a.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in [*rows, (both, "x y"), (both, "z")]))
+    assert any("2 rows" in note and both in note and "multi-label" in note for note in rows_of(tmp_path / "a.tsv").notes())

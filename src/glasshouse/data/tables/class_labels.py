@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from glasshouse.data.tables.delimited import is_number
+from glasshouse.data.tables import label_lists, number_columns
 from glasshouse.specs.errors import DataError
 
 # More classes than this need at least so many rows each on average.
@@ -18,7 +18,7 @@ def check(labels: Sequence[str], place: str) -> None:
     if len(classes) <= MANY_CLASSES or len(classes) * MIN_ROWS_PER_CLASS <= len(labels):
         return
     example = next(iter(classes))
-    if all(map(is_number, classes)):
+    if number_columns.looks_like_numbers(list(classes)):
         remedy = "they look like numbers, which a regressor predicts: glasshouse train regressor data.files=..."
     elif sum(" " in label for label in classes) > len(classes) / 2:
         remedy = (
@@ -50,9 +50,22 @@ def merged(labels: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def remarks(labels: Sequence[str], first: str = "") -> list[str]:
-    """Remarks on classes with few rows. `first` is the label in the first line of a file without a header."""
+    """Remarks on classes that may be no classes, or have few rows.
+
+    `first` is the label in the first line of a file without a header.
+    """
     classes = Counter(labels)
     said = []
+    if missing := sorted(label for label in classes if number_columns.is_missing(label)):
+        said.append(
+            f"the class {missing[0]!r} ({classes[missing[0]]} rows) looks like a missing label; "
+            "data.missing_targets=skip leaves such rows out"
+        )
+    if combined := label_lists.combined(labels):
+        said.append(
+            f"{sum(classes[label] for label in combined)} rows have several labels at once, such as {combined[0]!r}, which "
+            "are classes of their own here; the recipe multi-label-classifier takes them apart"
+        )
     single = sorted(label for label, count in classes.items() if count == 1)
     if first in single and len(labels) > len(classes):
         said.append(f"the class {first!r} is only in the first line; if that line is a header, set data.header=yes")

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from glasshouse.data.tables.delimited import is_number
-from glasshouse.data.tables.table import ITEM_SEPARATOR, DataTable
+from glasshouse.data.tables import label_lists, number_columns
+from glasshouse.data.tables.table import DataTable
 from glasshouse.specs.errors import DataError
 
 # A column has few values if a value has at least so many rows on average, or if there are at most so many values.
@@ -69,13 +69,9 @@ def find(table: DataTable, requests: Sequence[ColumnRequest]) -> FoundColumns:
     guessed = [number for number in range(len(requests)) if _is_guess(table, requests[number], indices[number])]
     if not guessed or usual:
         return FoundColumns(indices)
-    told = ", ".join(f"{requests[number].role} is {_called(table, indices[number])}" for number in guessed)
+    told = ", ".join(f"{requests[number].role} is {table.called(indices[number])}" for number in guessed)
     settings = " and ".join(requests[number].setting for number in guessed)
     return FoundColumns(indices, (f"{table.path.name}: {told}, by the look of it; otherwise set {settings}",))
-
-
-def _called(table: DataTable, index: int) -> str:
-    return f"the column {table.names[index]!r}" if table.named else f"column {index + 1}"
 
 
 def _is_guess(table: DataTable, request: ColumnRequest, index: int) -> bool:
@@ -156,11 +152,10 @@ def fits(table: DataTable, index: int, kind: str) -> bool:
         most = max(len(cells) // MIN_ROWS_PER_VALUE, min(MAX_FEW_VALUES, len(cells) - 1))
         return 1 < len(set(cells)) <= most
     if kind == "number":
-        return all(map(is_number, cells)) and len(set(cells)) > 1 and not _numbers_the_rows(cells)
+        return number_columns.looks_like_numbers(cells) and len(set(cells)) > 1 and not _numbers_the_rows(cells)
     if kind == "list":
-        items = [item for text in cells for item in text.replace(ITEM_SEPARATOR, "|").split("|")]
-        return len(items) > len(cells) and len(set(items)) <= max(len(items) // MIN_ROWS_PER_VALUE, MAX_FEW_VALUES)
-    return not all(map(is_number, cells))  # kind text
+        return label_lists.are_lists(cells)
+    return not number_columns.looks_like_numbers(cells)  # kind text
 
 
 def _numbers_the_rows(cells: Sequence[str]) -> bool:

@@ -60,7 +60,10 @@ def read(path: Path, form: TableFormat, tabs: bool) -> DataTable:
             if index or not header:
                 yield _fitted(path, number, row, names, delimiter, longest if plain else None)
 
-    return DataTable(path, names, rows, named=header, remarks=tuple(remarks))
+    def line_numbers() -> Iterator[int]:
+        return (number for index, (number, _) in enumerate(parse(path, delimiter)) if index or not header)
+
+    return DataTable(path, names, rows, named=header, remarks=tuple(remarks), line_numbers=line_numbers)
 
 
 def _words(delimiter: str) -> str:

@@ -1,7 +1,7 @@
 """JSON as a table: an object on each line, or one array of objects. The fields of inner objects have dotted names."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from glasshouse.specs.errors import DataError
 
 def read_lines(path: Path) -> DataTable:
     """JSON lines: the columns are the fields of the first objects."""
-    return _table(path, lambda: _line_objects(path))
+    return _table(path, lambda: _line_objects(path), has_lines=True)
 
 
 def read_array(path: Path) -> DataTable:
@@ -30,10 +30,11 @@ def read_array(path: Path) -> DataTable:
         content = arrays[0] if len(arrays) == 1 else [content]
     if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
         raise DataError("not-a-table", f"{path} must be a JSON array of objects, one for each row; convert it to that")
-    return _table(path, lambda: ((f"{path}, row {number},", row) for number, row in enumerate(content, 1)))
+    return _table(path, lambda: enumerate(content, 1))
 
 
-def _table(path: Path, objects: Any) -> DataTable:
+def _table(path: Path, objects: Callable[[], Iterable[tuple[int, Mapping[str, Any]]]], has_lines: bool = False) -> DataTable:
+    """The table of the objects of a file, each with its number."""
     fields: dict[str, None] = {}
     filled: set[str] = set()
     for _, row in islice(objects(), SAMPLE_ROWS):
@@ -49,11 +50,11 @@ def _table(path: Path, objects: Any) -> DataTable:
             flat = flattened(row)
             yield tuple(cell(flat.get(name)) for name in names)
 
-    return DataTable(path, names, rows)
+    return DataTable(path, names, rows, line_numbers=(lambda: (number for number, _ in objects())) if has_lines else None)
 
 
-def _line_objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """(place, object) of every line that is not blank."""
+def _line_objects(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """(line number, object) of every line that is not blank."""
     for number, line in enumerate(text_files.read_lines(path), 1):
         if not line.strip():
             continue
@@ -68,4 +69,4 @@ def _line_objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 f"{place} is a {type(row).__name__} and has no fields; write an object on each line: "
                 '{"text": ..., "label": ...}',
             )
-        yield place, row
+        yield number, row

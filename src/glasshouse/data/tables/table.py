@@ -41,7 +41,7 @@ class DataTable:
 
     The names are those of the file if it is `named`. Otherwise they are the numbers of the columns from 1. `remarks` say
     what was found out about the format by looking at the content. `roles` say what the columns are to a task, if the format
-    itself says so.
+    itself says so. `line_numbers` are those of the rows, if the file has lines.
     """
 
     path: Path
@@ -50,6 +50,7 @@ class DataTable:
     named: bool = True
     remarks: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
+    line_numbers: Callable[[], Iterator[int]] | None = None
 
     @cached_property
     def sample(self) -> list[Row]:
@@ -59,6 +60,16 @@ class DataTable:
     def column(self, index: int) -> list[str]:
         """The cells of a column in the first rows that are not empty."""
         return [row[index] for row in self.sample if row[index]]
+
+    def places(self, rows: Sequence[int], most: int = 5) -> str:
+        """Where rows are in the file, as an error message names them. `rows` are counted from 0."""
+        numbers = list(self.line_numbers()) if self.line_numbers else range(1, max(rows) + 2)
+        word = ("line" if self.line_numbers else "row") + ("s" if len(rows) > 1 else "")
+        return f"{word} {', '.join(str(numbers[row]) for row in rows[:most])}{', ...' if len(rows) > most else ''}"
+
+    def called(self, index: int) -> str:
+        """A column, as a sentence names it."""
+        return f"the column {self.names[index]!r}" if self.named else f"column {index + 1}"
 
     def listing(self) -> str:
         """The columns, as an error message names them."""
