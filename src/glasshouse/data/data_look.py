@@ -78,7 +78,7 @@ def suggest_task(data: DataSpec) -> str:
     names = input_files.of(data)
     path = input_files.expand(names.train)[0]
     suffix = text_files.suffix(path)
-    if suffix in reading.SENTENCE_SUFFIXES or (suffix in (".tsv", ".txt") and conll.has_sentences(path)):
+    if suffix in reading.SENTENCE_SUFFIXES or (suffix in (".tsv", ".txt") and conll.has_sentences(path, data.encoding)):
         return "tag"
     if not reading.is_table(path):
         return "next-token"

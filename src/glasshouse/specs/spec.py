@@ -34,6 +34,11 @@ class DataSpec:
         choices=("auto", "comma", "tab", "semicolon", "pipe"),
         rare=True,
     )
+    encoding: str = setting(
+        "",
+        "the encoding of your own text files, such as latin-1 or shift_jis; UTF-8 and byte order marks are found",
+        rare=True,
+    )
     header: str = setting(
         "auto",
         "whether the first line of your own .csv and .tsv files names the columns; auto looks at it",

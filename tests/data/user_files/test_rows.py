@@ -389,3 +389,22 @@ def test_labels_that_consist_of_other_labels_are_told(tmp_path):
     both = ", ".join(sorted({label for label, _ in rows})[:2])
     (tmp_path / "a.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in [*rows, (both, "x y"), (both, "z")]))
     assert any("2 rows" in note and both in note and "multi-label" in note for note in rows_of(tmp_path / "a.tsv").notes())
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.json", "a.jsonl", "a.csv.gz"])
+def test_tables_may_have_any_encoding(tmp_path, name):
+    rows = [(label, f"{text} größer") for label, text in labelled_rows(40)]
+    objects = [{"label": label, "text": text} for label, text in rows]
+    contents = {
+        "a.csv": "label,text\n" + "".join(f"{label},{text}\n" for label, text in rows),
+        "a.json": json.dumps(objects, ensure_ascii=False),
+        "a.jsonl": "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in objects),
+    }
+    encode = gzip.compress if name.endswith(".gz") else bytes
+    text = contents[name.removesuffix(".gz")]
+    (tmp_path / name).write_bytes(encode(text.encode("latin-1")))
+    with refused("not-utf-8", name, "data.encoding=cp1252"):
+        rows_of(tmp_path / name).fingerprint()
+    assert sorted(read(rows_of(tmp_path / name, encoding="latin-1"))) == sorted(rows)
+    (tmp_path / name).write_bytes(encode(text.encode("utf-16")))
+    assert sorted(read(rows_of(tmp_path / name))) == sorted(rows)

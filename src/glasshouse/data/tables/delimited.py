@@ -4,6 +4,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -31,14 +32,14 @@ def is_number(text: str) -> bool:
 
 def read(path: Path, form: TableFormat, tabs: bool) -> DataTable:
     """A file of delimited text as a table. `tabs` says that its name promises tabs."""
-    lines = list(islice(text_files.read_lines(path), SAMPLE_ROWS))
+    lines = list(islice(text_files.read_lines(path, form.encoding), SAMPLE_ROWS))
     if not any(line.strip() for line in lines):
         raise DataError("no-rows", f"{path} has no rows; choose a file that contains text")
     delimiter = DELIMITERS.get(form.delimiter) or ("\t" if tabs else _find_delimiter(lines))
     # Texts in tab-separated files often have quotation marks of their own.
     plain = delimiter == "\t" and form.delimiter == "auto" and not _is_quoted(lines)
-    parse = _split_lines if plain else _parse_quoted
-    first_rows = [row for _, row in islice(parse(path, delimiter), SAMPLE_ROWS)]
+    parse = partial(_split_lines if plain else _parse_quoted, path, delimiter, form.encoding)
+    first_rows = [row for _, row in islice(parse(), SAMPLE_ROWS)]
     asked_for = not set(first_rows[0]).isdisjoint(form.names)
     header = asked_for or _has_header(first_rows, likely=not tabs) if form.header == "auto" else form.header == "yes"
     remarks = []
@@ -56,12 +57,12 @@ def read(path: Path, form: TableFormat, tabs: bool) -> DataTable:
     longest = _longest_column([row for row in first_rows if len(row) == width])
 
     def rows() -> Iterator[Row]:
-        for index, (number, row) in enumerate(parse(path, delimiter)):
+        for index, (number, row) in enumerate(parse()):
             if index or not header:
                 yield _fitted(path, number, row, names, delimiter, longest if plain else None)
 
     def line_numbers() -> Iterator[int]:
-        return (number for index, (number, _) in enumerate(parse(path, delimiter)) if index or not header)
+        return (number for index, (number, _) in enumerate(parse()) if index or not header)
 
     return DataTable(path, names, rows, named=header, remarks=tuple(remarks), line_numbers=line_numbers)
 
@@ -95,17 +96,17 @@ def _is_quoted(lines: Sequence[str]) -> bool:
     return bool(fields) and all(_QUOTED.fullmatch(field) for field in fields)
 
 
-def _split_lines(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
+def _split_lines(path: Path, delimiter: str, encoding: str) -> Iterator[tuple[int, Row]]:
     """(line number, cells) of every line that is not blank."""
-    for number, line in enumerate(text_files.read_lines(path), 1):
+    for number, line in enumerate(text_files.read_lines(path, encoding), 1):
         if line.strip():
             yield number, tuple(text.strip() for text in line.rstrip("\r").split(delimiter))
 
 
-def _parse_quoted(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
+def _parse_quoted(path: Path, delimiter: str, encoding: str) -> Iterator[tuple[int, Row]]:
     """(line number, cells) of every row. A quoted field may contain the delimiter and line breaks."""
     # A quoted field may contain line breaks, so the CSV reader needs the line endings.
-    reader = csv.reader((line + "\n" for line in text_files.read_lines(path)), delimiter=delimiter)
+    reader = csv.reader((line + "\n" for line in text_files.read_lines(path, encoding)), delimiter=delimiter)
     try:
         for row in reader:
             if any(text.strip() for text in row):

@@ -11,19 +11,19 @@ from glasshouse.data.tables.table import SAMPLE_ROWS, DataTable, Row, cell, flat
 from glasshouse.specs.errors import DataError
 
 
-def read_lines(path: Path) -> DataTable:
+def read_lines(path: Path, encoding: str = "") -> DataTable:
     """JSON lines: the columns are the fields of the first objects."""
-    return _table(path, lambda: _line_objects(path), has_lines=True)
+    return _table(path, lambda: _line_objects(path, encoding), has_lines=True)
 
 
-def read_array(path: Path) -> DataTable:
+def read_array(path: Path, encoding: str = "") -> DataTable:
     """A JSON array of objects, or an object with one such array in a field. A file of JSON lines is read as that."""
-    text = "".join(text_files.read_chunks(path))
+    text = "".join(text_files.read_chunks(path, encoding))
     try:
         content = json.loads(text)
     except ValueError as error:
         if "Extra data" in str(error):
-            return read_lines(path)
+            return read_lines(path, encoding)
         raise DataError("not-json", f"{path} is not valid JSON: {error}; correct the file") from None
     if isinstance(content, dict):
         arrays = [value for value in content.values() if isinstance(value, list) and value and isinstance(value[0], dict)]
@@ -53,9 +53,9 @@ def _table(path: Path, objects: Callable[[], Iterable[tuple[int, Mapping[str, An
     return DataTable(path, names, rows, line_numbers=(lambda: (number for number, _ in objects())) if has_lines else None)
 
 
-def _line_objects(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _line_objects(path: Path, encoding: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """(line number, object) of every line that is not blank."""
-    for number, line in enumerate(text_files.read_lines(path), 1):
+    for number, line in enumerate(text_files.read_lines(path, encoding), 1):
         if not line.strip():
             continue
         place = f"{path}, line {number},"

@@ -20,7 +20,7 @@ ITEM_SEPARATOR = "\x1f"
 
 @dataclass(frozen=True)
 class TableFormat:
-    """How to read delimited text: the delimiter, and whether the first line is a header. `auto` means by its content.
+    """How to read text: the delimiter, whether the first line is a header, and the encoding. `auto` means by its content.
 
     A first line with one of the `names`, the columns that a spec asks for, is a header.
     """
@@ -28,11 +28,13 @@ class TableFormat:
     delimiter: str = "auto"
     header: str = "auto"
     names: tuple[str, ...] = ()
+    encoding: str = ""
 
     @classmethod
     def of(cls, data: DataSpec) -> "TableFormat":
         named = (data.field, data.label, data.target, data.second, data.group)
-        return cls(data.delimiter, data.header, tuple(name for name in named if name and not name.isdecimal()))
+        names = tuple(name for name in named if name and not name.isdecimal())
+        return cls(data.delimiter, data.header, names, data.encoding)
 
 
 @dataclass(frozen=True)

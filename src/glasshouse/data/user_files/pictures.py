@@ -118,7 +118,9 @@ class UserPictures(Source):
             self._remarks.append(f"captions of pictures in {folder.name} are the names of their folders")
         for path, has_text in zip(pictures, beside, strict=True):
             if any(beside):
-                caption = "".join(text_files.read_chunks(path.with_suffix(".txt"))).strip() if has_text else ""
+                caption = (
+                    "".join(text_files.read_chunks(path.with_suffix(".txt"), self.form.encoding)).strip() if has_text else ""
+                )
             else:
                 caption = " ".join(path.parent.name.replace("_", " ").replace("-", " ").split())
             yield path, caption

@@ -45,7 +45,8 @@ class UserRows(Source):
 
     def fingerprint(self) -> str:
         data = self.data
-        digests = [_digest(path) for path in self._paths]
+        with text_files.naming_all(lambda: self._paths, data.encoding):
+            digests = [_digest(path, data.encoding) for path in self._paths]
         settings: list[Any] = [data.label if "target" not in self.wanted else data.target, data.validation, data.test]
         more = {
             name: value
@@ -78,7 +79,8 @@ class UserRows(Source):
         """(split, document) of every row that is complete."""
         self._remarks: list[str] = list(self.names.remarks)
         self._first_label = ""
-        rows = {split: self._read(names) for split, names in self.names.by_split()}
+        with text_files.naming_all(lambda: self._paths, self.data.encoding):
+            rows = {split: self._read(names) for split, names in self.names.by_split()}
         complete = {split: [row for row in of_split if all(row[: len(self._required)])] for split, of_split in rows.items()}
         count, total = (sum(map(len, table.values())) for table in (complete, rows))
         if not complete["train"]:
@@ -199,12 +201,12 @@ class UserRows(Source):
             folder = Path(name).expanduser()
             if folder.is_dir() and (classes := input_files.class_folders(folder)) and "label" in self.wanted:
                 self._remarks.append(f"the folders in {folder.name} are the classes: {', '.join(classes)}")
-                yield reading.read_class_folder(folder, classes)
+                yield reading.read_class_folder(folder, classes, self.data.encoding)
                 continue
             paths = input_files.expand([name])
             if "target" in self.wanted and len(names) == 2 and not any(map(reading.is_table, input_files.expand(names))):
                 sides = input_files.expand(names)
-                pairs = text_files.read_parallel_lines(*sides)
+                pairs = text_files.read_parallel_lines(sides[0], sides[1], self.data.encoding)
                 yield DataTable(sides[0], ("text", "target"), partial(iter, pairs), roles=("text", "target"))
                 return
             for path in paths:
@@ -295,9 +297,9 @@ def named_as_options() -> Iterator[None]:
         raise DataError(error.code, message) from None
 
 
-def _digest(path: Path) -> str:
+def _digest(path: Path, encoding: str) -> str:
     is_text = text_files.suffix(path) not in (".parquet", ".arrow", ".feather")
-    return text_files.summarise(path).digest if is_text else text_files.raw_digest(path)
+    return text_files.summarise(path, encoding).digest if is_text else text_files.raw_digest(path)
 
 
 def _converted(text: str, role: str) -> str:

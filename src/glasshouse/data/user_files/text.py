@@ -42,19 +42,22 @@ class UserText(Source):
         self.converted: set[Path] = set()
         self.own_split: dict[Path, str] = {}  # of files that belong to one split as a whole
         for split, of_split in names.by_split():
-            for path in input_files.expand(of_split):
-                readable = self._readable(path, data)
+            paths = input_files.expand(of_split)
+            for path in paths:
+                with text_files.naming_all(lambda paths=paths: paths, data.encoding):  # type: ignore[misc]
+                    readable = self._readable(path, data)
                 if split != "train":
                     self.own_split[readable] = split
                 self.files.append(readable)
 
     def _readable(self, path: Path, data: DataSpec) -> Path:
         """The file itself, or its text in the cache."""
-        if not converted.is_converted(path):
+        if not converted.is_converted(path, data.encoding):
             return path
         output, remarks = converted.convert(path, data)
         self.remarks += remarks
-        self.converted.add(output)
+        if converted.has_rows(path):
+            self.converted.add(output)
         return output
 
     def documents(self, split: str) -> Iterator[Document]:
@@ -83,7 +86,8 @@ class UserText(Source):
 
     @cached_property
     def summaries(self) -> dict[Path, text_files.FileSummary]:
-        return {path: file_summaries.summarise(path) for path in self.files}
+        with text_files.naming_all(lambda: self.files):
+            return {path: file_summaries.summarise(path) for path in self.files}
 
     def sections(self, path: Path) -> Iterator[tuple[str, str]]:
         """(split, text) of a plain file, in its order and in chunks."""
