@@ -88,5 +88,14 @@ def test_what_a_recipe_refuses_is_shown_with_the_reason(tmp_path):
     assert found.look.classes == (("same", 30),)
 
 
+@pytest.mark.parametrize("label", ["label", "sentiment"])
+def test_a_single_class_is_not_taken_for_anything_else(tmp_path, label):
+    (tmp_path / "one.csv").write_text(f"text,{label}\n" + "".join(f"text number {index},same\n" for index in range(30)))
+    found = glasshouse.look_at_data([str(tmp_path / "one.csv")], cost=False, device="cpu")
+    assert found.recipe == "classifier"
+    assert found.refusal.code == "one-class"
+    assert "'same'" in str(found.refusal)
+
+
 def test_scripts_are_those_of_the_letters():
     assert data_look.scripts(["abc déjà", "привет", "123"]) == (("Latin", 7 / 13), ("Cyrillic", 6 / 13))

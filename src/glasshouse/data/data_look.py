@@ -96,12 +96,25 @@ def _task_of_table(table: DataTable, data: DataSpec) -> str:
             return task
     if _has(table, (ColumnRequest(data.label, data.label, "data.label", "value", "number"), text), "number"):
         return "regress"
+    if _has_one_class(table, data):
+        return "classify"
     # If several columns could be the label, the classifier says which, and how to choose.
     if table.named and data.target not in table.names and _several_labels(table, data):
         return "classify"
     if _has(table, (text, ColumnRequest(data.target, "target", "data.target", "target")), "text"):
         return "translate"
     return "next-token"
+
+
+def _has_one_class(table: DataTable, data: DataSpec) -> bool:
+    """Whether the label is the same in every row. The classifier refuses this in plain words."""
+    label = ColumnRequest(data.label, data.label, "data.label", "label", "category")
+    try:
+        found = columns.find(table, (label, ColumnRequest(data.field, "text", "data.field", "text")))
+    except DataError:
+        return False
+    cells = table.column(found.indices[0])
+    return len(cells) > 1 and len(set(cells)) == 1
 
 
 def _several_labels(table: DataTable, data: DataSpec) -> bool:

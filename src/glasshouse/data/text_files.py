@@ -20,6 +20,7 @@ from glasshouse.specs.errors import DataError
 # Large enough that the Python overhead per chunk is negligible, small enough that memory use stays constant.
 CHUNK_BYTES = 1 << 20
 COMPRESSED = (".gz", ".zst")
+SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
 MOST_NAMED = 10
 """Files that an error names at most."""
 # The first bytes of compressed files.
@@ -200,12 +201,23 @@ def split_lines(chunks: Iterable[str]) -> Iterator[str]:
         yield rest
 
 
+def refuse_spreadsheet(path: Path) -> None:
+    """Refuse the files of spreadsheet programs, and say how to save them as text."""
+    if path.suffix.lower() in SPREADSHEETS:
+        raise DataError(
+            "spreadsheet",
+            f"{path} is a spreadsheet; save it as {path.stem}.csv (in Excel or LibreOffice: File, Save as, CSV UTF-8; in "
+            f"Python: pandas.read_excel({path.name!r}).to_csv('{path.stem}.csv', index=False))",
+        )
+
+
 def _empty(path: Path) -> DataError:
     return DataError("empty-file", f"{path} is empty; choose a file that contains text")
 
 
 def _open_raw(path: Path) -> io.BufferedReader:
     """A file as it is stored."""
+    refuse_spreadsheet(path)
     if path.is_dir():
         raise DataError(
             "folder-not-file",

@@ -6,7 +6,9 @@ import json
 import pytest
 
 from glasshouse.data.documents import SPLITS
+from glasshouse.data.tables import columns, reading
 from glasshouse.data.user_files.rows import UserRows
+from glasshouse.data.user_files.text import UserText
 from glasshouse.specs.spec import DataSpec
 from tests.data.user_files.labelled_rows import labelled_rows
 from tests.refusals import refused
@@ -408,3 +410,35 @@ def test_tables_may_have_any_encoding(tmp_path, name):
     assert sorted(read(rows_of(tmp_path / name, encoding="latin-1"))) == sorted(rows)
     (tmp_path / name).write_bytes(encode(text.encode("utf-16")))
     assert sorted(read(rows_of(tmp_path / name))) == sorted(rows)
+
+
+@pytest.mark.parametrize("first", ["", "Unnamed: 0"])
+def test_a_first_column_of_row_numbers_needs_no_name(tmp_path, first):
+    rows = labelled_rows(40)
+    numbers = [*range(20, 40), *range(20)]
+    lines = [f"{number},{text},{label}\n" for number, (label, text) in zip(numbers, rows, strict=True)]
+    (tmp_path / "a.csv").write_text(f"{first},words,kind\n" + "".join(lines))
+    assert sorted(read(rows_of(tmp_path / "a.csv"))) == sorted(rows)
+    table = reading.read(tmp_path / "a.csv")
+    assert table.names == (first or "index", "words", "kind")
+    assert not columns.fits(table, 0, "number")
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.XLS", "a.ods"])
+def test_a_spreadsheet_is_refused_with_what_to_do(tmp_path, name):
+    (tmp_path / name).write_bytes(b"PK\x03\x04\x00\x00")
+    with refused("spreadsheet", name, "a.csv"):
+        UserText(DataSpec(files=(str(tmp_path / name),))).fingerprint()
+    with refused("spreadsheet", name, "a.csv"):
+        rows_of(tmp_path / name).notes()
+
+
+def test_a_file_without_rows_is_refused_by_its_own_name(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\n")
+    with refused("no-rows", "a.csv", "text, label", "data.header=no"):
+        rows_of(tmp_path / "a.csv").notes()
+    with refused("no-rows", "a.csv"):
+        UserText(DataSpec(files=(str(tmp_path / "a.csv"),))).fingerprint()
+    (tmp_path / "b.json").write_text('[{"text": "", "label": "a"}]')
+    with refused("no-rows", "b.json"):
+        UserText(DataSpec(files=(str(tmp_path / "b.json"),))).fingerprint()

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from glasshouse.data.tables import label_lists, number_columns
+from glasshouse.data.tables.delimited import ROW_NUMBERS
 from glasshouse.data.tables.table import DataTable
 from glasshouse.specs.errors import DataError
 
@@ -12,6 +13,9 @@ MIN_ROWS_PER_VALUE = 4
 MAX_FEW_VALUES = 20
 # A column of texts must be so many times as long as every other column to be found by its length.
 LENGTH_RATIO = 1.5
+
+# Pandas calls a column of row numbers "Unnamed: 0" when it reads one without a name.
+ROW_NUMBER_NAMES = (ROW_NUMBERS, "unnamed: ")
 
 SYNONYMS = {
     "text": "sentence sentences content body document review comment message tweet utterance question text1 sentence1 "
@@ -101,6 +105,9 @@ def _by_synonym(table: DataTable, request: ColumnRequest, taken: Collection[int]
     parts = [(name.lower(), name.lower().rpartition(".")[2]) for name in table.names]
     known = [index for index, names in enumerate(parts) if not set(names).isdisjoint(words) and index not in taken]
     fitting = [index for index in known if fits(table, index, request.kind)]
+    if not fitting and request.kind == "category":
+        # A classifier refuses a single class in plain words.
+        fitting = [index for index in known if len(cells := table.column(index)) > 1 and len(set(cells)) == 1]
     return fitting[0] if len(fitting) == 1 else None
 
 
@@ -152,14 +159,23 @@ def fits(table: DataTable, index: int, kind: str) -> bool:
         most = max(len(cells) // MIN_ROWS_PER_VALUE, min(MAX_FEW_VALUES, len(cells) - 1))
         return 1 < len(set(cells)) <= most
     if kind == "number":
-        return number_columns.looks_like_numbers(cells) and len(set(cells)) > 1 and not _numbers_the_rows(cells)
+        return (
+            number_columns.looks_like_numbers(cells)
+            and len(set(cells)) > 1
+            and not _numbers_the_rows(table.names[index], cells)
+        )
     if kind == "list":
         return label_lists.are_lists(cells)
     return not number_columns.looks_like_numbers(cells)  # kind text
 
 
-def _numbers_the_rows(cells: Sequence[str]) -> bool:
-    """Whether the cells are 0, 1, 2, ... or 1, 2, 3, ...: the number of the row, which says nothing about it."""
+def _numbers_the_rows(name: str, cells: Sequence[str]) -> bool:
+    """Whether the cells are 0, 1, 2, ... or 1, 2, 3, ...: the number of the row, which says nothing about it.
+
+    A column with the name of a row number may have its numbers in any order.
+    """
+    if name.lower().startswith(ROW_NUMBER_NAMES) and len(set(cells)) == len(cells) and all(map(str.isdecimal, cells)):
+        return True
     return any(cells == [str(number) for number in range(first, first + len(cells))] for first in (0, 1))
 
 

@@ -21,7 +21,9 @@ KNOWN_NAMES = """
     categories target targets sentiment rating stars score topic intent tag tags source translation src
     tgt input output english german french spanish en de fr es id
 """
-_NAME = re.compile(r"[^\W\d][\w .\-/()#]{0,39}")
+_NAME = re.compile(r"[^\W\d][\w .:\-/()#]{0,39}")
+# The name of a first column without one, which spreadsheets and pandas write for the numbers of the rows.
+ROW_NUMBERS = "index"
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?%?")
 _QUOTED = re.compile(r'"([^"]|"")*"')
 
@@ -53,6 +55,12 @@ def read(path: Path, form: TableFormat, tabs: bool) -> DataTable:
     if width < 2 and tabs:
         raise DataError("no-tab", f"{path}, line 1, has no tab; every line must have at least two columns")
     names = _unique_names(first_rows[0]) if header else numbered(width)
+    if header and len(first_rows) == 1:
+        raise DataError(
+            "no-rows",
+            f"{path} has no rows: its only line is taken for a header ({', '.join(names)}); add rows below it, or take the "
+            "line for a row: data.header=no",
+        )
 
     longest = _longest_column([row for row in first_rows if len(row) == width])
 
@@ -72,8 +80,11 @@ def _words(delimiter: str) -> str:
 
 
 def _unique_names(cells: Sequence[str]) -> tuple[str, ...]:
-    """The names of the columns. An empty name is the number of its column."""
-    return tuple(text or str(number) for number, text in enumerate(cells, 1))
+    """The names of the columns. An empty name is the number of its column; that of the first is for numbers of rows."""
+    names = [text or str(number) for number, text in enumerate(cells, 1)]
+    if not cells[0] and ROW_NUMBERS not in names:
+        names[0] = ROW_NUMBERS
+    return tuple(names)
 
 
 def _find_delimiter(lines: Sequence[str]) -> str:
@@ -145,12 +156,13 @@ def _has_header(rows: Sequence[Row], likely: bool) -> bool:
     """Whether the first row names the columns.
 
     Its cells must look like names, differ from each other, and not occur again in their column. If a header is not `likely`,
-    one of the names must be well known, or stand above numbers only.
+    one of the names must be well known, or stand above numbers only. The first cell may be empty above numbers of rows.
     """
     first, rest = rows[0], rows[1:]
-    if not all(_NAME.fullmatch(text) for text in first) or len(set(first)) < len(first):
-        return False
     columns = [[row[index] for row in rest if index < len(row) and row[index]] for index in range(len(first))]
+    numbered_rows = not first[0] and len(first) > 1 and len(columns[0]) == len(rest) and all(map(str.isdecimal, columns[0]))
+    if not all(_NAME.fullmatch(text) for text in first[numbered_rows:]) or len(set(first)) < len(first):
+        return False
     if any(text in column for text, column in zip(first, columns, strict=True)):
         return False
     known = any(text.lower() in KNOWN_NAMES.split() for text in first)

@@ -30,6 +30,7 @@ def read(path: Path, form: TableFormat = TableFormat()) -> DataTable:  # noqa: B
     """A file as a table."""
     if reader := READERS.get(text_files.suffix(path)):
         return reader(path, form)
+    text_files.refuse_spreadsheet(path)
     raise DataError(
         "not-a-table",
         f"{path} must be a table to be read as rows: {', '.join(READERS)} (and .gz or .zst of these); "

@@ -67,6 +67,8 @@ def convert(path: Path, data: DataSpec) -> tuple[Path, list[str]]:
                 "cannot-write-cache",
                 f"cannot write the text of {path} to {output}: {error.strerror}; free some space, or set GLASSHOUSE_CACHE",
             ) from None
+    if not output.stat().st_size:
+        raise DataError("no-rows", f"{path} has no rows with a text; check the file and its columns, or set data.field=NAME")
     return output, remarks
 
 

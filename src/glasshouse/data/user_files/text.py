@@ -40,6 +40,7 @@ class UserText(Source):
         self.field = data.field
         self.files: list[Path] = []
         self.converted: set[Path] = set()
+        self.originals: dict[Path, Path] = {}  # of files that were converted
         self.own_split: dict[Path, str] = {}  # of files that belong to one split as a whole
         for split, of_split in names.by_split():
             paths = input_files.expand(of_split)
@@ -56,6 +57,7 @@ class UserText(Source):
             return path
         output, remarks = converted.convert(path, data)
         self.remarks += remarks
+        self.originals[output] = path
         if converted.has_rows(path):
             self.converted.add(output)
         return output
@@ -123,8 +125,12 @@ class UserText(Source):
 
     def _json_texts(self, path: Path) -> Iterator[str]:
         for number, line in enumerate(text_files.read_lines(path), 1):
-            if text := json_text(line, self.field_of(path), f"{path}, line {number},"):
+            if text := json_text(line, self.field_of(path), f"{self.original(path)}, line {number},"):
                 yield text
+
+    def original(self, path: Path) -> Path:
+        """The user's file that was converted to this one, or the file itself."""
+        return self.originals.get(path, path)
 
     def field_of(self, path: Path) -> str:
         """The field of JSON lines that holds the text."""
@@ -138,10 +144,10 @@ class UserText(Source):
         digests = array("Q", (_digest(text) for path in json_files for text in self._json_texts(path)))
         unique = np.unique(np.frombuffer(digests, dtype=np.uint64) if digests else np.zeros(0, np.uint64))
         if len(unique) == 0:
+            names = ", ".join(str(self.original(path)) for path in self.files)
             raise DataError(
                 "no-rows",
-                f"{', '.join(map(str, self.files))}: no line has any text in the field {self.field!r}; "
-                "check the file, or set data.field=NAME",
+                f"{names}: no line has any text in the field {self.field!r}; check the file, or set data.field=NAME",
             )
         held_out = [max(1, round(len(unique) * share)) if share else 0 for share in self.shares[1:]]
         if sum(held_out) >= len(unique):
