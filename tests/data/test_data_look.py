@@ -97,5 +97,33 @@ def test_a_single_class_is_not_taken_for_anything_else(tmp_path, label):
     assert "'same'" in str(found.refusal)
 
 
+@pytest.mark.parametrize("header", ["image,caption\n", "file_name,text\n", "picture,caption\n", "foo,bar\n", ""])
+def test_a_column_of_picture_names_is_no_text(tmp_path, header):
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
+    lines = [f"a.png,a caption of {index} words\n" for index in range(30)]
+    (tmp_path / "captions.csv").write_text(header + "".join(lines))
+    data = DataSpec(files=(str(tmp_path / "captions.csv"),), picture_size=8, validation=0.0, test=0.0)
+    assert data_look.suggest_task(data) == "match"
+    source = prepared_data.find_source(data, ("picture",))
+    assert next(document.text for document in source.documents("train")).startswith("a caption")
+    assert not any(note.endswith("otherwise set ") for note in source.notes())
+    if header.startswith("foo"):
+        assert any("name the columns picture and caption" in note for note in source.notes())
+
+
+def test_texts_with_classes_and_pictures_are_classified(tmp_path):
+    rows = [f"{index}.jpg,{label},{text}\n" for index, (label, text) in enumerate(ROWS)]
+    (tmp_path / "a.csv").write_text("image,kind,words\n" + "".join(rows))
+    assert data_look.suggest_task(DataSpec(files=(str(tmp_path / "a.csv"),))) == "classify"
+
+
+@pytest.mark.parametrize("count", [data_look.SAMPLE_ROWS, data_look.SAMPLE_ROWS + 1])
+def test_a_look_says_whether_all_rows_of_a_column_were_counted(tmp_path, count):
+    (tmp_path / "a.csv").write_text("text,more\n" + "".join(f"text {index},word {index}\n" for index in range(count)))
+    look = data_look.look_at_columns(DataSpec(files=(str(tmp_path / "a.csv"),)))
+    assert [column.values for column in look.columns] == [data_look.SAMPLE_ROWS] * 2
+    assert all(column.sampled == (count > data_look.SAMPLE_ROWS) for column in look.columns)
+
+
 def test_scripts_are_those_of_the_letters():
     assert data_look.scripts(["abc déjà", "привет", "123"]) == (("Latin", 7 / 13), ("Cyrillic", 6 / 13))

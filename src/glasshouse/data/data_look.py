@@ -13,7 +13,7 @@ from glasshouse.data import input_files, text_files
 from glasshouse.data.documents import SPLITS, Document, Source
 from glasshouse.data.tables import columns, conll, number_columns, reading
 from glasshouse.data.tables.columns import ColumnRequest
-from glasshouse.data.tables.table import ITEM_SEPARATOR, DataTable, TableFormat
+from glasshouse.data.tables.table import ITEM_SEPARATOR, SAMPLE_ROWS, DataTable, TableFormat
 from glasshouse.data.user_files.pictures import PICTURES
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
@@ -27,9 +27,10 @@ LENGTH_QUANTILES = (0.5, 0.95, 1.0)
 
 @dataclass(frozen=True)
 class ColumnLook:
-    """A column in the first rows of a table. `kind` is text, category, number or list.
+    """A column in the first rows of a table. `kind` is text, category, number, list or picture.
 
-    `empty` counts cells without a value. In a column of numbers, n/a and the like are such cells too.
+    `empty` counts cells without a value. In a column of numbers, n/a and the like are such cells too. `sampled` says that
+    the table has more rows, which are not counted.
     """
 
     name: str
@@ -37,6 +38,7 @@ class ColumnLook:
     values: int
     empty: int
     example: str
+    sampled: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,8 @@ def suggest_task(data: DataSpec) -> str:
 
 def _task_of_table(table: DataTable, data: DataSpec) -> str:
     """The task whose columns a table has."""
+    if _has_pictures(table):
+        return "match"
     text = ColumnRequest(data.field, "text", "data.field", "text")
     # A list has few values too, and a number of stars is a class as well as a number.
     for task, role, kind in (("tag", "tags", "list"), ("multi-label", "labels", "list"), ("classify", "label", "category")):
@@ -104,6 +108,13 @@ def _task_of_table(table: DataTable, data: DataSpec) -> str:
     if _has(table, (text, ColumnRequest(data.target, "target", "data.target", "target")), "text"):
         return "translate"
     return "next-token"
+
+
+def _has_pictures(table: DataTable) -> bool:
+    """Whether one column names pictures and another has their captions. Further texts are for other tasks."""
+    pictures = [index for index in range(len(table.names)) if columns.fits(table, index, "picture")]
+    texts = [index for index in range(len(table.names)) if columns.fits(table, index, "text")]
+    return len(pictures) == 1 and len(texts) == 1
 
 
 def _has_one_class(table: DataTable, data: DataSpec) -> bool:
@@ -175,15 +186,16 @@ def look_at_columns(data: DataSpec) -> DataLook:
 
 def _columns(table: DataTable) -> tuple[ColumnLook, ...]:
     looks = []
+    sampled = len(list(islice(table.rows(), SAMPLE_ROWS + 1))) > SAMPLE_ROWS
     for index, name in enumerate(table.names):
         cells = table.column(index)
         kinds = [kind for kind in ("list", "number", "category") if columns.fits(table, index, kind)]
-        kind = " or ".join(kinds) or "text"
+        kind = " or ".join(kinds) or ("picture" if columns.fits(table, index, "picture") else "text")
         example = cells[0].replace(ITEM_SEPARATOR, "|") if cells else ""
         empty = len(table.sample) - len(cells)
         if "number" in kinds:
             empty += sum(map(number_columns.is_missing, cells))
-        looks.append(ColumnLook(name, kind, len(set(cells)), empty, _short(example)))
+        looks.append(ColumnLook(name, kind, len(set(cells)), empty, _short(example), sampled))
     return tuple(looks)
 
 

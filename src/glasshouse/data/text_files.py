@@ -178,7 +178,7 @@ def read_lines(path: Path, encoding: str = "") -> Iterator[str]:
     yield from split_lines(read_chunks(path, encoding))
 
 
-def read_parallel_lines(source: Path, target: Path, encoding: str = "") -> list[tuple[str, str]]:
+def read_parallel_lines(source: Path, target: Path, *, encoding: str = "") -> list[tuple[str, str]]:
     """The pairs of two files: line n of one with line n of the other. Both must have the same number of lines."""
     sides = [[line.strip() for line in read_lines(path, encoding)] for path in (source, target)]
     if len(sides[0]) != len(sides[1]):

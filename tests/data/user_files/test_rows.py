@@ -6,7 +6,7 @@ import json
 import pytest
 
 from glasshouse.data.documents import SPLITS
-from glasshouse.data.tables import columns, reading
+from glasshouse.data.tables import class_labels, columns, reading
 from glasshouse.data.user_files.rows import UserRows
 from glasshouse.data.user_files.text import UserText
 from glasshouse.specs.spec import DataSpec
@@ -442,3 +442,23 @@ def test_a_file_without_rows_is_refused_by_its_own_name(tmp_path):
     (tmp_path / "b.json").write_text('[{"text": "", "label": "a"}]')
     with refused("no-rows", "b.json"):
         UserText(DataSpec(files=(str(tmp_path / "b.json"),))).fingerprint()
+
+
+def test_small_classes_and_few_rows_are_warned_of(tmp_path):
+    rows = [*labelled_rows(40, classes=2), ("rare", "one"), ("rare", "two"), ("rare", "three")]
+    (tmp_path / "a.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in rows))
+    source = rows_of(tmp_path / "a.tsv")
+    trained = sum(document.fields["label"] == "rare" for document in source.documents("train"))
+    assert any(f"fewer than 5 training rows: 'rare' ({trained})" in note for note in source.notes())
+    absent = [note for note in source.notes() if "no row in validation" in note]
+    assert bool(absent) == all(document.fields["label"] != "rare" for document in source.documents("validation"))
+    (tmp_path / "b.tsv").write_text("".join(f"{label}\t{text} {index}\n" for index, (label, text) in enumerate(rows[:8])))
+    assert any("only 4 rows are for training" in note for note in rows_of(tmp_path / "b.tsv").notes())
+    (tmp_path / "c.tsv").write_text("".join(f"{label}\t{text} {i}\n" for i, (label, text) in enumerate(rows[:40] * 3)))
+    assert not any("warning" in note for note in rows_of(tmp_path / "c.tsv").notes())
+
+
+def test_classes_without_validation_rows_are_named():
+    said = class_labels.split_remarks(["a"] * 9 + ["b"] * 9 + ["c", "d"], ["a", "d"])
+    assert any("1 of 4 classes have no row in validation: 'b'" in line for line in said)
+    assert any("1 of 4 classes have fewer than 5 training rows: 'd' (1)" in line for line in said)

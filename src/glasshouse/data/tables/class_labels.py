@@ -9,6 +9,10 @@ from glasshouse.specs.errors import DataError
 # More classes than this need at least so many rows each on average.
 MANY_CLASSES = 20
 MIN_ROWS_PER_CLASS = 4
+# A class with fewer training rows is warned of.
+FEW_TRAINING_ROWS = 5
+# Classes that a remark names.
+MOST_NAMED = 3
 INSIST = "data.insist=true takes them as they are"
 
 
@@ -71,6 +75,30 @@ def remarks(labels: Sequence[str], first: str = "") -> list[str]:
         said.append(f"the class {first!r} is only in the first line; if that line is a header, set data.header=yes")
         single.remove(first)
     if single:
-        named = ", ".join(repr(label) for label in single[:3]) + (", ..." if len(single) > 3 else "")
+        named = _listed([repr(label) for label in single])
         said.append(f"{len(single)} of {len(classes)} classes have a single row ({named}): it cannot be learnt and tested")
     return said
+
+
+def split_remarks(train: Sequence[str], validation: Sequence[str]) -> list[str]:
+    """Warnings of classes with few training rows, or with none in validation. `remarks` tells classes with a single row."""
+    learnt, tested = Counter(train), Counter(validation)
+    classes = sorted(label for label in learnt | tested if learnt[label] + tested[label] > 1)
+    said = []
+    if few := [label for label in classes if learnt[label] < FEW_TRAINING_ROWS]:
+        named = _listed([f"{label!r} ({learnt[label]})" for label in few])
+        said.append(
+            f"warning: {len(few)} of {len(learnt | tested)} classes have fewer than {FEW_TRAINING_ROWS} training rows: "
+            f"{named}; they are hardly learnt"
+        )
+    if validation and (absent := [label for label in classes if not tested[label]]):
+        named = _listed([repr(label) for label in absent])
+        said.append(
+            f"warning: {len(absent)} of {len(learnt | tested)} classes have no row in validation: {named}; "
+            "data.stratify=true gives every split its share, if there are enough rows"
+        )
+    return said
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")

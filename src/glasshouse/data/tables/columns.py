@@ -14,6 +14,9 @@ MAX_FEW_VALUES = 20
 # A column of texts must be so many times as long as every other column to be found by its length.
 LENGTH_RATIO = 1.5
 
+PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
+# Of the cells of a column that holds the file names of pictures.
+MOST_PICTURES = 0.9
 # Pandas calls a column of row numbers "Unnamed: 0" when it reads one without a name.
 ROW_NUMBER_NAMES = (ROW_NUMBERS, "unnamed: ")
 
@@ -23,6 +26,8 @@ SYNONYMS = {
     "label": "class category sentiment rating stars score topic intent labels tag target y",
     "target": "translation tgt output answer german de",
     "second": "text2 sentence2 hypothesis answer context",
+    "picture": "image img photo file filename file_name path image_path image_file",
+    "caption": "text description title sentence alt label",
     "tags": "ner_tags pos_tags ner labels label tag",
 }
 
@@ -32,7 +37,8 @@ class ColumnRequest:
     """A column that a task needs.
 
     `name` is its name or number, `default` the name that the setting has unless the user sets it, `setting` the option that
-    sets it, and `role` what the column is to the task. `kind` is what its cells are: text, category, number, list or any.
+    sets it, if there is one, and `role` what the column is to the task. `kind` is what its cells are: text, category,
+    number, list, picture (the name of a file) or any.
     """
 
     name: str
@@ -73,9 +79,10 @@ def find(table: DataTable, requests: Sequence[ColumnRequest]) -> FoundColumns:
     guessed = [number for number in range(len(requests)) if _is_guess(table, requests[number], indices[number])]
     if not guessed or usual:
         return FoundColumns(indices)
+    remedy = " and ".join(requests[number].setting for number in guessed if requests[number].setting)
+    remedy = f"set {remedy}" if remedy else f"name the columns {' and '.join(request.name for request in requests)}"
     told = ", ".join(f"{requests[number].role} is {table.called(indices[number])}" for number in guessed)
-    settings = " and ".join(requests[number].setting for number in guessed)
-    return FoundColumns(indices, (f"{table.path.name}: {told}, by the look of it; otherwise set {settings}",))
+    return FoundColumns(indices, (f"{table.path.name}: {told}, by the look of it; otherwise {remedy}",))
 
 
 def _is_guess(table: DataTable, request: ColumnRequest, index: int) -> bool:
@@ -166,7 +173,10 @@ def fits(table: DataTable, index: int, kind: str) -> bool:
         )
     if kind == "list":
         return label_lists.are_lists(cells)
-    return not number_columns.looks_like_numbers(cells)  # kind text
+    named_pictures = sum(text.lower().endswith(PICTURE_SUFFIXES) for text in cells) >= MOST_PICTURES * len(cells)
+    if kind == "picture":
+        return named_pictures
+    return not named_pictures and not number_columns.looks_like_numbers(cells)  # kind text
 
 
 def _numbers_the_rows(name: str, cells: Sequence[str]) -> bool:

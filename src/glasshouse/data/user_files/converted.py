@@ -46,17 +46,20 @@ def has_rows(path: Path) -> bool:
 def convert(path: Path, data: DataSpec) -> tuple[Path, list[str]]:
     """The converted file in the cache, and remarks. It is made anew when the file or its settings change."""
     is_row_file = has_rows(path)
-    settings = [FORMAT, data.field, data.delimiter, data.header] if is_row_file else [FORMAT]
+    settings: list[Any] = [FORMAT, data.field, data.delimiter, data.header] if is_row_file else [FORMAT]
     settings += [data.encoding] if data.encoding else []
     key = hashlib.blake2b(json.dumps(settings).encode(), digest_size=12)
     key.update(text_files.raw_digest(path).encode())
     key.update(text_files.suffix(path).encode())
     has_lines = is_row_file or text_files.suffix(path) in JSON_LINES
     output = cache_folder() / "converted" / f"{key.hexdigest()}{'.jsonl' if has_lines else '.txt'}"
-    if text_files.suffix(path) in DOCUMENTS:
-        lines, remarks = _document(path, data.encoding), []
+    remarks: list[str] = []
+    if is_row_file:
+        lines, remarks = _rows(path, data)
+    elif text_files.suffix(path) in DOCUMENTS:
+        lines = _document(path, data.encoding)
     else:
-        lines, remarks = _rows(path, data) if is_row_file else (text_files.read_chunks(path, data.encoding), [])
+        lines = text_files.read_chunks(path, data.encoding)
     if not output.exists():
         try:
             output.parent.mkdir(parents=True, exist_ok=True)

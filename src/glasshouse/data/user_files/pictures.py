@@ -23,8 +23,11 @@ from glasshouse.data.tables.table import DataTable, TableFormat
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 
-COLUMNS = ColumnRequest("picture", "picture", "", "picture"), ColumnRequest("caption", "caption", "", "caption")
-PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
+COLUMNS = (
+    ColumnRequest("picture", "picture", "", "picture", "picture"),
+    ColumnRequest("caption", "caption", "", "caption"),
+)
+PICTURES = columns.PICTURE_SUFFIXES
 
 
 class UserPictures(Source):

@@ -22,6 +22,8 @@ from glasshouse.specs.spec import DataSpec
 
 # A target with at most so many values in at least so many rows looks like a class.
 FEW_TARGETS, MANY_ROWS = 20, 200
+# Fewer rows for training are warned of.
+FEW_ROWS = 10
 
 
 class UserRows(Source):
@@ -101,10 +103,12 @@ class UserRows(Source):
         if "label" in self.wanted:
             self._remark_on_ambiguous(train)
         split_of = self._assign(train)
-        return [
+        documents = [
             *((split_of[index], self._document(row)) for index, row in enumerate(train)),
             *((split, self._document(row)) for split in SPLITS[1:] for row in complete.get(split, ())),
         ]
+        self._remark_on_few(documents)
+        return documents
 
     @property
     def _place(self) -> str:
@@ -206,7 +210,7 @@ class UserRows(Source):
             paths = input_files.expand([name])
             if "target" in self.wanted and len(names) == 2 and not any(map(reading.is_table, input_files.expand(names))):
                 sides = input_files.expand(names)
-                pairs = text_files.read_parallel_lines(sides[0], sides[1], self.data.encoding)
+                pairs = text_files.read_parallel_lines(*sides, encoding=self.data.encoding)
                 yield DataTable(sides[0], ("text", "target"), partial(iter, pairs), roles=("text", "target"))
                 return
             for path in paths:
@@ -265,6 +269,16 @@ class UserRows(Source):
             labels.setdefault(row[0], set()).add(row[position])
         if ambiguous := sum(len(labels_of_text) > 1 for labels_of_text in labels.values()):
             self._remarks.append(f"{ambiguous} {'text has' if ambiguous == 1 else 'texts have'} more than one label")
+
+    def _remark_on_few(self, documents: Sequence[tuple[str, Document]]) -> None:
+        """Warn of splits and classes that are too small."""
+        by_split = {name: [document for split, document in documents if split == name] for name in SPLITS}
+        if len(by_split["train"]) < FEW_ROWS:
+            few = len(by_split["train"])
+            self._remarks.append(f"warning: only {few} rows are for training; hardly anything is learnt from so few")
+        if "label" in self.wanted:
+            train, validation = ([document.fields["label"] for document in by_split[name]] for name in SPLITS[:2])
+            self._remarks += class_labels.split_remarks(train, validation)
 
     def _assign(self, rows: Sequence[Row]) -> list[str]:
         """The split of each row of the training files."""
