@@ -27,7 +27,7 @@ LENGTH_QUANTILES = (0.5, 0.95, 1.0)
 
 @dataclass(frozen=True)
 class ColumnLook:
-    """A column in the first rows of a table. `kind` is text, category, number, list or picture.
+    """A column in the first rows of a table. `kind` is text, category, number, list, picture or row number.
 
     `empty` counts cells without a value. In a column of numbers, n/a and the like are such cells too. `sampled` says that
     the table has more rows, which are not counted.
@@ -190,7 +190,8 @@ def _columns(table: DataTable) -> tuple[ColumnLook, ...]:
     for index, name in enumerate(table.names):
         cells = table.column(index)
         kinds = [kind for kind in ("list", "number", "category") if columns.fits(table, index, kind)]
-        kind = " or ".join(kinds) or ("picture" if columns.fits(table, index, "picture") else "text")
+        others = (kind for kind in ("picture", "row number") if columns.fits(table, index, kind))
+        kind = " or ".join(kinds) or next(others, "text")
         example = cells[0].replace(ITEM_SEPARATOR, "|") if cells else ""
         empty = len(table.sample) - len(cells)
         if "number" in kinds:

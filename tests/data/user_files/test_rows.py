@@ -422,6 +422,7 @@ def test_a_first_column_of_row_numbers_needs_no_name(tmp_path, first):
     table = reading.read(tmp_path / "a.csv")
     assert table.names == (first or "index", "words", "kind")
     assert not columns.fits(table, 0, "number")
+    assert [columns.fits(table, index, "row number") for index in range(3)] == [True, False, False]
 
 
 @pytest.mark.parametrize("name", ["a.xlsx", "a.XLS", "a.ods"])

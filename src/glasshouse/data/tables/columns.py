@@ -165,6 +165,8 @@ def fits(table: DataTable, index: int, kind: str) -> bool:
     if kind == "category":
         most = max(len(cells) // MIN_ROWS_PER_VALUE, min(MAX_FEW_VALUES, len(cells) - 1))
         return 1 < len(set(cells)) <= most
+    if kind == "row number":
+        return _numbers_the_rows(table.names[index], cells)
     if kind == "number":
         return (
             number_columns.looks_like_numbers(cells)
