@@ -110,9 +110,11 @@ def test_the_best_baseline_is_chosen_on_the_validation_split_if_all_were_measure
 
 def test_the_sentence_has_both_figures_the_interval_and_what_follows() -> None:
     assert results().sentence(METRICS) == (
-        "the obvious: logistic regression, accuracy 80.10%; this run 77.30%; difference −2.8 points, "
+        "the obvious (best on validation): logistic regression, accuracy 80.10%; this run 77.30%; difference −2.8 points, "
         "95 % interval −5.1 to −0.4 (paired over 1,043 test texts): this run is worse"
     )
+    unchosen = replace(results(), baselines=tuple(replace(one, validation={}) for one in results().baselines))
+    assert unchosen.sentence(METRICS).startswith("the obvious (best on test): a lucky guess")
     nothing = replace(results(), baselines=results().baselines[2:])
     assert nothing.sentence(METRICS) == "the obvious: no baseline could be trained"
 

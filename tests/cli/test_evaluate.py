@@ -1,6 +1,7 @@
 """`glasshouse evaluate`, also with `--metric entailment`: a translator and its judge, trained for two steps."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,42 @@ def test_evaluate_data(run: Path) -> None:
     Path("other.txt").write_text(some_text(200, seed=3))
     metrics = json.loads(worked(call("evaluate", "tiny", "--data", "other.txt", "--json")).out)
     assert metrics["other.txt"]["bytes"] == Path("other.txt").stat().st_size
+    assert metrics["other.txt"]["texts_in_train"] == 0
     assert "other.txt" in worked(call("evaluate", "tiny", "--data", "other.txt")).out
+
+
+def test_texts_that_the_run_was_trained_on_are_counted_and_warned_of(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GLASSHOUSE_RUNS", str(trained))
+    new = "".join(f"{label}\tit was {label}, said {number}\n" for number in range(5) for label in ("ba", "do"))
+    (tmp_path / "new.tsv").write_text(new)
+    (tmp_path / "old.tsv").write_text((trained / "rows.tsv").read_text() + new)
+    asked = ("evaluate", "other", "--json", "--device", "cpu", "--data")
+    fresh = worked(call(*asked, str(tmp_path / "new.tsv")))
+    assert "warning" not in fresh.err
+    found = json.loads(fresh.out)[str(tmp_path / "new.tsv")]
+    assert (found["texts"], found["texts_in_train"], found["texts_in_validation"]) == (10, 0, 0)
+    shown = worked(call(*asked, str(tmp_path / "old.tsv")))
+    found = json.loads(shown.out)[str(tmp_path / "old.tsv")]
+    assert found["texts"] == 90
+    assert 0 < found["texts_in_validation"] < found["texts_in_train"] < 80 - found["texts_in_validation"]
+    assert f"{found['texts_in_train']:,.0f} of its 90 texts are in the run's training data" in shown.err
+
+
+def test_a_file_is_not_compared_with_data_that_have_changed(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GLASSHOUSE_RUNS", str(tmp_path))
+    shutil.copytree(trained / "other", tmp_path / "other")
+    spec, rows = tmp_path / "other" / "spec.toml", trained / "rows.tsv"
+    spec.write_text(spec.read_text().replace(str(rows), str(tmp_path / "gone.tsv")))
+    for content, reason in ((None, "no longer be read"), ("ba\tanother text\ndo\tand one more\n" * 20, "have changed")):
+        if content:
+            (tmp_path / "gone.tsv").write_text(content)
+        shown = worked(call("evaluate", "other", "--data", str(rows), "--json", "--device", "cpu"))
+        assert reason in shown.err
+        assert "texts_in_train" not in json.loads(shown.out)[str(rows)]
 
 
 def test_evaluate_finds_a_run_by_its_folder(finished: Path) -> None:

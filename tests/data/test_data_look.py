@@ -28,6 +28,19 @@ def test_the_task_is_found_by_the_columns(tmp_path, task):
     assert data_look.suggest_task(DataSpec(files=(str(tmp_path / name),))) == task
 
 
+def test_one_odd_value_does_not_change_the_task(tmp_path):
+    numbers = [f"{text}\t{'n/a' if index == 7 else index * 1.7}\n" for index, (_, text) in enumerate(ROWS)]
+    (tmp_path / "a.tsv").write_text("".join(numbers))
+    assert data_look.suggest_task(DataSpec(files=(str(tmp_path / "a.tsv"),))) == "regress"
+    found = glasshouse.look_at_data([str(tmp_path / "a.tsv")], cost=False, device="cpu")
+    assert found.refusal is not None
+    assert found.refusal.code == "missing-numbers"
+    assert [column.empty for column in found.look.columns] == [0, 1]
+    labels = [f"{text}\t{'a, b' if index == 7 else 'ab'[index % 2]}\n" for index, (_, text) in enumerate(ROWS)]
+    (tmp_path / "b.tsv").write_text("".join(labels))
+    assert data_look.suggest_task(DataSpec(files=(str(tmp_path / "b.tsv"),))) == "classify"
+
+
 def test_the_number_of_the_row_is_no_target_and_two_possible_labels_are_asked_about(tmp_path):
     rows = [f"{index},{'ab'[index % 2]},{label},{text} and more\n" for index, (label, text) in enumerate(ROWS)]
     (tmp_path / "g.csv").write_text("Nr,part,kind,words\n" + "".join(rows))
@@ -73,6 +86,43 @@ def test_what_a_recipe_refuses_is_shown_with_the_reason(tmp_path):
     found = glasshouse.look_at_data([str(tmp_path / "one.tsv")], recipe="classifier", cost=False)
     assert found.refusal.code == "one-class"
     assert found.look.classes == (("same", 30),)
+
+
+@pytest.mark.parametrize("label", ["label", "sentiment"])
+def test_a_single_class_is_not_taken_for_anything_else(tmp_path, label):
+    (tmp_path / "one.csv").write_text(f"text,{label}\n" + "".join(f"text number {index},same\n" for index in range(30)))
+    found = glasshouse.look_at_data([str(tmp_path / "one.csv")], cost=False, device="cpu")
+    assert found.recipe == "classifier"
+    assert found.refusal.code == "one-class"
+    assert "'same'" in str(found.refusal)
+
+
+@pytest.mark.parametrize("header", ["image,caption\n", "file_name,text\n", "picture,caption\n", "foo,bar\n", ""])
+def test_a_column_of_picture_names_is_no_text(tmp_path, header):
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
+    lines = [f"a.png,a caption of {index} words\n" for index in range(30)]
+    (tmp_path / "captions.csv").write_text(header + "".join(lines))
+    data = DataSpec(files=(str(tmp_path / "captions.csv"),), picture_size=8, validation=0.0, test=0.0)
+    assert data_look.suggest_task(data) == "match"
+    source = prepared_data.find_source(data, ("picture",))
+    assert next(document.text for document in source.documents("train")).startswith("a caption")
+    assert not any(note.endswith("otherwise set ") for note in source.notes())
+    if header.startswith("foo"):
+        assert any("name the columns picture and caption" in note for note in source.notes())
+
+
+def test_texts_with_classes_and_pictures_are_classified(tmp_path):
+    rows = [f"{index}.jpg,{label},{text}\n" for index, (label, text) in enumerate(ROWS)]
+    (tmp_path / "a.csv").write_text("image,kind,words\n" + "".join(rows))
+    assert data_look.suggest_task(DataSpec(files=(str(tmp_path / "a.csv"),))) == "classify"
+
+
+@pytest.mark.parametrize("count", [data_look.SAMPLE_ROWS, data_look.SAMPLE_ROWS + 1])
+def test_a_look_says_whether_all_rows_of_a_column_were_counted(tmp_path, count):
+    (tmp_path / "a.csv").write_text("text,more\n" + "".join(f"text {index},word {index}\n" for index in range(count)))
+    look = data_look.look_at_columns(DataSpec(files=(str(tmp_path / "a.csv"),)))
+    assert [column.values for column in look.columns] == [data_look.SAMPLE_ROWS] * 2
+    assert all(column.sampled == (count > data_look.SAMPLE_ROWS) for column in look.columns)
 
 
 def test_scripts_are_those_of_the_letters():

@@ -4,7 +4,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from glasshouse.specs import catalogue
+from glasshouse.specs import catalogue, recipes
 from tests.refusals import refused
 
 
@@ -30,3 +30,17 @@ def test_a_part_that_cannot_be_imported_is_reported(monkeypatch, target):
     monkeypatch.setattr(catalogue, "_entries", lambda family: {"broken": broken})
     with refused("part-cannot-be-loaded", "model.norm='broken'", target):
         catalogue.find("norm", "broken", "model.norm")
+
+
+def test_a_broken_part_hides_no_suggestion_for_a_misspelt_setting(monkeypatch, tmp_path):
+    (tmp_path / "broken_plug_in.py").write_text("raise RuntimeError('not today')")
+    monkeypatch.syspath_prepend(tmp_path)
+    entries = catalogue._entries
+    broken = {"broken": EntryPoint("broken", "broken_plug_in:Part", "glasshouse.norm")}
+    monkeypatch.setattr(catalogue, "_entries", lambda family: {**entries(family), **(broken if family == "norm" else {})})
+    assert "layer" in catalogue.loadable("norm")
+    assert "broken" not in catalogue.loadable("norm")
+    with refused("unknown-field", "did you mean 'model.width'"):
+        recipes.spec("demo-lm", ["model.widht=64"])
+    with refused("part-cannot-be-loaded", "model.norm='broken'", "not today"):
+        recipes.spec("demo-lm", ["model.norm=broken"])

@@ -7,6 +7,7 @@ import torch
 
 import glasshouse
 from glasshouse.data.documents import Document, Source
+from glasshouse.data.prepared_data import find_source
 from glasshouse.training import adaptation
 from glasshouse.training.job import Job
 from tests.refusals import refused
@@ -96,6 +97,32 @@ def test_the_number_of_rows_decides_epochs_shares_and_evaluations():
     steps = changes.spec.training.epochs * 0.8 * huge.rows / spec.training.batch
     assert steps == pytest.approx(max(adaptation.MOST_ROW_STEPS, 0.8 * huge.rows / spec.training.batch), rel=0.01)
     assert steps / changes.spec.evaluation.every == pytest.approx(adaptation.EVALUATIONS, rel=0.01)
+
+
+@pytest.mark.parametrize(("named", "every"), [("training.steps=40", 4), ("training.steps=5000", 500)])
+@pytest.mark.parametrize("recipe", ["classifier", "language-model"])
+def test_the_evaluations_adapt_to_steps_that_the_user_names(tmp_path, recipe, named, every):
+    file = text(tmp_path / "mine.txt", 2000)
+    spec = glasshouse.spec_of(recipe, f"data.files={file}", "data.tokenizer=words", named)
+    source, columns = (Rows(200), ("label",)) if recipe == "classifier" else (find_source(spec.data), ())
+    adapted, notes = adaptation.adapt(spec, source, columns)
+    assert adapted.training.steps == spec.training.steps
+    assert adapted.evaluation.every == every
+    assert any(note.startswith(f"evaluation.every={every} ") for note in notes)
+    kept, _ = adaptation.adapt(
+        glasshouse.spec_of(recipe, f"data.files={file}", "data.tokenizer=words", named, "evaluation.every=7"),
+        source,
+        columns,
+    )
+    assert kept.evaluation.every == 7
+
+
+def test_the_evaluations_of_fine_tuning_adapt_to_epochs_that_the_user_names():
+    spec = glasshouse.spec_of("classifier", "data.files=none.tsv", "data.tokenizer=words", "training.epochs=2")
+    spec = replace(spec, data=replace(spec.data, adapt=adaptation.adaptable(["training.epochs"], fine_tuned=True)))
+    adapted, _ = adaptation.adapt(spec, Rows(3200), ("label",))
+    steps = 2 * 3200 * (1 - adapted.data.validation - adapted.data.test) / adapted.training.batch
+    assert steps / adapted.evaluation.every == pytest.approx(adaptation.EVALUATIONS, rel=0.1)
 
 
 def test_long_texts_get_a_longer_context_up_to_a_limit():

@@ -106,7 +106,10 @@ def _refused(recipe: str, spec: Spec, refusal: DataError) -> LookedAtData:
     try:
         look = data_look.look(spec.data, prepared_data.find_source(spec.data, columns), columns)
     except DataError:
-        return LookedAtData(recipe, spec, refusal=refusal)
+        try:
+            return LookedAtData(recipe, spec, data_look.look_at_columns(spec.data), refusal=refusal)
+        except DataError:
+            return LookedAtData(recipe, spec, refusal=refusal)
     return LookedAtData(recipe, spec, look, notes=look.notes, refusal=refusal)
 
 

@@ -10,6 +10,7 @@ from glasshouse.generation.text_stream import Completion
 from glasshouse.inspection import entailment_metric
 from glasshouse.metrics.metric import Metrics
 from glasshouse.records import atomic_files, progress_bar, run_folder
+from glasshouse.runs import seen_texts
 from glasshouse.runs.run import Run, Translation
 from glasshouse.runs.suggestions import commands
 from glasshouse.specs.errors import GlasshouseError
@@ -41,13 +42,23 @@ def evaluate(
     """Compute the metrics of a run's task on each of its held-out splits, or on a file.
 
     With `metric="entailment"`, a second run, the `judge`, predicts whether a reference entails a translation; at most
-    `examples` texts of a split are judged.
+    `examples` texts of a split are judged. The metrics of a file have the number of its texts, and how many of them the run
+    saw in training ("texts_in_train") or validation ("texts_in_validation"), if its own data can still be read.
     """
     entailment_metric.check_options(metric, judge)
+    opened = Run(run, device)
     with progress_bar.bar("evaluating") as bar:
         if judge is None:
-            return Run(run, device).evaluate(data, bar)
-        return entailment_metric.measure(Run(run, device), Run(judge, device), data, examples, bar)
+            metrics = opened.evaluate(data, bar)
+        else:
+            metrics = entailment_metric.measure(opened, Run(judge, device), data, examples, bar)
+        if data is not None:
+            bar(1.0, "comparing with the training data")
+            seen, warning = seen_texts.counts(opened, data)
+            metrics = {name: {**values, **seen} for name, values in metrics.items()}
+            if warning:
+                progress_bar.say(warning)
+    return metrics
 
 
 def metrics_of(run: str | PathLike[str], metric: str | None = None) -> Metrics:

@@ -90,12 +90,16 @@ class BaselineResults:
         trained = [baseline for baseline in self.baselines if metric.name in baseline.metrics]
         if not trained:
             return None
-        on_validation = all(metric.name in baseline.validation for baseline in trained)
+        on_validation = self._chosen_on_validation(metric)
         sign = 1 if metric.higher_is_better else -1
         return max(
             trained,
             key=lambda baseline: sign * (baseline.validation if on_validation else baseline.metrics)[metric.name],
         )
+
+    def _chosen_on_validation(self, metric: Metric) -> bool:
+        """Whether all trained baselines were measured on the validation split."""
+        return all(metric.name in baseline.validation for baseline in self.baselines if metric.name in baseline.metrics)
 
     def sentence(self, metrics: Metrics) -> str:
         """The best baseline and the run in one line."""
@@ -103,8 +107,9 @@ class BaselineResults:
         best = self.best(metric)
         if best is None:
             return self.note or "the obvious: no baseline could be trained"
+        chosen = "best on validation" if self._chosen_on_validation(metric) else f"best on {self.split}"
         parts = [
-            f"the obvious: {best.title}, {metric.title} {metric.text(best.metrics[metric.name])}",
+            f"the obvious ({chosen}): {best.title}, {metric.title} {metric.text(best.metrics[metric.name])}",
             f"this run {metric.text(self.run[metric.name])}",
         ]
         if difference := best.difference(metric.name):

@@ -17,11 +17,15 @@ def print_look(found: LookedAtData, words: list[str]) -> None:
         if look.columns:
             show(
                 ("column", "kind", "values", "empty", "example"),
-                [(one.name, one.kind, f"{one.values:,}", f"{one.empty:,}", one.example) for one in look.columns],
+                [
+                    (one.name, one.kind, _counted(one.values, one.sampled), _counted(one.empty, one.sampled), one.example)
+                    for one in look.columns
+                ],
                 right=(2, 3),
             )
         rows = [(split.name, f"{split.documents:,}", size(split.bytes)) for split in look.splits]
-        show(("split", "documents", "text"), rows, right=(1, 2))
+        if rows:
+            show(("split", "documents", "text"), rows, right=(1, 2))
         if look.classes:
             _print_classes(look.classes)
         facts = []
@@ -39,7 +43,8 @@ def print_look(found: LookedAtData, words: list[str]) -> None:
             facts.append(("letters", ", ".join(scripts)))
         if facts:
             show(("what", "found"), facts)
-        show(("example", "text"), list(look.examples))
+        if look.examples:
+            show(("example", "text"), list(look.examples))
     for note in found.notes:
         console.print(note, markup=False)
     if found.refusal:
@@ -51,6 +56,11 @@ def print_look(found: LookedAtData, words: list[str]) -> None:
             f"{milliseconds(plan.step_seconds)}: {duration(plan.seconds)} on this machine",
             markup=False,
         )
+
+
+def _counted(number: int, sampled: bool) -> str:
+    """A count; a plus says that only the first rows were counted."""
+    return f"{number:,}{'+' if sampled else ''}"
 
 
 def _print_classes(classes: tuple[tuple[str, int], ...]) -> None:

@@ -32,7 +32,7 @@ def evaluate(
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Evaluate a run on text that it was not trained on.
+    """Evaluate a run on text that it was not trained on. A file that has texts of the training data is warned of.
 
     For a classifier, print accuracy, the accuracy of always predicting the most frequent class, macro F1 and loss. For a
     language model, print loss, perplexity and bits per byte. A window of the run's context slides over the text by

@@ -11,9 +11,9 @@ import numpy as np
 
 from glasshouse.data import input_files, text_files
 from glasshouse.data.documents import SPLITS, Document, Source
-from glasshouse.data.tables import columns, conll, reading
+from glasshouse.data.tables import columns, conll, number_columns, reading
 from glasshouse.data.tables.columns import ColumnRequest
-from glasshouse.data.tables.table import ITEM_SEPARATOR, DataTable, TableFormat
+from glasshouse.data.tables.table import ITEM_SEPARATOR, SAMPLE_ROWS, DataTable, TableFormat
 from glasshouse.data.user_files.pictures import PICTURES
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
@@ -27,13 +27,18 @@ LENGTH_QUANTILES = (0.5, 0.95, 1.0)
 
 @dataclass(frozen=True)
 class ColumnLook:
-    """A column in the first rows of a table. `kind` is text, category, number or list."""
+    """A column in the first rows of a table. `kind` is text, category, number, list, picture or row number.
+
+    `empty` counts cells without a value. In a column of numbers, n/a and the like are such cells too. `sampled` says that
+    the table has more rows, which are not counted.
+    """
 
     name: str
     kind: str
     values: int
     empty: int
     example: str
+    sampled: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ def suggest_task(data: DataSpec) -> str:
     names = input_files.of(data)
     path = input_files.expand(names.train)[0]
     suffix = text_files.suffix(path)
-    if suffix in reading.SENTENCE_SUFFIXES or (suffix in (".tsv", ".txt") and conll.has_sentences(path)):
+    if suffix in reading.SENTENCE_SUFFIXES or (suffix in (".tsv", ".txt") and conll.has_sentences(path, data.encoding)):
         return "tag"
     if not reading.is_table(path):
         return "next-token"
@@ -84,6 +89,8 @@ def suggest_task(data: DataSpec) -> str:
 
 def _task_of_table(table: DataTable, data: DataSpec) -> str:
     """The task whose columns a table has."""
+    if _has_pictures(table):
+        return "match"
     text = ColumnRequest(data.field, "text", "data.field", "text")
     # A list has few values too, and a number of stars is a class as well as a number.
     for task, role, kind in (("tag", "tags", "list"), ("multi-label", "labels", "list"), ("classify", "label", "category")):
@@ -93,12 +100,32 @@ def _task_of_table(table: DataTable, data: DataSpec) -> str:
             return task
     if _has(table, (ColumnRequest(data.label, data.label, "data.label", "value", "number"), text), "number"):
         return "regress"
+    if _has_one_class(table, data):
+        return "classify"
     # If several columns could be the label, the classifier says which, and how to choose.
     if table.named and data.target not in table.names and _several_labels(table, data):
         return "classify"
     if _has(table, (text, ColumnRequest(data.target, "target", "data.target", "target")), "text"):
         return "translate"
     return "next-token"
+
+
+def _has_pictures(table: DataTable) -> bool:
+    """Whether one column names pictures and another has their captions. Further texts are for other tasks."""
+    pictures = [index for index in range(len(table.names)) if columns.fits(table, index, "picture")]
+    texts = [index for index in range(len(table.names)) if columns.fits(table, index, "text")]
+    return len(pictures) == 1 and len(texts) == 1
+
+
+def _has_one_class(table: DataTable, data: DataSpec) -> bool:
+    """Whether the label is the same in every row. The classifier refuses this in plain words."""
+    label = ColumnRequest(data.label, data.label, "data.label", "label", "category")
+    try:
+        found = columns.find(table, (label, ColumnRequest(data.field, "text", "data.field", "text")))
+    except DataError:
+        return False
+    cells = table.column(found.indices[0])
+    return len(cells) > 1 and len(set(cells)) == 1
 
 
 def _several_labels(table: DataTable, data: DataSpec) -> bool:
@@ -149,14 +176,27 @@ def look(data: DataSpec, source: Source, wanted: tuple[str, ...]) -> DataLook:
     )
 
 
+def look_at_columns(data: DataSpec) -> DataLook:
+    """What can be seen of files whose rows are refused: their columns, if they are tables."""
+    names = [path for _, of_split in input_files.of(data).by_split() for path in input_files.expand(of_split)]
+    tables = [reading.read(path, TableFormat.of(data)) for path in names[:1] if reading.is_table(path)]
+    found = tuple(column for table in tables for column in _columns(table))
+    return DataLook(tuple(map(str, names)), found, (), (), {}, 0, (), (), ())
+
+
 def _columns(table: DataTable) -> tuple[ColumnLook, ...]:
     looks = []
+    sampled = len(list(islice(table.rows(), SAMPLE_ROWS + 1))) > SAMPLE_ROWS
     for index, name in enumerate(table.names):
         cells = table.column(index)
         kinds = [kind for kind in ("list", "number", "category") if columns.fits(table, index, kind)]
-        kind = " or ".join(kinds) or "text"
+        others = (kind for kind in ("picture", "row number") if columns.fits(table, index, kind))
+        kind = " or ".join(kinds) or next(others, "text")
         example = cells[0].replace(ITEM_SEPARATOR, "|") if cells else ""
-        looks.append(ColumnLook(name, kind, len(set(cells)), len(table.sample) - len(cells), _short(example)))
+        empty = len(table.sample) - len(cells)
+        if "number" in kinds:
+            empty += sum(map(number_columns.is_missing, cells))
+        looks.append(ColumnLook(name, kind, len(set(cells)), empty, _short(example), sampled))
     return tuple(looks)
 
 

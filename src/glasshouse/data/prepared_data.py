@@ -63,7 +63,7 @@ def find_source(data: DataSpec, columns: tuple[str, ...] = ()) -> Source:
     source = catalogue.find("source", data.source, "data.source")
     for column in columns:
         if column not in source.columns:
-            suitable = [name for name in catalogue.names("source") if column in catalogue.find("source", name).columns]
+            suitable = [name for name, other in catalogue.loadable("source").items() if column in other.columns]
             raise DataError(
                 "source-lacks-column",
                 f"data.source={data.source!r} has no {column} for its texts; choose one of {', '.join(suitable)}, "

@@ -1,6 +1,6 @@
-"""Text files as a stream: plain, gzip or Zstandard, checked to be UTF-8 text, in chunks of bounded size.
+"""Text files as a stream: plain, gzip or Zstandard, checked to be text, in chunks of bounded size.
 
-Knows nothing of splits or tokens.
+Text is UTF-8 unless the user names another encoding, or a byte order mark does. Knows nothing of splits or tokens.
 """
 
 import codecs
@@ -8,16 +8,21 @@ import gzip
 import hashlib
 import io
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
+from glasshouse.data import encodings
 from glasshouse.specs.errors import DataError
 
 # Large enough that the Python overhead per chunk is negligible, small enough that memory use stays constant.
 CHUNK_BYTES = 1 << 20
 COMPRESSED = (".gz", ".zst")
+SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
+MOST_NAMED = 10
+"""Files that an error names at most."""
 # The first bytes of compressed files.
 GZIP = b"\x1f\x8b"
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
@@ -31,11 +36,19 @@ class FileSummary:
     digest: str
 
 
-def summarise(path: Path) -> FileSummary:
-    """Read the whole file once. Raises an error if it is missing, empty, binary or not UTF-8."""
+class UnknownEncoding(DataError):
+    """A file that is not text in the expected encoding. `guess` is what it probably is; empty if nothing is likely."""
+
+    def __init__(self, path: Path, problem: str, guess: str, named: str = "") -> None:
+        self.path, self.problem, self.guess, self.named = path, problem, guess, named
+        super().__init__("not-utf-8", f"{path} {problem}; {_remedy({guess}, named)}")
+
+
+def summarise(path: Path, encoding: str = "") -> FileSummary:
+    """Read the whole file once. Raises an error if it is missing, empty, binary or in another encoding."""
     digest = hashlib.blake2b(digest_size=16)
     total = 0
-    for chunk in read_chunks(path):
+    for chunk in read_chunks(path, encoding):
         raw = chunk.encode()
         digest.update(raw)
         total += len(raw)
@@ -56,28 +69,28 @@ def check_beginning(path: Path) -> None:
         raise _empty(path)
 
 
-def read_chunks(path: Path) -> Iterator[str]:
+def read_chunks(path: Path, encoding: str = "") -> Iterator[str]:
     """The text of a file in chunks. A chunk may end anywhere between two characters."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
     offset = 0
     with _open(path) as file:
         while True:
             try:
-                raw = file.read(CHUNK_BYTES)
+                raw = file.read(CHUNK_BYTES if offset else max(CHUNK_BYTES, encodings.LONGEST_MARK))
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
                 raise DataError(
                     "damaged-gzip", f"{path} is a damaged or incomplete compressed file ({error}); compress it again"
                 ) from None
-            _refuse_binary(path, raw, offset)
+            if offset == 0:
+                found = encodings.of_beginning(raw, encoding)
+                decoder = codecs.getincrementaldecoder(found)()
+            if not found.startswith(("utf-16", "utf-32")):
+                _refuse_binary(path, raw, offset)
             pending = len(decoder.getstate()[0])
             try:
                 text = decoder.decode(raw, final=not raw)
             except UnicodeDecodeError as error:
-                raise DataError(
-                    "not-utf-8",
-                    f"{path} is not UTF-8 text: byte {offset - pending + error.start} cannot be decoded; "
-                    f"convert it, for example with: iconv -f latin1 -t utf-8 {path.name} > {path.stem}.utf8.txt",
-                ) from None
+                problem = f"is not {found.upper()} text: byte {offset - pending + error.start} cannot be decoded"
+                raise UnknownEncoding(path, problem, encodings.guess(error.object), encoding) from None
             if offset == 0:
                 text = text.removeprefix("\ufeff")
             offset += len(raw)
@@ -85,6 +98,52 @@ def read_chunks(path: Path) -> Iterator[str]:
                 yield text
             if not raw:
                 return
+
+
+def is_recoded(path: Path, encoding: str = "") -> bool:
+    """Whether a file is text in another encoding than UTF-8: that of its byte order mark, or the named one."""
+    if not path.is_file():
+        return False
+    with _open(path) as file:
+        try:
+            return encodings.of_beginning(file.read(encodings.LONGEST_MARK), encoding) != encodings.UTF_8
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            return False
+
+
+@contextmanager
+def naming_all(paths: Callable[[], Sequence[Path]], encoding: str = "") -> Iterator[None]:
+    """Within the block, the error for a file in an unknown encoding names all files that have this problem."""
+    try:
+        yield
+    except UnknownEncoding as first:
+        wrong = [first]
+        for path in paths():
+            try:
+                for _ in read_chunks(path, encoding):
+                    pass
+            except UnknownEncoding as error:
+                wrong += [error] if error.path != first.path else []
+            except DataError:
+                continue
+        if len(wrong) == 1:
+            raise
+        named = ", ".join(str(error.path) for error in wrong[:MOST_NAMED])
+        more = f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
+        raise DataError(
+            "not-utf-8",
+            f"{len(wrong)} files are not {'text in ' + encoding if encoding else 'UTF-8 text'}: {named}{more}; "
+            f"{_remedy({error.guess for error in wrong}, encoding)}",
+        ) from None
+
+
+def _remedy(guesses: set[str], named: str) -> str:
+    """What to do about files that are not text in the expected encoding."""
+    if len(likely := guesses - {"", named}) == 1:
+        return f"it looks like {(guess := min(likely))}, which is a guess: set data.encoding={guess}, or save it as UTF-8"
+    if likely:
+        return f"they look like {' and '.join(sorted(likely))}, which is a guess: save all as UTF-8"
+    return "if you know the encoding, set it, as in data.encoding=latin-1; otherwise save it as UTF-8, or correct the bytes"
 
 
 def read_range(path: Path, begin: int, end: int) -> Iterator[str]:
@@ -114,14 +173,14 @@ def suffix(path: Path) -> str:
     return endings[-1].lower() if endings else ""
 
 
-def read_lines(path: Path) -> Iterator[str]:
+def read_lines(path: Path, encoding: str = "") -> Iterator[str]:
     """The lines of a file, without line endings."""
-    yield from split_lines(read_chunks(path))
+    yield from split_lines(read_chunks(path, encoding))
 
 
-def read_parallel_lines(source: Path, target: Path) -> list[tuple[str, str]]:
+def read_parallel_lines(source: Path, target: Path, *, encoding: str = "") -> list[tuple[str, str]]:
     """The pairs of two files: line n of one with line n of the other. Both must have the same number of lines."""
-    sides = [[line.strip() for line in read_lines(path)] for path in (source, target)]
+    sides = [[line.strip() for line in read_lines(path, encoding)] for path in (source, target)]
     if len(sides[0]) != len(sides[1]):
         raise DataError(
             "unequal-line-counts",
@@ -142,12 +201,23 @@ def split_lines(chunks: Iterable[str]) -> Iterator[str]:
         yield rest
 
 
+def refuse_spreadsheet(path: Path) -> None:
+    """Refuse the files of spreadsheet programs, and say how to save them as text."""
+    if path.suffix.lower() in SPREADSHEETS:
+        raise DataError(
+            "spreadsheet",
+            f"{path} is a spreadsheet; save it as {path.stem}.csv (in Excel or LibreOffice: File, Save as, CSV UTF-8; in "
+            f"Python: pandas.read_excel({path.name!r}).to_csv('{path.stem}.csv', index=False))",
+        )
+
+
 def _empty(path: Path) -> DataError:
     return DataError("empty-file", f"{path} is empty; choose a file that contains text")
 
 
 def _open_raw(path: Path) -> io.BufferedReader:
     """A file as it is stored."""
+    refuse_spreadsheet(path)
     if path.is_dir():
         raise DataError(
             "folder-not-file",
@@ -223,15 +293,12 @@ class _ZstandardFile(io.RawIOBase):
 
 
 def _refuse_binary(path: Path, raw: bytes, offset: int) -> None:
-    if raw[:2] in (b"\xff\xfe", b"\xfe\xff") and offset == 0:
-        raise DataError(
-            "not-utf-8",
-            f"{path} is UTF-16 text, not UTF-8; convert it, for example with: "
-            f"iconv -f utf-16 -t utf-8 {path.name} > new.txt",
-        )
-    if b"\x00" in raw:
-        raise DataError(
-            "binary-file",
-            f"{path} is a binary file: byte {offset + raw.index(0)} is zero; choose a file of plain text, "
-            "gzip-compressed text or JSON lines",
-        )
+    if b"\x00" not in raw:
+        return
+    if guess := encodings.guess(raw):
+        raise UnknownEncoding(path, f"is not UTF-8 text: byte {offset + raw.index(0)} is zero", guess)
+    raise DataError(
+        "binary-file",
+        f"{path} is a binary file: byte {offset + raw.index(0)} is zero; choose a file of plain text, "
+        "gzip-compressed text or JSON lines",
+    )

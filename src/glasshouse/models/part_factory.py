@@ -150,7 +150,7 @@ class PartFactory:
         kind = spec.head.kind or default
         cls = catalogue.find("head", kind, "model.head.kind")
         if getattr(cls, "predicts", "") not in predicts:
-            fitting = [name for name in catalogue.names("head") if catalogue.find("head", name).predicts in predicts]
+            fitting = [name for name, head in catalogue.loadable("head").items() if head.predicts in predicts]
             raise SpecError(
                 "head-does-not-fit",
                 f"model.head.kind={kind!r} does not fit model.kind={spec.kind!r}; choose one of: {', '.join(fitting)}",

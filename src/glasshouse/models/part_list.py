@@ -62,7 +62,7 @@ def entries(name: str) -> list[PartEntry]:
 def _entry(name: str, word: str) -> PartEntry:
     part = catalogue.find(name, word)
     module = import_module(part.__module__)
-    shared = sum(catalogue.find(name, other).__module__ == part.__module__ for other in catalogue.names(name)) > 1
+    shared = sum(other.__module__ == part.__module__ for other in catalogue.loadable(name).values()) > 1
     return PartEntry(
         word=word,
         field=FAMILIES[name],

@@ -19,6 +19,7 @@ from glasshouse import models, tokenizers
 from glasshouse.baselines import baseline_results
 from glasshouse.baselines.baseline_results import BaselineResults
 from glasshouse.data import document_columns, prepared_data, shards
+from glasshouse.data.documents import Source
 from glasshouse.generation import json_schema as json_schemas
 from glasshouse.generation import regular_language, text_stream
 from glasshouse.generation.beam_search import BeamOptions
@@ -417,10 +418,15 @@ class Run:
             return "it is still training; wait for its first evaluation"
         return f"continue its training with: glasshouse resume {self.name}"
 
+    def source_of_file(self, path: Path) -> Source:
+        """The content of a file in the form that the run's task needs, all of it in the training split."""
+        no_splits: dict[str, Any] = {"validation": 0.0, "test": 0.0, "validation_files": (), "test_files": (), "group": ""}
+        one_file = replace(self.spec.data, files=(str(path),), source="", **no_splits)
+        return prepared_data.find_source(one_file, self.task.columns)
+
     def _shard_of(self, path: Path, temporary: Path) -> shards.Shard:
         """The file's content as a shard, all of it in one split."""
-        one_file = replace(self.spec.data, files=(str(path),), source="", validation=0.0, test=0.0)
-        source = prepared_data.find_source(one_file, self.task.columns)
+        source = self.source_of_file(path)
         documents, columns, names = partial(source.documents, "train"), self.task.columns, self.facts.get("labels", ())
         shard = document_columns.write(temporary, "given", documents, self.tokenizer, columns, names)
         if shard.tokens_count < 2:

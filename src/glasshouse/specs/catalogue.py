@@ -5,6 +5,7 @@ declaring an entry point in the group `glasshouse.FAMILY`.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -45,12 +46,21 @@ def find(family: str, name: str, where: str | None = None) -> Any:
     check(family, name, where or family)
     try:
         return _entries(family)[name].load()
-    except (ImportError, AttributeError, SyntaxError) as error:
+    except Exception as error:  # the module of another package may raise anything
         raise SpecError(
             "part-cannot-be-loaded",
             f"{where or family}={name!r} cannot be loaded from {_entries(family)[name].value}: "
             f"{type(error).__name__}: {error}; repair or remove the package that provides it",
         ) from error
+
+
+def loadable(family: str) -> dict[str, Any]:
+    """Name -> class of every part that can be loaded. A broken one is refused only where a spec names it."""
+    found = {}
+    for name in names(family):
+        with suppress(SpecError):
+            found[name] = find(family, name)
+    return found
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

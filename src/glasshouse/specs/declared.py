@@ -136,8 +136,8 @@ def declarations(name: str) -> dict[str, list[tuple[str, SpecField]]]:
     pending = [(rule.family, f"{name}.{field}") for field, (kind, rule, _) in base.items() if rule.family and kind is str]
     # The loop extends the list: a declared setting may name a family whose classes declare more settings.
     for family, where in pending:
-        for word in catalogue.names(family):
-            for field, declared in spec_fields.fields(settings_class(catalogue.find(family, word))).items():
+        for word, part in catalogue.loadable(family).items():
+            for field, declared in spec_fields.fields(settings_class(part)).items():
                 settings.setdefault(field, []).append((f"{where}={word}", declared))
                 if declared.rule.family and (declared.rule.family, f"{name}.{field}") not in pending:
                     pending.append((declared.rule.family, f"{name}.{field}"))

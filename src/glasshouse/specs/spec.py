@@ -34,10 +34,27 @@ class DataSpec:
         choices=("auto", "comma", "tab", "semicolon", "pipe"),
         rare=True,
     )
+    encoding: str = setting(
+        "",
+        "the encoding of your own text files, such as latin-1 or shift_jis; UTF-8 and byte order marks are found",
+        rare=True,
+    )
     header: str = setting(
         "auto",
         "whether the first line of your own .csv and .tsv files names the columns; auto looks at it",
         choices=("auto", "yes", "no"),
+        rare=True,
+    )
+    decimal: str = setting(
+        "auto",
+        "the decimal mark of numbers in your own files; auto looks at the whole column",
+        choices=("auto", "point", "comma"),
+        rare=True,
+    )
+    missing_targets: str = setting(
+        "refuse",
+        "what happens to rows with n/a, ? or the like instead of a number; skip also leaves out such labels",
+        choices=("refuse", "skip"),
         rare=True,
     )
     megabytes: float = setting(

@@ -93,7 +93,8 @@ class Classify(WholeTextTask):
         if len(labels) < 2:
             raise DataError(
                 "one-class",
-                f"the data have only one class, {labels[0]!r}; a classifier needs rows of at least two classes",
+                f"every row has the class {labels[0]!r}, and one class cannot be learnt; add rows of other classes, or set "
+                "the column with the labels: data.label=NAME",
             )
         if head.classes and head.classes != len(labels):
             raise SpecError(

@@ -154,13 +154,12 @@ def _adapt_to_text(changes: _Changes, facts: DataFacts) -> None:
         if tokens < SMALL_TEXT_TOKENS:
             _halve_model(changes, reason)
     spec = changes.spec
-    steps = spec.training.steps
-    if steps:
-        per_step = spec.training.batch * spec.data.context
-        train = tokens * (1 - spec.data.validation - spec.data.test)
+    per_step = spec.training.batch * spec.data.context
+    train = tokens * (1 - spec.data.validation - spec.data.test)
+    if steps := spec.training.steps:
         most = max(math.ceil(MOST_EPOCHS * train / per_step), FEWEST_STEPS)
         changes.set("training.steps", min(steps, most), f"{MOST_EPOCHS} passes over the text are enough")
-        _adapt_evaluations(changes, changes.spec.training.steps)
+    _adapt_evaluations(changes, changes.spec.training.steps or math.ceil(spec.training.epochs * train / per_step))
 
 
 def _halve_model(changes: _Changes, reason: str) -> None:
@@ -182,19 +181,25 @@ def _adapt_to_rows(changes: _Changes, facts: DataFacts) -> None:
     if (length := facts.words * pieces) > spec.data.context:
         context = min(math.ceil(length / 16) * 16, LARGEST_CONTEXT)
         changes.set("data.context", context, f"one text in twenty has more than {facts.words:.0f} words")
-    if any(map(changes.may, FINE_TUNING)):
+    fine_tuned = any(map(changes.may, FINE_TUNING))
+    if fine_tuned:
         data = changes.spec.data
         rows = round(facts.rows * (1 - data.validation - data.test))
-        for name, value in fine_tuning_rule.settings(rows, min(facts.mean_words * pieces, data.context)).items():
+        chosen = fine_tuning_rule.settings(rows, min(facts.mean_words * pieces, data.context))
+        if not changes.may("training.epochs"):
+            del chosen["evaluation.every"]
+        for name, value in chosen.items():
             changes.set(name, value, f"there are {facts.rows} rows")
-    elif spec.training.epochs:
-        train = facts.rows * (1 - changes.spec.data.validation - changes.spec.data.test)
-        per_epoch = max(train / spec.training.batch, 1)
+    train = facts.rows * (1 - changes.spec.data.validation - changes.spec.data.test)
+    per_epoch = max(train / changes.spec.training.batch, 1)
+    if changes.may("training.epochs") and not fine_tuned and spec.training.epochs:
         enough = min(max(spec.training.epochs, FEWEST_ROW_STEPS / per_epoch), max(MOST_ROW_EPOCHS, spec.training.epochs))
         epochs = min(enough, max(MOST_ROW_STEPS / per_epoch, 1.0))
         if epochs != spec.training.epochs:
             changes.set("training.epochs", float(f"{epochs:.3g}"), f"there are {facts.rows} rows")
-        _adapt_evaluations(changes, math.ceil(changes.spec.training.epochs * per_epoch))
+    if not (fine_tuned and changes.may("training.epochs")):
+        training = changes.spec.training
+        _adapt_evaluations(changes, training.steps or math.ceil(training.epochs * per_epoch))
 
 
 def _adapt_evaluations(changes: _Changes, steps: int) -> None:

@@ -6,7 +6,9 @@ import json
 import pytest
 
 from glasshouse.data.documents import SPLITS
+from glasshouse.data.tables import class_labels, columns, reading
 from glasshouse.data.user_files.rows import UserRows
+from glasshouse.data.user_files.text import UserText
 from glasshouse.specs.spec import DataSpec
 from tests.data.user_files.labelled_rows import labelled_rows
 from tests.refusals import refused
@@ -302,3 +304,162 @@ def test_tabs_within_an_unquoted_text_stay_in_it_wherever_its_column_is(tmp_path
         rows = [("ab"[i % 2], f"a text with\ta tab {i}" if i == 7 else f"a text of some words {i}") for i in range(30)]
         (tmp_path / name).write_text("".join(line.format(label=label, text=text) for label, text in rows))
         assert sorted(read(rows_of(tmp_path / name))) == sorted(rows)
+
+
+def nested_objects(rows):
+    return [
+        {
+            "id": number,
+            "content": {"description": text, "by": {"name": f"writer {number % 9}"}},
+            "meta": {"kind": label, "more": None},
+            "tags": [{"name": label}, {"name": "all"}],
+        }
+        for number, (label, text) in enumerate(rows)
+    ]
+
+
+def test_nested_fields_have_dotted_names_in_every_format(tmp_path):
+    rows = labelled_rows(40)
+    objects = nested_objects(rows)
+    (tmp_path / "a.json").write_text(json.dumps(objects))
+    (tmp_path / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in objects))
+    pyarrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.Table.from_pylist(objects), tmp_path / "c.parquet")
+    for path in sorted(tmp_path.iterdir()):
+        named = rows_of(path, field="content.description", label="meta.kind", group="content.by.name")
+        assert sorted(read(named)) == sorted(rows), path.name
+        several = rows_of(path, wanted=("labels",), field="content.description", label="tags.name")
+        assert sorted(read(several, "labels")) == sorted((f"{label}|all", text) for label, text in rows), path.name
+        pairs = rows_of(path, wanted=("target",), field="content.description", target="content.by.name", insist=True)
+        assert {target for target, _ in read(pairs, "target")} == {f"writer {number}" for number in range(9)}, path.name
+
+
+def test_nested_columns_are_found_by_the_last_part_of_their_name(tmp_path):
+    rows = labelled_rows(40)
+    objects = [{"n": f"row {i}", "item": {"review": text, "label": label}} for i, (label, text) in enumerate(rows)]
+    (tmp_path / "a.json").write_text(json.dumps(objects))
+    assert sorted(read(rows_of(tmp_path / "a.json"))) == sorted(rows)
+
+
+def test_a_nested_column_that_is_missing_is_refused_with_the_dotted_names(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(nested_objects(labelled_rows(40))))
+    with refused("missing-column", "'content'", "content.description"):
+        read(rows_of(tmp_path / "a.json", field="content"))
+
+
+def values_of(path, cells, **settings):
+    path.write_text("text;price\n" + "".join(f"thing number {i};{cell}\n" for i, cell in enumerate(cells)))
+    source = rows_of(path, wanted=("value",), **settings)
+    return [value for value, _ in read(source, "value")], source.notes()
+
+
+def test_rows_without_a_number_are_refused_by_their_lines_or_skipped(tmp_path):
+    cells = [*map(str, range(10, 40)), "n/a", "41", "?"]
+    with refused("missing-numbers", "lines 32, 34", "2 of 33", "'n/a'", "data.missing_targets=skip"):
+        values_of(tmp_path / "a.csv", cells)
+    values, notes = values_of(tmp_path / "a.csv", cells, missing_targets="skip")
+    assert sorted(values) == [*map(str, range(10, 40)), "41"]
+    assert any("2 of 33 rows" in note for note in notes)
+
+
+def test_what_is_no_number_is_refused_by_its_line(tmp_path):
+    with refused("not-a-number", "line 32", "'cheap'"):
+        values_of(tmp_path / "a.csv", [*map(str, range(30)), "cheap"])
+
+
+def test_numbers_with_one_unit_are_read_and_told_and_others_are_refused(tmp_path):
+    values, notes = values_of(tmp_path / "a.csv", [f"{number},50 €" for number in range(30)])
+    assert sorted(map(float, values)) == [number + 0.5 for number in range(30)]
+    assert any("decimal comma" in note for note in notes)
+    assert any("'€'" in note for note in notes)
+    with refused("mixed-units", "'$'", "'€'"):
+        values_of(tmp_path / "b.csv", [f"{'$€'[number % 2]}{number}" for number in range(30)])
+    with refused("ambiguous-numbers", "data.decimal=comma"):
+        values_of(tmp_path / "c.csv", [f"{number},500" for number in range(1, 30)])
+    assert "1500" in values_of(tmp_path / "c.csv", [f"{n},500" for n in range(1, 30)], decimal="point")[0]
+
+
+def test_a_label_that_stands_for_none_is_told_and_can_be_skipped(tmp_path):
+    rows = labelled_rows(40)
+    (tmp_path / "a.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in [*rows, ("N/A", "one more")]))
+    assert any("'N/A'" in note and "data.missing_targets=skip" in note for note in rows_of(tmp_path / "a.tsv").notes())
+    assert sorted(read(rows_of(tmp_path / "a.tsv", missing_targets="skip"))) == sorted(rows)
+
+
+def test_labels_that_consist_of_other_labels_are_told(tmp_path):
+    rows = [*labelled_rows(40)]
+    both = ", ".join(sorted({label for label, _ in rows})[:2])
+    (tmp_path / "a.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in [*rows, (both, "x y"), (both, "z")]))
+    assert any("2 rows" in note and both in note and "multi-label" in note for note in rows_of(tmp_path / "a.tsv").notes())
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.json", "a.jsonl", "a.csv.gz"])
+def test_tables_may_have_any_encoding(tmp_path, name):
+    rows = [(label, f"{text} größer") for label, text in labelled_rows(40)]
+    objects = [{"label": label, "text": text} for label, text in rows]
+    contents = {
+        "a.csv": "label,text\n" + "".join(f"{label},{text}\n" for label, text in rows),
+        "a.json": json.dumps(objects, ensure_ascii=False),
+        "a.jsonl": "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in objects),
+    }
+    encode = gzip.compress if name.endswith(".gz") else bytes
+    text = contents[name.removesuffix(".gz")]
+    (tmp_path / name).write_bytes(encode(text.encode("latin-1")))
+    with refused("not-utf-8", name, "data.encoding=cp1252"):
+        rows_of(tmp_path / name).fingerprint()
+    assert sorted(read(rows_of(tmp_path / name, encoding="latin-1"))) == sorted(rows)
+    (tmp_path / name).write_bytes(encode(text.encode("utf-16")))
+    assert sorted(read(rows_of(tmp_path / name))) == sorted(rows)
+
+
+@pytest.mark.parametrize("first", ["", "Unnamed: 0"])
+def test_a_first_column_of_row_numbers_needs_no_name(tmp_path, first):
+    rows = labelled_rows(40)
+    numbers = [*range(20, 40), *range(20)]
+    lines = [f"{number},{text},{label}\n" for number, (label, text) in zip(numbers, rows, strict=True)]
+    (tmp_path / "a.csv").write_text(f"{first},words,kind\n" + "".join(lines))
+    assert sorted(read(rows_of(tmp_path / "a.csv"))) == sorted(rows)
+    table = reading.read(tmp_path / "a.csv")
+    assert table.names == (first or "index", "words", "kind")
+    assert not columns.fits(table, 0, "number")
+    assert [columns.fits(table, index, "row number") for index in range(3)] == [True, False, False]
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.XLS", "a.ods"])
+def test_a_spreadsheet_is_refused_with_what_to_do(tmp_path, name):
+    (tmp_path / name).write_bytes(b"PK\x03\x04\x00\x00")
+    with refused("spreadsheet", name, "a.csv"):
+        UserText(DataSpec(files=(str(tmp_path / name),))).fingerprint()
+    with refused("spreadsheet", name, "a.csv"):
+        rows_of(tmp_path / name).notes()
+
+
+def test_a_file_without_rows_is_refused_by_its_own_name(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\n")
+    with refused("no-rows", "a.csv", "text, label", "data.header=no"):
+        rows_of(tmp_path / "a.csv").notes()
+    with refused("no-rows", "a.csv"):
+        UserText(DataSpec(files=(str(tmp_path / "a.csv"),))).fingerprint()
+    (tmp_path / "b.json").write_text('[{"text": "", "label": "a"}]')
+    with refused("no-rows", "b.json"):
+        UserText(DataSpec(files=(str(tmp_path / "b.json"),))).fingerprint()
+
+
+def test_small_classes_and_few_rows_are_warned_of(tmp_path):
+    rows = [*labelled_rows(40, classes=2), ("rare", "one"), ("rare", "two"), ("rare", "three")]
+    (tmp_path / "a.tsv").write_text("".join(f"{label}\t{text}\n" for label, text in rows))
+    source = rows_of(tmp_path / "a.tsv")
+    trained = sum(document.fields["label"] == "rare" for document in source.documents("train"))
+    assert any(f"fewer than 5 training rows: 'rare' ({trained})" in note for note in source.notes())
+    absent = [note for note in source.notes() if "no row in validation" in note]
+    assert bool(absent) == all(document.fields["label"] != "rare" for document in source.documents("validation"))
+    (tmp_path / "b.tsv").write_text("".join(f"{label}\t{text} {index}\n" for index, (label, text) in enumerate(rows[:8])))
+    assert any("only 4 rows are for training" in note for note in rows_of(tmp_path / "b.tsv").notes())
+    (tmp_path / "c.tsv").write_text("".join(f"{label}\t{text} {i}\n" for i, (label, text) in enumerate(rows[:40] * 3)))
+    assert not any("warning" in note for note in rows_of(tmp_path / "c.tsv").notes())
+
+
+def test_classes_without_validation_rows_are_named():
+    said = class_labels.split_remarks(["a"] * 9 + ["b"] * 9 + ["c", "d"], ["a", "d"])
+    assert any("1 of 4 classes have no row in validation: 'b'" in line for line in said)
+    assert any("1 of 4 classes have fewer than 5 training rows: 'd' (1)" in line for line in said)

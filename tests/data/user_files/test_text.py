@@ -91,7 +91,7 @@ def test_a_json_document_is_never_in_two_splits(tmp_path_factory, texts):
         ("empty.txt", b"", "empty-file"),
         ("binary.txt", b"abc\x00def", "binary-file"),
         ("latin.txt", "café".encode("latin-1"), "not-utf-8"),
-        ("wide.txt", "hello".encode("utf-16"), "not-utf-8"),
+        ("wide.txt", ("hello " * 9).encode("utf-16-le"), "not-utf-8"),
         ("cut.gz", gzip.compress(b"hello" * 1000)[:30], "damaged-gzip"),
         ("bad.jsonl", b'{"text": "a"}\n{"text": \n', "not-json"),
         ("other.jsonl", b'{"body": "a"}\n', "missing-column"),
@@ -177,3 +177,47 @@ def test_zstandard_files_are_read_whole_and_in_ranges_and_a_missing_end_is_notic
         (tmp_path / "b.txt.zst").write_bytes(content)
         with refused("damaged-gzip"):
             list(text_files.read_chunks(tmp_path / "b.txt.zst"))
+
+
+def test_the_text_of_json_lines_may_be_in_a_nested_field(tmp_path):
+    lines = [{"content": {"description": f"text {number}\n"}} for number in range(20)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    source = source_of(tmp_path / "a.jsonl", field="content.description")
+    assert {text for split in SPLITS for text in read(source, split).splitlines()} == {f"text {n}" for n in range(20)}
+    with refused("missing-column", "content.description"):
+        read(source_of(tmp_path / "a.jsonl"), "train")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "utf-32"])
+def test_a_byte_order_mark_names_the_encoding(tmp_path, encoding):
+    text = "Ein größerer Text, Zeile für Zeile.\n" * 30
+    (tmp_path / "plain.txt").write_text(text, encoding="utf-8")
+    (tmp_path / "marked.txt").write_bytes(text.encode(encoding))
+    (tmp_path / "marked.txt.gz").write_bytes(gzip.compress(text.encode(encoding)))
+    plain = source_of(tmp_path / "plain.txt")
+    for name in ("marked.txt", "marked.txt.gz"):
+        marked = source_of(tmp_path / name)
+        assert marked.fingerprint() == plain.fingerprint()
+        assert all(read(marked, split) == read(plain, split) for split in SPLITS)
+
+
+def test_a_named_encoding_is_used_for_text_and_json_lines(tmp_path):
+    (tmp_path / "a.txt").write_bytes(("吾輩は猫である。\n" * 30).encode("shift_jis"))
+    (tmp_path / "b.jsonl").write_bytes(
+        "".join(json.dumps({"body": f"名前は{number}\n"}, ensure_ascii=False) + "\n" for number in range(20)).encode(
+            "shift_jis"
+        )
+    )
+    data = DataSpec(files=(str(tmp_path),), field="body", encoding="shift_jis")
+    text = "".join(read(UserText(data), split) for split in SPLITS)
+    assert text.count("吾輩は猫である。") == 30
+    assert text.count("名前は") == 20
+
+
+def test_the_error_for_an_unknown_encoding_names_every_file_and_a_guess(tmp_path):
+    for name in ("a.txt", "c.txt"):
+        (tmp_path / name).write_bytes("吾輩は猫である。名前はまだ無い。\n".encode("shift_jis"))
+    (tmp_path / "b.txt").write_text("plain\n")
+    with refused("not-utf-8", "2 files", "a.txt", "c.txt", "data.encoding=shift_jis", "guess") as caught:
+        source_of(tmp_path).fingerprint()
+    assert "b.txt" not in str(caught.value)

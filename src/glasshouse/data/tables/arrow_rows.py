@@ -1,11 +1,14 @@
-"""Parquet and Arrow files as tables, read by pyarrow. The names of classes in files of Hugging Face `datasets` are used."""
+"""Parquet and Arrow files as tables, read by pyarrow. The fields of structs have dotted names.
+
+The names of classes in files of Hugging Face `datasets` are used.
+"""
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from glasshouse.data.tables.table import DataTable, Row, cell
+from glasshouse.data.tables.table import DataTable, Row, cell, flattened
 from glasshouse.specs.errors import DataError
 
 BATCH_ROWS = 4096
@@ -14,15 +17,26 @@ BATCH_ROWS = 4096
 def read(path: Path) -> DataTable:
     """The columns of a Parquet, Feather or Arrow file."""
     schema = _checked(path, lambda: _open(path)[0])
-    names = tuple(schema.names)
+    names = tuple(name for field in schema for name in _field_names(field))
     classes = _class_names(schema)
 
     def rows() -> Iterator[Row]:
         for batch in _batches(path):
-            columns = [_texts(batch.column(name).to_pylist(), classes.get(name)) for name in names]
-            yield from zip(*columns, strict=True)
+            for row in batch.to_pylist():
+                flat = flattened(row)
+                yield tuple(_text(flat.get(name), classes.get(name)) for name in names)
 
     return DataTable(path, names, rows)
+
+
+def _field_names(field: Any) -> list[str]:
+    """The name of a field, or the dotted names of what is in a struct or a list of structs."""
+    import pyarrow.types
+
+    inner = getattr(field.type, "value_type", field.type)
+    if not pyarrow.types.is_struct(inner):
+        return [field.name]
+    return [f"{field.name}.{name}" for child in inner for name in _field_names(child)]
 
 
 def _batches(path: Path) -> Iterator[Any]:
@@ -78,10 +92,8 @@ def _class_names(schema: Any) -> dict[str, list[str]]:
         return {}
 
 
-def _texts(values: list[Any], classes: list[str] | None) -> list[str]:
-    if classes is None:
-        return [cell(value) for value in values]
-    return [cell(_class_name(value, classes)) for value in values]
+def _text(value: Any, classes: list[str] | None) -> str:
+    return cell(value if classes is None else _class_name(value, classes))
 
 
 def _class_name(value: Any, classes: list[str]) -> Any:

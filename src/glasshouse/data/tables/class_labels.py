@@ -3,12 +3,16 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from glasshouse.data.tables.delimited import is_number
+from glasshouse.data.tables import label_lists, number_columns
 from glasshouse.specs.errors import DataError
 
 # More classes than this need at least so many rows each on average.
 MANY_CLASSES = 20
 MIN_ROWS_PER_CLASS = 4
+# A class with fewer training rows is warned of.
+FEW_TRAINING_ROWS = 5
+# Classes that a remark names.
+MOST_NAMED = 3
 INSIST = "data.insist=true takes them as they are"
 
 
@@ -18,7 +22,7 @@ def check(labels: Sequence[str], place: str) -> None:
     if len(classes) <= MANY_CLASSES or len(classes) * MIN_ROWS_PER_CLASS <= len(labels):
         return
     example = next(iter(classes))
-    if all(map(is_number, classes)):
+    if number_columns.looks_like_numbers(list(classes)):
         remedy = "they look like numbers, which a regressor predicts: glasshouse train regressor data.files=..."
     elif sum(" " in label for label in classes) > len(classes) / 2:
         remedy = (
@@ -50,14 +54,51 @@ def merged(labels: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def remarks(labels: Sequence[str], first: str = "") -> list[str]:
-    """Remarks on classes with few rows. `first` is the label in the first line of a file without a header."""
+    """Remarks on classes that may be no classes, or have few rows.
+
+    `first` is the label in the first line of a file without a header.
+    """
     classes = Counter(labels)
     said = []
+    if missing := sorted(label for label in classes if number_columns.is_missing(label)):
+        said.append(
+            f"the class {missing[0]!r} ({classes[missing[0]]} rows) looks like a missing label; "
+            "data.missing_targets=skip leaves such rows out"
+        )
+    if combined := label_lists.combined(labels):
+        said.append(
+            f"{sum(classes[label] for label in combined)} rows have several labels at once, such as {combined[0]!r}, which "
+            "are classes of their own here; the recipe multi-label-classifier takes them apart"
+        )
     single = sorted(label for label, count in classes.items() if count == 1)
     if first in single and len(labels) > len(classes):
         said.append(f"the class {first!r} is only in the first line; if that line is a header, set data.header=yes")
         single.remove(first)
     if single:
-        named = ", ".join(repr(label) for label in single[:3]) + (", ..." if len(single) > 3 else "")
+        named = _listed([repr(label) for label in single])
         said.append(f"{len(single)} of {len(classes)} classes have a single row ({named}): it cannot be learnt and tested")
     return said
+
+
+def split_remarks(train: Sequence[str], validation: Sequence[str]) -> list[str]:
+    """Warnings of classes with few training rows, or with none in validation. `remarks` tells classes with a single row."""
+    learnt, tested = Counter(train), Counter(validation)
+    classes = sorted(label for label in learnt | tested if learnt[label] + tested[label] > 1)
+    said = []
+    if few := [label for label in classes if learnt[label] < FEW_TRAINING_ROWS]:
+        named = _listed([f"{label!r} ({learnt[label]})" for label in few])
+        said.append(
+            f"warning: {len(few)} of {len(learnt | tested)} classes have fewer than {FEW_TRAINING_ROWS} training rows: "
+            f"{named}; they are hardly learnt"
+        )
+    if validation and (absent := [label for label in classes if not tested[label]]):
+        named = _listed([repr(label) for label in absent])
+        said.append(
+            f"warning: {len(absent)} of {len(learnt | tested)} classes have no row in validation: {named}; "
+            "data.stratify=true gives every split its share, if there are enough rows"
+        )
+    return said
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")

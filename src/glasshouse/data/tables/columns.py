@@ -3,8 +3,9 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from glasshouse.data.tables.delimited import is_number
-from glasshouse.data.tables.table import ITEM_SEPARATOR, DataTable
+from glasshouse.data.tables import label_lists, number_columns
+from glasshouse.data.tables.delimited import ROW_NUMBERS
+from glasshouse.data.tables.table import DataTable
 from glasshouse.specs.errors import DataError
 
 # A column has few values if a value has at least so many rows on average, or if there are at most so many values.
@@ -13,12 +14,20 @@ MAX_FEW_VALUES = 20
 # A column of texts must be so many times as long as every other column to be found by its length.
 LENGTH_RATIO = 1.5
 
+PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
+# Of the cells of a column that holds the file names of pictures.
+MOST_PICTURES = 0.9
+# Pandas calls a column of row numbers "Unnamed: 0" when it reads one without a name.
+ROW_NUMBER_NAMES = (ROW_NUMBERS, "unnamed: ")
+
 SYNONYMS = {
     "text": "sentence sentences content body document review comment message tweet utterance question text1 sentence1 "
     "premise tokens words source src input english en",
     "label": "class category sentiment rating stars score topic intent labels tag target y",
     "target": "translation tgt output answer german de",
     "second": "text2 sentence2 hypothesis answer context",
+    "picture": "image img photo file filename file_name path image_path image_file",
+    "caption": "text description title sentence alt label",
     "tags": "ner_tags pos_tags ner labels label tag",
 }
 
@@ -28,7 +37,8 @@ class ColumnRequest:
     """A column that a task needs.
 
     `name` is its name or number, `default` the name that the setting has unless the user sets it, `setting` the option that
-    sets it, and `role` what the column is to the task. `kind` is what its cells are: text, category, number, list or any.
+    sets it, if there is one, and `role` what the column is to the task. `kind` is what its cells are: text, category,
+    number, list, picture (the name of a file) or any.
     """
 
     name: str
@@ -69,13 +79,10 @@ def find(table: DataTable, requests: Sequence[ColumnRequest]) -> FoundColumns:
     guessed = [number for number in range(len(requests)) if _is_guess(table, requests[number], indices[number])]
     if not guessed or usual:
         return FoundColumns(indices)
-    told = ", ".join(f"{requests[number].role} is {_called(table, indices[number])}" for number in guessed)
-    settings = " and ".join(requests[number].setting for number in guessed)
-    return FoundColumns(indices, (f"{table.path.name}: {told}, by the look of it; otherwise set {settings}",))
-
-
-def _called(table: DataTable, index: int) -> str:
-    return f"the column {table.names[index]!r}" if table.named else f"column {index + 1}"
+    remedy = " and ".join(requests[number].setting for number in guessed if requests[number].setting)
+    remedy = f"set {remedy}" if remedy else f"name the columns {' and '.join(request.name for request in requests)}"
+    told = ", ".join(f"{requests[number].role} is {table.called(indices[number])}" for number in guessed)
+    return FoundColumns(indices, (f"{table.path.name}: {told}, by the look of it; otherwise {remedy}",))
 
 
 def _is_guess(table: DataTable, request: ColumnRequest, index: int) -> bool:
@@ -100,9 +107,14 @@ def _by_name(table: DataTable, request: ColumnRequest, taken: Collection[int]) -
 def _by_synonym(table: DataTable, request: ColumnRequest, taken: Collection[int]) -> int | None:
     if not table.named:
         return None
-    words = SYNONYMS.get(request.role, SYNONYMS["label"]).split()
-    known = [index for index, name in enumerate(table.names) if name.lower() in words and index not in taken]
+    words = [request.role, *SYNONYMS.get(request.role, SYNONYMS["label"]).split()]
+    # A nested field is known by its own name or by its last part.
+    parts = [(name.lower(), name.lower().rpartition(".")[2]) for name in table.names]
+    known = [index for index, names in enumerate(parts) if not set(names).isdisjoint(words) and index not in taken]
     fitting = [index for index in known if fits(table, index, request.kind)]
+    if not fitting and request.kind == "category":
+        # A classifier refuses a single class in plain words.
+        fitting = [index for index in known if len(cells := table.column(index)) > 1 and len(set(cells)) == 1]
     return fitting[0] if len(fitting) == 1 else None
 
 
@@ -153,16 +165,29 @@ def fits(table: DataTable, index: int, kind: str) -> bool:
     if kind == "category":
         most = max(len(cells) // MIN_ROWS_PER_VALUE, min(MAX_FEW_VALUES, len(cells) - 1))
         return 1 < len(set(cells)) <= most
+    if kind == "row number":
+        return _numbers_the_rows(table.names[index], cells)
     if kind == "number":
-        return all(map(is_number, cells)) and len(set(cells)) > 1 and not _numbers_the_rows(cells)
+        return (
+            number_columns.looks_like_numbers(cells)
+            and len(set(cells)) > 1
+            and not _numbers_the_rows(table.names[index], cells)
+        )
     if kind == "list":
-        items = [item for text in cells for item in text.replace(ITEM_SEPARATOR, "|").split("|")]
-        return len(items) > len(cells) and len(set(items)) <= max(len(items) // MIN_ROWS_PER_VALUE, MAX_FEW_VALUES)
-    return not all(map(is_number, cells))  # kind text
+        return label_lists.are_lists(cells)
+    named_pictures = sum(text.lower().endswith(PICTURE_SUFFIXES) for text in cells) >= MOST_PICTURES * len(cells)
+    if kind == "picture":
+        return named_pictures
+    return not named_pictures and not number_columns.looks_like_numbers(cells)  # kind text
 
 
-def _numbers_the_rows(cells: Sequence[str]) -> bool:
-    """Whether the cells are 0, 1, 2, ... or 1, 2, 3, ...: the number of the row, which says nothing about it."""
+def _numbers_the_rows(name: str, cells: Sequence[str]) -> bool:
+    """Whether the cells are 0, 1, 2, ... or 1, 2, 3, ...: the number of the row, which says nothing about it.
+
+    A column with the name of a row number may have its numbers in any order.
+    """
+    if name.lower().startswith(ROW_NUMBER_NAMES) and len(set(cells)) == len(cells) and all(map(str.isdecimal, cells)):
+        return True
     return any(cells == [str(number) for number in range(first, first + len(cells))] for first in (0, 1))
 
 

@@ -13,13 +13,13 @@ UNIVERSAL = (1, 3)
 UNIVERSAL_COLUMNS = 10
 
 
-def read(path: Path, tag_column: str) -> DataTable:
+def read(path: Path, tag_column: str, encoding: str = "") -> DataTable:
     """The sentences of a file. `tag_column` is the number of the column with the tags; otherwise the last one is used."""
 
     def rows() -> Iterator[Row]:
         words: list[str] = []
         tags: list[str] = []
-        for number, line in enumerate([*text_files.read_lines(path), ""], 1):
+        for number, line in enumerate([*text_files.read_lines(path, encoding), ""], 1):
             cells = line.split("\t") if "\t" in line else line.split()
             if not line.strip() or cells[0] == "-DOCSTART-":
                 if words:
@@ -36,10 +36,10 @@ def read(path: Path, tag_column: str) -> DataTable:
     return DataTable(path, NAMES, rows, roles=NAMES)
 
 
-def has_sentences(path: Path) -> bool:
+def has_sentences(path: Path, encoding: str = "") -> bool:
     """Whether lines of two or more columns stand in groups with blank lines between them."""
     blank = 0
-    for number, line in enumerate(text_files.read_lines(path)):
+    for number, line in enumerate(text_files.read_lines(path, encoding)):
         if number >= 2000:
             break
         blank += not line.strip()

@@ -4,6 +4,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -20,7 +21,9 @@ KNOWN_NAMES = """
     categories target targets sentiment rating stars score topic intent tag tags source translation src
     tgt input output english german french spanish en de fr es id
 """
-_NAME = re.compile(r"[^\W\d][\w .\-/()#]{0,39}")
+_NAME = re.compile(r"[^\W\d][\w .:\-/()#]{0,39}")
+# The name of a first column without one, which spreadsheets and pandas write for the numbers of the rows.
+ROW_NUMBERS = "index"
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?%?")
 _QUOTED = re.compile(r'"([^"]|"")*"')
 
@@ -31,14 +34,14 @@ def is_number(text: str) -> bool:
 
 def read(path: Path, form: TableFormat, tabs: bool) -> DataTable:
     """A file of delimited text as a table. `tabs` says that its name promises tabs."""
-    lines = list(islice(text_files.read_lines(path), SAMPLE_ROWS))
+    lines = list(islice(text_files.read_lines(path, form.encoding), SAMPLE_ROWS))
     if not any(line.strip() for line in lines):
         raise DataError("no-rows", f"{path} has no rows; choose a file that contains text")
     delimiter = DELIMITERS.get(form.delimiter) or ("\t" if tabs else _find_delimiter(lines))
     # Texts in tab-separated files often have quotation marks of their own.
     plain = delimiter == "\t" and form.delimiter == "auto" and not _is_quoted(lines)
-    parse = _split_lines if plain else _parse_quoted
-    first_rows = [row for _, row in islice(parse(path, delimiter), SAMPLE_ROWS)]
+    parse = partial(_split_lines if plain else _parse_quoted, path, delimiter, form.encoding)
+    first_rows = [row for _, row in islice(parse(), SAMPLE_ROWS)]
     asked_for = not set(first_rows[0]).isdisjoint(form.names)
     header = asked_for or _has_header(first_rows, likely=not tabs) if form.header == "auto" else form.header == "yes"
     remarks = []
@@ -52,15 +55,24 @@ def read(path: Path, form: TableFormat, tabs: bool) -> DataTable:
     if width < 2 and tabs:
         raise DataError("no-tab", f"{path}, line 1, has no tab; every line must have at least two columns")
     names = _unique_names(first_rows[0]) if header else numbered(width)
+    if header and len(first_rows) == 1:
+        raise DataError(
+            "no-rows",
+            f"{path} has no rows: its only line is taken for a header ({', '.join(names)}); add rows below it, or take the "
+            "line for a row: data.header=no",
+        )
 
     longest = _longest_column([row for row in first_rows if len(row) == width])
 
     def rows() -> Iterator[Row]:
-        for index, (number, row) in enumerate(parse(path, delimiter)):
+        for index, (number, row) in enumerate(parse()):
             if index or not header:
                 yield _fitted(path, number, row, names, delimiter, longest if plain else None)
 
-    return DataTable(path, names, rows, named=header, remarks=tuple(remarks))
+    def line_numbers() -> Iterator[int]:
+        return (number for index, (number, _) in enumerate(parse()) if index or not header)
+
+    return DataTable(path, names, rows, named=header, remarks=tuple(remarks), line_numbers=line_numbers)
 
 
 def _words(delimiter: str) -> str:
@@ -68,8 +80,11 @@ def _words(delimiter: str) -> str:
 
 
 def _unique_names(cells: Sequence[str]) -> tuple[str, ...]:
-    """The names of the columns. An empty name is the number of its column."""
-    return tuple(text or str(number) for number, text in enumerate(cells, 1))
+    """The names of the columns. An empty name is the number of its column; that of the first is for numbers of rows."""
+    names = [text or str(number) for number, text in enumerate(cells, 1)]
+    if not cells[0] and ROW_NUMBERS not in names:
+        names[0] = ROW_NUMBERS
+    return tuple(names)
 
 
 def _find_delimiter(lines: Sequence[str]) -> str:
@@ -92,17 +107,17 @@ def _is_quoted(lines: Sequence[str]) -> bool:
     return bool(fields) and all(_QUOTED.fullmatch(field) for field in fields)
 
 
-def _split_lines(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
+def _split_lines(path: Path, delimiter: str, encoding: str) -> Iterator[tuple[int, Row]]:
     """(line number, cells) of every line that is not blank."""
-    for number, line in enumerate(text_files.read_lines(path), 1):
+    for number, line in enumerate(text_files.read_lines(path, encoding), 1):
         if line.strip():
             yield number, tuple(text.strip() for text in line.rstrip("\r").split(delimiter))
 
 
-def _parse_quoted(path: Path, delimiter: str) -> Iterator[tuple[int, Row]]:
+def _parse_quoted(path: Path, delimiter: str, encoding: str) -> Iterator[tuple[int, Row]]:
     """(line number, cells) of every row. A quoted field may contain the delimiter and line breaks."""
     # A quoted field may contain line breaks, so the CSV reader needs the line endings.
-    reader = csv.reader((line + "\n" for line in text_files.read_lines(path)), delimiter=delimiter)
+    reader = csv.reader((line + "\n" for line in text_files.read_lines(path, encoding)), delimiter=delimiter)
     try:
         for row in reader:
             if any(text.strip() for text in row):
@@ -141,12 +156,13 @@ def _has_header(rows: Sequence[Row], likely: bool) -> bool:
     """Whether the first row names the columns.
 
     Its cells must look like names, differ from each other, and not occur again in their column. If a header is not `likely`,
-    one of the names must be well known, or stand above numbers only.
+    one of the names must be well known, or stand above numbers only. The first cell may be empty above numbers of rows.
     """
     first, rest = rows[0], rows[1:]
-    if not all(_NAME.fullmatch(text) for text in first) or len(set(first)) < len(first):
-        return False
     columns = [[row[index] for row in rest if index < len(row) and row[index]] for index in range(len(first))]
+    numbered_rows = not first[0] and len(first) > 1 and len(columns[0]) == len(rest) and all(map(str.isdecimal, columns[0]))
+    if not all(_NAME.fullmatch(text) for text in first[numbered_rows:]) or len(set(first)) < len(first):
+        return False
     if any(text in column for text, column in zip(first, columns, strict=True)):
         return False
     known = any(text.lower() in KNOWN_NAMES.split() for text in first)

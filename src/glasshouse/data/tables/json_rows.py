@@ -1,54 +1,61 @@
-"""JSON as a table: an object on each line, or one array of objects."""
+"""JSON as a table: an object on each line, or one array of objects. The fields of inner objects have dotted names."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from glasshouse.data import text_files
-from glasshouse.data.tables.table import SAMPLE_ROWS, DataTable, Row, cell
+from glasshouse.data.tables.table import SAMPLE_ROWS, DataTable, Row, cell, flattened
 from glasshouse.specs.errors import DataError
 
 
-def read_lines(path: Path) -> DataTable:
+def read_lines(path: Path, encoding: str = "") -> DataTable:
     """JSON lines: the columns are the fields of the first objects."""
-    return _table(path, lambda: _line_objects(path))
+    return _table(path, lambda: _line_objects(path, encoding), has_lines=True)
 
 
-def read_array(path: Path) -> DataTable:
+def read_array(path: Path, encoding: str = "") -> DataTable:
     """A JSON array of objects, or an object with one such array in a field. A file of JSON lines is read as that."""
-    text = "".join(text_files.read_chunks(path))
+    text = "".join(text_files.read_chunks(path, encoding))
     try:
         content = json.loads(text)
     except ValueError as error:
         if "Extra data" in str(error):
-            return read_lines(path)
+            return read_lines(path, encoding)
         raise DataError("not-json", f"{path} is not valid JSON: {error}; correct the file") from None
     if isinstance(content, dict):
         arrays = [value for value in content.values() if isinstance(value, list) and value and isinstance(value[0], dict)]
         content = arrays[0] if len(arrays) == 1 else [content]
     if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
         raise DataError("not-a-table", f"{path} must be a JSON array of objects, one for each row; convert it to that")
-    return _table(path, lambda: ((f"{path}, row {number},", row) for number, row in enumerate(content, 1)))
+    return _table(path, lambda: enumerate(content, 1))
 
 
-def _table(path: Path, objects: Any) -> DataTable:
+def _table(path: Path, objects: Callable[[], Iterable[tuple[int, Mapping[str, Any]]]], has_lines: bool = False) -> DataTable:
+    """The table of the objects of a file, each with its number."""
     fields: dict[str, None] = {}
+    filled: set[str] = set()
     for _, row in islice(objects(), SAMPLE_ROWS):
-        fields |= dict.fromkeys(row)
-    names = tuple(fields)
+        flat = flattened(row)
+        fields |= dict.fromkeys(flat)
+        filled.update(name for name, value in flat.items() if value not in (None, []))
+    # Where an object or a list of objects may be missing, its own name stands for nothing.
+    outer = {name.rpartition(".")[0] for name in fields}
+    names = tuple(name for name in fields if name in filled or name not in outer)
 
     def rows() -> Iterator[Row]:
         for _, row in objects():
-            yield tuple(cell(row.get(name)) for name in names)
+            flat = flattened(row)
+            yield tuple(cell(flat.get(name)) for name in names)
 
-    return DataTable(path, names, rows)
+    return DataTable(path, names, rows, line_numbers=(lambda: (number for number, _ in objects())) if has_lines else None)
 
 
-def _line_objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """(place, object) of every line that is not blank."""
-    for number, line in enumerate(text_files.read_lines(path), 1):
+def _line_objects(path: Path, encoding: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """(line number, object) of every line that is not blank."""
+    for number, line in enumerate(text_files.read_lines(path, encoding), 1):
         if not line.strip():
             continue
         place = f"{path}, line {number},"
@@ -62,4 +69,4 @@ def _line_objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 f"{place} is a {type(row).__name__} and has no fields; write an object on each line: "
                 '{"text": ..., "label": ...}',
             )
-        yield place, row
+        yield number, row

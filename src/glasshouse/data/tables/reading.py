@@ -11,9 +11,9 @@ from glasshouse.specs.errors import DataError
 READERS: dict[str, Callable[[Path, TableFormat], DataTable]] = {
     ".tsv": lambda path, form: delimited.read(path, form, tabs=True),
     ".csv": lambda path, form: delimited.read(path, form, tabs=False),
-    ".jsonl": lambda path, form: json_rows.read_lines(path),
-    ".ndjson": lambda path, form: json_rows.read_lines(path),
-    ".json": lambda path, form: json_rows.read_array(path),
+    ".jsonl": lambda path, form: json_rows.read_lines(path, form.encoding),
+    ".ndjson": lambda path, form: json_rows.read_lines(path, form.encoding),
+    ".json": lambda path, form: json_rows.read_array(path, form.encoding),
     ".parquet": lambda path, form: arrow_rows.read(path),
     ".arrow": lambda path, form: arrow_rows.read(path),
     ".feather": lambda path, form: arrow_rows.read(path),
@@ -30,6 +30,7 @@ def read(path: Path, form: TableFormat = TableFormat()) -> DataTable:  # noqa: B
     """A file as a table."""
     if reader := READERS.get(text_files.suffix(path)):
         return reader(path, form)
+    text_files.refuse_spreadsheet(path)
     raise DataError(
         "not-a-table",
         f"{path} must be a table to be read as rows: {', '.join(READERS)} (and .gz or .zst of these); "
@@ -40,17 +41,17 @@ def read(path: Path, form: TableFormat = TableFormat()) -> DataTable:  # noqa: B
 def read_sentences(path: Path, form: TableFormat, tag_column: str) -> DataTable:
     """A file of tagged sentences: in the manner of CoNLL, or a table with a column of words and one of tags."""
     suffix = text_files.suffix(path)
-    if suffix in SENTENCE_SUFFIXES or (suffix in (".tsv", ".txt", "") and conll.has_sentences(path)):
-        return conll.read(path, tag_column)
+    if suffix in SENTENCE_SUFFIXES or (suffix in (".tsv", ".txt", "") and conll.has_sentences(path, form.encoding)):
+        return conll.read(path, tag_column, form.encoding)
     return read(path, form)
 
 
-def read_class_folder(folder: Path, classes: dict[str, list[Path]]) -> DataTable:
+def read_class_folder(folder: Path, classes: dict[str, list[Path]], encoding: str = "") -> DataTable:
     """Texts in folders that are named after their class, as a table of labels and texts."""
 
     def rows() -> Iterator[Row]:
         for label, paths in classes.items():
             for path in paths:
-                yield label, "".join(text_files.read_chunks(path)).strip()
+                yield label, "".join(text_files.read_chunks(path, encoding)).strip()
 
     return DataTable(folder, ("label", "text"), rows, roles=("label", "text"))

@@ -1,6 +1,7 @@
 """A table: named columns and rows of text cells, read from a file row by row. Knows no file format."""
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -19,7 +20,7 @@ ITEM_SEPARATOR = "\x1f"
 
 @dataclass(frozen=True)
 class TableFormat:
-    """How to read delimited text: the delimiter, and whether the first line is a header. `auto` means by its content.
+    """How to read text: the delimiter, whether the first line is a header, and the encoding. `auto` means by its content.
 
     A first line with one of the `names`, the columns that a spec asks for, is a header.
     """
@@ -27,11 +28,13 @@ class TableFormat:
     delimiter: str = "auto"
     header: str = "auto"
     names: tuple[str, ...] = ()
+    encoding: str = ""
 
     @classmethod
     def of(cls, data: DataSpec) -> "TableFormat":
         named = (data.field, data.label, data.target, data.second, data.group)
-        return cls(data.delimiter, data.header, tuple(name for name in named if name and not name.isdecimal()))
+        names = tuple(name for name in named if name and not name.isdecimal())
+        return cls(data.delimiter, data.header, names, data.encoding)
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class DataTable:
 
     The names are those of the file if it is `named`. Otherwise they are the numbers of the columns from 1. `remarks` say
     what was found out about the format by looking at the content. `roles` say what the columns are to a task, if the format
-    itself says so.
+    itself says so. `line_numbers` are those of the rows, if the file has lines.
     """
 
     path: Path
@@ -49,6 +52,7 @@ class DataTable:
     named: bool = True
     remarks: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
+    line_numbers: Callable[[], Iterator[int]] | None = None
 
     @cached_property
     def sample(self) -> list[Row]:
@@ -58,6 +62,16 @@ class DataTable:
     def column(self, index: int) -> list[str]:
         """The cells of a column in the first rows that are not empty."""
         return [row[index] for row in self.sample if row[index]]
+
+    def places(self, rows: Sequence[int], most: int = 5) -> str:
+        """Where rows are in the file, as an error message names them. `rows` are counted from 0."""
+        numbers = list(self.line_numbers()) if self.line_numbers else range(1, max(rows) + 2)
+        word = ("line" if self.line_numbers else "row") + ("s" if len(rows) > 1 else "")
+        return f"{word} {', '.join(str(numbers[row]) for row in rows[:most])}{', ...' if len(rows) > most else ''}"
+
+    def called(self, index: int) -> str:
+        """A column, as a sentence names it."""
+        return f"the column {self.names[index]!r}" if self.named else f"column {index + 1}"
 
     def listing(self) -> str:
         """The columns, as an error message names them."""
@@ -72,7 +86,29 @@ def cell(value: Any) -> str:
         return ITEM_SEPARATOR.join(cell(item) for item in value)
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False, default=str)
     return str(value).strip()
+
+
+def flattened(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of an object, with those of inner objects under dotted names. A list of objects is a list in each field.
+
+    A name of the object itself goes before the same name of an inner field.
+    """
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, dict):
+            inner = flattened(value)
+        elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+            items = [flattened(item) for item in value]
+            inner = {key: [item.get(key) for item in items] for key in dict.fromkeys(key for item in items for key in item)}
+        else:
+            flat[name] = value
+            continue
+        for key, item in inner.items():
+            flat.setdefault(f"{name}.{key}", item)
+    return flat
 
 
 def numbered(count: int) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
-"""Files that are not plain text, converted to it once: documents (.docx, .html, .pdf) and the text column of tables.
+"""Files that are not plain UTF-8 text, converted to it once: documents (.docx, .html, .pdf), the text column of tables, and
+text in other encodings.
 
 The result is in the cache: a plain text file of a document, or JSON lines of a table's rows. Everything that reads text in
 parts works on these.
@@ -32,21 +33,33 @@ _BLOCKS = """
 """
 
 
-def is_converted(path: Path) -> bool:
+def is_converted(path: Path, encoding: str = "") -> bool:
     """Whether a file must be converted to be read as text."""
-    suffix = text_files.suffix(path)
-    return suffix in DOCUMENTS or (reading.is_table(path) and suffix not in JSON_LINES)
+    return text_files.suffix(path) in DOCUMENTS or has_rows(path) or text_files.is_recoded(path, encoding)
+
+
+def has_rows(path: Path) -> bool:
+    """Whether a file is a table whose text column is converted."""
+    return reading.is_table(path) and text_files.suffix(path) not in JSON_LINES
 
 
 def convert(path: Path, data: DataSpec) -> tuple[Path, list[str]]:
     """The converted file in the cache, and remarks. It is made anew when the file or its settings change."""
-    is_row_file = reading.is_table(path)
-    settings = [FORMAT, data.field, data.delimiter, data.header] if is_row_file else [FORMAT]
+    is_row_file = has_rows(path)
+    settings: list[Any] = [FORMAT, data.field, data.delimiter, data.header] if is_row_file else [FORMAT]
+    settings += [data.encoding] if data.encoding else []
     key = hashlib.blake2b(json.dumps(settings).encode(), digest_size=12)
     key.update(text_files.raw_digest(path).encode())
     key.update(text_files.suffix(path).encode())
-    output = cache_folder() / "converted" / f"{key.hexdigest()}{'.jsonl' if is_row_file else '.txt'}"
-    lines, remarks = _rows(path, data) if is_row_file else (_document(path), [])
+    has_lines = is_row_file or text_files.suffix(path) in JSON_LINES
+    output = cache_folder() / "converted" / f"{key.hexdigest()}{'.jsonl' if has_lines else '.txt'}"
+    remarks: list[str] = []
+    if is_row_file:
+        lines, remarks = _rows(path, data)
+    elif text_files.suffix(path) in DOCUMENTS:
+        lines = _document(path, data.encoding)
+    else:
+        lines = text_files.read_chunks(path, data.encoding)
     if not output.exists():
         try:
             output.parent.mkdir(parents=True, exist_ok=True)
@@ -57,6 +70,8 @@ def convert(path: Path, data: DataSpec) -> tuple[Path, list[str]]:
                 "cannot-write-cache",
                 f"cannot write the text of {path} to {output}: {error.strerror}; free some space, or set GLASSHOUSE_CACHE",
             ) from None
+    if not output.stat().st_size:
+        raise DataError("no-rows", f"{path} has no rows with a text; check the file and its columns, or set data.field=NAME")
     return output, remarks
 
 
@@ -68,9 +83,9 @@ def _rows(path: Path, data: DataSpec) -> tuple[Iterator[str], list[str]]:
     return (json.dumps({FIELD: text}) + "\n" for text in texts if text), [*table.remarks, *found.remarks]
 
 
-def _document(path: Path) -> Iterator[str]:
+def _document(path: Path, encoding: str) -> Iterator[str]:
     try:
-        text = DOCUMENTS[text_files.suffix(path)](path)
+        text = DOCUMENTS[text_files.suffix(path)](path, encoding)
     except ImportError as error:
         raise DataError(
             "missing-package",
@@ -85,7 +100,7 @@ def _document(path: Path) -> Iterator[str]:
     yield text.encode("utf-8", "replace").decode()
 
 
-def _docx(path: Path) -> str:
+def _docx(path: Path, encoding: str) -> str:
     import docx
     from docx.table import Table as DocxTable
 
@@ -98,15 +113,15 @@ def _docx(path: Path) -> str:
     return "\n".join(blocks) + "\n"
 
 
-def _pdf(path: Path) -> str:
+def _pdf(path: Path, encoding: str) -> str:
     import pypdf
 
     return "\n".join(page.extract_text() for page in pypdf.PdfReader(path).pages) + "\n"
 
 
-def _html(path: Path) -> str:
+def _html(path: Path, encoding: str) -> str:
     parser = _HTMLText()
-    for chunk in text_files.read_chunks(path):
+    for chunk in text_files.read_chunks(path, encoding):
         parser.feed(chunk)
     parser.close()
     lines = (" ".join(line.split()) for line in "".join(parser.pieces).split("\n"))
@@ -138,4 +153,4 @@ class _HTMLText(HTMLParser):
             self.pieces.append(data.replace("\n", " "))
 
 
-DOCUMENTS: dict[str, Callable[[Path], str]] = {".docx": _docx, ".pdf": _pdf, ".html": _html, ".htm": _html}
+DOCUMENTS: dict[str, Callable[[Path, str], str]] = {".docx": _docx, ".pdf": _pdf, ".html": _html, ".htm": _html}

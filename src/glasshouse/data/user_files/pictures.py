@@ -23,8 +23,11 @@ from glasshouse.data.tables.table import DataTable, TableFormat
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 
-COLUMNS = ColumnRequest("picture", "picture", "", "picture"), ColumnRequest("caption", "caption", "", "caption")
-PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
+COLUMNS = (
+    ColumnRequest("picture", "picture", "", "picture", "picture"),
+    ColumnRequest("caption", "caption", "", "caption"),
+)
+PICTURES = columns.PICTURE_SUFFIXES
 
 
 class UserPictures(Source):
@@ -118,7 +121,9 @@ class UserPictures(Source):
             self._remarks.append(f"captions of pictures in {folder.name} are the names of their folders")
         for path, has_text in zip(pictures, beside, strict=True):
             if any(beside):
-                caption = "".join(text_files.read_chunks(path.with_suffix(".txt"))).strip() if has_text else ""
+                caption = (
+                    "".join(text_files.read_chunks(path.with_suffix(".txt"), self.form.encoding)).strip() if has_text else ""
+                )
             else:
                 caption = " ".join(path.parent.name.replace("_", " ").replace("-", " ").split())
             yield path, caption

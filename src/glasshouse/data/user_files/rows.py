@@ -14,17 +14,16 @@ from typing import Any, ClassVar
 
 from glasshouse.data import input_files, splits, text_files
 from glasshouse.data.documents import SPLITS, Document, Source
-from glasshouse.data.tables import class_labels, columns, reading
+from glasshouse.data.tables import class_labels, columns, label_lists, number_columns, reading
 from glasshouse.data.tables.columns import ColumnRequest
-from glasshouse.data.tables.delimited import is_number
 from glasshouse.data.tables.table import ITEM_SEPARATOR, DataTable, Row, TableFormat
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 
-# What separates several labels in one cell.
-LABEL_SEPARATOR = "|"
 # A target with at most so many values in at least so many rows looks like a class.
 FEW_TARGETS, MANY_ROWS = 20, 200
+# Fewer rows for training are warned of.
+FEW_ROWS = 10
 
 
 class UserRows(Source):
@@ -48,7 +47,8 @@ class UserRows(Source):
 
     def fingerprint(self) -> str:
         data = self.data
-        digests = [_digest(path) for path in self._paths]
+        with text_files.naming_all(lambda: self._paths, data.encoding):
+            digests = [_digest(path, data.encoding) for path in self._paths]
         settings: list[Any] = [data.label if "target" not in self.wanted else data.target, data.validation, data.test]
         more = {
             name: value
@@ -59,9 +59,11 @@ class UserRows(Source):
                 "group": data.group,
                 "stratify": data.stratify,
                 "insist": data.insist,
+                "decimal": data.decimal,
+                "missing_targets": data.missing_targets,
                 "splits": {split: len(input_files.expand(names)) for split, names in self.names.by_split()},
             }.items()
-            if value not in ("", "auto", False) and (name != "splits" or self.names.validation or self.names.test)
+            if value not in ("", "auto", "refuse", False) and (name != "splits" or self.names.validation or self.names.test)
         }
         return json.dumps([digests, data.field, *settings, *([more] if more else [])])
 
@@ -79,7 +81,8 @@ class UserRows(Source):
         """(split, document) of every row that is complete."""
         self._remarks: list[str] = list(self.names.remarks)
         self._first_label = ""
-        rows = {split: self._read(names) for split, names in self.names.by_split()}
+        with text_files.naming_all(lambda: self._paths, self.data.encoding):
+            rows = {split: self._read(names) for split, names in self.names.by_split()}
         complete = {split: [row for row in of_split if all(row[: len(self._required)])] for split, of_split in rows.items()}
         count, total = (sum(map(len, table.values())) for table in (complete, rows))
         if not complete["train"]:
@@ -100,10 +103,12 @@ class UserRows(Source):
         if "label" in self.wanted:
             self._remark_on_ambiguous(train)
         split_of = self._assign(train)
-        return [
+        documents = [
             *((split_of[index], self._document(row)) for index, row in enumerate(train)),
             *((split, self._document(row)) for split in SPLITS[1:] for row in complete.get(split, ())),
         ]
+        self._remark_on_few(documents)
+        return documents
 
     @property
     def _place(self) -> str:
@@ -143,23 +148,69 @@ class UserRows(Source):
             index_of = {request.role: index for request, index in zip(requests, found.indices, strict=True)}
             optional = [role for role in index_of if role not in self._required]
             roles = [*self._required, *optional]
-            for row in table.rows():
-                rows.append(tuple(_converted(row[index_of[role]], role) for role in roles))
+            of_table = [tuple(_converted(row[index_of[role]], role) for role in roles) for row in table.rows()]
+            if "value" in index_of:
+                of_table = self._with_numbers(table, index_of["value"], of_table)
+            if "label" in index_of and self.data.missing_targets == "skip":
+                of_table = self._without_placeholders(of_table)
+            rows += of_table
             if not table.named and "label" in index_of and rows:
                 self._first_label = table.sample[0][index_of["label"]]
         return rows
+
+    def _with_numbers(self, table: DataTable, index: int, rows: Sequence[Row]) -> list[Row]:
+        """The rows with plain numbers. Refuses numbers that could mean several things, and placeholders for numbers."""
+        position = self._required.index("value")
+        column = number_columns.read([row[position] for row in rows], self.data.decimal)
+        name = table.called(index)
+        if column.wrong:
+            raise DataError(
+                "not-a-number",
+                f"{table.path}, {table.places(column.wrong)}: {rows[column.wrong[0]][position][:40]!r} in {name} is not a "
+                "number; correct it, or set data.label=NAME",
+            )
+        if column.missing and self.data.missing_targets == "refuse":
+            raise DataError(
+                "missing-numbers",
+                f"{table.path}, {table.places(column.missing)}: {len(column.missing)} of {len(rows)} rows have no number in "
+                f"{name}, such as {rows[column.missing[0]][position]!r}; fill them in, or leave these rows out: "
+                "data.missing_targets=skip",
+            )
+        if not column.decimal:
+            example = next(row[position] for row in rows if "," in row[position])
+            raise DataError(
+                "ambiguous-numbers",
+                f"{table.path}: {example!r} in {name} could have a decimal comma or a comma between thousands; "
+                "set data.decimal=comma or data.decimal=point",
+            )
+        if len(column.units) > 1:
+            told = ", ".join(f"{count} with {repr(unit) if unit else 'none'}" for unit, count in column.units.most_common())
+            raise DataError(
+                "mixed-units",
+                f"{table.path}: the numbers in {name} have different units ({told}); convert them to one unit",
+            )
+        self._remarks += [f"{table.path.name}, {name}: {remark}" for remark in column.remarks]
+        return [(*row[:position], value, *row[position + 1 :]) for row, value in zip(rows, column.values, strict=True)]
+
+    def _without_placeholders(self, rows: Sequence[Row]) -> list[Row]:
+        """The rows with an empty label for one such as n/a. They are skipped with those that have none."""
+        position = self._required.index("label")
+        return [
+            (*row[:position], "" if number_columns.is_missing(row[position]) else row[position], *row[position + 1 :])
+            for row in rows
+        ]
 
     def _tables(self, names: Sequence[str]) -> Iterator[DataTable]:
         for name in names:
             folder = Path(name).expanduser()
             if folder.is_dir() and (classes := input_files.class_folders(folder)) and "label" in self.wanted:
                 self._remarks.append(f"the folders in {folder.name} are the classes: {', '.join(classes)}")
-                yield reading.read_class_folder(folder, classes)
+                yield reading.read_class_folder(folder, classes, self.data.encoding)
                 continue
             paths = input_files.expand([name])
             if "target" in self.wanted and len(names) == 2 and not any(map(reading.is_table, input_files.expand(names))):
                 sides = input_files.expand(names)
-                pairs = text_files.read_parallel_lines(*sides)
+                pairs = text_files.read_parallel_lines(*sides, encoding=self.data.encoding)
                 yield DataTable(sides[0], ("text", "target"), partial(iter, pairs), roles=("text", "target"))
                 return
             for path in paths:
@@ -190,16 +241,8 @@ class UserRows(Source):
         }
 
     def _check_values(self, rows: dict[str, list[Row]]) -> None:
-        """Refuse numbers that are none, and targets that look like classes."""
+        """Refuse targets that look like classes, and tags that do not fit their words."""
         every = [row for of_split in rows.values() for row in of_split]
-        if "value" in self.wanted:
-            position = self._required.index("value")
-            wrong = next((row[position] for row in every if not is_number(row[position])), None)
-            if wrong is not None:
-                raise DataError(
-                    "not-a-number",
-                    f"{self._place}: {wrong[:40]!r} in the column of numbers is not one; correct it, or set data.label=NAME",
-                )
         if "target" in self.wanted and not self.data.insist and len(every) >= MANY_ROWS:
             targets = {row[self._required.index("target")] for row in every}
             if len(targets) <= FEW_TARGETS:
@@ -226,6 +269,16 @@ class UserRows(Source):
             labels.setdefault(row[0], set()).add(row[position])
         if ambiguous := sum(len(labels_of_text) > 1 for labels_of_text in labels.values()):
             self._remarks.append(f"{ambiguous} {'text has' if ambiguous == 1 else 'texts have'} more than one label")
+
+    def _remark_on_few(self, documents: Sequence[tuple[str, Document]]) -> None:
+        """Warn of splits and classes that are too small."""
+        by_split = {name: [document for split, document in documents if split == name] for name in SPLITS}
+        if len(by_split["train"]) < FEW_ROWS:
+            few = len(by_split["train"])
+            self._remarks.append(f"warning: only {few} rows are for training; hardly anything is learnt from so few")
+        if "label" in self.wanted:
+            train, validation = ([document.fields["label"] for document in by_split[name]] for name in SPLITS[:2])
+            self._remarks += class_labels.split_remarks(train, validation)
 
     def _assign(self, rows: Sequence[Row]) -> list[str]:
         """The split of each row of the training files."""
@@ -258,20 +311,15 @@ def named_as_options() -> Iterator[None]:
         raise DataError(error.code, message) from None
 
 
-def _digest(path: Path) -> str:
+def _digest(path: Path, encoding: str) -> str:
     is_text = text_files.suffix(path) not in (".parquet", ".arrow", ".feather")
-    return text_files.summarise(path).digest if is_text else text_files.raw_digest(path)
+    return text_files.summarise(path, encoding).digest if is_text else text_files.raw_digest(path)
 
 
 def _converted(text: str, role: str) -> str:
     """A cell as the field of a document. The items of a list are words or labels."""
     if role == "labels":
-        items = text.replace(ITEM_SEPARATOR, LABEL_SEPARATOR).split(LABEL_SEPARATOR)
-        if len(items) == 1 and ("," in text or ";" in text):
-            items = text.replace(";", ",").split(",")
-        return LABEL_SEPARATOR.join(dict.fromkeys(item.strip() for item in items if item.strip()))
+        return label_lists.LABEL_SEPARATOR.join(label_lists.items(text))
     if role == "tags":
         return " ".join(text.replace(ITEM_SEPARATOR, " ").split())
-    if role == "value":
-        return text.replace(",", ".").rstrip("%")
     return text.replace(ITEM_SEPARATOR, " ")

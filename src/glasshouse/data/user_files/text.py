@@ -19,6 +19,7 @@ import numpy as np
 
 from glasshouse.data import file_summaries, input_files, text_files
 from glasshouse.data.documents import SPLITS, Document, Source
+from glasshouse.data.tables.table import flattened
 from glasshouse.data.user_files import converted
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
@@ -39,21 +40,26 @@ class UserText(Source):
         self.field = data.field
         self.files: list[Path] = []
         self.converted: set[Path] = set()
+        self.originals: dict[Path, Path] = {}  # of files that were converted
         self.own_split: dict[Path, str] = {}  # of files that belong to one split as a whole
         for split, of_split in names.by_split():
-            for path in input_files.expand(of_split):
-                readable = self._readable(path, data)
+            paths = input_files.expand(of_split)
+            for path in paths:
+                with text_files.naming_all(lambda paths=paths: paths, data.encoding):  # type: ignore[misc]
+                    readable = self._readable(path, data)
                 if split != "train":
                     self.own_split[readable] = split
                 self.files.append(readable)
 
     def _readable(self, path: Path, data: DataSpec) -> Path:
         """The file itself, or its text in the cache."""
-        if not converted.is_converted(path):
+        if not converted.is_converted(path, data.encoding):
             return path
         output, remarks = converted.convert(path, data)
         self.remarks += remarks
-        self.converted.add(output)
+        self.originals[output] = path
+        if converted.has_rows(path):
+            self.converted.add(output)
         return output
 
     def documents(self, split: str) -> Iterator[Document]:
@@ -82,7 +88,8 @@ class UserText(Source):
 
     @cached_property
     def summaries(self) -> dict[Path, text_files.FileSummary]:
-        return {path: file_summaries.summarise(path) for path in self.files}
+        with text_files.naming_all(lambda: self.files):
+            return {path: file_summaries.summarise(path) for path in self.files}
 
     def sections(self, path: Path) -> Iterator[tuple[str, str]]:
         """(split, text) of a plain file, in its order and in chunks."""
@@ -118,8 +125,12 @@ class UserText(Source):
 
     def _json_texts(self, path: Path) -> Iterator[str]:
         for number, line in enumerate(text_files.read_lines(path), 1):
-            if text := json_text(line, self.field_of(path), f"{path}, line {number},"):
+            if text := json_text(line, self.field_of(path), f"{self.original(path)}, line {number},"):
                 yield text
+
+    def original(self, path: Path) -> Path:
+        """The user's file that was converted to this one, or the file itself."""
+        return self.originals.get(path, path)
 
     def field_of(self, path: Path) -> str:
         """The field of JSON lines that holds the text."""
@@ -133,10 +144,10 @@ class UserText(Source):
         digests = array("Q", (_digest(text) for path in json_files for text in self._json_texts(path)))
         unique = np.unique(np.frombuffer(digests, dtype=np.uint64) if digests else np.zeros(0, np.uint64))
         if len(unique) == 0:
+            names = ", ".join(str(self.original(path)) for path in self.files)
             raise DataError(
                 "no-rows",
-                f"{', '.join(map(str, self.files))}: no line has any text in the field {self.field!r}; "
-                "check the file, or set data.field=NAME",
+                f"{names}: no line has any text in the field {self.field!r}; check the file, or set data.field=NAME",
             )
         held_out = [max(1, round(len(unique) * share)) if share else 0 for share in self.shares[1:]]
         if sum(held_out) >= len(unique):
@@ -165,9 +176,9 @@ def json_text(line: str, field: str, place: str) -> str:
         row = json.loads(line)
     except ValueError as error:
         raise DataError("not-json", f"{place} is not valid JSON: {error}; correct the line") from None
-    text = row.get(field) if isinstance(row, dict) else None
+    text = {**flattened(row), **row}.get(field) if isinstance(row, dict) else None
     if not isinstance(text, str):
-        fields = ", ".join(row) if isinstance(row, dict) else type(row).__name__
+        fields = ", ".join(flattened(row)) if isinstance(row, dict) else type(row).__name__
         raise DataError(
             "missing-column",
             f"{place} has no text in the field {field!r} (it has: {fields}); "

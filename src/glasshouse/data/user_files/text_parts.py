@@ -97,7 +97,7 @@ def read_blocks(
                 yield piece.split, piece.starts and index == 0, block
             continue
         for line in text_files.split_lines(chunks):
-            if text := json_text(line, source.field_of(path), f"{path}, a line after byte {piece.begin},"):
+            if text := json_text(line, source.field_of(path), f"{source.original(path)}, a line after byte {piece.begin},"):
                 split = piece.split or assigned_split(text, digest_ranges)
                 for index, block in enumerate(split_into_blocks([text])):
                     yield split, index == 0, block
