@@ -19,7 +19,7 @@ from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import Run
-from glasshouse.specs.errors import RunError
+from glasshouse.specs.errors import LaunchError, RunError
 from glasshouse.studies import study_results
 from glasshouse.training import loop
 
@@ -101,6 +101,13 @@ class SlurmTraining(Claim):
         zero("unseen", name="the job is watched"),
         zero("uncancelled", name="the job is cancelled"),
     )
+
+    def obstacle(self, device: str, quick: bool) -> str:
+        try:
+            slurm.partitions()
+        except LaunchError as silent:
+            return str(silent)
+        return ""
 
     def measure(self, bench: Bench) -> Measurements:
         slurm.check(_settings())
