@@ -22,11 +22,13 @@ LAYERS = [
     "parts",
     "data",
     "tokenizers",
+    "cpu_kernels",
     "pages",
     "metrics",
     "launching",
     "records",
     "specs",
+    "compilation",
     "formatting",
     "version",
 ]

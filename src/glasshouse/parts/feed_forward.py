@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from glasshouse import cpu_kernels
 from glasshouse.parts.exact_gelu import exact_gelu
 from glasshouse.parts.linear import Linear
 from glasshouse.parts.probe import Probe
@@ -77,7 +78,7 @@ class SquaredReLU(_FeedForward):
     """down(max(0, up(x))^2) (So et al., Primer: Searching for Efficient Transformers, 2021)."""
 
     def activate(self, x: Tensor) -> Tensor:
-        return F.relu(x).square()
+        return cpu_kernels.squared_relu(x) if cpu_kernels.usable(x) else F.relu(x).square()
 
 
 class GELU(_FeedForward):
@@ -88,7 +89,7 @@ class GELU(_FeedForward):
         if torch.compiler.is_compiling():
             # (1 + tanh(z)) / 2 = sigmoid(2 z), and compiled code for the sigmoid is faster.
             return x * torch.sigmoid(math.sqrt(8 / math.pi) * (x + 0.044715 * x**3))
-        return F.gelu(x, approximate="tanh")
+        return cpu_kernels.gelu(x) if cpu_kernels.usable(x) else F.gelu(x, approximate="tanh")
 
 
 class ExactGELU(_FeedForward):
@@ -123,7 +124,8 @@ class SwiGLU(nn.Module):
         return cls(sizes.width, sizes.feed_forward, sizes.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.down(self.hidden(F.silu(self.gate(x)) * self.up(x)))
+        gate, up = self.gate(x), self.up(x)
+        return self.down(self.hidden(cpu_kernels.swiglu(gate, up) if cpu_kernels.usable(gate, up) else F.silu(gate) * up))
 
     def flops(self, tokens: int) -> int:
         return 6 * tokens * self.up.in_features * self.up.out_features

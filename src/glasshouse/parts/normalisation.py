@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
+from glasshouse import cpu_kernels
 from glasshouse.parts import normalisation_kernel
 from glasshouse.parts.capabilities import Unsupported
 from glasshouse.parts.sizes import Sizes
@@ -41,6 +42,8 @@ class RMSNorm(nn.RMSNorm):
     def forward(self, x: Tensor) -> Tensor:
         if normalisation_kernel.usable(x, self.weight):
             return normalisation_kernel.normalise(x, self.weight, None, self.eps or 0.0, centred=False)
+        if cpu_kernels.usable(x, self.weight):
+            return cpu_kernels.rms_norm(x, self.weight, self.eps or 0.0)
         return super().forward(x)
 
 

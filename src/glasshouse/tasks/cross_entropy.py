@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from glasshouse import cpu_kernels
 from glasshouse.tasks import cross_entropy_kernels as kernels
 from glasshouse.tasks.base import IGNORED
 
@@ -22,19 +23,22 @@ def cross_entropy_sum(logits_NV: Tensor, targets_N: Tensor, smoothing: float = 0
 
     With label smoothing s, the target token has the probability 1 - s + s/V and every other token s/V.
     """
-    return _Sum.apply(logits_NV, targets_N, smoothing)[0]
+    return _Sum.apply(logits_NV, targets_N, smoothing, cpu_kernels.usable(logits_NV))[0]
 
 
 def target_losses(logits_NV: Tensor, targets_N: Tensor) -> Tensor:
     """-log p(target) of each target, without a gradient; 0 where the target is IGNORED."""
-    return torch.where(targets_N != IGNORED, -_Sum.apply(logits_NV, targets_N, 0.0)[1], 0.0)
+    return torch.where(targets_N != IGNORED, -_Sum.apply(logits_NV, targets_N, 0.0, False)[1], 0.0)
 
 
 class _Sum(torch.autograd.Function):
     """Logits (..., N, V), targets (..., N) -> summed losses (...), log-probabilities of the targets (..., N), in float32."""
 
     @staticmethod
-    def forward(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+    def forward(logits: Tensor, targets: Tensor, smoothing: float, on_cpu_kernels: bool) -> tuple[Tensor, Tensor]:
+        if on_cpu_kernels:
+            losses, target_logs = cpu_kernels.cross_entropy_losses(logits, targets, smoothing, IGNORED)
+            return losses.sum(-1), target_logs
         if kernels.usable(logits):
             losses, target_logs = kernels.losses(logits, targets, smoothing)
             return losses.sum(-1), target_logs
@@ -48,14 +52,18 @@ class _Sum(torch.autograd.Function):
         return torch.where(scored, losses, 0.0).sum(-1), target_logs
 
     @staticmethod
-    def setup_context(context: Any, inputs: tuple[Tensor, Tensor, float], output: tuple[Tensor, Tensor]) -> None:
-        logits, targets, context.smoothing = inputs
+    def setup_context(context: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        logits, targets, context.smoothing, context.on_cpu_kernels = inputs
         context.mark_non_differentiable(output[1])
         context.save_for_backward(logits, targets, output[1])
 
     @staticmethod
-    def backward(context: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
-        return _Gradient.apply(*context.saved_tensors, gradient, context.smoothing), None, None
+    def backward(context: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor, None, None, None]:
+        if context.on_cpu_kernels:
+            logits, targets, target_logs = context.saved_tensors
+            result = cpu_kernels.cross_entropy_gradients(logits, targets, target_logs, gradient, context.smoothing, IGNORED)
+            return result, None, None, None
+        return _Gradient.apply(*context.saved_tensors, gradient, context.smoothing), None, None, None
 
     @staticmethod
     def vmap(info: Any, axes: tuple[int | None, ...], *inputs: Any) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:

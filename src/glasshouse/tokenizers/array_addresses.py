@@ -5,13 +5,10 @@ encoder therefore writes the addresses and lengths of its arrays once into an in
 caller must keep the arrays alive for as long as the table is in use.
 """
 
-from typing import Any
-
 import numpy as np
-from numba import carray, types
-from numba.extending import intrinsic
+from numba import carray
 
-from glasshouse.tokenizers.compilation import kernel_only
+from glasshouse.compilation import kernel_only, pointer
 
 
 def write_address(table: np.ndarray, entry: int, array: np.ndarray) -> None:
@@ -22,12 +19,4 @@ def write_address(table: np.ndarray, entry: int, array: np.ndarray) -> None:
 @kernel_only
 def array_at(table, entry, dtype):  # type: ignore[no-untyped-def]
     """The array of an entry of the table."""
-    return carray(_pointer(table[2 * entry]), (table[2 * entry + 1],), dtype)
-
-
-@intrinsic
-def _pointer(typing_context: Any, address: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(types.voidptr))
-
-    return types.voidptr(types.int64), generate
+    return carray(pointer(table[2 * entry]), (table[2 * entry + 1],), dtype)

@@ -10,9 +10,9 @@ from typing import Final
 
 import numpy as np
 
+from glasshouse.compilation import kernel, kernel_only
 from glasshouse.tokenizers.array_addresses import array_at, write_address
 from glasshouse.tokenizers.byte_pair_merging import WORK_WORDS, merge_piece
-from glasshouse.tokenizers.compilation import kernel, kernel_only
 from glasshouse.tokenizers.piece_lookup import process_known_pieces
 from glasshouse.tokenizers.piece_table import INLINE_BYTES, SLOT_WORDS, find_slot, piece_key, rehash_slots
 from glasshouse.tokenizers.pretokenizer import character_classes, piece_end

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from glasshouse.tokenizers.compilation import kernel, kernel_only
+from glasshouse.compilation import kernel, kernel_only
 
 SCAN_LIMIT: Final = 48
 """The longest piece, in bytes, for which scanning all pairs is cheaper than maintaining a heap."""

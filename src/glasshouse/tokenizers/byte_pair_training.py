@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from glasshouse.tokenizers.compilation import kernel, kernel_only
+from glasshouse.compilation import kernel, kernel_only
 
 PAIR_WORDS: Final = 4
 """Words in the slot of a pair: the pair (`left << 32 | right`), its count, its last occurrence, and the last step that

@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from glasshouse.tokenizers.compilation import kernel_only
+from glasshouse.compilation import kernel_only
 
 HIGH_BITS = np.uint64(0x8080808080808080)
 _CASE_BITS = np.uint64(0x2020202020202020)

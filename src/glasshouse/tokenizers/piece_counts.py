@@ -16,8 +16,8 @@ from typing import Final
 
 import numpy as np
 
+from glasshouse.compilation import kernel, kernel_only
 from glasshouse.tokenizers.base import encode_unicode
-from glasshouse.tokenizers.compilation import kernel, kernel_only
 from glasshouse.tokenizers.piece_lookup import process_known_pieces
 from glasshouse.tokenizers.piece_table import INLINE_BYTES, SLOT_WORDS, find_slot, piece_key, rehash_slots
 from glasshouse.tokenizers.pretokenizer import character_classes, piece_end

@@ -8,8 +8,8 @@ a function call for each piece would cost as much as the piece itself.
 
 import numpy as np
 
+from glasshouse.compilation import kernel_only
 from glasshouse.tokenizers.byte_words import load_word, lowest_marked_byte, non_letter_bits
-from glasshouse.tokenizers.compilation import kernel_only
 from glasshouse.tokenizers.piece_table import INLINE_BYTES, SLOT_WORDS, find_slot, hash_piece, piece_key
 from glasshouse.tokenizers.pretokenizer import APOSTROPHE, NEWLINE, NUMBER, OTHER, SPACE, piece_end
 

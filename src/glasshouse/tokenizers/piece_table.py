@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
+from glasshouse.compilation import kernel, kernel_only
 from glasshouse.tokenizers.byte_words import pack_bytes
-from glasshouse.tokenizers.compilation import kernel, kernel_only
 
 SLOT_WORDS: Final = 4
 INLINE_BYTES: Final = 16

@@ -10,7 +10,7 @@ import functools
 
 import numpy as np
 
-from glasshouse.tokenizers.compilation import kernel, kernel_only
+from glasshouse.compilation import kernel, kernel_only
 from glasshouse.tokenizers.unicode_classes import LETTER as LETTER_BIT
 from glasshouse.tokenizers.unicode_classes import NUMBER as NUMBER_BIT
 from glasshouse.tokenizers.unicode_classes import WHITESPACE as WHITESPACE_BIT

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from glasshouse import cpu_kernels
 from glasshouse.parts.attention import decoding_kernel, distance_bias_kernel, scaled_dot_product
 from glasshouse.parts.cache import LayerCache, OneTokenStep, slot_positions
 from glasshouse.parts.capabilities import Unsupported, require
@@ -48,6 +49,8 @@ class HeadNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(head_width))
 
     def forward(self, x_BHTE: Tensor) -> Tensor:
+        if cpu_kernels.usable(x_BHTE, self.weight):
+            return cpu_kernels.rms_norm(x_BHTE, self.weight, EPSILON)
         return F.rms_norm(x_BHTE, self.weight.shape, self.weight.to(x_BHTE.dtype), EPSILON).to(x_BHTE.dtype)
 
 

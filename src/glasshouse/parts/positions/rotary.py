@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from glasshouse import cpu_kernels
 from glasshouse.parts.positions.base import Position
 from glasshouse.parts.sizes import Sizes
 from glasshouse.specs.errors import SpecError
@@ -75,6 +76,8 @@ class Rotary(Position):
 
 def rotate_by(x_BHTE: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     """The features (i, i + E/2), rotated."""
+    if cosine.dim() == 2 and cpu_kernels.usable(x_BHTE):
+        return cpu_kernels.rotate(x_BHTE, cosine, sine)
     # The angles are float32. The products stay in float32 and are rounded to the dtype of x only once, at the end.
     first, second = x_BHTE.chunk(2, dim=-1)
     rotated = torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)

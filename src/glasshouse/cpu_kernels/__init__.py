@@ -1,0 +1,88 @@
+"""Kernels for training on a CPU: what torch computes by a chain of operations, in one pass over memory.
+
+They are compiled by numba when training first needs them, cached on disk, and run on torch's own threads. A step of a small
+model is hundreds of operations, each of which takes microseconds to start; on ARM, torch's exponentials are slow too.
+Importing this package imports no numba: each function here imports its kernels.
+"""
+
+import torch
+from torch import Tensor, nn
+
+# With fewer numbers the operations of torch take as long, and numba is not worth its import.
+LEAST_NUMBERS = 1 << 14
+
+
+def usable(*tensors: Tensor) -> bool:
+    """Whether these kernels can take the tensors, the largest first: in training, in float32, on a CPU, as they are."""
+    largest = tensors[0]
+    return (
+        largest.device.type == "cpu"
+        and type(largest) in (Tensor, nn.Parameter)  # the tensors of a cost plan have no memory
+        and largest.numel() >= LEAST_NUMBERS
+        and all(tensor.dtype == torch.float32 for tensor in tensors)
+        and torch.is_grad_enabled()
+        and any(tensor.requires_grad for tensor in tensors)
+        and not torch.compiler.is_compiling()
+        and not torch.is_autocast_enabled("cpu")
+        and not any(torch._C._functorch.is_functorch_wrapped_tensor(tensor) for tensor in tensors)
+    )
+
+
+def swiglu(gate: Tensor, up: Tensor) -> Tensor:
+    """silu(gate) * up."""
+    from glasshouse.cpu_kernels.activation_kernels import SwiGLUFunction
+
+    return SwiGLUFunction.apply(gate, up)
+
+
+def gelu(x: Tensor) -> Tensor:
+    """x sigmoid(sqrt(8 / pi) (x + 0.044715 x^3)): the tanh approximation."""
+    from glasshouse.cpu_kernels import activation_kernels as kernels
+
+    return kernels.ActivationFunction.apply(x, kernels.gelu, kernels.gelu_gradient)
+
+
+def squared_relu(x: Tensor) -> Tensor:
+    """max(0, x)^2."""
+    from glasshouse.cpu_kernels import activation_kernels as kernels
+
+    return kernels.ActivationFunction.apply(x, kernels.squared_relu, kernels.squared_relu_gradient)
+
+
+def rms_norm(x: Tensor, gain: Tensor, epsilon: float) -> Tensor:
+    """x / root mean square * gain, over the last axis."""
+    from glasshouse.cpu_kernels.rms_norm_kernels import RMSNormFunction
+
+    return RMSNormFunction.apply(x, gain, epsilon)
+
+
+def rotate(x_BHTE: Tensor, cosine_TF: Tensor, sine_TF: Tensor) -> Tensor:
+    """The features (i, i + E/2) of each head, rotated. The axes lie in memory as (B, T, H, E)."""
+    from glasshouse.cpu_kernels.rotation_kernel import RotationFunction
+
+    return RotationFunction.apply(x_BHTE, cosine_TF, sine_TF)
+
+
+def cross_entropy_losses(logits: Tensor, targets: Tensor, smoothing: float, ignored: int) -> tuple[Tensor, Tensor]:
+    """Logits (..., N, V), targets (..., N) -> losses and log-probabilities of the targets (..., N)."""
+    from glasshouse.cpu_kernels import cross_entropy_kernels as kernels
+
+    result, target_logs = logits.new_empty(targets.shape), logits.new_empty(targets.shape)
+    size, numbers = logits.shape[-1], logits.new_tensor([smoothing])
+    inputs = (logits.contiguous(), targets.contiguous(), numbers)
+    kernels.losses(targets.numel(), size, *inputs, result, target_logs, size, ignored)
+    return result, target_logs
+
+
+def cross_entropy_gradients(
+    logits: Tensor, targets: Tensor, target_logs: Tensor, gradient: Tensor, smoothing: float, ignored: int
+) -> Tensor:
+    """The gradient of the summed losses (...) with respect to the logits, times `gradient` (...)."""
+    from glasshouse.cpu_kernels import cross_entropy_kernels as kernels
+
+    logits, size, numbers = logits.contiguous(), logits.shape[-1], logits.new_tensor([smoothing])
+    result = torch.empty_like(logits)
+    factors = gradient[..., None].expand(targets.shape).contiguous()
+    inputs = (logits, targets.contiguous(), numbers, target_logs.contiguous(), factors)
+    kernels.gradients(targets.numel(), size, *inputs, result, size, ignored)
+    return result

@@ -1,0 +1,34 @@
+"""Compiled kernels: a change of any file invalidates the cache, and importing the package imports no compiler."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from glasshouse import cpu_kernels, tokenizers
+from glasshouse.compilation import package_digest
+from glasshouse.cpu_kernels import activation_kernels, cross_entropy_kernels
+from glasshouse.tokenizers.byte_pair_encoder import encode_text
+from glasshouse.tokenizers.piece_counts import count_text
+
+
+def test_a_compiled_kernel_is_stale_when_any_file_changes():
+    for module, kernels in (
+        (tokenizers, [encode_text, count_text]),
+        (cpu_kernels, [activation_kernels.swiglu.compiled, cross_entropy_kernels.losses.compiled]),
+    ):
+        assert module.__file__
+        digest = package_digest(Path(module.__file__).parent)
+        assert {compiled._cache._cache_file._source_stamp for compiled in kernels} == {digest}
+
+
+@pytest.mark.parametrize("module", ["glasshouse.tokenizers", "glasshouse.parts", "glasshouse.tasks.cross_entropy"])
+def test_importing_a_package_imports_no_compiler(module):
+    command = f"import sys, {module}; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", command], check=False).returncode == 0
+
+
+def test_importing_tokenizers_imports_no_torch():
+    command = "import sys, glasshouse.tokenizers; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", command], check=False).returncode == 0
