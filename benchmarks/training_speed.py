@@ -1,112 +1,200 @@
-"""Training throughput beside a peer in one run: our engine and `transformers`' GPT-2 with the same sizes and optimiser.
+"""Training steps beside peers in one run: ours, nanoGPT, `transformers` and a plain PyTorch model, all of the same size.
 
-    python benchmarks/training_speed.py               # GPT-2 small on a GPU (eager and compiled), the demo's size on a CPU
-    python benchmarks/training_speed.py --quick       # without the compiled forms
-    python benchmarks/training_speed.py --smoke       # does it run? A few seconds, and no figure worth keeping
+    git clone https://github.com/karpathy/nanoGPT
+    python benchmarks/training_speed.py gpt2 --nanogpt nanoGPT                # GPT-2 small; needs a large GPU
+    python benchmarks/training_speed.py shakespeare-small --nanogpt nanoGPT   # nanoGPT's setting for a laptop
+    python benchmarks/training_speed.py speech-lm                             # a course's language model
+    python benchmarks/training_speed.py course                                # whole commands of a course
+    python benchmarks/training_speed.py --smoke                               # does it run? A few seconds, no figure
 
-On a GPU: GPT-2 small (124 M parameters, 1,024 tokens, batch 64, bfloat16). On a CPU: 4 layers of width 128 in float32. Times
-are medians of interleaved rounds, so that a busy moment of the machine hits both.
+Without --nanogpt, nanoGPT is left out; the plain PyTorch model of this file always runs. Of a recipe two forms run: as it
+ships, and with the architecture of the peers. Times are medians of interleaved rounds, so that a busy moment of the machine
+hits all. The recipes need GLASSHOUSE_DATA. `course` compares whole commands, from the start of Python to the last
+evaluation: the course's classifier (15 epochs) and its language model (500 steps), ours and in plain PyTorch.
 """
 
 import argparse
+import importlib.util
+import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import torch
+import torch.nn.functional as F
 from rich.console import Console
 from rich.table import Table
+from torch import Tensor, nn
 
-from glasshouse import models
-from glasshouse.data.shards import Shard
-from glasshouse.models import parameter_counts
-from glasshouse.specs import spec_files
-from glasshouse.specs.spec import Spec
-from glasshouse.tasks.next_token import NextToken
-from glasshouse.training import devices
-from glasshouse.training.engine import Engine
+import glasshouse
+from glasshouse.records import machine
+from glasshouse.training import compute_choice, devices, precision
+from glasshouse.training.job import Job
 from glasshouse.training.matmul_speed import matmul_flop_rate
+
+# What a recipe needs to have the architecture of GPT-2, and of nanoGPT.
+AS_GPT2 = ("model.position=learned", "model.norm=layer", "model.activation=gelu", "model.bias=false")
+Run = Callable[[], None]
 
 
 @dataclass(frozen=True)
-class Size:
-    """What is trained, and how often it is timed."""
+class Case:
+    """A recipe with overrides: our forms by name. The peers have its width, layers, heads, context, batch and vocabulary."""
 
-    width: int
-    layers: int
-    heads: int
-    context: int
-    vocabulary: int
-    batch: int
-    precision: str
-    rounds: int = 4
+    recipe: str
+    forms: dict[str, tuple[str, ...]]
+    compiled: bool = False
+    biased: bool = False
+    rounds: int = 5
     steps: int = 5
 
 
-GPU = Size(768, 12, 12, 1024, 50304, 64, "bf16")
-CPU = Size(128, 4, 4, 128, 4096, 16, "fp32")
-SMOKE = Size(16, 1, 2, 16, 256, 2, "fp32", rounds=1, steps=1)
-
-
-def spec_of(size: Size, compiled: bool) -> Spec:
-    """A spec of GPT-2's architecture."""
-    tables = {
-        "data": {"source": "state-of-the-union", "context": size.context},
-        "model": {
-            "width": size.width,
-            "layers": size.layers,
-            "heads": size.heads,
-            "position": "learned",
-            "norm": "layer",
-            "activation": "gelu",
-            "bias": True,
+CASES = {
+    # 64 x 1,024 tokens; the recipe differs from GPT-2 in its parts and its optimiser, which the form names.
+    "gpt2": Case(
+        "python-code",
+        {
+            "ours": (*AS_GPT2, "training.optimiser=adamw", "training.bf16_residual=false"),
+            "ours, residual stream in bfloat16": (*AS_GPT2, "training.optimiser=adamw"),
+            "ours, as python-code ships": (),
         },
-        "training": {"steps": 10**6, "batch": size.batch, "compile": compiled, "precision": size.precision},
-    }
-    return spec_files.from_tables(tables)
+        compiled=True,
+    ),
+    "shakespeare-small": Case(
+        "shakespeare-small",
+        {"ours, as it ships": (), "ours, nanoGPT's architecture": (*AS_GPT2, "model.feed_forward=512")},
+        steps=20,
+    ),
+    "speech-lm": Case("speech-lm", {"ours": ()}, biased=True, steps=20),
+}
+SMOKE = Case(
+    "demo-lm",
+    {"ours": ("model.width=16", "model.layers=1", "model.heads=2", "data.vocabulary=300", "training.batch=2")},
+    rounds=1,
+    steps=1,
+)
 
 
-def our_steps(size: Size, device: torch.device, compiled: bool, folder: Path) -> tuple[Callable[[], None], int]:
-    """A function that takes a few of our steps, and the FLOPs of training on one token."""
-    spec = spec_of(size, compiled)
-    tokens = np.random.default_rng(0).integers(0, size.vocabulary, 200 * size.context * size.batch).astype("<u2")
-    tokens.tofile(folder / "train.tokens")
-    shard = Shard(
-        folder=folder,
-        split="train",
-        tokens_count=len(tokens),
-        documents=1,
-        bytes=len(tokens),
-        words=len(tokens),
-        unknown=0,
-        separator=None,
-        dtype="<u2",
-    )
-    model = models.build(spec.model, size.vocabulary, size.context)
-    engine = Engine(spec, 10**6, NextToken(size.context), model, shard, device)
-    flops = parameter_counts.training_flops(model.flops(size.context)) // size.context  # type: ignore[operator]
-    step = 0
+class Block(nn.Module):
+    """A pre-norm block as courses write it."""
+
+    def __init__(self, width: int, heads: int, inner: int, bias: bool, causal: bool, activation: Callable[[Tensor], Tensor]):
+        super().__init__()
+        self.heads, self.causal, self.activation = heads, causal, activation
+        self.norms = nn.ModuleList(nn.LayerNorm(width, bias=bias) for _ in range(2))
+        self.projection, self.output = nn.Linear(width, 3 * width, bias=bias), nn.Linear(width, width, bias=bias)
+        self.up, self.down = nn.Linear(width, inner, bias=bias), nn.Linear(inner, width, bias=bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        queries, keys, values = (
+            part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.projection(self.norms[0](x)).chunk(3, -1)
+        )
+        mixed = F.scaled_dot_product_attention(queries, keys, values, is_causal=self.causal)
+        x = x + self.output(mixed.transpose(1, 2).flatten(2))
+        return x + self.down(self.activation(self.up(self.norms[1](x))))
+
+
+class PlainTransformer(nn.Module):
+    """A decoder of tokens, or an encoder with a classifier over the mean of its tokens."""
+
+    def __init__(self, job: Job, classes: int = 0, bias: bool = True) -> None:
+        super().__init__()
+        model, vocabulary = job.spec.model, job.prepared.tokenizer.vocabulary
+        self.tokens = nn.Embedding(vocabulary, model.width)
+        self.positions = nn.Embedding(job.spec.data.context, model.width)
+        activation = F.relu if model.activation == "relu" else lambda x: F.gelu(x, approximate="tanh")
+        inner = model.feed_forward if model.activation == "relu" else 4 * model.width
+        self.blocks = nn.Sequential(
+            *(Block(model.width, model.heads, inner, bias, not classes, activation) for _ in range(model.layers))
+        )
+        self.norm = nn.LayerNorm(model.width, bias=bias)
+        self.classifier = nn.Sequential(nn.Linear(model.width, 100), nn.ReLU(), nn.Linear(100, classes)) if classes else None
+        self.head = nn.Linear(model.width, vocabulary, bias=False)
+
+    def forward(self, tokens: Tensor, targets: Tensor) -> Tensor:
+        x = self.tokens(tokens) + self.positions.weight[: tokens.shape[1]]
+        x = self.norm(self.blocks(x))
+        logits = self.head(x).flatten(0, 1) if self.classifier is None else self.classifier(x.mean(1))
+        return F.cross_entropy(logits, targets.flatten())
+
+
+def our_steps(job: Job, steps: int) -> Run:
+    """A function that takes a few steps, in the number format and on the threads that training would choose."""
+    choice = compute_choice.choose(job)
+    engine, step = job.engine(choice.precision), 0
 
     def run() -> None:
         nonlocal step
-        for _ in range(size.steps):
+        before = torch.get_num_threads()
+        if choice.threads:
+            torch.set_num_threads(choice.threads)
+        for _ in range(steps):
             engine.step(step)
             step += 1
+        torch.set_num_threads(before)
 
-    return run, flops
+    return run
 
 
-def peer_steps(size: Size, device: torch.device, compiled: bool) -> Callable[[], None]:
-    """A function that takes as many steps of `transformers`' model in a plain training loop."""
+def loop(model: nn.Module, loss_of: Callable[[Tensor, Tensor], Tensor], job: Job, steps: int) -> Run:
+    """A function that takes as many steps in a plain training loop, on random tokens."""
+    device, spec, vocabulary = job.device, job.spec, job.prepared.tokenizer.vocabulary
+    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=device.type == "cuda")
+    generator = torch.Generator().manual_seed(0)
+    number_format = "bf16" if device.type == "cuda" else "fp32"
+
+    def run() -> None:
+        for _ in range(steps):
+            tokens = torch.randint(vocabulary, (spec.training.batch, spec.data.context + 1), generator=generator).to(device)
+            with precision.context(number_format, device):
+                loss = loss_of(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=True)
+
+    return run
+
+
+def plain_steps(job: Job, case: Case) -> Run:
+    model = PlainTransformer(job, bias=case.biased).to(job.device)
+    forward = torch.compile(model) if case.compiled else model
+    return loop(model, forward, job, case.steps)
+
+
+def nanogpt_steps(folder: Path, job: Job, case: Case) -> Run:
+    description = importlib.util.spec_from_file_location("nanogpt_model", folder / "model.py")
+    assert description is not None
+    assert description.loader is not None
+    module = importlib.util.module_from_spec(description)
+    description.loader.exec_module(module)
+    size, spec = job.spec.model, job.spec
+    config = module.GPTConfig(
+        block_size=spec.data.context,
+        vocab_size=job.prepared.tokenizer.vocabulary,
+        n_layer=size.layers,
+        n_head=size.heads,
+        n_embd=size.width,
+        dropout=0.0,
+        bias=case.biased,
+    )
+    model = module.GPT(config).to(job.device)
+    forward = torch.compile(model) if case.compiled else model
+    return loop(model, lambda tokens, targets: forward(tokens, targets)[1], job, case.steps)
+
+
+def transformers_steps(job: Job, case: Case) -> Run:
     import transformers
 
+    size, spec = job.spec.model, job.spec
     config = transformers.GPT2Config(
-        vocab_size=size.vocabulary,
-        n_positions=size.context,
+        vocab_size=job.prepared.tokenizer.vocabulary,
+        n_positions=spec.data.context,
         n_embd=size.width,
         n_layer=size.layers,
         n_head=size.heads,
@@ -115,75 +203,123 @@ def peer_steps(size: Size, device: torch.device, compiled: bool) -> Callable[[],
         attn_pdrop=0.0,
     )
     config._attn_implementation = "sdpa"
-    model: torch.nn.Module = transformers.GPT2LMHeadModel(config)
-    model = model.to(device).train()
-    forward = torch.compile(model) if compiled else model
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-    generator = np.random.default_rng(0)
-
-    def run() -> None:
-        for _ in range(size.steps):
-            ids = torch.from_numpy(generator.integers(0, size.vocabulary, (size.batch, size.context))).to(device)
-            with torch.autocast(device.type, dtype=torch.bfloat16, enabled=size.precision == "bf16"):
-                loss = forward(input_ids=ids, labels=ids).loss
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimiser.step()
-            optimiser.zero_grad(set_to_none=True)
-
-    return run
+    model: nn.Module = transformers.GPT2LMHeadModel(config)
+    model = model.to(job.device).train()
+    forward = torch.compile(model) if case.compiled else model
+    # Its model shifts the labels itself.
+    return loop(model, lambda tokens, targets: forward(input_ids=tokens, labels=tokens).loss, job, case.steps)
 
 
-def throughputs(size: Size, device: torch.device, runners: dict[str, Callable[[], None]]) -> dict[str, float]:
-    """Tokens per second of each runner. They take turns; the first round is a warm-up."""
+def step_seconds(case: Case, device: torch.device, runners: dict[str, Run]) -> dict[str, float]:
+    """Seconds of a step of each runner. They take turns; the first round is a warm-up."""
     times: dict[str, list[float]] = {name: [] for name in runners}
-    for turn in range(size.rounds + 1):
+    for turn in range(case.rounds + 1):
         for name, run in runners.items():
             devices.synchronise(device)
             start = time.perf_counter()
             run()
             devices.synchronise(device)
             if turn:
-                times[name].append(time.perf_counter() - start)
-    tokens = size.steps * size.batch * size.context
-    return {name: tokens / statistics.median(spent) for name, spent in times.items()}
+                times[name].append((time.perf_counter() - start) / case.steps)
+    return {name: statistics.median(spent) for name, spent in times.items()}
+
+
+def steps_table(case: Case, device: torch.device, nanogpt: Path | None, smoke: bool) -> Table:
+    jobs = {name: Job.prepare(glasshouse.spec_of(case.recipe, *form), device) for name, form in case.forms.items()}
+    runners = {name: our_steps(job, case.steps) for name, job in jobs.items()}
+    first = next(iter(jobs.values()))
+    if nanogpt:
+        runners["nanoGPT"] = nanogpt_steps(nanogpt, first, case)
+    else:
+        print("no --nanogpt FOLDER was given, so nanoGPT is not run")
+    try:
+        runners["transformers"] = transformers_steps(first, case)
+    except ImportError:
+        print("transformers is not installed")
+    runners["plain PyTorch"] = plain_steps(first, case)
+    seconds = step_seconds(case, device, runners)
+    number_format = compute_choice.choose(first).precision
+    rate = matmul_flop_rate(device, number_format, 128 if smoke else 8192 if device.type == "cuda" else 1024, seconds=1.0)
+    table = Table(title=f"{case.recipe} on {device}: steps; matrix products alone {rate / 1e12:.3f} TFLOP/s")
+    peers = [name for name in seconds if name not in jobs]
+    for column in ("", "ms a step", "tokens/s", "of the matrix rate", *(f"times {peer}" for peer in peers)):
+        table.add_column(column, justify="right")
+    tokens = first.spec.training.batch * first.spec.data.context
+    for name, spent in seconds.items():
+        share = f"{jobs[name].step_flops() / spent / rate:.0%}" if name in jobs else ""
+        ratios = [f"{seconds[peer] / spent:.2f}" for peer in peers]
+        table.add_row(name, f"{spent * 1e3:.2f}", f"{tokens / spent:,.0f}", share, *ratios)
+    return table
+
+
+def plain_command(recipe: str, smoke: bool) -> None:
+    """The work of `glasshouse train RECIPE` in plain PyTorch: prepare the data, train, and evaluate as often."""
+    job = Job.prepare(glasshouse.spec_of(recipe, *course_overrides(recipe, smoke)), devices.pick("cpu"))
+    spec, order = job.spec, job.engine()
+    classes = 3 if spec.task == "classify" else 0
+    model = PlainTransformer(job, classes)
+    optimiser = torch.optim.Adam(model.parameters(), lr=spec.training.learning_rate)
+
+    def loss_of(batch: dict[str, Tensor]) -> Tensor:
+        return model(batch["tokens"], batch["labels"]) if classes else model(batch["inputs"], batch["targets"])
+
+    for step in range(job.steps):
+        loss = loss_of(order.batch(step))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        if step % spec.evaluation.every == 0:
+            with torch.no_grad():
+                for _ in range(2048 // spec.training.batch):
+                    loss_of(order.batch(step))
+
+
+def course_overrides(recipe: str, smoke: bool) -> tuple[str, ...]:
+    return ("training.steps=3",) if smoke and recipe == "speech-lm" else ("training.epochs=1",) if smoke else ()
+
+
+def course_table(smoke: bool, rounds: int = 3) -> Table:
+    """Whole commands, ours and plain, one after the other."""
+    table = Table(title="whole commands of a course, seconds (median)")
+    for column in ("", "ours", "plain PyTorch", "times as fast"):
+        table.add_column(column, justify="right")
+    for recipe in ("speech-classifier", "speech-lm"):
+        spent: dict[str, list[float]] = {"ours": [], "plain": []}
+        for _ in range(1 if smoke else rounds):
+            with tempfile.TemporaryDirectory() as folder:
+                overrides = course_overrides(recipe, smoke)
+                ours = [sys.executable, "-m", "glasshouse", "train", recipe, *overrides, "--name", "ours"]
+                plain = [sys.executable, __file__, "--plain-command", recipe, *(["--smoke"] if smoke else [])]
+                for name, command in (("ours", [*ours, "--device", "cpu"]), ("plain", plain)):
+                    start = time.perf_counter()
+                    environment = {**os.environ, "GLASSHOUSE_RUNS": folder}
+                    subprocess.run(command, check=True, capture_output=True, env=environment)
+                    spent[name].append(time.perf_counter() - start)
+        own, peer = (statistics.median(times) for times in spent.values())
+        table.add_row(recipe, f"{own:.1f}", f"{peer:.1f}", f"{peer / own:.2f}")
+    return table
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("case", nargs="?", choices=(*CASES, "course"), help="what to train")
+    parser.add_argument("--nanogpt", type=Path, help="a folder with nanoGPT")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--quick", action="store_true", help="leave out the compiled forms")
+    parser.add_argument("--plain-command", help=argparse.SUPPRESS)
     parser.add_argument("--smoke", action="store_true", help="a tiny model for a few seconds: does the benchmark run?")
     options = parser.parse_args()
+    if options.plain_command:
+        plain_command(options.plain_command, options.smoke)
+        return
+    if not (options.case or options.smoke):
+        parser.error(f"name a case: {', '.join((*CASES, 'course'))}")
     device = devices.pick(options.device)
-    on_gpu = device.type == "cuda"
-    size = SMOKE if options.smoke else GPU if on_gpu else CPU
-    peak = matmul_flop_rate(device, size.precision, 128 if options.smoke else 8192 if on_gpu else 1024, seconds=1.0)
-    table = Table(title=f"training throughput on {device}; matrix products alone {peak / 1e12:.2f} TFLOP/s")
-    for column in ("form", "batch", "ours, tokens/s", "of the matrix rate", "transformers, tokens/s", "ratio"):
-        table.add_column(column, justify="right")
-    for compiled in [False] if options.quick or options.smoke or not on_gpu else [False, True]:
-        with tempfile.TemporaryDirectory() as folder:
-            ours, flops = our_steps(size, device, compiled, Path(folder))
-            runners = {"ours": ours}
-            try:
-                runners["transformers"] = peer_steps(size, device, compiled)
-            except ImportError:
-                print("transformers is not installed: only our own throughput is shown")
-            speeds = throughputs(size, device, runners)
-            peer = speeds.get("transformers")
-            table.add_row(
-                "compiled" if compiled else "eager",
-                str(size.batch),
-                f"{speeds['ours']:,.0f}",
-                f"{speeds['ours'] * flops / peak:.0%}",
-                f"{peer:,.0f}" if peer else "",
-                f"{speeds['ours'] / peer:.2f}" if peer else "",
-            )
-            del runners, ours
-            if on_gpu:
-                torch.cuda.empty_cache()
-    Console(width=120).print(table)
+    print(", ".join(f"{name} {value}" for name, value in machine.describe(str(device)).items()))
+    if options.case == "course":
+        table = course_table(options.smoke)
+    else:
+        table = steps_table(SMOKE if options.smoke else CASES[options.case], device, options.nanogpt, options.smoke)
+    Console(width=150).print(table)
 
 
 if __name__ == "__main__":

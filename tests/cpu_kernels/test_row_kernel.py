@@ -57,6 +57,11 @@ def test_kernels_are_used_in_training_in_float32_only():
     with FakeTensorMode():
         assert not cpu_kernels.usable(torch.zeros(cpu_kernels.LEAST_NUMBERS, requires_grad=True))
     seen = []
-    torch.func.vmap(lambda row: seen.append(cpu_kernels.usable(row)) or row)(x[None])
-    torch.func.grad(lambda x: (seen.append(cpu_kernels.usable(x)), x.sum())[1])(x.detach())
+
+    def look(x: torch.Tensor) -> torch.Tensor:
+        seen.append(cpu_kernels.usable(x))
+        return x.sum()
+
+    torch.func.vmap(look)(x[None])
+    torch.func.grad(look)(x.detach())
     assert seen == [False, False]

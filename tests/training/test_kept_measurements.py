@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from glasshouse.training import kept_measurements
-from glasshouse.training.kept_measurements import SpeedMeasurement, TimedReplicas, TimedSettings
+from glasshouse.training.kept_measurements import SpeedMeasurement, TimedReplicas, TimedSettings, TimedWithout
 
 
 def measurement(*times: tuple[str, int, float]) -> SpeedMeasurement:
@@ -69,3 +69,14 @@ def test_replicas_are_kept_and_files_without_them_are_read(tmp_path, monkeypatch
     del table["replicas"]
     path.write_text(json.dumps(table))
     assert kept_measurements.read(path) == replace(kept, replicas=None)
+
+
+def test_times_without_fast_paths_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("GLASSHOUSE_CACHE", str(tmp_path))
+    kept = replace(measurement(("fp32", 1, 1.0)), fast_paths=(TimedWithout("kernels for CPUs", (1.5,), (1.0,)),))
+    path = kept_measurements.keep(kept)
+    assert kept_measurements.read(path) == kept
+    table = json.loads(path.read_text())
+    table["fast_paths"][0]["taken"] = [-1.0]
+    path.write_text(json.dumps(table))
+    assert kept_measurements.read(path) is None

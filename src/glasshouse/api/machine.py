@@ -11,7 +11,15 @@ from glasshouse.runs.resolve_spec import spec_of
 from glasshouse.specs.errors import GlasshouseError, SpecError
 from glasshouse.specs.recipes import DEMO
 from glasshouse.specs.spec import Spec
-from glasshouse.training import cluster_prediction, compute_rule, devices, format_timing, kept_measurements, replica_rule
+from glasshouse.training import (
+    cluster_prediction,
+    compute_rule,
+    devices,
+    fast_paths,
+    format_timing,
+    kept_measurements,
+    replica_rule,
+)
 from glasshouse.training.cluster_plan import ClusterPlan
 from glasshouse.training.job import Job
 from glasshouse.training.kept_measurements import SpeedMeasurement
@@ -41,6 +49,7 @@ def doctor(device: str = "auto") -> Diagnosis:
     }
     if chosen.type == "cpu":
         facts["threads by rule"] = compute_rule.threads_text()
+    facts |= fast_paths.describe(chosen)
     return Diagnosis(facts, rates, tuple(kept_measurements.of_machine(chosen)))
 
 

@@ -1,5 +1,6 @@
 """The typer application: the list of commands, in the order in which a user needs them."""
 
+import inspect
 from typing import Annotated
 
 import typer
@@ -106,7 +107,10 @@ def application() -> typer.Typer:
     ):
         name = command.__name__.rsplit(".", 1)[1]
         # `import` is a keyword of Python, so its module and function end in an underscore.
-        app.command(name.rstrip("_").replace("_", "-"), epilog=escape(command.EXAMPLES))(getattr(command, name))
+        function = getattr(command, name)
+        # A bracket in a text, such as [hardware], is no markup.
+        text = escape(inspect.getdoc(function) or "")
+        app.command(name.rstrip("_").replace("_", "-"), help=text, epilog=escape(command.EXAMPLES))(function)
     app.add_typer(claims.app, name="claims")
     app.add_typer(scale.app, name="scale")
     app.add_typer(data.app, name="data")

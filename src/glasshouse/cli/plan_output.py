@@ -59,6 +59,8 @@ def print_measurement(measurement: SpeedMeasurement) -> None:
     if measurement.replicas:
         choice = "together" if measurement.replicas.is_faster else "one after another"
         console.print(f"seeds train {choice}: {measurement.replicas.text}", markup=False)
+    for one in measurement.fast_paths:
+        console.print(one.text, markup=False)
     if measurement.was_busy:
         console.print(
             f"warning: other processes were computing (load {measurement.load:.1f}); measure again when the machine is idle",

@@ -5,11 +5,28 @@ model is hundreds of operations, each of which takes microseconds to start; on A
 Importing this package imports no numba: each function here imports its kernels.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from torch import Tensor, nn
 
 # With fewer numbers the operations of torch take as long, and numba is not worth its import.
 LEAST_NUMBERS = 1 << 14
+
+
+_switched_on = True
+
+
+@contextmanager
+def switched_off() -> Iterator[None]:
+    """Within the block the plain operations of torch are used. For comparisons."""
+    global _switched_on
+    before, _switched_on = _switched_on, False
+    try:
+        yield
+    finally:
+        _switched_on = before
 
 
 def usable(*tensors: Tensor) -> bool:
@@ -20,6 +37,7 @@ def usable(*tensors: Tensor) -> bool:
         and type(largest) in (Tensor, nn.Parameter)  # the tensors of a cost plan have no memory
         and largest.numel() >= LEAST_NUMBERS
         and all(tensor.dtype == torch.float32 for tensor in tensors)
+        and _switched_on
         and torch.is_grad_enabled()
         and any(tensor.requires_grad for tensor in tensors)
         and not torch.compiler.is_compiling()

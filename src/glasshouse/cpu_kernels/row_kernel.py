@@ -69,6 +69,11 @@ class RowKernel:
         return compiled
 
 
+def on_torch_threads() -> bool:
+    """Whether kernels can run on torch's threads."""
+    return _openmp()[0] is not None
+
+
 @functools.cache
 def _openmp() -> tuple[Any, int, int]:
     """(GOMP_parallel, the addresses of omp_get_thread_num and omp_get_num_threads) of torch, or (None, 0, 0)."""

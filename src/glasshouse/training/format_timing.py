@@ -9,15 +9,24 @@ its speed too.
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import torch
 
 from glasshouse.records.progress_bar import say
-from glasshouse.training import compute_rule, cost_plan, devices, kept_measurements, precision, replica_count, replicas
+from glasshouse.training import (
+    compute_rule,
+    cost_plan,
+    devices,
+    fast_paths,
+    kept_measurements,
+    precision,
+    replica_count,
+    replicas,
+)
 from glasshouse.training.job import Job
-from glasshouse.training.kept_measurements import SpeedMeasurement, TimedReplicas, TimedSettings
+from glasshouse.training.kept_measurements import SpeedMeasurement, TimedReplicas, TimedSettings, TimedWithout
 from glasshouse.training.precision import BY_PRECISION
 from glasshouse.training.replicas import Replicas
 
@@ -57,7 +66,29 @@ def measure(
         times=tuple(TimedSettings(*settings, tuple(rounds[settings])) for settings in rounds if settings[0] in formats),
     )
     fastest = measurement.fastest()
-    return replace(measurement, replicas=_time_replicas(timing, fastest, show)) if fastest else measurement
+    if fastest is None:
+        return measurement
+    return replace(
+        measurement,
+        replicas=_time_replicas(timing, fastest, show),
+        fast_paths=tuple(_time_fast_paths(timing, fastest, show)),
+    )
+
+
+def _time_fast_paths(job: Job, settings: TimedSettings, show: Callable[[float, str], None]) -> Iterator[TimedWithout]:
+    """The step times with and without each fast path, in turn."""
+    variants = fast_paths.without(job, settings.precision)
+    times: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in variants}
+    for number in range(ROUNDS):
+        show(number / ROUNDS, "measuring without fast paths")
+        for name in times:
+            other, context = fast_paths.without(job, settings.precision)[name]
+            with devices.threads(settings.threads):
+                times[name][1].append(cost_plan.step_seconds(job.engine(settings.precision), job.device))
+                with context:
+                    times[name][0].append(cost_plan.step_seconds(other.engine(settings.precision), job.device))
+    for name, (slow, fast) in times.items():
+        yield TimedWithout(name, tuple(slow), tuple(fast))
 
 
 def _time_replicas(job: Job, settings: TimedSettings, show: Callable[[float, str], None]) -> TimedReplicas | None:

@@ -80,12 +80,26 @@ class TimedReplicas:
 
 
 @dataclass(frozen=True)
+class TimedWithout:
+    """Seconds per step without a fast path and, in turn, with it, one figure of each for each round."""
+
+    fast_path: str
+    without: tuple[float, ...]
+    taken: tuple[float, ...]
+
+    @property
+    def text(self) -> str:
+        slow, fast = (statistics.median(rounds) * 1e3 for rounds in (self.without, self.taken))
+        return f"{self.fast_path}: {fast:.1f} ms with, {slow:.1f} ms without ({slow / fast:.2f} times)"
+
+
+@dataclass(frozen=True)
 class SpeedMeasurement:
     """The step times of a shape on a machine. `words` are the recipe and the overrides that it was measured with,
     if there were no other changes.
 
     `load` is the number of processes that were ready to run before it, as the system reports it. `replicas` are timed in the
-    fastest settings; None if these runs cannot be replicas.
+    fastest settings; None if these runs cannot be replicas. `fast_paths` are timed in the same settings.
     """
 
     machine: dict[str, str]
@@ -95,6 +109,7 @@ class SpeedMeasurement:
     load: float
     times: tuple[TimedSettings, ...]
     replicas: TimedReplicas | None = None
+    fast_paths: tuple[TimedWithout, ...] = ()
 
     @property
     def was_busy(self) -> bool:
@@ -209,8 +224,7 @@ def read(path: Path) -> SpeedMeasurement | None:
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
         times = tuple(
-            TimedSettings(str(one["precision"]), int(one["threads"]), tuple(float(seconds) for seconds in one["rounds"]))
-            for one in table["times"]
+            TimedSettings(str(one["precision"]), int(one["threads"]), _seconds(one["rounds"])) for one in table["times"]
         )
         measurement = SpeedMeasurement(
             machine=dict(table["machine"]),
@@ -220,20 +234,29 @@ def read(path: Path) -> SpeedMeasurement | None:
             load=float(table["load"]),
             times=times,
             replicas=_read_replicas(table.get("replicas")),
+            fast_paths=tuple(
+                TimedWithout(str(one["fast_path"]), _seconds(one["without"]), _seconds(one["taken"]))
+                for one in table.get("fast_paths", ())
+            ),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
     all_rounds = [one.rounds for one in times]
     if measurement.replicas:
         all_rounds += [measurement.replicas.together, measurement.replicas.alone]
+    all_rounds += [rounds for one in measurement.fast_paths for rounds in (one.without, one.taken)]
     sound = all(rounds and all(0 < seconds < math.inf for seconds in rounds) for rounds in all_rounds)
     return measurement if sound and measurement.fastest() else None
+
+
+def _seconds(rounds: Any) -> tuple[float, ...]:
+    return tuple(float(seconds) for seconds in rounds)
 
 
 def _read_replicas(table: Any) -> TimedReplicas | None:
     if table is None:
         return None
-    together, alone = (tuple(float(seconds) for seconds in table[name]) for name in ("together", "alone"))
+    together, alone = (_seconds(table[name]) for name in ("together", "alone"))
     return TimedReplicas(str(table["precision"]), int(table["threads"]), int(table["count"]), together, alone)
 
 

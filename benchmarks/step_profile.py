@@ -1,0 +1,133 @@
+"""Where the time of a training step goes: matrix products, attention, the loss, norms, and what else there is.
+
+    python benchmarks/step_profile.py shakespeare-small                       # a recipe as it ships
+    python benchmarks/step_profile.py speech-lm model.norm=rms                # with changes
+    python benchmarks/step_profile.py shakespeare-small --picture steps.svg   # a picture too
+    python benchmarks/step_profile.py --smoke                                 # does it run? A few seconds, no figure
+
+Several recipes, divided by `+`, stand below each other in table and picture. On a CPU the steps run on one thread, so that
+no thread waits for another. On CUDA the times are those of kernels, and "waiting" is the rest of the step.
+"""
+
+import argparse
+import re
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from torch.autograd import DeviceType
+from torch.profiler import ProfilerActivity, profile
+
+import glasshouse
+from glasshouse.pages import figures
+from glasshouse.records import machine
+from glasshouse.training import compute_choice, devices
+from glasshouse.training.job import Job
+
+# The first pattern that a kernel's or an operation's name contains decides.
+GROUPS = {
+    "attention": r"attention|cudnn|flash|fmha",
+    "loss": r"softmax|nll|cross_entropy|_Sum|_Gradient|loss_kernel|gradient_in_place|gradients?_kernel",
+    "optimiser": r"[Aa]dam|Optimizer|optimi[sz]er|linalg_vector_norm|lpnorm|multi_tensor|foreach|clip|Muon|ema|lerp",
+    "norms": r"norm|Norm",
+    "activations": r"gelu|silu|relu|SwiGLU|Activation|threshold|clamp|sigmoid|tanh",
+    "rotary positions": r"Rotation|rotary|cos|sin",
+    "matrix products": r"mm$|addmm|bmm|matmul|linear|gemm|nvjet|cutlass|sgemm",
+}
+OTHER, WAITING = "small operations", "waiting"
+COLOURS = ("#2f6f4f", "#c2703d", "#4a6fa5", "#8a5a83", "#b8a13a", "#6aa58b", "#1f3a4d", "#9aa8a0", "#e0e7e2")
+SMOKE = ("demo-lm", "model.width=16", "model.layers=1", "model.heads=2", "data.vocabulary=300", "training.batch=2")
+
+
+def group_of(name: str) -> str:
+    return next((group for group, pattern in GROUPS.items() if re.search(pattern, name)), OTHER)
+
+
+def step_parts(job: Job, steps: int) -> dict[str, float]:
+    """Milliseconds of a step for each group."""
+    choice = compute_choice.choose(job)
+    engine, cuda = job.engine(choice.precision), job.device.type == "cuda"
+    for step in range(5):
+        engine.step(step)
+    devices.synchronise(job.device)
+    start = time.perf_counter()
+    for step in range(5, 5 + steps):
+        engine.step(step)
+    devices.synchronise(job.device)
+    whole = (time.perf_counter() - start) / steps * 1e3
+    with profile(activities=[ProfilerActivity.CUDA if cuda else ProfilerActivity.CPU]) as profiler:
+        for step in range(5 + steps, 5 + 2 * steps):
+            engine.step(step)
+        devices.synchronise(job.device)
+    parts: dict[str, float] = defaultdict(float)
+    for event in profiler.key_averages():
+        on_device = event.device_type == DeviceType.CUDA
+        if on_device == cuda:
+            spent = event.self_device_time_total if cuda else event.self_cpu_time_total
+            parts[group_of(event.key)] += spent / 1e3 / steps
+    if cuda:
+        parts[WAITING] = max(0.0, whole - sum(parts.values()))
+        return dict(parts)
+    # The profiler slows small operations down; the shares are scaled to the time without it.
+    factor = whole / sum(parts.values())
+    return {group: spent * factor for group, spent in parts.items()}
+
+
+def draw(profiles: dict[str, dict[str, float]], path: Path) -> None:
+    """A bar for each recipe, of the milliseconds of its groups."""
+    figure = figures.new_figure(8.0, 1.6 + 0.6 * len(profiles), path)
+    panel = figure.add_subplot()
+    groups = [group for group in (*GROUPS, OTHER, WAITING) if any(group in parts for parts in profiles.values())]
+    colours = dict(zip((*GROUPS, OTHER, WAITING), COLOURS, strict=True))
+    names = [name.replace(" ", "\n", 1) for name in profiles]
+    profiles = dict(zip(names, profiles.values(), strict=True))
+    starts = dict.fromkeys(names, 0.0)
+    for group in sorted(groups, key=lambda group: -max(parts.get(group, 0.0) for parts in profiles.values())):
+        widths = [profiles[name].get(group, 0.0) for name in names]
+        panel.barh(names, widths, left=[starts[name] for name in names], color=colours[group], label=group, height=0.6)
+        starts = {name: starts[name] + width for name, width in zip(names, widths, strict=True)}
+    panel.invert_yaxis()
+    panel.set_xlabel("milliseconds of a step", color=figures.SOFT)
+    figures.style_panel(panel)
+    panel.grid(visible=False, axis="y")
+    panel.legend(frameon=False, labelcolor=figures.INK, ncols=4, loc="lower center", bbox_to_anchor=(0.45, 1.0), fontsize=8)
+    figures.save(figure, path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("recipes", nargs="*", help="a recipe with changes; more after a +")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--steps", type=int, default=20, help="steps that are measured")
+    parser.add_argument("--picture", type=Path, help="an .svg or .png file to draw")
+    parser.add_argument("--smoke", action="store_true", help="a tiny model for a few seconds: does it run?")
+    options = parser.parse_args()
+    words = list(SMOKE) if options.smoke else options.recipes
+    if not words:
+        parser.error("name a recipe, such as shakespeare-small")
+    device = devices.pick(options.device)
+    if device.type == "cpu":
+        torch.set_num_threads(1)
+    print(", ".join(f"{name} {value}" for name, value in machine.describe(str(device)).items()))
+    profiles = {}
+    for text in " ".join(words).split("+"):
+        recipe, *overrides = text.split()
+        job = Job.prepare(glasshouse.spec_of(recipe, *overrides), device)
+        profiles[" ".join((recipe, *overrides))] = step_parts(job, 2 if options.smoke else options.steps)
+    table = Table(title=f"milliseconds of a step on {device}")
+    for column in ("", *profiles):
+        table.add_column(column, justify="right")
+    for group in (*GROUPS, OTHER, WAITING):
+        if any(group in parts for parts in profiles.values()):
+            table.add_row(group, *(f"{parts.get(group, 0.0):.3f}" for parts in profiles.values()))
+    table.add_row("sum", *(f"{sum(parts.values()):.3f}" for parts in profiles.values()))
+    Console(width=150).print(table)
+    if options.picture:
+        draw(profiles, options.picture)
+
+
+if __name__ == "__main__":
+    main()
