@@ -6,82 +6,50 @@
     python benchmarks/step_profile.py --smoke                                 # does it run? A few seconds, no figure
 
 Several recipes, divided by `+`, stand below each other in table and picture. On a CPU the steps run on one thread, so that
-no thread waits for another. On CUDA the times are those of kernels, and "waiting" is the rest of the step.
+no thread waits for another. On CUDA the times are those of kernels; for the rest of the step no kernel runs.
 """
 
 import argparse
-import re
-import time
-from collections import defaultdict
 from pathlib import Path
 
 import torch
 from rich.console import Console
 from rich.table import Table
-from torch.autograd import DeviceType
-from torch.profiler import ProfilerActivity, profile
 
 import glasshouse
+from glasshouse.claims import step_profile
+from glasshouse.claims.step_profile import ATTENTION, IDLE, LOSS, OPTIMISER, OTHER, PRODUCTS
 from glasshouse.pages import figures
 from glasshouse.records import machine
-from glasshouse.training import compute_choice, devices
+from glasshouse.training import compute_choice, cost_plan, devices
 from glasshouse.training.job import Job
 
-# The first pattern that a kernel's or an operation's name contains decides.
+# The kinds of `profile_steps`, and finer ones of what is left.
 GROUPS = {
-    "attention": r"attention|cudnn|flash|fmha",
-    "loss": r"softmax|nll|cross_entropy|_Sum|_Gradient|loss_kernel|gradient_in_place|gradients?_kernel",
-    "optimiser": r"[Aa]dam|Optimizer|optimi[sz]er|linalg_vector_norm|lpnorm|multi_tensor|foreach|clip|Muon|ema|lerp",
-    "norms": r"norm|Norm",
-    "activations": r"gelu|silu|relu|SwiGLU|Activation|threshold|clamp|sigmoid|tanh",
-    "rotary positions": r"Rotation|rotary|cos|sin",
-    "matrix products": r"mm$|addmm|bmm|matmul|linear|gemm|nvjet|cutlass|sgemm",
+    **{kind: step_profile.WORDS[kind] for kind in (ATTENTION, OPTIMISER, LOSS)},
+    "norms": ("norm",),
+    "activations": ("gelu", "silu", "relu", "swiglu", "activation", "threshold", "clamp", "sigmoid", "tanh"),
+    "rotary positions": ("rotation", "rotary"),
+    PRODUCTS: step_profile.WORDS[PRODUCTS],
 }
-OTHER, WAITING = "small operations", "waiting"
 COLOURS = ("#2f6f4f", "#c2703d", "#4a6fa5", "#8a5a83", "#b8a13a", "#6aa58b", "#1f3a4d", "#9aa8a0", "#e0e7e2")
 SMOKE = ("demo-lm", "model.width=16", "model.layers=1", "model.heads=2", "data.vocabulary=300", "training.batch=2")
 
 
-def group_of(name: str) -> str:
-    return next((group for group, pattern in GROUPS.items() if re.search(pattern, name)), OTHER)
-
-
 def step_parts(job: Job, steps: int) -> dict[str, float]:
-    """Milliseconds of a step for each group."""
+    """Milliseconds of a step for each kind of computation."""
     choice = compute_choice.choose(job)
-    engine, cuda = job.engine(choice.precision), job.device.type == "cuda"
-    for step in range(5):
-        engine.step(step)
-    devices.synchronise(job.device)
-    start = time.perf_counter()
-    for step in range(5, 5 + steps):
-        engine.step(step)
-    devices.synchronise(job.device)
-    whole = (time.perf_counter() - start) / steps * 1e3
-    with profile(activities=[ProfilerActivity.CUDA if cuda else ProfilerActivity.CPU]) as profiler:
-        for step in range(5 + steps, 5 + 2 * steps):
-            engine.step(step)
-        devices.synchronise(job.device)
-    parts: dict[str, float] = defaultdict(float)
-    for event in profiler.key_averages():
-        on_device = event.device_type == DeviceType.CUDA
-        if on_device == cuda:
-            spent = event.self_device_time_total if cuda else event.self_cpu_time_total
-            parts[group_of(event.key)] += spent / 1e3 / steps
-    if cuda:
-        parts[WAITING] = max(0.0, whole - sum(parts.values()))
-        return dict(parts)
-    # The profiler slows small operations down; the shares are scaled to the time without it.
-    factor = whole / sum(parts.values())
-    return {group: spent * factor for group, spent in parts.items()}
+    milliseconds = cost_plan.step_seconds(job.engine(choice.precision), job.device) * 1e3
+    shares = step_profile.profile_steps(job.engine(choice.precision), GROUPS, steps)
+    return {kind: share * milliseconds for kind, share in shares.items() if share}
 
 
 def draw(profiles: dict[str, dict[str, float]], path: Path) -> None:
     """A bar for each recipe, of the milliseconds of its groups."""
     figure = figures.new_figure(8.0, 1.6 + 0.6 * len(profiles), path)
     panel = figure.add_subplot()
-    groups = [group for group in (*GROUPS, OTHER, WAITING) if any(group in parts for parts in profiles.values())]
-    colours = dict(zip((*GROUPS, OTHER, WAITING), COLOURS, strict=True))
+    groups = [group for group in (*GROUPS, OTHER, IDLE) if any(group in parts for parts in profiles.values())]
+    colours = dict(zip((*GROUPS, OTHER, IDLE), COLOURS, strict=True))
     names = [name.replace(" ", "\n", 1) for name in profiles]
     profiles = dict(zip(names, profiles.values(), strict=True))
     starts = dict.fromkeys(names, 0.0)
@@ -120,7 +88,7 @@ def main() -> None:
     table = Table(title=f"milliseconds of a step on {device}")
     for column in ("", *profiles):
         table.add_column(column, justify="right")
-    for group in (*GROUPS, OTHER, WAITING):
+    for group in (*GROUPS, OTHER, IDLE):
         if any(group in parts for parts in profiles.values()):
             table.add_row(group, *(f"{parts.get(group, 0.0):.3f}" for parts in profiles.values()))
     table.add_row("sum", *(f"{sum(parts.values()):.3f}" for parts in profiles.values()))
