@@ -110,5 +110,6 @@ def test_a_worker_that_fails(cluster: SlurmCluster, corpus: Path) -> None:
     worked(on_slurm(2))
     assert statuses("out")[2].job == "out-3"
     ended = wait_until_ended("out")
-    assert [status.state for status in ended[2:]] == ["completed"], "all parts were encoded, so the last job is enough"
+    # Only the last job runs if the other worker encoded all parts. It may have ended before the failing one freed its own.
+    assert {status.state for status in ended[2:]} == {"completed"}
     same_as_alone()

@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from glasshouse.training import signals
 from glasshouse.training.signals import catch_signals, reraise_lost_interrupt
 
 
@@ -43,3 +44,20 @@ def test_the_first_signal_sets_a_flag_in_every_watch_and_the_second_acts_as_usua
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_rank_ignores_a_second_sigterm_that_comes_with_the_message(monkeypatch):
+    """torchrun sends one after that of Slurm; the first may still be telling what happens."""
+    said = []
+
+    def say(text: str, **options: object) -> None:
+        said.append(text)
+        assert len(said) == 1
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(signals, "say", say)
+    monkeypatch.setattr(signals.process_group, "is_rank", lambda: True)
+    with catch_signals() as watch:
+        signal.raise_signal(signal.SIGTERM)
+        assert watch.received == signal.SIGTERM
+    assert len(said) == 1

@@ -53,10 +53,11 @@ def _handlers_installed() -> Iterator[None]:
     def receive(number: int, frame: FrameType | None) -> None:
         for watch in _watches:
             watch.received = number
-        name = signal.Signals(number).name
-        say(f"{name}: finishing this step and saving; send it again to stop immediately", even_if_quiet=True)
+        # Before the message: a second signal may come while it is written.
         for caught, handler in previous.items():
             signal.signal(caught, signal.SIG_IGN if caught == signal.SIGTERM and process_group.is_rank() else handler)
+        name = signal.Signals(number).name
+        say(f"{name}: finishing this step and saving; send it again to stop immediately", even_if_quiet=True)
 
     for number in previous:
         signal.signal(number, receive)
