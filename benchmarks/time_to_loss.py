@@ -65,6 +65,7 @@ CASES = {
             *("--batch_size=12", "--n_layer=4", "--n_head=4", "--n_embd=128", "--max_iters=2000"),
             *("--lr_decay_iters=2000", "--dropout=0.0"),
         ),
+        validation_tokens=20_000,
     ),
     "shakespeare": Case("shakespeare", ("config/train_shakespeare_char.py",)),
     # The defaults of train.py are GPT-2 124 M on eight GPUs: 480 windows a step, here in 8 parts of 60 on one GPU. Its

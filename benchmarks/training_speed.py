@@ -38,7 +38,10 @@ from glasshouse.training.job import Job
 from glasshouse.training.matmul_speed import matmul_flop_rate
 
 # What a recipe needs to have the architecture of GPT-2, and of nanoGPT.
-AS_GPT2 = ("model.position=learned", "model.norm=layer", "model.activation=gelu", "model.bias=false")
+AS_GPT2 = (
+    *("model.position=learned", "model.norm=layer", "model.activation=gelu", "model.bias=false"),
+    *("model.query_key_norm=false", "model.zero_branches=false"),
+)
 Run = Callable[[], None]
 
 
@@ -67,7 +70,11 @@ CASES = {
     ),
     "shakespeare-small": Case(
         "shakespeare-small",
-        {"ours, as it ships": (), "ours, nanoGPT's architecture": (*AS_GPT2, "model.feed_forward=512")},
+        {
+            "ours, as it ships": (),
+            "ours, with AdamW": ("training.optimiser=adamw",),
+            "ours, nanoGPT's architecture": (*AS_GPT2, "model.feed_forward=512", "training.optimiser=adamw"),
+        },
         steps=20,
     ),
     "speech-lm": Case("speech-lm", {"ours": ()}, biased=True, steps=20),
