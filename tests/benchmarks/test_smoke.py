@@ -21,7 +21,7 @@ PEERS = {
 }
 # These start no other process and change nothing outside their own module: they run here, without importing torch again.
 IN_PROCESS = ("attention_cost", "replica_speed", "training_speed")
-# These take ten seconds or more.
+# These take several seconds.
 SLOW = (
     "certificates",
     "classifiers",
@@ -33,9 +33,12 @@ SLOW = (
     "own_data",
     "replica_speed",
     "serving",
-    "tokenizer_speed",
+    "step_profile",
     "time_to_loss",
+    "tokenizer_speed",
     "training_memory",
+    "training_speed",
+    "transfer_intervals",
     "verdict_errors",
 )
 BENCHMARKS = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
