@@ -21,6 +21,7 @@ from glasshouse.claims import step_profile
 from glasshouse.claims.step_profile import ATTENTION, IDLE, LOSS, OPTIMISER, OTHER, PRODUCTS
 from glasshouse.pages import figures
 from glasshouse.records import machine
+from glasshouse.specs import recipes
 from glasshouse.training import compute_choice, cost_plan, devices
 from glasshouse.training.job import Job
 
@@ -67,15 +68,13 @@ def draw(profiles: dict[str, dict[str, float]], path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("recipes", nargs="*", help="a recipe with changes; more after a +")
+    parser.add_argument("recipes", nargs="*", help="a recipe with changes, more after a +; by default the demo")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--steps", type=int, default=20, help="steps that are measured")
     parser.add_argument("--picture", type=Path, help="an .svg or .png file to draw")
     parser.add_argument("--smoke", action="store_true", help="a tiny model for a few seconds: does it run?")
     options = parser.parse_args()
-    words = list(SMOKE) if options.smoke else options.recipes
-    if not words:
-        parser.error("name a recipe, such as shakespeare-small")
+    words = list(SMOKE) if options.smoke else options.recipes or [recipes.DEMO]
     device = devices.pick(options.device)
     if device.type == "cpu":
         torch.set_num_threads(1)
@@ -83,7 +82,10 @@ def main() -> None:
     profiles = {}
     for text in " ".join(words).split("+"):
         recipe, *overrides = text.split()
-        job = Job.prepare(glasshouse.spec_of(recipe, *overrides), device)
+        try:
+            job = Job.prepare(glasshouse.spec_of(recipe, *overrides), device)
+        except glasshouse.GlasshouseError as error:
+            parser.error(str(error))
         profiles[" ".join((recipe, *overrides))] = step_parts(job, 2 if options.smoke else options.steps)
     table = Table(title=f"milliseconds of a step on {device}")
     for column in ("", *profiles):

@@ -183,7 +183,9 @@ def row(name: str, point: tuple[int, float, float] | None, curve: Curve, base: f
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("case", nargs="?", choices=tuple(CASES), help="what to train")
+    parser.add_argument(
+        "case", nargs="?", choices=tuple(CASES), help="what to train; by default Shakespeare in the size for the device"
+    )
     parser.add_argument("--nanogpt", type=Path, help="a folder with nanoGPT; without it only ours runs")
     parser.add_argument("--loss", type=float, help="the loss to reach; by default nanoGPT's lowest")
     parser.add_argument("--seeds", type=int, default=1, help="runs of ours")
@@ -191,11 +193,10 @@ def main() -> None:
     parser.add_argument("--logs", type=Path, default=Path("time-to-loss"), help="folder for the programs' output")
     parser.add_argument("--smoke", action="store_true", help="a tiny model for a few seconds: does the benchmark run?")
     options = parser.parse_args()
-    if not (options.case or options.smoke):
-        parser.error(f"name a case: {', '.join(CASES)}")
-    case = SMOKE if options.smoke else CASES[options.case]
-    loss, base = options.loss, None
     device = str(devices.pick(options.device))
+    name = options.case or ("shakespeare-small" if device == "cpu" else "shakespeare")
+    case = SMOKE if options.smoke else CASES[name]
+    loss, base = options.loss, None
     print(", ".join(f"{name} {value}" for name, value in machine.describe(device).items()))
     table = Table(title=f"{case.recipe}: time to a loss")
     columns = ("", "step", "loss", "seconds, whole command", "steps alone", "times as fast", "lowest loss")
