@@ -16,6 +16,7 @@ and in plain PyTorch.
 """
 
 import argparse
+import gc
 import importlib.util
 import os
 import statistics
@@ -25,6 +26,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -66,6 +68,7 @@ CASES = {
         {
             "ours": (*AS_GPT2, "training.optimiser=adamw", "training.bf16_residual=false"),
             "ours, residual stream in bfloat16": (*AS_GPT2, "training.optimiser=adamw"),
+            "ours, products in fp8 too": (*AS_GPT2, "training.optimiser=adamw", "training.fp8_products=true"),
             "ours, as python-code ships": (),
         },
         compiled=True,
@@ -220,8 +223,9 @@ def transformers_steps(job: Job, case: Case) -> Run:
     return loop(model, lambda tokens, targets: forward(input_ids=tokens, labels=tokens).loss, job, case.steps)
 
 
-def step_seconds(case: Case, device: torch.device, runners: dict[str, Run]) -> dict[str, float]:
-    """Seconds of a step of each runner. They take turns; the first round is a warm-up."""
+def step_seconds(case: Case, device: torch.device, builders: dict[str, Callable[[], Run]]) -> dict[str, float]:
+    """Seconds of a step of each. They take turns; the first round is a warm-up."""
+    runners = {name: build() for name, build in builders.items()}
     times: dict[str, list[float]] = {name: [] for name in runners}
     for turn in range(case.rounds + 1):
         for name, run in runners.items():
@@ -234,31 +238,44 @@ def step_seconds(case: Case, device: torch.device, runners: dict[str, Run]) -> d
     return {name: statistics.median(spent) for name, spent in times.items()}
 
 
+def groups(names: list[str], peers: list[str], device: torch.device) -> list[list[str]]:
+    """Who takes turns. Not all fit into the memory of a GPU, so there each form of ours takes turns with the first peer."""
+    return [names] if device.type != "cuda" else [[peers[0], name] for name in names if name not in peers]
+
+
 def steps_table(case: Case, device: torch.device, nanogpt: Path | None, smoke: bool) -> Table:
     jobs = {name: Job.prepare(glasshouse.spec_of(case.recipe, *form), device) for name, form in case.forms.items()}
-    runners = {name: our_steps(job, case.steps) for name, job in jobs.items()}
     first = next(iter(jobs.values()))
+    builders: dict[str, Callable[[], Run]] = {}
     if nanogpt:
-        runners["nanoGPT"] = nanogpt_steps(nanogpt, first, case)
+        builders["nanoGPT"] = lambda: nanogpt_steps(nanogpt, first, case)
     else:
         print("no --nanogpt FOLDER was given, so nanoGPT is not run")
-    try:
-        runners["transformers"] = transformers_steps(first, case)
-    except ImportError:
+    builders["plain PyTorch"] = lambda: plain_steps(first, case)
+    if importlib.util.find_spec("transformers"):
+        builders["transformers"] = lambda: transformers_steps(first, case)
+    else:
         print("transformers is not installed")
-    runners["plain PyTorch"] = plain_steps(first, case)
-    seconds = step_seconds(case, device, runners)
+    peers = list(builders)
+    builders |= {name: partial(our_steps, job, case.steps) for name, job in jobs.items()}
     number_format = compute_choice.choose(first).precision
     rate = matmul_flop_rate(device, number_format, 128 if smoke else 8192 if device.type == "cuda" else 1024, seconds=1.0)
     table = Table(title=f"{case.recipe} on {device}: steps; matrix products alone {rate / 1e12:.3f} TFLOP/s")
-    peers = [name for name in seconds if name not in jobs]
     for column in ("", "ms a step", "tokens/s", "of the matrix rate", *(f"times {peer}" for peer in peers)):
         table.add_column(column, justify="right")
     tokens = first.spec.training.batch * first.spec.data.context
-    for name, spent in seconds.items():
-        share = f"{jobs[name].step_flops() / spent / rate:.0%}" if name in jobs else ""
-        ratios = [f"{seconds[peer] / spent:.2f}" for peer in peers]
-        table.add_row(name, f"{spent * 1e3:.2f}", f"{tokens / spent:,.0f}", share, *ratios)
+    shown = set[str]()
+    for group in groups(list(builders), peers, device):
+        seconds = step_seconds(case, device, {name: builders[name] for name in group})
+        gc.collect()
+        for name, spent in seconds.items():
+            if name in shown:
+                continue
+            shown.add(name)
+            share = f"{jobs[name].step_flops() / spent / rate:.0%}" if name in jobs else ""
+            ratios = [f"{seconds[peer] / spent:.2f}" if peer in seconds else "" for peer in peers]
+            table.add_row(name, f"{spent * 1e3:.2f}", f"{tokens / spent:,.0f}", share, *ratios)
+            print(f"{name}: {spent * 1e3:.2f} ms a step, {', '.join(ratios)} times {', '.join(peers)}", flush=True)
     return table
 
 

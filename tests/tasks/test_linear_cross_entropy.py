@@ -3,9 +3,10 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 from torch.func import grad_and_value, vmap
 
-from glasshouse.tasks import linear_cross_entropy
+from glasshouse.tasks import linear_cross_entropy, logits_gradient_kernel
 from glasshouse.tasks.base import IGNORED
 from glasshouse.training import precision
 from glasshouse.training.job import Job
@@ -79,6 +80,8 @@ def engine(folder, device, *changes):
 
 
 WIDE = ("model.width=144", "model.heads=4")
+# A vocabulary that is a multiple of 16.
+PAIRS = ("data.tokenizer=byte-pair", "data.vocabulary=272")
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_kernels)])
@@ -111,3 +114,47 @@ def test_a_compiled_step_is_recorded_and_has_the_losses_of_a_plain_one(logits, c
         assert bool(trained.graphed_step.replays) == (form != "cuda_graph=false")
     assert losses["compile=true"] == pytest.approx(losses["cuda_graph=false"], rel=0.02)
     assert losses["compile=false"] == pytest.approx(losses["cuda_graph=false"], rel=0.02)
+
+
+@needs_kernels
+def test_an_8_bit_matrix_is_transposed_whatever_its_size():
+    for shape in ((16, 16), (130, 300), (128, 256), (1, 500)):
+        matrix = torch.randint(0, 100, shape, device="cuda", dtype=torch.uint8).view(torch.float8_e5m2)
+        assert torch.equal(logits_gradient_kernel.transposed(matrix).view(torch.uint8), matrix.view(torch.uint8).T)
+
+
+@needs_kernels
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_a_head_in_8_bits_has_the_loss_and_gradients_of_one_in_bfloat16(smoothing):
+    torch.manual_seed(0)
+    features, matrix = torch.randn(256, 64, device="cuda"), torch.randn(1008, 64, device="cuda") / 8
+    targets = torch.randint(1008, (256,), device="cuda")
+    targets[::3] = IGNORED
+    results = []
+    for loss_sum in (linear_cross_entropy.fp8_loss_sum, _bf16_loss_sum):
+        inputs = [tensor.clone().requires_grad_() for tensor in (features, matrix)]
+        loss = loss_sum(inputs[0], inputs[1], targets, smoothing)
+        (3 * loss).backward()
+        results.append((loss.detach(), *(tensor.grad for tensor in inputs)))
+    assert float(results[0][0]) == pytest.approx(float(results[1][0]), rel=2e-3)
+    for fp8, bf16 in zip(results[0][1:], results[1][1:], strict=True):
+        assert float((fp8 - bf16).norm() / bf16.norm()) < 0.08
+
+
+def _bf16_loss_sum(features: Tensor, matrix: Tensor, targets: Tensor, smoothing: float) -> Tensor:
+    return linear_cross_entropy.loss_sum_from_features(features, matrix, None, targets, smoothing)
+
+
+@needs_kernels
+def test_training_in_8_bits_stays_close_to_bfloat16(tmp_path):
+    losses = {}
+    for changes in (("fp8_products=false",), ("fp8_products=true",), ("fp8_products=true", "training.compile=true")):
+        trained = engine(tmp_path, "cuda", *WIDE, *PAIRS, "training." + changes[0], *changes[1:])
+        losses[changes] = torch.cat([trained.step(step).losses for step in range(40)])
+        assert trained.model.head.fp8 == (changes[0] == "fp8_products=true")
+        assert trained.graphed_step.replays
+    plain, *others = losses.values()
+    assert float(plain[-1]) < 0.8 * float(plain[0])
+    for other in others:
+        assert not torch.equal(other, plain)
+        torch.testing.assert_close(other, plain, rtol=0.03, atol=0.06)

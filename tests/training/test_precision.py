@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from glasshouse.records import machine, metric_log
+from glasshouse.specs.errors import SpecError
 from glasshouse.training import precision
 from tests.needs import needs_cuda
 from tests.training.small_runs import saved_weights, train_demo
@@ -75,3 +76,10 @@ def test_matrix_products_on_a_gpu_are_as_precise_as_the_format_says(name, least,
         assert least <= error(product.detach(), exact) <= most
         assert error(first.grad, b.sum(1).expand(256, 256)) <= most
     assert error(first.detach() @ second, exact) <= 1e-6
+
+
+@pytest.mark.parametrize(("number_format", "code"), [("bf16", "no-fp8-products"), ("fp32", "fp8-needs-bf16")])
+def test_products_in_8_bits_are_refused_where_there_are_none(number_format, code, text):
+    with pytest.raises(SpecError) as refused:
+        train_demo(text, "training.fp8_products=true", f"training.precision={number_format}")
+    assert refused.value.code == code

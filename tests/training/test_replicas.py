@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import glasshouse
+from glasshouse.training import cost_plan
 from glasshouse.training.job import Job
 from glasshouse.training.replicas import Replicas, can_be_replicas
 from tests.training.small_runs import (
@@ -53,6 +54,41 @@ def test_a_hundred_steps_equal_those_of_each_seed_alone(text):
         assert losses < 1e-4
         assert weights < 1e-4
     assert len({round(losses[-1], 6) for losses in trained.losses}) == 3, "the seeds differ"
+
+
+@pytest.mark.slow
+def test_compiled_replicas_equal_each_seed_alone(text):
+    jobs = jobs_by_seed(character_spec(text))
+    compiled = [replace(job, spec=replace(job.spec, training=replace(job.spec.training, compile=True))) for job in jobs]
+    trained = train_together(compiled, 20)
+    assert max(differences(jobs[1], trained, 1, 20)) < 1e-4
+
+
+def test_the_backward_pass_keeps_nothing_for_second_derivatives(text):
+    """Tensors that the backward pass made would be held until its end, nearly as many as the forward pass makes."""
+    replicas = Replicas(jobs_by_seed(character_spec(text)))
+    batch, counts = replicas.batch(0)
+    gradients, losses = replicas._gradients(batch, counts)
+    assert all(gradient.grad_fn is None for gradient in gradients.values())
+    assert losses.grad_fn is None
+
+
+@pytest.mark.parametrize("number_format", ["bf16", "fp32"])
+def test_replicas_keep_as_much_for_the_backward_pass_as_is_predicted(number_format, text):
+    jobs = jobs_by_seed(character_spec(text, f"training.precision={number_format}", "training.batch=64", "model.bias=true"))
+    replicas, saved = Replicas(jobs), dict[int, int]()
+    weights = {tensor.untyped_storage()._cdata for tensor in replicas.weights.values()}
+
+    def record(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage._cdata not in weights:
+            saved[storage._cdata] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(record, lambda tensor: tensor):
+        replicas._gradients(*replicas.batch(0))
+    predicted = cost_plan.training_memory(jobs[0], number_format, of_replica=True)["activations"]
+    assert sum(saved.values()) / len(jobs) == pytest.approx(predicted, rel=0.15)
 
 
 def test_learning_rate_weight_decay_and_initialisation_may_differ(text):

@@ -237,6 +237,11 @@ class TrainingSpec:
         "in bfloat16, keep the residual stream in it too: less memory traffic, and sums of 8 bits",
         rare=True,
     )
+    fp8_products: bool = setting(
+        False,
+        "in bfloat16 on an NVIDIA GPU of compute capability 8.9 or newer, compute large products of training in 8 bits",
+        rare=True,
+    )
     checkpoint_every: int = setting(
         0, "steps between checkpoints; 0 means at evaluations, of replicas at most every 10 seconds", minimum=0
     )

@@ -5,8 +5,10 @@ products. There are two ways to save it:
 
 - Many predictions of a narrow model: `linear_cross_entropy_kernels` computes tiles of logits where they are used, three
   times in all, and stores none.
-- Otherwise the logits are stored, and `gradient_in_place_kernel` replaces them by their gradient p - y in one pass. The
+- Otherwise the logits are stored, and `logits_gradient_kernel` replaces them by their gradient p - y in one pass. The
   gradient of the loss itself is a factor of the products of p - y with features and matrix, which are smaller.
+
+With `head.fp8` the factors of all three products with stored logits have 8 bits, and the gradients are computed at once.
 
 In float32 products are slower, and `cross_entropy` has plain logits.
 
@@ -18,10 +20,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from glasshouse.models.heads.next_token import NextTokenHead
-from glasshouse.tasks import gradient_in_place_kernel
+from glasshouse.parts import fp8_products
 from glasshouse.tasks import linear_cross_entropy_kernels as kernels
+from glasshouse.tasks import logits_gradient_kernel
 from glasshouse.tasks.base import Forward
 from glasshouse.tasks.cross_entropy import replicas_first
 from glasshouse.tasks.cross_entropy_kernels import can_build
@@ -52,7 +56,7 @@ def _kernels_work(width: int) -> bool:
     def call_every_kernel() -> None:
         features, matrix = (torch.zeros(1, 300, width, device="cuda", dtype=torch.bfloat16) for _ in range(2))
         targets = torch.zeros(1, 300, device="cuda", dtype=torch.int64)
-        gradient_in_place_kernel.losses_and_gradients(features @ matrix.mT, targets, 0.0)
+        logits_gradient_kernel.losses_and_gradients(features @ matrix.mT, targets, 0.0)
         if width <= MAX_TILE_WIDTH:
             _, log_sums = kernels.losses(features, matrix, None, targets, 0.0)
             kernels.gradients(features, matrix, None, targets, log_sums, torch.ones(1, device="cuda"), 0.0)
@@ -75,6 +79,8 @@ def loss_sum(model: Any, tokens_BT: Tensor, targets_N: Tensor, smoothing: float 
     """The value of `cross_entropy_sum` for the model's logits on these tokens."""
     features_ND = model.features(tokens_BT).flatten(0, 1).bfloat16()
     matrix_VD = model.head.matrix(model.embedding.weight)
+    if model.head.fp8 and stores_logits(model.head.width, targets_N.numel()):
+        return fp8_loss_sum(features_ND, matrix_VD, targets_N, smoothing)
     return loss_sum_from_features(features_ND, matrix_VD, model.head.bias, targets_N, smoothing)
 
 
@@ -83,6 +89,11 @@ def loss_sum_from_features(
 ) -> Tensor:
     """The value of `cross_entropy_sum` for the logits W x + b."""
     return _Sum.apply(features_ND, matrix_VD, bias_V, targets_N, smoothing)[0]
+
+
+def fp8_loss_sum(features_ND: Tensor, matrix_VD: Tensor, targets_N: Tensor, smoothing: float = 0.0) -> Tensor:
+    """The same for the logits W x of one model, with products in 8 bits."""
+    return _Fp8Sum.apply(features_ND, matrix_VD, targets_N, smoothing)
 
 
 class _Sum(torch.autograd.Function):
@@ -97,7 +108,7 @@ class _Sum(torch.autograd.Function):
             logits = torch.matmul(features.bfloat16(), matrix.bfloat16().mT)
             if bias is not None:
                 logits += bias.unsqueeze(-2)
-            losses = gradient_in_place_kernel.losses_and_gradients(logits, targets.contiguous(), smoothing)
+            losses = logits_gradient_kernel.losses_and_gradients(logits, targets.contiguous(), smoothing)
             return losses.sum(-1), logits
         losses, log_sums = kernels.losses(*_kernel_inputs(features, matrix, bias, targets), smoothing)
         return losses.sum(-1).reshape(targets.shape[:-1]), log_sums.reshape(targets.shape)
@@ -159,6 +170,37 @@ class _Gradient(torch.autograd.Function):
     def vmap(info: Any, axes: tuple[int | None, ...], *inputs: Any) -> tuple[tuple[Any, ...], tuple[int | None, ...]]:
         gradients = _Gradient.apply(*replicas_first(info, axes, *inputs))
         return gradients, tuple(None if gradient is None else 0 for gradient in gradients)
+
+
+class _Fp8Sum(torch.autograd.Function):
+    """The value of `fp8_loss_sum`. The gradients are computed with it, so that the logits can be forgotten at once."""
+
+    @staticmethod
+    def forward(context: Any, features_ND: Tensor, matrix_VD: Tensor, targets_N: Tensor, smoothing: float) -> Tensor:
+        (x, x_scale), (w, w_scale) = _scaled(features_ND), _scaled(matrix_VD)
+        transposed = logits_gradient_kernel.transposed
+        bf16 = torch.bfloat16
+        logits = torch._scaled_mm(x, w.t(), x_scale, w_scale, out_dtype=bf16, use_fast_accum=True)
+        losses, gradient = logits_gradient_kernel.losses_and_fp8_gradients(logits, targets_N.contiguous(), smoothing)
+        del logits
+        unit = torch.full_like(x_scale, 1 / logits_gradient_kernel.FP8_SCALE)
+        by_features = torch._scaled_mm(gradient, transposed(w).t(), unit, w_scale, out_dtype=bf16)
+        by_matrix = torch._scaled_mm(transposed(gradient), transposed(x).t(), unit, x_scale, out_dtype=bf16)
+        context.save_for_backward(by_features, by_matrix)
+        context.formats = features_ND.dtype, matrix_VD.dtype
+        return losses.sum()
+
+    @staticmethod
+    @once_differentiable
+    def backward(context: Any, gradient: Tensor) -> tuple[Any, ...]:
+        results = (saved.to(dtype) * gradient for saved, dtype in zip(context.saved_tensors, context.formats, strict=True))
+        return *results, None, None
+
+
+def _scaled(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """(8-bit numbers, one scale), whose product is the matrix up to rounding."""
+    scale = (matrix.abs().amax().float() / torch.finfo(fp8_products.FORMAT).max).clamp(min=1e-30)
+    return (matrix / scale).to(fp8_products.FORMAT), scale
 
 
 def _kernel_inputs(

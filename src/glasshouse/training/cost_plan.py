@@ -245,7 +245,7 @@ def training_memory(job: Job, number_format: str, of_replica: bool = False) -> d
         model = models.assemble(spec.model, job.prepared.tokenizer.vocabulary, spec.data.context)
         lora.attach(model, spec.training)
         if of_replica:
-            replicas.use_plain_attention(model)
+            replicas.use_plain_parts(model)
         # The last step needs the most memory: gradual unfreezing trains everything by then.
         UnfreezingSchedule(model, spec.training, job.steps).apply(job.steps)
         weights = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
@@ -277,7 +277,8 @@ def training_memory(job: Job, number_format: str, of_replica: bool = False) -> d
         predictions = linear_cross_entropy.LEAST_TILE_ROWS if of_replica else job.task.batch_tokens(rows)
         if not linear_cross_entropy.stores_logits(model.head.width, predictions):  # type: ignore[union-attr, arg-type]
             activations -= logits // 2
-        logits = 0
+        # Gradients in 8 bits have a place of their own.
+        logits = logits // 4 if spec.training.fp8_products else 0
     state = {"optimiser": optimisers.memory(model, spec.training)}
     if spec.training.offload_optimiser and job.device.type == "cuda":
         sizes = [parameter.nbytes for parameter in model.parameters() if parameter.requires_grad]

@@ -23,6 +23,7 @@ from glasshouse.specs.spec import Spec
 from glasshouse.tasks import linear_cross_entropy
 from glasshouse.tasks.base import Batch, Task
 from glasshouse.training import cuda_graphs, devices, optimisers, precision, schedules, sharded_tensors
+from glasshouse.training.compiling import compiled
 from glasshouse.training.freezing import UnfreezingSchedule
 from glasshouse.training.offloading import OffloadedState
 from glasshouse.training.parallelism import LossSum, Parallelism, SingleProcess
@@ -55,6 +56,8 @@ class Engine:
         self.model = model.to(device).train()
         if spec.training.bf16_residual:
             precision.round_residual_stream(self.model)
+        if spec.training.fp8_products:
+            precision.use_fp8_products(self.model, spec.training.precision, device)
         self.unfreezing = UnfreezingSchedule(self.model, spec.training, steps)
         self.loss_sum = compiled_loss(task, self.model, spec.training.precision) if spec.training.compile else task.loss_sum
         # Sharding replaces the model's parameters, so the optimiser is built afterwards.
@@ -247,7 +250,7 @@ class _CompiledFeatures:
 
     def __init__(self, model: Any) -> None:
         self.head, self.embedding = model.head, model.embedding
-        self.features = torch.compile(model.features)
+        self.features = compiled(model.features)
 
 
 def compiled_loss(task: Task, model: nn.Module, precision: str) -> LossSum:
@@ -255,9 +258,9 @@ def compiled_loss(task: Task, model: nn.Module, precision: str) -> LossSum:
     the logits are not stored in float32."""
     device = next(model.parameters()).device
     if not (task.fused_loss and linear_cross_entropy.supports(model, precision, device)):
-        return torch.compile(task.loss_sum)
-    compiled: Any = _CompiledFeatures(model)
-    return lambda model, batch: task.loss_sum(compiled, batch)
+        return compiled(task.loss_sum)
+    with_features: Any = _CompiledFeatures(model)
+    return lambda model, batch: task.loss_sum(with_features, batch)
 
 
 def ema_update_rate(decay: float, step: int) -> float:

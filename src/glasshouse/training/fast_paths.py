@@ -7,6 +7,7 @@ from dataclasses import replace
 import torch
 
 from glasshouse import cpu_kernels
+from glasshouse.parts import fp8_products
 from glasshouse.parts.triton_installed import TRITON_INSTALLED
 from glasshouse.training import compute_rule
 from glasshouse.training.job import Job
@@ -34,6 +35,7 @@ def describe(device: torch.device) -> dict[str, str]:
     return {
         CUDA_GRAPH: "yes",
         "bfloat16 products": "yes" if bf16 else "no: this GPU emulates them",
+        "training.fp8_products=true": "yes" if fp8_products.available(device) else "no: this GPU has no 8-bit products",
         "Triton kernels": triton,
         "training.compile=true": triton,
     }

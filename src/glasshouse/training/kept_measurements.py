@@ -38,6 +38,8 @@ TRAINING_FIELDS = (
     "checkpoint_activations",
     "offload_optimiser",
     "cuda_graph",
+    "bf16_residual",
+    "fp8_products",
 )
 
 

@@ -92,7 +92,7 @@ class LossModule(nn.Module):
 
     def forward(self, work: Batch | Callable[[], Any]) -> Any:
         """The loss of a batch, or the result of a function that uses the model."""
-        return work() if callable(work) else self.loss_sum(self.model, work)
+        return self.loss_sum(self.model, work) if isinstance(work, dict) else work()
 
 
 class _SeveralProcesses(Parallelism):

@@ -16,8 +16,12 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 import torch
 from torch import Tensor, nn
 
+from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.models.stack import TransformerStack
+from glasshouse.parts import fp8_products
+from glasshouse.parts.linear import Linear
 from glasshouse.records import machine
+from glasshouse.specs.errors import SpecError
 
 # The most precise first.
 BY_PRECISION = ("fp32", "tf32", "bf16")
@@ -82,6 +86,29 @@ def round_residual_stream(model: nn.Module) -> None:
 
 def _rounded(module: nn.Module, inputs: tuple[Tensor, ...], stream: Tensor) -> Tensor:
     return stream.bfloat16() if torch.is_autocast_enabled(stream.device.type) else stream
+
+
+def use_fp8_products(model: nn.Module, number_format: str, device: torch.device) -> None:
+    """From now on, compute the products of training in 8 bits wherever they would be in bfloat16 and the sizes allow it."""
+    if number_format != "bf16":
+        raise SpecError(
+            "fp8-needs-bf16",
+            f"training.fp8_products=true replaces products in bfloat16, but this run trains in {number_format}; "
+            "set training.precision=bf16, or leave fp8_products out: steps that are not large gain nothing from it",
+        )
+    if not fp8_products.available(device):
+        raise SpecError(
+            "no-fp8-products",
+            f"training.fp8_products=true needs an NVIDIA GPU of compute capability 8.9 or newer, but this is {device}; "
+            "leave it out",
+        )
+    for module in model.modules():
+        if isinstance(module, TransformerStack):
+            for layer in module.modules():
+                if isinstance(layer, Linear):
+                    layer.fp8 = fp8_products.fits(layer.weight.shape)
+        elif isinstance(module, NextTokenHead):
+            module.fp8 = module.bias is None and fp8_products.fits((module.vocabulary, module.width))
 
 
 def is_unsupported(error: RuntimeError) -> bool:

@@ -14,18 +14,20 @@ from dataclasses import replace
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, grad_and_value, vmap
+from torch.func import functional_call, vmap
 
 from glasshouse.data import batches
 from glasshouse.data.batches import BatchOrder
 from glasshouse.data.shards import Shard
 from glasshouse.parts.attention.base import Attention
+from glasshouse.parts.recurrence import Cell
 from glasshouse.records.checkpoint import Checkpoint, Tensors, name_of
 from glasshouse.specs import catalogue
 from glasshouse.specs.spec import ModelSpec, Spec
 from glasshouse.tasks import linear_cross_entropy
 from glasshouse.tasks.base import Batch
 from glasshouse.training import cuda_graphs, devices, precision
+from glasshouse.training.compiling import compiled
 from glasshouse.training.engine import StepResult, ema_update_rate, load_weights, record_first_nonfinite, update_average
 from glasshouse.training.freezing import UnfreezingSchedule
 from glasshouse.training.job import Job
@@ -61,10 +63,10 @@ def obstacle(spec: Spec) -> str | None:
     training = spec.training
     if training.gradient_accumulation > 1:
         return f"training.gradient_accumulation={training.gradient_accumulation} splits batches into micro-batches"
-    if training.compile:
-        return "training.compile compiles a single model"
     if training.checkpoint_activations:
         return "training.checkpoint_activations computes the blocks of a single model again"
+    if training.fp8_products:
+        return "training.fp8_products computes the products of a single model"
     if training.offload_optimiser:
         return "training.offload_optimiser moves the state of a single model"
     if training.optimiser != "adamw":
@@ -73,10 +75,10 @@ def obstacle(spec: Spec) -> str | None:
     return None
 
 
-def use_plain_attention(model: nn.Module) -> None:
-    """Turn off the fused kernels of every attention."""
+def use_plain_parts(model: nn.Module) -> None:
+    """Turn off the fused kernels of attentions and recurrent cells, which `vmap` cannot look into."""
     for module in model.modules():
-        if isinstance(module, Attention):
+        if isinstance(module, Attention | Cell):
             module.plain = True
 
 
@@ -109,7 +111,7 @@ class Replicas:
         self.first_nonfinite_R = torch.full((len(jobs),), -1.0, device=self.device)
         # This builds the kernels that a step may use. They cannot be built within `vmap`.
         linear_cross_entropy.supports(self.scratch, self.spec.training.precision, self.device)
-        self._gradients = self._vectorised_gradients()
+        self._losses = self._vectorised_loss()
         self.graphed_step = cuda_graphs.GraphedStep(self._update, self.device, self.spec.training)
         self.graphed_forward = cuda_graphs.GraphedForward(self.scratch, self.device, self.spec.training)
 
@@ -123,17 +125,33 @@ class Replicas:
         yield from self.weights.items()
         yield from self.buffers.items()
 
-    def _vectorised_gradients(self) -> Callable[..., tuple[Tensors, Tensor]]:
-        """A function from stacked weights and batches to the gradients and the loss of every replica."""
+    def _vectorised_loss(self) -> Callable[..., Tensor]:
+        """A function from stacked weights and batches to the loss of every replica."""
         model = copy.deepcopy(self.scratch)
-        use_plain_attention(model)
+        use_plain_parts(model)
         loss_module = LossModule(model, self.task.loss_sum)
 
         def loss(trained: Tensors, frozen: Tensors, buffers: Tensors, batch: Batch, count: Tensor) -> Tensor:
             tensors = {f"model.{name}": tensor for name, tensor in (trained | frozen | buffers).items()}
             return functional_call(loss_module, tensors, (batch,)) / count
 
-        return vmap(grad_and_value(loss), randomness="different")
+        losses = vmap(loss, randomness="different")
+        return compiled(losses) if self.spec.training.compile else losses
+
+    def _gradients(self, batch: Batch, counts_R: Tensor) -> tuple[Tensors, Tensor]:
+        """The gradients and the loss of every replica.
+
+        The replicas are independent, so the gradient of the sum of their losses is that of each. `torch.func.grad` inside
+        `vmap` gives the same, but keeps all of the backward pass for second derivatives: nearly twice the memory.
+        """
+        trained, frozen = self._trained_and_frozen()
+        number_format = self.spec.training.precision
+        with torch.enable_grad(), precision.float32_products(number_format, self.device):
+            leaves = {name: tensor.detach().requires_grad_() for name, tensor in trained.items()}
+            with precision.context(number_format, self.device):
+                losses_R = self._losses(leaves, frozen, self.buffers, batch, counts_R)
+            gradients = torch.autograd.grad(losses_R.sum(), [*leaves.values()], materialize_grads=True)
+        return dict(zip(leaves, gradients, strict=True)), losses_R.detach()
 
     def _trained_and_frozen(self) -> tuple[Tensors, Tensors]:
         """The stacked parameters that are trained at the present step, and those that are not."""
@@ -170,8 +188,7 @@ class Replicas:
         It clips each replica's gradient and updates every replica whose loss and gradient are finite.
         """
         step, ema_rate, counts_R = numbers[0], numbers[1], numbers[2:]
-        with precision.context(self.spec.training.precision, self.device):
-            gradients, losses_R = self._gradients(*self._trained_and_frozen(), self.buffers, batch, counts_R)
+        gradients, losses_R = self._gradients(batch, counts_R)
         flat_gradients = (gradient.reshape(len(gradient), -1) for gradient in gradients.values())
         norms_R = torch.stack([gradient.norm(dim=1) for gradient in flat_gradients]).norm(dim=0)
         record_first_nonfinite(self.first_nonfinite_R, step, losses_R, norms_R)

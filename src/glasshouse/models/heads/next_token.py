@@ -34,6 +34,8 @@ class NextTokenHead(Head):
         )
 
     predicts = "next"
+    # Whether training in bfloat16 on CUDA computes the products of this head in 8 bits.
+    fp8 = False
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from glasshouse.parts.attention import decoding_kernel, distance_bias_kernel, sc
 from glasshouse.parts.cache import LayerCache, OneTokenStep, slot_positions
 from glasshouse.parts.capabilities import Unsupported, require
 from glasshouse.parts.first_values import FirstValues
-from glasshouse.parts.linear import Linear
+from glasshouse.parts.linear import Linear, linear
 from glasshouse.parts.masks import Everything, Mask
 from glasshouse.parts.normalisation import EPSILON
 from glasshouse.parts.positions.base import NoPosition, Position
@@ -166,14 +166,14 @@ class Attention(nn.Module, ABC):
         """Cross-attention: tokens attend to the `keys_and_values` of another sequence."""
         weight, bias = self.projection.weight, self.projection.bias
         rows = self._projection_sizes[0]
-        queries = self.query_norm(self._split_heads(F.linear(x_BTD, weight[:rows], None if bias is None else bias[:rows])))
+        queries = self.query_norm(self._split_heads(linear(x_BTD, weight[:rows], None if bias is None else bias[:rows])))
         return self._attend(queries, keys, values, mask, positions, slot_positions(keys))
 
     def keys_and_values(self, source_BKD: Tensor) -> tuple[Tensor, Tensor]:
         """Project a sequence to the keys and values (B, G, K, E) that another sequence attends to."""
         weight, bias = self.projection.weight, self.projection.bias
         rows = self._projection_sizes[0]
-        projected = F.linear(source_BKD, weight[rows:], None if bias is None else bias[rows:])
+        projected = linear(source_BKD, weight[rows:], None if bias is None else bias[rows:])
         keys, values = (self._split_heads(x) for x in projected.split(self._projection_sizes[1:], dim=-1))
         return self.keys(self.key_norm(keys)), self.values(values)
 
@@ -289,12 +289,12 @@ class Attention(nn.Module, ABC):
         return 4 * queries * keys * self.heads * self.head_width
 
 
-def _selected(linear: nn.Linear, indices: Sequence[int], axis: int) -> nn.Linear:
+def _selected(layer: nn.Linear, indices: Sequence[int], axis: int) -> nn.Linear:
     """A linear layer with some of the outputs (axis 0) or inputs (axis 1) of another."""
-    index = torch.tensor(indices, device=linear.weight.device)
-    weight = linear.weight.detach().index_select(axis, index)
-    smaller = Linear(weight.shape[1], weight.shape[0], bias=linear.bias is not None, device=weight.device)
+    index = torch.tensor(indices, device=layer.weight.device)
+    weight = layer.weight.detach().index_select(axis, index)
+    smaller = Linear(weight.shape[1], weight.shape[0], bias=layer.bias is not None, device=weight.device)
     smaller.weight = nn.Parameter(weight)
-    if linear.bias is not None:
-        smaller.bias = nn.Parameter(linear.bias.detach().index_select(0, index) if axis == 0 else linear.bias.detach())
+    if layer.bias is not None:
+        smaller.bias = nn.Parameter(layer.bias.detach().index_select(0, index) if axis == 0 else layer.bias.detach())
     return smaller
