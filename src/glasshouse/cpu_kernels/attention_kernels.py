@@ -20,8 +20,8 @@ from glasshouse.cpu_kernels.row_kernel import RowKernel, floats, inlined_sums, i
 class AttentionFunction(torch.autograd.Function):
     """Queries, keys and values (B, H, T, E) -> mixed values (B, H, T, E).
 
-    `bounds` are the first token of each text and the end of the last, in the order of the rows; a row may hold several texts,
-    and no text is longer than `longest`.
+    `bounds` are the first token of each text and the end of the last, counted through all rows. A row may hold several texts.
+    No text is longer than `longest`.
     """
 
     @staticmethod
@@ -97,7 +97,7 @@ def dots(result, row, arguments, entry, first, stride, scale):  # type: ignore[n
 
 @inlined_sums
 def weighted_sum(result, weights, arguments, entry, first, stride):  # type: ignore[no-untyped-def]
-    """result = the sum of weights[i] * rows[i], where rows[i] is in the tensor `entry` and begins at `first` + i `stride`."""
+    """result = sum of weights[i] * rows[i], where rows[i] is in the tensor `entry` and begins at `first` + i `stride`."""
     width, count = len(result), len(weights)
     blocks = count // 4
     for e in range(width):

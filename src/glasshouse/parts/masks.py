@@ -96,8 +96,8 @@ class Prefix(Mask):
 class SameText(Mask):
     """A query sees the keys of its own text, where the rows hold texts without padding, one after another.
 
-    `bounds` are the first token of each text and the end of the last. No text is longer than `longest`. It is a rule over the
-    places in the row: positions begin at 0 in each text.
+    `bounds` are the first token of each text and the end of the last. No text is longer than `longest`. This is a rule over
+    places in the row, because positions begin at 0 in each text.
     """
 
     def __init__(self, bounds: Tensor, longest: int) -> None:
