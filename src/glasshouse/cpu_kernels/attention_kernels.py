@@ -20,8 +20,8 @@ from glasshouse.cpu_kernels.row_kernel import RowKernel, floats, inlined_sums, i
 class AttentionFunction(torch.autograd.Function):
     """Queries, keys and values (B, H, T, E) -> mixed values (B, H, T, E).
 
-    `bounds` are the first token of each text and the end of the last, counted through all rows. A row may hold several texts.
-    No text is longer than `longest`.
+    `bounds` are the first token of each text and the end of the last, counted through all rows. A row may hold several
+    texts. No text is longer than `longest`.
     """
 
     @staticmethod

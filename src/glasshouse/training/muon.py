@@ -18,10 +18,9 @@ from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.specs.spec_fields import setting
-from glasshouse.training import sharded_tensors
+from glasshouse.training import listed_adamw, sharded_tensors
 from glasshouse.training.listed_update import ListedUpdate
 from glasshouse.training.optimisers import Optimiser, rate_factors, refuse_nesterov_without_momentum
-from glasshouse.training.stacked_adamw import EPSILON
 
 # a, b, c of x -> a x + b x^3 + c x^5, which a step applies to all singular values.
 Polynomial = tuple[float, float, float]
@@ -149,12 +148,11 @@ class MuonUpdate(ListedUpdate):
     def initial_state(self, group: dict[str, Any], parameter: nn.Parameter) -> dict[str, Tensor]:
         if group["orthogonal"]:
             return {"momentum_buffer": torch.zeros_like(parameter)}
-        step = torch.zeros((), device=parameter.device)
-        return {"exp_avg": torch.zeros_like(parameter), "exp_avg_sq": torch.zeros_like(parameter), "step": step}
+        return listed_adamw.initial_state(parameter)
 
     def update(self, group: dict[str, Any], parameters: list[nn.Parameter], gradients: list[Tensor], rate: Tensor) -> None:
         if not group["orthogonal"]:
-            self._adamw(group, parameters, gradients, rate)
+            listed_adamw.update(self, group, parameters, gradients, rate, self.betas)
             return
         averages = self.local_state(parameters, "momentum_buffer")
         torch._foreach_lerp_(averages, gradients, 1 - self.settings.momentum)
@@ -182,27 +180,6 @@ class MuonUpdate(ListedUpdate):
             sharded_tensors.local(sharded_tensors.like(direction, parameter))
             for direction, parameter in zip(whole, parameters, strict=True)
         ]
-
-    def _adamw(self, group: dict[str, Any], parameters: list[nn.Parameter], gradients: list[Tensor], rate: Tensor) -> None:
-        steps = [self.state[parameter]["step"] for parameter in parameters]
-        torch._foreach_add_(steps, 1.0)
-        torch._fused_adamw_(
-            [sharded_tensors.local(parameter) for parameter in parameters],
-            gradients,
-            self.local_state(parameters, "exp_avg"),
-            self.local_state(parameters, "exp_avg_sq"),
-            max_exp_avg_sqs=[],
-            state_steps=steps,
-            lr=rate,
-            beta1=self.betas[0],
-            beta2=self.betas[1],
-            weight_decay=group["weight_decay"],
-            eps=EPSILON,
-            amsgrad=False,
-            maximize=False,
-            grad_scale=None,
-            found_inf=self.found_inf,
-        )
 
 
 def orthogonalise_all(matrices: Sequence[Tensor], polynomials: Sequence[Polynomial], scale: str) -> None:
