@@ -32,8 +32,8 @@ def test_texts_of_one_length_are_mixed_as_by_the_reference(threads):
         queries, values = (x[..., : HEADS * WIDTH].unflatten(-1, (HEADS, WIDTH)).transpose(1, 2) for x in (queries, values))
         keys = keys[..., : HEADS * WIDTH].unflatten(-1, (HEADS, WIDTH)).transpose(1, 2).contiguous()
 
-        def own(*inputs: Tensor) -> Tensor:
-            mixed = scaled_dot_product.for_short_texts(*inputs, Causal(), aligned=True)
+        def own(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+            mixed = scaled_dot_product.for_short_texts(queries, keys, values, Causal(), aligned=True)
             assert mixed is not None
             return mixed
 
@@ -48,8 +48,8 @@ def test_packed_texts_see_themselves_only():
     mask = SameText(bounds, max(lengths))
     inputs = [normal(1, HEADS, tokens, 64 + i, scale=i + 1.0)[..., :64] for i in range(3)]
 
-    def own(*inputs: Tensor) -> Tensor:
-        mixed = scaled_dot_product.for_short_texts(*inputs, mask, aligned=False)
+    def own(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        mixed = scaled_dot_product.for_short_texts(queries, keys, values, mask, aligned=False)
         assert mixed is not None
         return mixed
 

@@ -32,9 +32,9 @@ class AttentionFunction(torch.autograd.Function):
         batch, heads, tokens, width = queries.shape
         output, log_sums = _empty_like(queries), queries.new_empty(batch, tokens, heads)
         weights = queries.new_empty(torch.get_num_threads(), longest)
-        numbers = (bounds, heads, width, longest, causal, *(x.stride(2) for x in (queries, keys, values)))
-        rows = heads * (len(bounds) - 1)
-        attend(rows, longest * longest, *numbers, queries, keys, values, output, log_sums, weights)
+        strides = queries.stride(2), keys.stride(2), values.stride(2)
+        tensors = (queries, keys, values, output, log_sums, weights)
+        attend(heads * (len(bounds) - 1), longest * longest, bounds, heads, width, longest, causal, *strides, *tensors)
         context.save_for_backward(queries, keys, values, bounds, output, log_sums)
         context.longest, context.causal = longest, causal
         return output
@@ -48,9 +48,10 @@ class AttentionFunction(torch.autograd.Function):
         results = [_empty_like(x) for x in (queries, keys, values)]
         # The attention weights of one head, and the gradients of its scores.
         work = queries.new_empty(torch.get_num_threads(), 2, longest, longest)
-        numbers = (bounds, heads, width, longest, context.causal, *(x.stride(2) for x in (queries, keys, values, gradient)))
+        strides = queries.stride(2), keys.stride(2), values.stride(2), gradient.stride(2)
+        numbers = (heads, width, longest, context.causal, *strides)
         tensors = (queries, keys, values, gradient, output, log_sums, work, *results)
-        differentiate(heads * (len(bounds) - 1), longest * longest, *numbers, *tensors)
+        differentiate(heads * (len(bounds) - 1), longest * longest, bounds, *numbers, *tensors)
         return (*results, None, None, None)
 
 
