@@ -280,7 +280,10 @@ def steps_table(case: Case, device: torch.device, nanogpt: Path | None, smoke: b
 
 
 def plain_command(recipe: str, smoke: bool) -> None:
-    """The work of `glasshouse train RECIPE` in plain PyTorch: prepare the data, train, and evaluate as often."""
+    """The work of `glasshouse train RECIPE` in plain PyTorch: prepare the data, train, evaluate the same splits as often.
+
+    It writes neither checkpoints nor a report, computes no baselines and samples nothing.
+    """
     job = Job.prepare(glasshouse.spec_of(recipe, *course_overrides(recipe, smoke)), devices.pick("cpu"))
     spec, order = job.spec, job.engine()
     classes = 3 if spec.task == "classify" else 0
@@ -290,15 +293,24 @@ def plain_command(recipe: str, smoke: bool) -> None:
     def loss_of(batch: dict[str, Tensor]) -> Tensor:
         return model(batch["tokens"], batch["labels"]) if classes else model(batch["inputs"], batch["targets"])
 
+    def evaluate(split: str) -> None:
+        """As many forward passes as the split needs: whole texts, or windows that overlap by half."""
+        shard = job.prepared.splits[split]
+        rows = shard.documents if classes else 2 * shard.tokens_count // spec.data.context
+        with torch.no_grad():
+            for number in range(-(-rows // spec.training.batch)):
+                loss_of(order.batch(number))
+
     for step in range(job.steps):
         loss = loss_of(order.batch(step))
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        if step % spec.evaluation.every == 0:
-            with torch.no_grad():
-                for _ in range(2048 // spec.training.batch):
-                    loss_of(order.batch(step))
+        if (step + 1) % spec.evaluation.every == 0:
+            evaluate("validation")
+    for split in job.prepared.splits:
+        if split != "train":
+            evaluate(split)
 
 
 def course_overrides(recipe: str, smoke: bool) -> tuple[str, ...]:

@@ -101,6 +101,21 @@ def test_the_stride_gives_each_token_its_context(shard):
     assert nats == pytest.approx(3 * (100 + math.log(63)), rel=1e-4)
 
 
+@pytest.mark.parametrize("kind", ["decoder", "recurrent"])
+def test_on_a_cpu_the_head_computes_scored_tokens_only(shard, tokenizer, kind):
+    parts = {"attention": "none", "position": "none"} if kind == "recurrent" else {}
+    model = models.build(model_spec(kind=kind, width=8, layers=1, heads=2, **parts), tokenizer.vocabulary, 8)
+    tokens, rows = np.asarray(shard.tokens), []
+    hook = model.head.register_forward_hook(lambda head, inputs, output: rows.append(inputs[0].shape[:-1].numel()))
+    losses, scored = NextToken(8).token_losses(model, tokens, shard.separators, stride=4, batch=3)
+    hook.remove()
+    assert sum(rows) == scored.sum()
+    whole_windows = nn.Sequential(model)
+    plain, same = NextToken(8).token_losses(whole_windows, tokens, shard.separators, stride=4, batch=3)
+    assert (scored == same).all()
+    np.testing.assert_allclose(losses, plain, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("context", [8, 20])
 def test_the_items_are_windows_of_the_text_that_do_not_depend_on_the_context(shard, tokenizer, context):
     class Unigram(Uniform):

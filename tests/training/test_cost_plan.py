@@ -77,10 +77,45 @@ def test_the_predicted_memory_of_activations_is_what_autograd_saves(text):
     assert loss.isfinite()
 
 
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        (),
+        ("model.dropout=0.2",),
+        ("model.norm=rms", "model.activation=swiglu", "model.position=rotary"),
+        ("model.layers=4", RECOMPUTED),
+        ("training.gradient_accumulation=2", "training.lora_rank=2"),
+    ],
+)
+def test_a_small_forward_pass_is_computed_and_predicts_the_memory_that_fake_tensors_do(text, overrides, monkeypatch):
+    job = Job.prepare(demo_spec(text, *overrides), CPU)
+    before = torch.get_rng_state()
+    with monkeypatch.context() as patched:
+        patched.setattr(cost_plan, "FakeTensorMode", None)
+        computed = [cost_plan.training_memory(job, "fp32", of_replica) for of_replica in (False, True)]
+    assert torch.equal(torch.get_rng_state(), before), "random numbers have not advanced"
+    monkeypatch.setattr(cost_plan, "SMALL_FLOPS", 0)
+    assert computed == [cost_plan.training_memory(job, "fp32", of_replica) for of_replica in (False, True)]
+
+
+def test_a_plan_times_few_of_few_steps(text, monkeypatch):
+    engine = Job.prepare(demo_spec(text), CPU).engine()
+    taken = []
+    plain = engine.step
+
+    def counted(step):
+        taken.append(step)
+        return plain(step)
+
+    monkeypatch.setattr(engine, "step", counted)
+    assert cost_plan.step_seconds(engine, CPU, 0.1) > 0
+    assert len(taken) == 2
+
+
 def test_a_step_is_timed_on_the_threads_that_training_will_use(text, monkeypatch):
     timed_on = []
 
-    def seconds(engine, device):
+    def seconds(engine, device, most_steps):
         timed_on.append(torch.get_num_threads())
         return 1.0
 

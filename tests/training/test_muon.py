@@ -1,7 +1,11 @@
 """Muon: its matrices, its iteration, its scales, and equality with torch's Muon and AdamW."""
 
+import math
+
+import numpy as np
 import pytest
 import torch
+from scipy.optimize import linprog
 
 from glasshouse import models
 from glasshouse.specs.spec import ModelSpec
@@ -11,6 +15,7 @@ from tests.refusals import refused
 from tests.training.optimiser_battery import RATE, build, set_gradients, set_rate, small_model, training_spec, weights
 
 DECAY = 0.2
+QUINTIC = (muon.QUINTIC,) * 5
 # The pieces of one projection matrix of the small model: queries, keys and values.
 PIECES = 3
 
@@ -98,9 +103,9 @@ def test_matrices_of_one_shape_and_their_transposes_share_a_call(monkeypatch):
     calls = []
     iterate = muon.newton_schulz
 
-    def counted(stack, steps):
+    def counted(stack, polynomials):
         calls.append(tuple(stack.shape))
-        return iterate(stack, steps)
+        return iterate(stack, polynomials)
 
     monkeypatch.setattr(muon, "newton_schulz", counted)
     model = small_model()
@@ -116,10 +121,10 @@ def test_a_batch_equals_each_matrix_alone_and_singular_values_are_about_one():
     torch.manual_seed(0)
     matrices = [torch.randn(6, 4), torch.randn(4, 6), torch.randn(5, 5)]
     alone = [matrix.clone() for matrix in matrices]
-    muon.orthogonalise_all(matrices, 5, "spectral")
+    muon.orthogonalise_all(matrices, QUINTIC, "spectral")
     for together, matrix in zip(matrices, alone, strict=True):
         left, _, right = torch.linalg.svd(matrix, full_matrices=False)
-        muon.orthogonalise_all([matrix], 5, "spectral")
+        muon.orthogonalise_all([matrix], QUINTIC, "spectral")
         torch.testing.assert_close(together, matrix)
         scale = muon.update_scale(matrix.shape[0], matrix.shape[1], "spectral")
         assert (torch.linalg.svdvals(matrix) / scale - 1).abs().max() < 0.5
@@ -130,14 +135,57 @@ def test_an_update_that_matches_adamws_has_its_root_mean_square():
     torch.manual_seed(0)
     for rows, columns in ((32, 32), (64, 16), (16, 64)):
         matrix = torch.randn(rows, columns)
-        muon.orthogonalise_all([matrix], 5, "match-adamw")
+        muon.orthogonalise_all([matrix], QUINTIC, "match-adamw")
         assert matrix.square().mean().sqrt().item() == pytest.approx(0.2, rel=0.2)
 
 
 def test_a_matrix_of_zeros_stays_zero():
     matrix = torch.zeros(3, 4)
-    muon.orthogonalise_all([matrix], 5, "spectral")
+    muon.orthogonalise_all([matrix], QUINTIC, "spectral")
     assert torch.equal(matrix, torch.zeros(3, 4))
+
+
+def with_singular_values(values: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
+    """Matrices (2, rows, columns) with these singular values, which Frobenius norm 1 leaves as they are."""
+    generator = torch.Generator().manual_seed(0)
+    left = torch.linalg.qr(torch.randn(2, rows, rows, dtype=torch.float64, generator=generator))[0]
+    right = torch.linalg.qr(torch.randn(2, columns, rows, dtype=torch.float64, generator=generator))[0]
+    return (left * (values / values.norm())) @ right.mT
+
+
+@pytest.mark.parametrize("polynomials", [QUINTIC, *muon.MINIMAX.values()])
+def test_polynomials_of_the_gram_matrix_equal_the_steps(polynomials):
+    wide = with_singular_values(torch.logspace(-7, 0, 20, dtype=torch.float64), 20, 30)
+    x = wide
+    for a, b, c in polynomials:
+        gram = x @ x.mT
+        x = a * x + (b * gram + c * gram @ gram) @ x
+    torch.testing.assert_close(muon.newton_schulz(wide.float(), polynomials), x.float(), rtol=0, atol=2e-3)
+
+
+@pytest.mark.parametrize(("steps", "lowest"), [(3, 0.01), (4, 0.003), (5, 0.001)])
+def test_minimax_polynomials_deviate_least_from_one(steps, lowest):
+    """Linear programming over a grid finds the same coefficients."""
+    highest, deviation, smallest = 1.0, 0.0, math.log10(4 * lowest)
+    for polynomial in muon.MINIMAX[steps]:
+        values = np.geomspace(lowest, highest, 1000)
+        powers = np.stack([values, values**3, values**5], 1)
+        limits = np.block([[powers, -np.ones((1000, 1))], [-powers, -np.ones((1000, 1))]])
+        bounds = np.repeat([1.0, -1.0], 1000)
+        best = linprog([0, 0, 0, 1], limits, bounds, bounds=(None, None)).x
+        np.testing.assert_allclose(polynomial, best[:3], rtol=2e-3)
+        deviation = best[3]
+        lowest, highest = 1 - deviation, 1 + deviation
+    # Divided by their norm, which is below 4, the singular values are in the first range.
+    matrices = with_singular_values(torch.logspace(smallest, 0, 16, dtype=torch.float64), 16, 16).float()
+    values = torch.linalg.svdvals(muon.newton_schulz(matrices, muon.MINIMAX[steps]))
+    assert (values - 1).abs().max() < deviation + 0.01
+
+
+def test_minimax_polynomials_exist_for_some_numbers_of_steps():
+    optimisers.check(training_spec("muon", newton_schulz="minimax", newton_schulz_steps=4))
+    with refused("no-minimax-polynomials", "newton_schulz_steps=7"):
+        optimisers.check(training_spec("muon", newton_schulz="minimax", newton_schulz_steps=7))
 
 
 def test_a_look_ahead_needs_momentum():

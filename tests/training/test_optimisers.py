@@ -1,5 +1,9 @@
 """Optimisers: every one of the catalogue passes the same battery. Tests of each formula are in files of their own."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -261,3 +265,39 @@ def test_less_state_needs_less_memory(text):
     assert states == sorted(states, reverse=True)
     assert len(set(states)) == 4
     assert len({sum(one.values()) - one["optimiser"] for one in memory.values()}) == 1
+
+
+def test_adamw_on_a_cpu_is_torchs_fused_one():
+    listed, reference = small_model(), small_model()
+    training = training_spec("adamw", weight_decay=0.1)
+    groups = optimisers.parameter_groups(reference, training)
+    pairs = [
+        (listed, build(listed, training)),
+        (reference, torch.optim.AdamW(groups, betas=(training.beta1, training.beta2), fused=True)),
+    ]
+    for step in range(3):
+        for model, optimiser in pairs:
+            set_rate(optimiser)
+            set_gradients(model, step)
+            optimiser.step()
+            optimiser.zero_grad()
+    assert all(torch.equal(own, other) for own, other in zip(listed.parameters(), reference.parameters(), strict=True))
+    states = [optimisers.state(optimiser, model) for model, optimiser in pairs]
+    assert states[0].keys() == states[1].keys()
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+
+
+def test_training_on_a_cpu_does_not_import_the_compiler_of_torch(text):
+    """`torch._dynamo` takes longer to import than torch."""
+    program = f"""
+import sys
+from glasshouse.training import cost_plan
+from glasshouse.training.job import Job
+from tests.training.small_runs import CPU, demo_spec
+
+job = Job.prepare(demo_spec({str(text)!r}), CPU)
+cost_plan.make(job)
+job.engine().step(0)
+assert "torch._dynamo" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])

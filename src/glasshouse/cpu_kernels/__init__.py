@@ -81,26 +81,18 @@ def rotate(x_BHTE: Tensor, cosine_TF: Tensor, sine_TF: Tensor) -> Tensor:
     return RotationFunction.apply(x_BHTE, cosine_TF, sine_TF)
 
 
-def cross_entropy_losses(logits: Tensor, targets: Tensor, smoothing: float, ignored: int) -> tuple[Tensor, Tensor]:
-    """Logits (..., N, V), targets (..., N) -> losses and log-probabilities of the targets (..., N)."""
-    from glasshouse.cpu_kernels import cross_entropy_kernels as kernels
+def attention(queries: Tensor, keys: Tensor, values: Tensor, bounds: Tensor, longest: int, causal: bool) -> Tensor:
+    """softmax(Q K^T / sqrt(E)) V within each text, for queries, keys and values (B, H, T, E).
 
-    result, target_logs = logits.new_empty(targets.shape), logits.new_empty(targets.shape)
-    size, numbers = logits.shape[-1], logits.new_tensor([smoothing])
-    inputs = (logits.contiguous(), targets.contiguous(), numbers)
-    kernels.losses(targets.numel(), size, *inputs, result, target_logs, size, ignored)
-    return result, target_logs
+    `bounds` are the first token of each text and the end of the last, counted through all rows.
+    """
+    from glasshouse.cpu_kernels.attention_kernels import AttentionFunction
+
+    return AttentionFunction.apply(queries, keys, values, bounds, longest, causal)
 
 
-def cross_entropy_gradients(
-    logits: Tensor, targets: Tensor, target_logs: Tensor, gradient: Tensor, smoothing: float, ignored: int
-) -> Tensor:
-    """The gradient of the summed losses (...) with respect to the logits, times `gradient` (...)."""
-    from glasshouse.cpu_kernels import cross_entropy_kernels as kernels
+def cross_entropy_sum(logits: Tensor, targets: Tensor, smoothing: float, ignored: int) -> Tensor:
+    """Logits (N, V), targets (N) -> the sum of -log p(target) over all targets that are not `ignored`."""
+    from glasshouse.cpu_kernels.cross_entropy_kernels import CrossEntropyFunction
 
-    logits, size, numbers = logits.contiguous(), logits.shape[-1], logits.new_tensor([smoothing])
-    result = torch.empty_like(logits)
-    factors = gradient[..., None].expand(targets.shape).contiguous()
-    inputs = (logits, targets.contiguous(), numbers, target_logs.contiguous(), factors)
-    kernels.gradients(targets.numel(), size, *inputs, result, size, ignored)
-    return result
+    return CrossEntropyFunction.apply(logits, targets, smoothing, ignored)

@@ -32,13 +32,18 @@ FAST_SUMS = {"reassoc", "contract", "nsz", "arcp"}
 NUMBERS_A_THREAD = 1 << 13
 # Entries of the table before the arguments: the addresses of two functions, and the number of rows.
 HEADER = 3
-MOST_ARGUMENTS = 16
+MOST_ARGUMENTS = 20
 SIGNATURE = "void(voidptr)"
 
 
 def inlined(function: Callable[..., Any]) -> Any:
     """Decorate a function that kernels contain. Its operations stay in the order in which they are written."""
     return njit(fastmath={"contract"}, error_model="numpy", **CALLABLE_FROM_KERNELS)(function)
+
+
+def inlined_sums(function: Callable[..., Any]) -> Any:
+    """The same for a function whose sums may be added up in any order, as in a kernel."""
+    return njit(fastmath=FAST_SUMS, error_model="numpy", **CALLABLE_FROM_KERNELS)(function)
 
 
 class RowKernel:

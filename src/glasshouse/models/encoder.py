@@ -4,12 +4,15 @@ Axes: B batch, T time, D width, V vocabulary.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from glasshouse.models import packing
 from glasshouse.models.heads.base import Head
+from glasshouse.models.packing import Packing
 from glasshouse.models.part_factory import PartFactory
 from glasshouse.models.stack import TransformerStack
 from glasshouse.parts.masks import sequence_mask
@@ -62,8 +65,23 @@ class Encoder(TransformerStack):
         return self.logits(self.head.add_token_evidence(output, tokens_BT, lengths))
 
     def features(self, tokens_BT: Tensor, lengths: Tensor | None = None, segments: Tensor | None = None) -> Tensor:
-        """The last hidden states (B, T, D)."""
+        """The last hidden states (B, T, D). Those of padding have no meaning."""
+        if (
+            lengths is not None
+            and self.training
+            and self._packs_texts
+            and packing.is_faster(tokens_BT, lengths, self.embedding)
+        ):
+            texts = Packing(lengths, tokens_BT.shape[1])
+            segments = None if segments is None else texts.packed(segments)
+            return texts.padded(
+                self.hidden_states(texts.packed(tokens_BT), texts.mask, texts.positions_1N, segments=segments)
+            )
         return self.hidden_states(tokens_BT, sequence_mask(lengths, self.causal), segments=segments)
+
+    @cached_property
+    def _packs_texts(self) -> bool:
+        return not self.causal and packing.is_possible(self)
 
     def project(self, features_BTD: Tensor, lengths: Tensor | None = None) -> Tensor:
         """The output of the head for these hidden states."""

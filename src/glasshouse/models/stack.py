@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from glasshouse.parts.block import Block
 from glasshouse.parts.cache import Cache
 from glasshouse.parts.first_values import FirstValues
-from glasshouse.parts.masks import Mask
+from glasshouse.parts.masks import Mask, SameText
 from glasshouse.parts.memory import Memory
 from glasshouse.parts.positions.base import NoPosition, Position
 from glasshouse.parts.probe import Probe
@@ -69,7 +69,8 @@ class TransformerStack(nn.Module):
         x = self.embedding(inputs)
         if positions is None:
             positions = torch.arange(x.shape[1], device=x.device)
-        check_length([self.position, *(block.attention for block in self.blocks)], x.shape[1])
+        length = mask.longest if isinstance(mask, SameText) else x.shape[1]
+        check_length([self.position, *(block.attention for block in self.blocks)], length)
         if self.segments is not None:
             x = x + (self.segments.weight[0] if segments is None else self.segments(segments))
         x = self.embedding_norm(self.position.embed(x, positions))

@@ -93,6 +93,21 @@ class Prefix(Mask):
         return keys[..., None, :] < _align(self.lengths, keys)
 
 
+class SameText(Mask):
+    """A query sees the keys of its own text, where the rows hold texts without padding, one after another.
+
+    `bounds` are the first token of each text and the end of the last. No text is longer than `longest`. This is a rule over
+    places in the row, because positions begin at 0 in each text.
+    """
+
+    def __init__(self, bounds: Tensor, longest: int) -> None:
+        self.bounds, self.longest = bounds, longest
+
+    def allowed(self, queries: Tensor, keys: Tensor) -> Tensor | None:
+        texts = torch.searchsorted(self.bounds, torch.arange(keys.shape[-1], device=keys.device), right=True)
+        return texts[:, None] == texts
+
+
 class Both(Mask):
     """Allows what both of two masks allow."""
 

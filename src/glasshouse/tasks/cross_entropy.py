@@ -3,7 +3,7 @@
 The logits are by far the largest tensor of a small language model. They are saved in the model's own number format, and the
 backward pass computes the probabilities again, so that neither log-probabilities nor a float32 copy is stored in between.
 Replicas add a first axis; the `vmap` rules here need fewer passes than torch's. On CUDA, `cross_entropy_kernels` needs
-fewer still.
+fewer still; on a CPU, those of `cpu_kernels` keep the exponentials instead of the logits.
 
 Axes: N predictions, V vocabulary; replicas may precede them.
 """
@@ -23,22 +23,21 @@ def cross_entropy_sum(logits_NV: Tensor, targets_N: Tensor, smoothing: float = 0
 
     With label smoothing s, the target token has the probability 1 - s + s/V and every other token s/V.
     """
-    return _Sum.apply(logits_NV, targets_N, smoothing, cpu_kernels.usable(logits_NV))[0]
+    if logits_NV.dim() == 2 and cpu_kernels.usable(logits_NV):
+        return cpu_kernels.cross_entropy_sum(logits_NV, targets_N, smoothing, IGNORED)
+    return _Sum.apply(logits_NV, targets_N, smoothing)[0]
 
 
 def target_losses(logits_NV: Tensor, targets_N: Tensor) -> Tensor:
     """-log p(target) of each target, without a gradient; 0 where the target is IGNORED."""
-    return torch.where(targets_N != IGNORED, -_Sum.apply(logits_NV, targets_N, 0.0, False)[1], 0.0)
+    return torch.where(targets_N != IGNORED, -_Sum.apply(logits_NV, targets_N, 0.0)[1], 0.0)
 
 
 class _Sum(torch.autograd.Function):
     """Logits (..., N, V), targets (..., N) -> summed losses (...), log-probabilities of the targets (..., N), in float32."""
 
     @staticmethod
-    def forward(logits: Tensor, targets: Tensor, smoothing: float, on_cpu_kernels: bool) -> tuple[Tensor, Tensor]:
-        if on_cpu_kernels:
-            losses, target_logs = cpu_kernels.cross_entropy_losses(logits, targets, smoothing, IGNORED)
-            return losses.sum(-1), target_logs
+    def forward(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
         if kernels.usable(logits):
             losses, target_logs = kernels.losses(logits, targets, smoothing)
             return losses.sum(-1), target_logs
@@ -53,17 +52,13 @@ class _Sum(torch.autograd.Function):
 
     @staticmethod
     def setup_context(context: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        logits, targets, context.smoothing, context.on_cpu_kernels = inputs
+        logits, targets, context.smoothing = inputs
         context.mark_non_differentiable(output[1])
         context.save_for_backward(logits, targets, output[1])
 
     @staticmethod
-    def backward(context: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor, None, None, None]:
-        if context.on_cpu_kernels:
-            logits, targets, target_logs = context.saved_tensors
-            result = cpu_kernels.cross_entropy_gradients(logits, targets, target_logs, gradient, context.smoothing, IGNORED)
-            return result, None, None, None
-        return _Gradient.apply(*context.saved_tensors, gradient, context.smoothing), None, None, None
+    def backward(context: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
+        return _Gradient.apply(*context.saved_tensors, gradient, context.smoothing), None, None
 
     @staticmethod
     def vmap(info: Any, axes: tuple[int | None, ...], *inputs: Any) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:

@@ -19,10 +19,10 @@ TF32_FLOPS, BF16_FLOPS = 2e9, 2e11
 # The same for bf16 on a processor with bfloat16 matrix instructions. Timings of `speech-classifier`, 0.6 GFLOP, came out for
 # bf16 once and for fp32 the next time. Matrix products are about half of such a step, so bf16 gains at most 2 times.
 CPU_BF16_FLOPS = 2e9
-# One thread for every so many FLOPs of a step. A step of `demo-lm`, 3.2 GFLOP, took 190 ms on one thread of two cores and
-# 129 on two, and 208 and 344 beside other processes. Steps of 0.002 to 13 GFLOP on two fully loaded cores took 1.8 to 3.6
-# times as long on two threads. So a second thread gains less than it can lose. Smaller steps were not timed on idle cores.
-FLOPS_PER_THREAD = 1e9
+# One thread for every so many FLOPs of a step. On two ARM cores a second thread gained 1.34 times (`speech-classifier`, 0.6
+# GFLOP: 41.7 and 31.1 ms), 1.67 times (`speech-lm`, 1.75 GFLOP: 96 and 57 ms) and 1.47 times (`demo-lm`, 3.2 GFLOP: 190 and
+# 129 ms). Beside another process on one of the cores, two threads took 4.2, 2.6 and 2.3 times as long as one.
+FLOPS_PER_THREAD = 8e8
 
 
 def precision(device: torch.device, flops: float) -> tuple[str, str]:

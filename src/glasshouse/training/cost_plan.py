@@ -1,12 +1,13 @@
 """The cost plan: the parameters, FLOPs, memory and time of a job, predicted before training starts.
 
-Parameter counts are exact. Memory is predicted by running the step on fake tensors, which have shapes and no data. Time is
-measured on a few real steps, whose results are discarded.
+Parameter counts are exact. Memory is predicted by a forward pass on fake tensors, which have shapes and no data; a small one
+is computed instead. Time is measured on a few real steps, whose results are discarded.
 """
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any
@@ -15,7 +16,7 @@ import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from glasshouse import models
+from glasshouse import cpu_kernels, models
 from glasshouse.formatting import size
 from glasshouse.models import parameter_counts
 from glasshouse.parts.attention import distance_bias_kernel
@@ -41,9 +42,14 @@ from glasshouse.training.job import Job
 from glasshouse.training.matmul_speed import matmul_flop_rate
 from glasshouse.training.parallelism import REPLICATE, SHARD, SINGLE
 
-# Limits of a timing: long enough to average over a noisy machine, short enough not to delay training.
+# Limits of a timing: long enough to average over a noisy machine, short enough not to delay training. For a plan it also
+# ends after this share of the steps that it is for.
 TIMING_SECONDS = 1.0
 TIMING_STEPS = 20
+TIMING_SHARE = 0.01
+# A forward pass of at most so many FLOPs, with parameters and embedded tokens of at most so many numbers, is computed to
+# predict its memory: on one ARM core that takes at most 0.1 s, and torch takes 1.8 s to import what fake tensors need.
+SMALL_FLOPS, SMALL_NUMBERS = 4e9, 2e7
 # The side of the matrices that give the speed of a device.
 ESTIMATE_SIZE = 1024
 # The purpose of the optimiser's state that visits the GPU while it is updated.
@@ -120,7 +126,7 @@ def make(job: Job, even_if_too_large: bool = False) -> Plan:
 def _timed_step(job: Job, choice: ComputeChoice, notes: list[str]) -> float:
     """Seconds per step, measured as the job will train. What the measurement leaves out is added to `notes`."""
     with devices.threads(choice.threads):
-        measured = step_seconds(timing_job(job).engine(choice.precision), job.device)
+        measured = step_seconds(timing_job(job).engine(choice.precision), job.device, TIMING_SHARE * job.steps)
     if (processes := process_group.count_for(job.spec.training)) > 1:
         notes.append(f"{processes} processes: the time was measured in one of them, without communication")
     if job.spec.training.compile:
@@ -207,11 +213,12 @@ def free_memory(device: torch.device) -> int:
     return torch.cuda.mem_get_info(device)[0] + unused
 
 
-def step_seconds(engine: Engine | replicas.Replicas, device: torch.device) -> float:
+def step_seconds(engine: Engine | replicas.Replicas, device: torch.device, most_steps: float = TIMING_STEPS) -> float:
     """The median time of a few steps, without the first. Do not train with the engine afterwards."""
     times: list[float] = []
     timing_start = time.perf_counter()
-    while len(times) < 2 or (len(times) <= TIMING_STEPS and time.perf_counter() - timing_start < TIMING_SECONDS):
+    most_steps = min(most_steps, TIMING_STEPS)
+    while len(times) < 2 or (len(times) <= most_steps and time.perf_counter() - timing_start < TIMING_SECONDS):
         devices.synchronise(device)
         start = time.perf_counter()
         engine.step(len(times) % engine.steps)
@@ -241,7 +248,8 @@ def training_memory(job: Job, number_format: str, of_replica: bool = False) -> d
     spec = replace(job.spec, training=replace(job.spec.training, precision=number_format))
     rows = spec.training.batch // (spec.training.gradient_accumulation * process_group.count_for(spec.training))
     saved: dict[int, int] = {}
-    with FakeTensorMode(allow_non_fake_inputs=True), distance_bias_kernel.planned_for(job.device):
+    small = number_format == "fp32" and _is_small(job, rows)
+    with _computed() if small else FakeTensorMode(allow_non_fake_inputs=True), distance_bias_kernel.planned_for(job.device):
         model = models.assemble(spec.model, job.prepared.tokenizer.vocabulary, spec.data.context)
         lora.attach(model, spec.training)
         if of_replica:
@@ -291,6 +299,24 @@ def training_memory(job: Job, number_format: str, of_replica: bool = False) -> d
         # The backward pass of the loss holds the logits' gradient in addition to the saved logits.
         "loss gradient": logits,
     }
+
+
+def _is_small(job: Job, rows: int) -> bool:
+    """Whether a forward pass on the CPU takes no time and no memory to speak of, by its FLOPs and the sizes of tensors."""
+    if job.device.type != "cpu":
+        return False
+    with models.without_weights():
+        model = models.assemble(job.spec.model, job.prepared.tokenizer.vocabulary, job.spec.data.context)
+    flops = model.flops(job.spec.data.context) * rows  # type: ignore[operator]
+    numbers = parameter_counts.parameters(model) + job.task.batch_tokens(rows) * job.spec.model.width
+    return bool(flops <= SMALL_FLOPS and numbers <= SMALL_NUMBERS)
+
+
+@contextmanager
+def _computed() -> Iterator[None]:
+    """Within the block a forward pass saves the tensors that fake ones would stand for. Random numbers do not advance."""
+    with torch.random.fork_rng(devices=[]), cpu_kernels.switched_off():
+        yield
 
 
 def timing_job(job: Job) -> Job:

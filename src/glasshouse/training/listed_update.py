@@ -4,6 +4,7 @@ A CUDA graph can record such an update: nothing of it waits for the device. Weig
 updated in each process for its share.
 """
 
+import inspect
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -19,6 +20,9 @@ class ListedUpdate(torch.optim.Optimizer, ABC):
     # torch's name for optimisers that read `found_inf`.
     _step_supports_amp_scaling = True
     found_inf: Tensor | None = None
+    # torch's decorator of these keeps them out of compiled functions, and imports `torch._dynamo`, which takes two seconds.
+    add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)
+    zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
 
     def __init__(self, groups: list[dict[str, Any]]) -> None:
         super().__init__(groups, {})

@@ -15,17 +15,33 @@ from torch import Tensor, nn
 from glasshouse.parts.attention.base import Attention
 from glasshouse.parts.capabilities import Unsupported
 from glasshouse.specs.declared import settings_of
+from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.specs.spec_fields import setting
-from glasshouse.training import sharded_tensors
+from glasshouse.training import listed_adamw, sharded_tensors
 from glasshouse.training.listed_update import ListedUpdate
 from glasshouse.training.optimisers import Optimiser, rate_factors, refuse_nesterov_without_momentum
-from glasshouse.training.stacked_adamw import EPSILON
 
-# The coefficients of the quintic iteration: steep at 0, so that few steps bring all singular values between 0.7 and 1.2.
-QUINTIC = 3.4445, -4.7750, 2.0315
+# a, b, c of x -> a x + b x^3 + c x^5, which a step applies to all singular values.
+Polynomial = tuple[float, float, float]
+# Steep at 0, so that few steps bring all singular values between 0.7 and 1.2.
+QUINTIC: Polynomial = (3.4445, -4.7750, 2.0315)
+# A polynomial for each step, by the number of steps. Each deviates least from 1 over the range that the one before leaves,
+# the first over 0.01 to 1, 0.003 to 1 or 0.001 to 1 (the composition of Polar Express, Amsel et al. 2025). Together they
+# bring these singular values to within 0.27, 0.20 or 0.11 of 1. `tests/training/test_muon.py` computes the coefficients.
+MINIMAX: dict[int, tuple[Polynomial, ...]] = {
+    3: ((8.0934, -23.62, 17.446), (3.6366, -2.7219, 0.53655), (2.6613, -1.9772, 0.45262)),
+    4: ((8.3837, -24.766, 18.357), (4.0434, -3.0114, 0.56951), (3.5056, -2.6267, 0.52572), (2.4901, -1.8343, 0.43683)),
+    5: (
+        *((8.4703, -25.108, 18.629), (4.1828, -3.1087, 0.58061), (3.9619, -2.9541, 0.56298)),
+        *((3.2866, -2.4647, 0.50736), (2.2737, -1.6447, 0.41619)),
+    ),
+}
 SMALLEST_NORM = 1e-7
 MATCH_ADAMW, SPECTRAL = "match-adamw", "spectral"
+SAME, PER_STEP = "quintic", "minimax"
+# From so many columns for each row on, polynomials of the Gram matrix need fewer FLOPs than the steps.
+WIDE = 1.5
 
 
 class Muon(Optimiser):
@@ -44,6 +60,9 @@ class Muon(Optimiser):
         momentum: float = setting(0.95, "decay of the moving average of gradients", minimum=0, maximum=0.9999)
         nesterov: bool = setting(True, "step along the momentum of the next step (Nesterov)")
         newton_schulz_steps: int = setting(5, "steps of the iteration that makes singular values 1", minimum=1, maximum=20)
+        newton_schulz: str = setting(
+            SAME, "polynomials of these steps: Jordan's in all, or the best one for each of 3 to 5", choices=(SAME, PER_STEP)
+        )
         matrix_scale: str = setting(
             MATCH_ADAMW, "how the size of a matrix's update depends on its shape", choices=(MATCH_ADAMW, SPECTRAL)
         )
@@ -55,6 +74,12 @@ class Muon(Optimiser):
     def check(training: TrainingSpec) -> None:
         settings = settings_of(Muon, training.own)
         refuse_nesterov_without_momentum(settings.momentum, settings.nesterov)
+        if settings.newton_schulz == PER_STEP and settings.newton_schulz_steps not in MINIMAX:
+            raise SpecError(
+                "no-minimax-polynomials",
+                f"training.newton_schulz={PER_STEP} has polynomials for {min(MINIMAX)} to {max(MINIMAX)} steps, not for "
+                f"training.newton_schulz_steps={settings.newton_schulz_steps}; choose one of these numbers",
+            )
 
     @staticmethod
     def build(model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
@@ -117,16 +142,17 @@ class MuonUpdate(ListedUpdate):
     ) -> None:
         super().__init__(groups)
         self.matrices, self.settings, self.betas = matrices, settings, betas
+        steps = settings.newton_schulz_steps
+        self.polynomials = MINIMAX[steps] if settings.newton_schulz == PER_STEP else (QUINTIC,) * steps
 
     def initial_state(self, group: dict[str, Any], parameter: nn.Parameter) -> dict[str, Tensor]:
         if group["orthogonal"]:
             return {"momentum_buffer": torch.zeros_like(parameter)}
-        step = torch.zeros((), device=parameter.device)
-        return {"exp_avg": torch.zeros_like(parameter), "exp_avg_sq": torch.zeros_like(parameter), "step": step}
+        return listed_adamw.initial_state(parameter)
 
     def update(self, group: dict[str, Any], parameters: list[nn.Parameter], gradients: list[Tensor], rate: Tensor) -> None:
         if not group["orthogonal"]:
-            self._adamw(group, parameters, gradients, rate)
+            listed_adamw.update(self, group, parameters, gradients, rate, self.betas)
             return
         averages = self.local_state(parameters, "momentum_buffer")
         torch._foreach_lerp_(averages, gradients, 1 - self.settings.momentum)
@@ -149,35 +175,14 @@ class MuonUpdate(ListedUpdate):
             for parameter, direction in zip(parameters, whole, strict=True)
             for piece in direction.split(self.matrices[parameter])
         ]
-        orthogonalise_all(pieces, self.settings.newton_schulz_steps, self.settings.matrix_scale)
+        orthogonalise_all(pieces, self.polynomials, self.settings.matrix_scale)
         return [
             sharded_tensors.local(sharded_tensors.like(direction, parameter))
             for direction, parameter in zip(whole, parameters, strict=True)
         ]
 
-    def _adamw(self, group: dict[str, Any], parameters: list[nn.Parameter], gradients: list[Tensor], rate: Tensor) -> None:
-        steps = [self.state[parameter]["step"] for parameter in parameters]
-        torch._foreach_add_(steps, 1.0)
-        torch._fused_adamw_(
-            [sharded_tensors.local(parameter) for parameter in parameters],
-            gradients,
-            self.local_state(parameters, "exp_avg"),
-            self.local_state(parameters, "exp_avg_sq"),
-            max_exp_avg_sqs=[],
-            state_steps=steps,
-            lr=rate,
-            beta1=self.betas[0],
-            beta2=self.betas[1],
-            weight_decay=group["weight_decay"],
-            eps=EPSILON,
-            amsgrad=False,
-            maximize=False,
-            grad_scale=None,
-            found_inf=self.found_inf,
-        )
 
-
-def orthogonalise_all(matrices: Sequence[Tensor], steps: int, scale: str) -> None:
+def orthogonalise_all(matrices: Sequence[Tensor], polynomials: Sequence[Polynomial], scale: str) -> None:
     """Replace each matrix, in place, by its orthogonal factor times its scale. Equal shapes share a call."""
     by_shape: dict[torch.Size, list[tuple[Tensor, float]]] = defaultdict(list)
     for matrix in matrices:
@@ -187,19 +192,39 @@ def orthogonalise_all(matrices: Sequence[Tensor], steps: int, scale: str) -> Non
         by_shape[wide.shape].append((wide, update_scale(rows, columns, scale)))
     for same_shape in by_shape.values():
         stack_NRC = torch.stack([matrix for matrix, _ in same_shape])
-        orthogonal_NRC = newton_schulz(stack_NRC.to(torch.bfloat16 if stack_NRC.is_cuda else torch.float32), steps)
+        orthogonal_NRC = newton_schulz(stack_NRC.to(torch.bfloat16 if stack_NRC.is_cuda else torch.float32), polynomials)
         for (matrix, factor), orthogonal in zip(same_shape, orthogonal_NRC.unbind(), strict=True):
             matrix.copy_(orthogonal).mul_(factor)
 
 
-def newton_schulz(matrices_NRC: Tensor, steps: int) -> Tensor:
+def newton_schulz(matrices_NRC: Tensor, polynomials: Sequence[Polynomial]) -> Tensor:
     """About U V^T for each matrix U S V^T with R <= C, by the quintic iteration of Jordan et al. (2024)."""
-    a, b, c = QUINTIC
     x = matrices_NRC / matrices_NRC.norm(dim=(1, 2), keepdim=True).clamp(min=SMALLEST_NORM)
-    for _ in range(steps):
-        gram = x @ x.mT
+    # The Gram matrix has the squares of the singular values, for which bfloat16 is too coarse.
+    if x.dtype == torch.float32 and x.shape[2] >= WIDE * x.shape[1]:
+        return gram_polynomial(gram_matrices(x), polynomials) @ x
+    for a, b, c in polynomials:
+        gram = gram_matrices(x)
         x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
     return x
+
+
+def gram_polynomial(gram_NRR: Tensor, polynomials: Sequence[Polynomial]) -> Tensor:
+    """The P(X X^T) with which P(X X^T) X is what the steps make of X: a step multiplies X by A, and X X^T by A^2."""
+    product: Tensor | None = None
+    for number, (a, b, c) in enumerate(polynomials, 1):
+        factor = torch.baddbmm(gram_NRR, gram_NRR, gram_NRR, beta=b, alpha=c)
+        factor.diagonal(dim1=1, dim2=2).add_(a)
+        product = factor if product is None else factor @ product
+        if number < len(polynomials):
+            gram_NRR = factor @ (gram_NRR @ factor)
+    assert product is not None
+    return product
+
+
+def gram_matrices(x_NRC: Tensor) -> Tensor:
+    """X X^T. On a CPU, torch multiplies by a transposed view on one thread only."""
+    return x_NRC @ (x_NRC.mT if x_NRC.is_cuda else x_NRC.mT.contiguous())
 
 
 def update_scale(rows: int, columns: int, rule: str) -> float:

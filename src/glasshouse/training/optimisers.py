@@ -12,6 +12,7 @@ from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.training import sharded_tensors
 from glasshouse.training.freezing import depths
+from glasshouse.training.listed_adamw import ListedAdamW
 from glasshouse.training.offloading import OffloadedState
 
 
@@ -36,12 +37,10 @@ class AdamW(Optimiser):
 
     @staticmethod
     def build(model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
-        return torch.optim.AdamW(
-            parameter_groups(model, training),
-            betas=(training.beta1, training.beta2),
-            fused=True,
-            capturable=next(model.parameters()).is_cuda,
-        )
+        groups, betas = parameter_groups(model, training), (training.beta1, training.beta2)
+        if not next(model.parameters()).is_cuda:
+            return ListedAdamW(groups, betas)
+        return torch.optim.AdamW(groups, betas=betas, fused=True, capturable=True)
 
     @staticmethod
     def state_numbers(model: nn.Module, training: TrainingSpec) -> int:

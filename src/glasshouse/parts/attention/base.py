@@ -229,6 +229,10 @@ class Attention(nn.Module, ABC):
             assert bias_H1D is not None
             return distance_bias_kernel.attend(queries, keys, values, bias_H1D[:, 0], mask)
         bias = self.position.bias(query_positions, key_positions)
+        if bias is None and not dropout and not self.needs_weights:
+            mixed = scaled_dot_product.for_short_texts(queries, keys, values, mask, aligned)
+            if mixed is not None:
+                return mixed
         if mask.lower_triangular and aligned and bias is None and not self.needs_weights:
             return scaled_dot_product.fused(queries, keys, values, None, None, causal=True, dropout=dropout)
         allowed = scaled_dot_product.allowed_over_heads(mask, query_positions, key_positions)

@@ -1,0 +1,68 @@
+"""Texts without padding: the tokens of all texts of a batch in one row, one text after another, under the mask `SameText`.
+
+Padded to the longest text of its batch, a text of a few words costs as much as that one. Training on a CPU packs texts where
+every part of an encoder but its attention computes each token by itself.
+
+Axes: B batch, T time, D width, N tokens of all texts.
+"""
+
+from functools import cached_property
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from glasshouse import cpu_kernels
+from glasshouse.parts.attention import scaled_dot_product
+from glasshouse.parts.block import Block
+from glasshouse.parts.masks import SameText
+from glasshouse.parts.normalisation import BatchNorm
+from glasshouse.parts.token_embedding import TokenEmbedding
+
+
+class Packing:
+    """From padded texts of these lengths to packed ones and back."""
+
+    def __init__(self, lengths_B: Tensor, longest: int) -> None:
+        self.rows, self.longest = len(lengths_B), longest
+        self.places_N = (torch.arange(longest) < lengths_B[:, None]).flatten().nonzero()[:, 0]
+        self.mask = SameText(F.pad(lengths_B.cumsum(0), (1, 0)), longest)
+
+    @cached_property
+    def positions_1N(self) -> Tensor:
+        return (self.places_N % self.longest)[None]
+
+    def packed(self, tokens_BT: Tensor) -> Tensor:
+        """The real tokens (1, N)."""
+        return tokens_BT.flatten()[self.places_N][None]
+
+    def padded(self, features_1ND: Tensor) -> Tensor:
+        """The features (B, T, D), with zeros as padding."""
+        empty = features_1ND.new_zeros(self.rows * self.longest, features_1ND.shape[-1])
+        return empty.index_copy(0, self.places_N, features_1ND[0]).unflatten(0, (self.rows, self.longest))
+
+
+def is_faster(tokens_BT: Tensor, lengths_B: Tensor, embedding: nn.Embedding) -> bool:
+    """Whether this is training on a CPU, with a kernel for texts of this length and enough numbers to be worth it."""
+    return (
+        tokens_BT.shape[1] <= scaled_dot_product.SHORT
+        and cpu_kernels.usable(embedding.weight)
+        and int(lengths_B.sum()) * embedding.embedding_dim >= cpu_kernels.LEAST_NUMBERS
+    )
+
+
+def is_possible(model: nn.Module) -> bool:
+    """Whether packed texts give the same features: only attention reads other tokens, by dot products without a bias.
+
+    Dropout would draw other masks for the same seed.
+    """
+    blocks = [module for module in model.modules() if isinstance(module, Block)]
+    return (
+        bool(blocks)
+        and len(blocks) == len(getattr(model, "blocks", ()))
+        and type(getattr(model, "embedding", None)) is TokenEmbedding
+        and all(getattr(block.attention, "mixes_by_dot_product", False) for block in blocks)
+        and all(block.attention.position.mechanism != "bias" for block in blocks)  # type: ignore[union-attr]
+        and not any(isinstance(module, BatchNorm) for module in model.modules())
+        and not any(isinstance(module, nn.Dropout) and module.p for module in model.modules())
+    )
