@@ -5,15 +5,18 @@ Axes: B batch, H heads, G key-value heads (G divides H), Q queries, K keys, E he
 
 import math
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from glasshouse.parts.masks import Mask
 
 
-def scores(queries_BHQE: Tensor, keys_BHKE: Tensor, bias: Tensor | None) -> Tensor:
-    """Q K^T / sqrt(E) + bias."""
+def scores(queries_BHQE: Tensor, keys_BHKE: Tensor, bias: Tensor | None, softcap: float = 0.0) -> Tensor:
+    """Q K^T / sqrt(E) + bias. With `softcap` = c, c tanh(Q K^T / sqrt(E) / c) + bias."""
     scaled = queries_BHQE @ keys_BHKE.transpose(-2, -1) / math.sqrt(queries_BHQE.shape[-1])
+    if softcap:
+        scaled = softcap * torch.tanh(scaled / softcap)
     return scaled if bias is None else scaled + bias
 
 
