@@ -1,4 +1,4 @@
-"""Multi-head attention against a loop over heads, its invariance to the order of the tokens, query-key norm and capped scores."""
+"""Multi-head attention against a loop over heads, and its invariances; query-key norm and capped scores."""
 
 import math
 
