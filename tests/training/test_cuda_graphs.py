@@ -149,7 +149,11 @@ def test_replicas_can_be_recorded(changes, text):
 
 
 @needs_cuda
-@pytest.mark.parametrize("changes", [(), ("training.precision=bf16",), ("training.compile=true",)], ids=str)
+@pytest.mark.parametrize(
+    "changes",
+    [(), ("training.precision=bf16",), pytest.param(("training.compile=true",), marks=pytest.mark.slow)],
+    ids=str,
+)
 def test_batches_and_windows_that_grow_are_recorded_once_for_every_shape(changes, text):
     warmups = ("training.batch_warmup=0.6", "training.window_warmup=0.8", "training.steps=40")
     jobs = character_jobs(text, *warmups, *changes)

@@ -99,8 +99,8 @@ def _check_warmups(spec: Spec) -> None:
     if training.batch_warmup and training.batch % unit:
         raise SpecError(
             "warmup-divides-batch",
-            f"training.batch_warmup={training.batch_warmup:g} begins with a quarter of training.batch={training.batch}, which "
-            f"is no whole number of sequences for every process and micro-batch; choose a multiple of {unit}",
+            f"training.batch_warmup={training.batch_warmup:g} begins with a quarter of training.batch={training.batch}, "
+            f"which is no whole number of sequences for every process and micro-batch; choose a multiple of {unit}",
         )
     if training.batch_warmup and training.group_by_length:
         raise SpecError(
