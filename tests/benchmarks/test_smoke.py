@@ -30,6 +30,7 @@ SLOW = (
     "fault_injection",
     "fine_tuning",
     "generation",
+    "ingredients",
     "own_data",
     "replica_speed",
     "serving",

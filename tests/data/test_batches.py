@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glasshouse.data import batches
+from glasshouse.data import batch_stages, batches
+from glasshouse.specs.spec import TrainingSpec
 
 
 @given(size=st.integers(1, 2000), seed=st.integers(0, 2**31 - 1), epoch=st.integers(0, 10**6))
@@ -15,7 +16,7 @@ def test_an_epoch_is_a_permutation(size, seed, epoch):
 
 def test_every_example_occurs_once_in_each_epoch_even_if_a_batch_spans_two():
     size, batch = 23, 7
-    selected = [batches.select_batch(5, step, batch, size) for step in range(23)]
+    selected = [batches.select_examples(5, step * batch, batch, size) for step in range(23)]
     epochs = np.concatenate([epoch for epoch, _ in selected])
     examples = np.concatenate([example for _, example in selected])
     for epoch in range(7):
@@ -47,5 +48,23 @@ def test_batches_by_length_visit_every_example_once_in_each_epoch(seed, examples
         visited += list(zip(epochs.tolist(), selected.tolist(), strict=True))
         assert len(selected) == batch
         assert (np.diff(lengths[selected]) >= 0).all()
-    epochs, selected = batches.select_batch(seed, pool, batch * batches.POOL, examples)
+    rows = batch * batches.POOL
+    epochs, selected = batches.select_examples(seed, pool * rows, rows, examples)
     assert sorted(visited) == sorted(zip(epochs.tolist(), selected.tolist(), strict=True))
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 300), st.integers(1, 9), st.floats(0, 1))
+def test_batches_that_grow_continue_one_order(steps, quarter, warmup):
+    training = TrainingSpec(batch=4 * quarter, batch_warmup=warmup)
+    stages = batch_stages.stages_of(training, steps)
+    order, seeds = batches.BatchOrder(3, stages, 23), np.array([3, 4])
+    together = batches.BatchOrder(seeds, stages, 23)
+    read = [order(step) for step in range(steps)]
+    total = sum(len(examples) for _, examples in read)
+    expected = batches.select_examples(3, 0, total, 23)
+    np.testing.assert_array_equal(np.concatenate([examples for _, examples in read]), expected[1])
+    np.testing.assert_array_equal(np.concatenate([epochs for epochs, _ in read]), expected[0])
+    for step in {0, steps // 2, steps - 1}:
+        np.testing.assert_array_equal(together(step)[1][: len(read[step][1])], read[step][1])
+        assert len(together(step)[1]) == 2 * len(read[step][1])

@@ -111,6 +111,7 @@ def test_the_end_of_text_ends_both(byte_pairs, tmp_path):
         (replace(GPT2, own={"query_key_norm": True}), ("no-fitting-architecture", "model.query_key_norm=True")),
         (replace(GPT2, head=HeadSpec(own={"future_tokens": 1})), ("no-fitting-architecture", "model.head.future_tokens=1")),
         (replace(GPT2, own={"value_residual": True}), ("no-fitting-architecture", "model.value_residual=True")),
+        (replace(LLAMA, own={"attention_softcap": 50.0}), ("no-fitting-architecture", "model.attention_softcap=50.0")),
         (replace(LLAMA, activation="relu-squared"), ("no-fitting-architecture", "model.activation='relu-squared'")),
         (replace(GPT2, own={"feed_forward_layers": 2}), ("no-fitting-architecture", "model.feed_forward_layers=2")),
         (replace(GPT2, activation="relu-single-layer"), ("no-fitting-architecture", "model.activation='relu-single-layer'")),

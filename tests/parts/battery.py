@@ -51,7 +51,7 @@ SEVERAL_INNER_LAYERS = [
         ("dual-encoder", "gelu-sigmoid"),
     )
 ]
-# Options of parts, each in a model that has it: query-key norm, value residual, a soft limit of the logits.
+# Options of parts, each in a model that has it: query-key norm, value residual, soft limits of scores and of logits.
 OPTIONS = [
     dict(zip(WORDS, (kind, attention, position, "rms", "pre-norm", "relu-squared"), strict=True)) | options
     for kind, attention, position, options in (
@@ -61,6 +61,11 @@ OPTIONS = [
         ("decoder", "dot-product", "rotary", {"value_residual": True}),
         ("encoder", "dot-product", "learned", {"value_residual": True}),
         ("encoder-decoder", "dot-product", "rotary", {"query_key_norm": True, "head": {"softcap": 2.0}}),
+        ("decoder", "dot-product", "rotary", {"attention_softcap": 0.5}),
+        ("decoder", "grouped-query", "alibi", {"attention_softcap": 0.5}),
+        ("decoder", "local-window", "relative", {"attention_softcap": 0.5}),
+        ("encoder", "local-window", "learned", {"attention_softcap": 0.5}),
+        ("encoder-decoder", "dot-product", "rotary", {"attention_softcap": 0.5}),
     )
 ]
 # The layer that courses begin with: attention, residual, one linear layer with ReLU, residual, and no norm.

@@ -1,6 +1,7 @@
 """Plans of scaling studies: shapes in the recipe's proportions, steps that cost the budget, and refusals."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -59,3 +60,11 @@ def test_impossible_plans_are_refused(job, budgets, options, code):
     with pytest.raises(GlasshouseError) as caught:
         scale_plan.make_plan(WORDS, job, budgets, **options)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize("field", ["batch_warmup", "window_warmup", "tied_until"])
+def test_runs_that_branch_have_no_settings_that_are_shares_of_their_steps(job, field):
+    training = replace(job.spec.training, schedule=scale_plan.BRANCHING, **{field: 0.5})
+    with pytest.raises(GlasshouseError) as caught:
+        scale_plan.make_plan(WORDS, replace(job, spec=replace(job.spec, training=training)), [1e10, 4e10])
+    assert caught.value.code == "branches-share-steps"

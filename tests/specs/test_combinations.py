@@ -35,12 +35,36 @@ def test_the_data_and_the_length_of_training_are_set_exactly_once(tables, code):
         spec_files.checked(spec_files.unchecked(base, tables))
 
 
+@pytest.mark.parametrize(
+    ("changes", "refusal"),
+    [
+        (("training.batch_warmup=0.3", "training.batch=6"), ("warmup-divides-batch", "training.batch=6", "multiple of 4")),
+        (
+            ("training.batch_warmup=0.3", "training.batch=8", "training.processes=2", "training.gradient_accumulation=2"),
+            ("warmup-divides-batch", "multiple of 16"),
+        ),
+        (("training.window_warmup=0.3", "data.context=30"), ("warmup-divides-context", "data.context=30")),
+    ],
+)
+def test_a_warmup_begins_with_a_whole_quarter(changes, refusal):
+    with refused(*refusal):
+        recipes.spec("demo-lm", changes)
+
+
+def test_batches_that_grow_are_not_grouped_by_length():
+    with refused("warmup-or-length-groups", "training.batch_warmup=0.3"):
+        changes = ["data.files=x.tsv", "training.batch_warmup=0.3", "training.group_by_length=true"]
+        recipes.spec("classifier", changes)
+
+
 def test_lora_and_gradual_unfreezing_exclude_each_other():
     with refused("lora-or-gradual", "training.lora_rank=2"):
         recipes.spec("demo-lm", ["training.lora_rank=2", "training.freeze=gradual"])
 
 
-@pytest.mark.parametrize("change", ["evaluation.stride=8", "evaluation.tokens=100", "training.label_smoothing=0.1"])
+@pytest.mark.parametrize(
+    "change", ["evaluation.stride=8", "evaluation.tokens=100", "training.label_smoothing=0.1", "training.window_warmup=0.5"]
+)
 def test_a_field_that_the_task_does_not_read_is_refused(change):
     with refused("not-of-this-task", "task='classify'"):
         recipes.spec("classifier", ["data.files=x.tsv", change])

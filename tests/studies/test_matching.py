@@ -44,6 +44,24 @@ def test_arms_with_larger_batches_take_fewer_steps_for_the_same_tokens(match: Ma
     assert "evaluation.every" in matched.about
 
 
+def test_arms_whose_batches_grow_take_more_steps(match: Matching) -> None:
+    for quantity in ("tokens", "flops"):
+        matched = match(quantity, "training.batch_warmup=0,0.8")
+        assert steps(matched) == [100, 200]
+        plain, growing = (job.stages.sequences_before(job.steps) for job in matched.jobs)
+        assert plain == growing
+    split = match("flops", "training.window_warmup=0,1", "training.steps=1000").jobs
+    assert split[1].steps > 1000
+    assert split[1].step_flops() * split[1].steps == pytest.approx(split[0].step_flops() * 1000, rel=1e-3)
+
+
+def test_the_stages_of_batches_that_grow_are_timed_one_by_one(match: Matching, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost_plan, "TIMING_SECONDS", 0.02)
+    matched = match("time", "training.batch_warmup=0,0.8")
+    assert "each stage" in matched.about
+    assert steps(matched)[1] > 100
+
+
 def test_flops_are_those_of_the_plan(match: Matching) -> None:
     matched = match("flops", "model.layers=2,4,1")
     one, two, half = matched.jobs

@@ -81,6 +81,7 @@ PART_CHOICES = [
     ),
     ("language-model", "training.ema=0.9", "training.label_smoothing=0.1", "training.layer_decay=0.5"),
     ("language-model", "model.head.future_tokens=2", "model.head.softcap=10", "model.value_residual=true"),
+    ("language-model", "model.attention_softcap=2"),
     ("masked-model", "model.attention=linformer"),
     ("masked-model",),
 ]

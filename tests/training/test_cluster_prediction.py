@@ -176,3 +176,11 @@ def test_what_cannot_be_trained_is_refused() -> None:
         plan("training.replicas=2")
     with refused("processes-or-gradual", "training.processes=8"):
         plan("training.freeze=gradual", "training.start_from=")
+
+
+def test_steps_that_grow_are_counted_as_whole_ones() -> None:
+    whole, growing = plan(nodes=1, gpus=2), plan("training.batch_warmup=0.5", "training.window_warmup=0.5", nodes=1, gpus=2)
+    assert growing.step_flops == whole.step_flops
+    assert any("warm-up" in text for text in growing.assumptions)
+    assert not any("warm-up" in text for text in whole.assumptions)
+    assert plan("training.batch_warmup=0.5", nodes=1, gpus=8).batch == 32

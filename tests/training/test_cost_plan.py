@@ -34,6 +34,35 @@ def test_the_plan_counts_parameters_tokens_memory_and_flops(text):
     assert plan.seconds > plan.step_seconds > 0
 
 
+def test_the_plan_of_steps_that_grow_is_the_mean_over_all_steps(text):
+    plain, growing, split = (
+        Job.prepare(demo_spec(text, *changes), CPU)
+        for changes in ((), ("training.batch_warmup=0.5",), ("training.window_warmup=1",))
+    )
+    assert cost_plan.make(growing).tokens == (3 * 2 + 3 * 4 + 6 * 8) * 16
+    assert growing.step_flops() == pytest.approx(plain.step_flops() * 66 / 96)
+    assert cost_plan.make(split).tokens == 12 * 8 * 16
+    model = plain.engine().model
+    assert split.step_flops() == 3 * 8 * (6 * 4 * model.flops(4) + 6 * 2 * model.flops(8)) // 12
+    assert split.step_flops() < plain.step_flops()
+
+
+def test_the_time_of_a_step_is_the_mean_over_the_stages(text, monkeypatch):
+    job = Job.prepare(demo_spec(text, "training.batch_warmup=0.5"), CPU)
+    clock = [0.0]
+
+    class Timed:
+        """Steps that take as many seconds as the batch has sequences."""
+
+        stages, steps = job.stages, job.steps
+
+        def step(self, step):
+            clock[0] += self.stages.at(step).batch
+
+    monkeypatch.setattr(cost_plan.time, "perf_counter", lambda: clock[0])
+    assert cost_plan.step_seconds(Timed(), CPU) == pytest.approx((3 * 2 + 3 * 4 + 6 * 8) / 12)
+
+
 def test_activation_checkpointing_needs_less_memory_and_more_processes_less_each(text):
     job = Job.prepare(demo_spec(text, "model.layers=8"), CPU)
     plain = cost_plan.training_memory(job, "fp32")

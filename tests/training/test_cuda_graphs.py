@@ -109,6 +109,8 @@ def test_models_of_every_task_can_be_recorded(choice):
         ("training.precision=tf32",),
         ("training.precision=bf16",),
         ("training.clip=0",),
+        ("model.tied=false", "training.tied_until=0.05"),
+        ("model.tied=false", "training.tied_until=0.05", "training.optimiser=muon"),
     ],
     ids=lambda changes: changes[0],
 )
@@ -125,6 +127,8 @@ def test_steps_with_every_training_option_can_be_recorded(changes, text):
         ("training.precision=tf32",),
         ("training.precision=bf16",),
         ("training.freeze=gradual", "training.steps=14"),
+        ("training.batch_warmup=0.6", "training.window_warmup=0.8", "training.steps=14"),
+        ("model.tied=false", "training.tied_until=0.5", "training.steps=14"),
     ],
 )
 def test_replicas_can_be_recorded(changes, text):
@@ -142,6 +146,22 @@ def test_replicas_can_be_recorded(changes, text):
     assert_same_metrics(metrics[True], metrics[False])
     for name, tensor in engines[True].weights.items():
         torch.testing.assert_close(tensor, engines[False].weights[name], rtol=1e-3, atol=1e-4)
+
+
+@needs_cuda
+@pytest.mark.parametrize(
+    "changes",
+    [(), ("training.precision=bf16",), pytest.param(("training.compile=true",), marks=pytest.mark.slow)],
+    ids=str,
+)
+def test_batches_and_windows_that_grow_are_recorded_once_for_every_shape(changes, text):
+    warmups = ("training.batch_warmup=0.6", "training.window_warmup=0.8", "training.steps=40")
+    jobs = character_jobs(text, *warmups, *changes)
+    engines = {graphed: job.engine() for graphed, job in jobs.items()}
+    losses = {graphed: take_steps(engine, 40) for graphed, engine in engines.items()}
+    assert len(engines[True].graphed_step.replays) == len(jobs[True].stages) == 5
+    for one, other in zip(losses[True], losses[False], strict=True):
+        assert one == pytest.approx(other, rel=1e-2 if changes else 1e-4, abs=1e-5)
 
 
 @needs_cuda

@@ -9,7 +9,7 @@ import glasshouse
 from glasshouse.runs import resolve_spec
 from glasshouse.training import cost_plan, job
 from glasshouse.training.job import Job
-from tests.training.small_runs import CPU, DEMO
+from tests.training.small_runs import CPU, DEMO, demo_spec
 
 
 def test_epochs_are_converted_to_steps(text):
@@ -18,6 +18,13 @@ def test_epochs_are_converted_to_steps(text):
     examples = prepared.task.example_count(prepared.prepared.splits["train"])
     assert prepared.steps == math.ceil(1.5 * examples / 8)
     assert run.metrics[-1]["step"] == prepared.steps
+
+
+def test_epochs_count_the_sequences_of_batches_that_grow(text):
+    changes = ("training.steps=0", "training.epochs=1.5", "training.batch_warmup=0.5")
+    growing = Job.prepare(demo_spec(text, *changes), CPU)
+    examples = growing.task.example_count(growing.prepared.splits["train"])
+    assert 0 <= growing.stages.sequences_before(growing.steps) - int(1.5 * examples) < growing.spec.training.batch
 
 
 def test_the_mean_length_is_that_of_padded_batches():

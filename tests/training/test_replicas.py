@@ -129,6 +129,15 @@ def test_models_of_every_task_can_be_replicas(choice):
     assert differences(jobs[1], trained, 1, 3)[0] < 2e-5
 
 
+def test_batches_and_windows_that_grow_are_those_of_each_seed_alone(text):
+    changes = ("training.steps=10", "training.batch_warmup=0.6", "training.window_warmup=0.8")
+    jobs = jobs_by_seed(character_spec(text, *changes), 2)
+    trained = train_together(jobs, 10)
+    shapes = [trained.replicas.batch(step)[0]["inputs"].shape for step in range(10)]
+    assert shapes == [(2, 4, 4)] * 3 + [(2, 8, 4)] + [(2, 4, 8)] * 2 + [(2, 8, 8)] * 2 + [(2, 4, 16)] * 2
+    assert differences(jobs[1], trained, 1, 10)[0] < 1e-4
+
+
 def test_a_frozen_backbone_stays_frozen_in_every_replica():
     spec = glasshouse.spec_of("arithmetic-finetune", "training.start_from=", "training.freeze=backbone", *SMALL_MODEL)
     jobs = jobs_by_seed(spec, 2)

@@ -25,7 +25,11 @@ from tests.training.small_runs import (
 LINE = "The state of our union is strong, and we will keep it so for all who come after us.\n"
 
 
-@pytest.fixture(scope="module", params=[(), ("model.dropout=0.2",), ("training.gradient_accumulation=2",)], ids=str)
+GROWING = ("training.batch_warmup=0.5", "training.window_warmup=0.8", "model.tied=false", "training.tied_until=0.6")
+CHANGES = [(), ("model.dropout=0.2",), ("training.gradient_accumulation=2",), GROWING]
+
+
+@pytest.fixture(scope="module", params=CHANGES, ids=str)
 def uninterrupted(request, tmp_path_factory, shared_cache) -> tuple[tuple[str, ...], Run]:
     """(changes of a spec, a run with these changes that was never interrupted)."""
     folder = tmp_path_factory.mktemp("uninterrupted")

@@ -7,6 +7,8 @@ with the data set.
 
 import numpy as np
 
+from glasshouse.data.batch_stages import BatchStages
+
 # One seed for all examples, or one seed for each example.
 Seed = int | np.ndarray
 
@@ -16,15 +18,15 @@ _FEISTEL_ROUNDS = 4
 POOL = 64
 
 
-def select_batch(seed: Seed, step: int, batch: int, examples: int) -> tuple[np.ndarray, np.ndarray]:
-    """(epochs, examples): the epoch and the example index of each row in the batch of a step.
+def select_examples(seed: Seed, first: int, count: int, examples: int) -> tuple[np.ndarray, np.ndarray]:
+    """(epochs, examples): the epoch and the example index of so many rows after the `first` rows of training.
 
-    A batch may contain the end of one epoch and the start of the next. An array of seeds gives one batch for each seed, one
+    They may contain the end of one epoch and the start of the next. An array of seeds gives such rows for each seed, one
     after the other.
     """
-    positions = np.arange(step * batch, (step + 1) * batch, dtype=np.uint64)
+    positions = np.arange(first, first + count, dtype=np.uint64)
     if isinstance(seed, np.ndarray):
-        seed, positions = seed.repeat(batch), np.tile(positions, len(seed))
+        seed, positions = seed.repeat(count), np.tile(positions, len(seed))
     epochs, positions = np.divmod(positions, np.uint64(examples))
     return epochs.astype(np.int64), permute(positions, examples, seed, epochs)
 
@@ -32,10 +34,10 @@ def select_batch(seed: Seed, step: int, batch: int, examples: int) -> tuple[np.n
 def select_batches_by_length(seed: int, pool: int, batch: int, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(epochs, examples), each (POOL, batch), for the POOL steps of a pool, with texts of similar length in each batch.
 
-    The pool holds the same examples as `select_batch` gives to these steps. They are sorted by length and divided into
+    The pool holds the same examples as `select_examples` gives to these steps. They are sorted by length and divided into
     batches, which reduces padding. The batches are then shuffled.
     """
-    epochs, examples = select_batch(seed, pool, batch * POOL, len(lengths))
+    epochs, examples = select_examples(seed, pool * batch * POOL, batch * POOL, len(lengths))
     by_length = np.argsort(lengths[examples], kind="stable").reshape(POOL, batch)
     shuffled = by_length[permute(np.arange(POOL), POOL, seed, np.full(POOL, pool))]
     return epochs[shuffled], examples[shuffled]
@@ -44,11 +46,12 @@ def select_batches_by_length(seed: int, pool: int, batch: int, lengths: np.ndarr
 class BatchOrder:
     """The examples of every step, computed for POOL steps in one call.
 
-    An array of seeds gives one batch for each seed, one after the other. With `lengths`, batches are grouped by length.
+    An array of seeds gives one batch for each seed, one after the other. With `lengths`, batches are grouped by length; then
+    all have one size.
     """
 
-    def __init__(self, seed: Seed, batch: int, examples: int, lengths: np.ndarray | None = None) -> None:
-        self.seed, self.batch, self.examples, self.lengths = seed, batch, examples, lengths
+    def __init__(self, seed: Seed, stages: BatchStages, examples: int, lengths: np.ndarray | None = None) -> None:
+        self.seed, self.stages, self.examples, self.lengths = seed, stages, examples, lengths
         self.pool, self.pool_rows = -1, (np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def __call__(self, step: int) -> tuple[np.ndarray, np.ndarray]:
@@ -57,14 +60,18 @@ class BatchOrder:
             # Call overhead dominates: selecting many batches costs hardly more than selecting one.
             self.pool = step // POOL
             self.pool_rows = self._select_pool(self.pool)
-        epochs, examples = (rows.reshape(-1, POOL, self.batch)[:, step % POOL].ravel() for rows in self.pool_rows)
+        first, start, end = (self.stages.sequences_before(each) for each in (self.pool * POOL, step, step + 1))
+        seeds = np.size(self.seed)
+        epochs, examples = (rows.reshape(seeds, -1)[:, start - first : end - first].ravel() for rows in self.pool_rows)
         return epochs, examples
 
     def _select_pool(self, pool: int) -> tuple[np.ndarray, np.ndarray]:
         """(epochs, examples) of POOL steps, grouped by seed."""
         if self.lengths is None:
-            return select_batch(self.seed, pool, self.batch * POOL, self.examples)
-        by_seed = [select_batches_by_length(int(seed), pool, self.batch, self.lengths) for seed in np.atleast_1d(self.seed)]
+            first, end = (self.stages.sequences_before(step) for step in (pool * POOL, (pool + 1) * POOL))
+            return select_examples(self.seed, first, end - first, self.examples)
+        batch, seeds = self.stages.at(0).batch, np.atleast_1d(self.seed)
+        by_seed = [select_batches_by_length(int(seed), pool, batch, self.lengths) for seed in seeds]
         return np.concatenate([epochs for epochs, _ in by_seed]), np.concatenate([examples for _, examples in by_seed])
 
 

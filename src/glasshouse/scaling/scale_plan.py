@@ -17,7 +17,7 @@ from glasshouse.models import parameter_counts
 from glasshouse.scaling import compute_optimal
 from glasshouse.scaling.scaling_fit import check_budget
 from glasshouse.specs.errors import SpecError
-from glasshouse.specs.spec import ModelSpec
+from glasshouse.specs.spec import ModelSpec, TrainingSpec
 from glasshouse.studies import matching
 from glasshouse.training.job import Job
 
@@ -112,8 +112,8 @@ def make_plan(
         )
     largest = spread * math.sqrt(max(budgets) / (6 * tokens_per_parameter))
     ladder = ShapeLadder(job, largest)
-    batch_tokens = round(job.task.batch_tokens(job.spec.training.batch) * job.mean_length() / job.spec.data.context)
-    train_tokens = job.task.example_count(job.prepared.splits["train"]) * batch_tokens // job.spec.training.batch
+    step_tokens = round(job.step_tokens())
+    train_tokens = round(job.task.example_count(job.prepared.splits["train"]) * job.sequence_tokens())
     planned: list[PlannedSize] = []
     for budget, shapes in _shapes_by_budget(ladder, sorted(set(budgets)), sizes, tokens_per_parameter, spread).items():
         for shape in shapes:
@@ -124,10 +124,11 @@ def make_plan(
                     f"{budget:.3g} FLOPs are {steps} steps of {shape.name}, and training needs at least {LEAST_STEPS}; "
                     "choose larger budgets, a smaller training.batch or data.context",
                 )
-            tokens = steps * batch_tokens
+            tokens = steps * step_tokens
             warmup = round(job.spec.training.warmup * steps)
             planned.append(PlannedSize(budget, shape, steps, tokens, tokens / train_tokens, warmup))
     if job.spec.training.schedule == BRANCHING:
+        _refuse_shares_of_steps(job.spec.training)
         planned = _branched(planned, job.spec.training.decay)
     longest = max(planned, key=lambda size: size.epochs)
     if longest.epochs > most_epochs:
@@ -227,6 +228,17 @@ def _shapes_by_budget(
             )
         found[budget] = sorted(chosen, key=lambda shape: shape.parameters[compute_optimal.WITH_HEAD])
     return found
+
+
+def _refuse_shares_of_steps(training: TrainingSpec) -> None:
+    """Runs that branch from a shorter run have its first steps, so that these must not depend on the number of steps."""
+    for field in ("batch_warmup", "window_warmup", "tied_until"):
+        if share := getattr(training, field):
+            raise SpecError(
+                "branches-share-steps",
+                f"training.{field}={share:g} is a share of the steps, but with training.schedule={BRANCHING!r} longer runs "
+                f"branch from shorter ones; choose training.{field}=0 or training.schedule=cosine",
+            )
 
 
 def _branched(planned: Sequence[PlannedSize], decay: float) -> list[PlannedSize]:

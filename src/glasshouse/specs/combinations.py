@@ -63,6 +63,9 @@ def check(spec: Spec) -> None:
             + f"; choose a multiple of {training.processes * training.gradient_accumulation}, because every process takes "
             "equally many rows",
         )
+    _check_warmups(spec)
+    if training.tied_until:
+        _check_tied_output(spec)
     if training.processes > 1 and training.freeze == "gradual":
         raise SpecError(
             "processes-or-gradual",
@@ -88,6 +91,53 @@ def check(spec: Spec) -> None:
             f"evaluation.stride={spec.evaluation.stride} is more than data.context={data.context}; "
             "a window cannot score more tokens than it holds, so choose a smaller stride",
         )
+
+
+def _check_warmups(spec: Spec) -> None:
+    """A warm-up begins with a quarter of the batch, or with quarters of the context."""
+    training, unit = spec.training, 4 * spec.training.processes * spec.training.gradient_accumulation
+    if training.batch_warmup and training.batch % unit:
+        raise SpecError(
+            "warmup-divides-batch",
+            f"training.batch_warmup={training.batch_warmup:g} begins with a quarter of training.batch={training.batch}, "
+            f"which is no whole number of sequences for every process and micro-batch; choose a multiple of {unit}",
+        )
+    if training.batch_warmup and training.group_by_length:
+        raise SpecError(
+            "warmup-or-length-groups",
+            f"training.group_by_length=true needs batches of one size, but training.batch_warmup={training.batch_warmup:g} "
+            "changes it; choose one of them",
+        )
+    if training.window_warmup and spec.data.context % 4:
+        raise SpecError(
+            "warmup-divides-context",
+            f"training.window_warmup={training.window_warmup:g} begins with quarters of the context, and "
+            f"data.context={spec.data.context} has none; choose a multiple of 4",
+        )
+
+
+def _check_tied_output(spec: Spec) -> None:
+    """An output matrix that is tied for some steps needs a place of its own, and the same updates as the embedding."""
+    training, what = spec.training, f"training.tied_until={spec.training.tied_until:g}"
+    if spec.model.tied:
+        raise SpecError(
+            "tied-for-good",
+            f"{what} needs an output matrix of its own for the later steps, but model.tied=true has none; "
+            "choose model.tied=false",
+        )
+    unequal = {
+        "start_from": (training.start_from, ""),
+        "freeze": (training.freeze != "none", "none"),
+        "lora_rank": (training.lora_rank, "0"),
+        "layer_decay": (training.layer_decay != 1, "1"),
+    }
+    for field, (is_set, without) in unequal.items():
+        if is_set:
+            raise SpecError(
+                "tied-but-unequal",
+                f"{what} keeps the output matrix equal to the embedding, but training.{field}={getattr(training, field)!r} "
+                f"makes their values or their updates differ; choose training.{field}={without} or training.tied_until=0",
+            )
 
 
 def _refuse_unread_fields(spec: Spec) -> None:

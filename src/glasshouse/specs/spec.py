@@ -123,6 +123,21 @@ class TrainingSpec:
     steps: int = setting(0, "optimiser steps (or set epochs)", minimum=0, instead_of="epochs")
     epochs: float = setting(0.0, "passes over the training data (or set steps)", minimum=0, instead_of="steps")
     batch: int = setting(16, "batch size: sequences in a step", minimum=1)
+    batch_warmup: float = setting(
+        0.0,
+        "share of the steps in which the batch grows: first a quarter of it, then half of it",
+        minimum=0,
+        maximum=1,
+        rare=True,
+    )
+    window_warmup: float = setting(
+        0.0,
+        "share of the steps in which windows of text are split: first into four sequences, then into two",
+        minimum=0,
+        maximum=1,
+        task_specific=True,
+        rare=True,
+    )
     gradient_accumulation: int = setting(
         1, "number of micro-batches that a batch is split into, to save memory; the loss is the same", minimum=1
     )
@@ -172,6 +187,13 @@ class TrainingSpec:
         "decay of an exponential moving average of the weights, which is evaluated and used instead of them; 0 turns it off",
         minimum=0,
         maximum=0.9999,
+    )
+    tied_until: float = setting(
+        0.0,
+        "share of the steps in which the output matrix of model.tied=false stays equal to the token embedding",
+        minimum=0,
+        maximum=1,
+        rare=True,
     )
     start_from: str = setting(
         "",

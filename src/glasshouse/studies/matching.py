@@ -77,7 +77,7 @@ def _match(
         )
     seconds: tuple[tuple[float, ...], ...] = ()
     if quantity == "tokens":
-        costs = [job.task.batch_tokens(job.spec.training.batch) * job.mean_length() / job.spec.data.context for job in jobs]
+        costs = [job.step_tokens() for job in jobs]
     elif quantity == "flops":
         costs = [float(job.step_flops()) for job in jobs]
     else:
@@ -99,6 +99,8 @@ def _match(
     )
     if quantity == "time":
         about += f"; the steps of each arm were timed alone, in {ROUNDS} rounds over all arms, without the first step"
+        if any(len(job.stages) > 1 for job in matched_jobs):
+            about += ", and each stage of a warm-up by itself"
     if any(job.spec.training.patience for job in matched_jobs):
         about += "; a run that training.patience ends early gets less"
     return MatchedArms(tuple(matched_jobs), tuple(notes), about, seconds)

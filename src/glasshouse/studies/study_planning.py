@@ -179,7 +179,7 @@ def with_seed(spec: Spec, seed: int) -> Spec:
 
 def _batch_settings(spec: Spec) -> tuple[object, ...]:
     """The settings that, together with the seed, determine which batches a run reads."""
-    return spec.data, spec.training.batch, spec.training.start_from
+    return spec.data, spec.training.batch, spec.training.batch_warmup, spec.training.start_from
 
 
 def _notes(

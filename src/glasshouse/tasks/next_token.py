@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from glasshouse.data.batch_stages import LARGEST_DIVISOR
 from glasshouse.data.batches import Seed
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
@@ -50,15 +51,16 @@ class NextToken(Task):
         headline=("perplexity", "bits_per_byte"),
     )
     fused_loss = True
-    reads = ("training.label_smoothing", "evaluation.tokens", "evaluation.stride")
+    reads = ("training.label_smoothing", "training.window_warmup", "evaluation.tokens", "evaluation.stride")
     item_metrics, items = ("loss", "bits_per_byte"), "windows of text"
 
-    def __init__(self, context: int, smoothing: float = 0.0) -> None:
+    def __init__(self, context: int, smoothing: float = 0.0, window_warmup: bool = False) -> None:
         self.context, self.smoothing = context, smoothing
+        self.shortest_window = context // LARGEST_DIVISOR if window_warmup else context
 
     @classmethod
     def from_spec(cls, spec: Spec) -> "NextToken":
-        return cls(spec.data.context, spec.training.label_smoothing)
+        return cls(spec.data.context, spec.training.label_smoothing, spec.training.window_warmup > 0)
 
     def check_model(self, model: nn.Module, kind: str) -> None:
         if not isinstance(getattr(model, "head", None), NextTokenHead) or isinstance(model, EncoderDecoder):
@@ -68,11 +70,11 @@ class NextToken(Task):
                 "choose model.kind=decoder or recurrent (or encoder with model.causal=true) and model.head.kind=next-token",
             )
         assert isinstance(model.head, NextTokenHead)
-        if (count := len(model.head.future)) >= self.context:
+        if (count := len(model.head.future)) >= self.shortest_window:
             raise SpecError(
                 "future-within-context",
-                f"model.head.future_tokens={count} is too many for data.context={self.context}; a window has no such token, "
-                "so choose fewer of them",
+                f"model.head.future_tokens={count} is too many for windows of {self.shortest_window} of the "
+                f"data.context={self.context} tokens; such a window has no such token, so choose fewer of them",
             )
 
     def complete_model(self, model: ModelSpec, prepared: PreparedData) -> ModelSpec:

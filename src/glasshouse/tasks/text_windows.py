@@ -4,6 +4,7 @@ import numpy as np
 
 from glasshouse.data.batches import Seed, hash64
 from glasshouse.data.shards import Shard
+from glasshouse.tasks.base import Batch
 
 
 def count(shard: Shard, length: int) -> int:
@@ -17,3 +18,8 @@ def read(shard: Shard, length: int, extra: int, seed: Seed, epochs: np.ndarray, 
     shift = hash64(np.asarray(seed, np.uint64), epochs.astype(np.uint64)) % np.uint64(max(shifts, 1))
     starts = examples * length + shift.astype(np.int64)
     return np.asarray(shard.tokens[starts[:, None] + np.arange(length + extra)], dtype=np.int64)
+
+
+def split(batch: Batch, pieces: int) -> Batch:
+    """The batch with every window split into so many sequences of equal length, which replace it in its place."""
+    return {name: tensor.unflatten(1, (pieces, -1)).flatten(0, 1) for name, tensor in batch.items()}

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from glasshouse import models, tokenizers
+from glasshouse.data.batch_stages import LARGEST_DIVISOR
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.launching.cluster_hardware import ClusterHardware
 from glasshouse.models import parameter_counts
@@ -84,7 +85,11 @@ def make(
     return replace(
         plan,
         warnings=tuple(cluster_plan.warnings(plan, asked, spec)),
-        assumptions=(*cluster_plan.assumptions(plan, spec), *_format_assumption(asked, step_flops / gpus)),
+        assumptions=(
+            *cluster_plan.assumptions(plan, spec),
+            *_format_assumption(asked, step_flops / gpus),
+            *_warmup_assumption(asked),
+        ),
     )
 
 
@@ -97,6 +102,12 @@ def _format_assumption(asked: Spec, flops: float) -> list[str]:
     ]
 
 
+def _warmup_assumption(asked: Spec) -> list[str]:
+    if not (asked.training.batch_warmup or asked.training.window_warmup):
+        return []
+    return ["warm-up: every step is counted with the whole batch and the whole context, so training takes less time"]
+
+
 def spec_on(spec: Spec, gpus: int) -> Spec:
     """The spec of a run on so many GPUs: one process each, a batch that they can share, bfloat16 if it says nothing else."""
     training = spec.training
@@ -105,11 +116,13 @@ def spec_on(spec: Spec, gpus: int) -> Spec:
             "replicas-on-a-cluster",
             f"training.replicas={training.replicas} trains several runs, and the prediction is for one; leave it out",
         )
-    unit = gpus * training.gradient_accumulation
+    unit = gpus * training.gradient_accumulation * (LARGEST_DIVISOR if training.batch_warmup else 1)
     training = replace(
         training,
         processes=gpus,
         batch=math.ceil(training.batch / unit) * unit,
+        batch_warmup=0.0,
+        window_warmup=0.0,
         precision="bf16" if training.precision == "auto" else training.precision,
     )
     spec = replace(spec, training=training)

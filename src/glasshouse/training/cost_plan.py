@@ -17,6 +17,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from glasshouse import cpu_kernels, models
+from glasshouse.data.batch_stages import Stage
 from glasshouse.formatting import size
 from glasshouse.models import parameter_counts
 from glasshouse.parts.attention import distance_bias_kernel
@@ -92,10 +93,8 @@ def make(job: Job, even_if_too_large: bool = False) -> Plan:
     with models.without_weights():
         model = models.assemble(job.spec.model, job.prepared.tokenizer.vocabulary, job.spec.data.context)
     forward = model.flops(job.spec.data.context)  # type: ignore[operator]
-    batch = job.spec.training.batch
     # Batches are padded to their longest text, which may be much shorter than the context.
-    length = job.mean_length()
-    training = parameter_counts.training_flops(model.flops(round(length))) * batch * job.steps  # type: ignore[operator]
+    training = job.step_flops() * job.steps
     rounds = -(-job.steps // job.spec.evaluation.every)
     evaluation_tokens = job.task.evaluation_tokens(job.prepared.splits, job.spec.evaluation, rounds)
     evaluation = forward * evaluation_tokens // job.spec.data.context
@@ -110,7 +109,7 @@ def make(job: Job, even_if_too_large: bool = False) -> Plan:
     return Plan(
         parameters=parameter_counts.parameters_by_part(model),
         steps=job.steps,
-        tokens=round(job.task.batch_tokens(batch) * length / job.spec.data.context) * job.steps,
+        tokens=round(job.step_tokens() * job.steps),
         flops=training + evaluation,
         memory=at_peak(memory(choice.precision), job.spec.training),
         step_seconds=measured,
@@ -214,17 +213,25 @@ def free_memory(device: torch.device) -> int:
 
 
 def step_seconds(engine: Engine | replicas.Replicas, device: torch.device, most_steps: float = TIMING_STEPS) -> float:
-    """The median time of a few steps, without the first. Do not train with the engine afterwards."""
+    """The mean time of a step: in each stage of training the median of a few steps, without the first.
+
+    Do not train with the engine afterwards.
+    """
+    times = [_stage_seconds(engine, device, stage, most_steps) * stage.steps for stage in engine.stages]
+    return sum(times) / engine.steps
+
+
+def _stage_seconds(engine: Engine | replicas.Replicas, device: torch.device, stage: Stage, most_steps: float) -> float:
     times: list[float] = []
     timing_start = time.perf_counter()
     most_steps = min(most_steps, TIMING_STEPS)
     while len(times) < 2 or (len(times) <= most_steps and time.perf_counter() - timing_start < TIMING_SECONDS):
         devices.synchronise(device)
         start = time.perf_counter()
-        engine.step(len(times) % engine.steps)
+        engine.step(stage.first + len(times) % stage.steps)
         devices.synchronise(device)
         times.append(time.perf_counter() - start)
-    return statistics.median(times[1:] or [0.0])
+    return statistics.median(times[1:])
 
 
 def at_peak(memory: dict[str, int], training: TrainingSpec) -> dict[str, int]:

@@ -13,16 +13,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from glasshouse.data import batches
+from glasshouse.data import batch_stages, batches
 from glasshouse.data.batches import BatchOrder
 from glasshouse.data.shards import Shard
 from glasshouse.records.checkpoint import Checkpoint, Tensors, name_of
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import Spec
-from glasshouse.tasks import linear_cross_entropy
+from glasshouse.tasks import linear_cross_entropy, text_windows
 from glasshouse.tasks.base import Batch, Task
-from glasshouse.training import cuda_graphs, devices, optimisers, precision, schedules, sharded_tensors
+from glasshouse.training import cuda_graphs, devices, optimisers, precision, schedules, sharded_tensors, tied_output
 from glasshouse.training.compiling import compiled
 from glasshouse.training.freezing import UnfreezingSchedule
 from glasshouse.training.offloading import OffloadedState
@@ -59,6 +59,7 @@ class Engine:
         if spec.training.fp8_products:
             precision.use_fp8_products(self.model, spec.training.precision, device)
         self.unfreezing = UnfreezingSchedule(self.model, spec.training, steps)
+        self.tied = False
         self.loss_sum = compiled_loss(task, self.model, spec.training.precision) if spec.training.compile else task.loss_sum
         # Sharding replaces the model's parameters, so the optimiser is built afterwards.
         self.synchronised_loss = self.parallelism.synchronised(self.loss_sum, self.model)
@@ -69,9 +70,8 @@ class Engine:
             {name: tensor.clone() for name, tensor in self.model.state_dict().items()} if self._ema_decay else None
         )
         self.evaluates_average = True
-        self.order = BatchOrder(
-            spec.training.seed, spec.training.batch, task.example_count(train), task.example_lengths(train)
-        )
+        self.stages = batch_stages.stages_of(spec.training, steps)
+        self.order = BatchOrder(spec.training.seed, self.stages, task.example_count(train), task.example_lengths(train))
         # The first step that was not finite, or -1. A check of every step would wait for an accelerator. So the fused
         # optimiser skips every update after such a step, and the loop reads this tensor only now and then.
         self.first_nonfinite = torch.full((), -1.0, device=device)
@@ -96,12 +96,14 @@ class Engine:
 
     def batch(self, step: int) -> Batch:
         """The batch of a step, on the CPU."""
-        return self.task.batch(self.train_shard, self.spec.training.seed, *self.order(step))
+        batch = self.task.batch(self.train_shard, self.spec.training.seed, *self.order(step))
+        return text_windows.split(batch, pieces) if (pieces := self.stages.at(step).pieces) > 1 else batch
 
     def step(self, step: int) -> StepResult:
         """Take one optimiser step. If the loss or its gradient is not finite, the weights never change again."""
         training = self.spec.training
         self.unfreezing.apply(step)
+        self.tied = tied_output.is_tied(training, step, self.steps)
         learning_rate = schedules.rate(training, step, self.steps)
         for group in self.optimiser.param_groups:
             if not isinstance(group["lr"], Tensor):
@@ -114,7 +116,7 @@ class Engine:
         if self.graphed_step.enabled:
             batch = cuda_graphs.pad_to_multiple(batch, self.task.largest_batch(1))
         self._seed(step)
-        loss, norm = self.graphed_step(batch, numbers, self.unfreezing.lowest_trained)
+        loss, norm = self.graphed_step(batch, numbers, (self.unfreezing.lowest_trained, self.tied))
         return StepResult(loss[None], norm[None], (learning_rate,))
 
     def _update(self, batch: Batch, numbers: Tensor) -> Tensor:
@@ -124,7 +126,8 @@ class Engine:
             if isinstance(group["lr"], Tensor):
                 group["lr"].copy_(learning_rate * group.get("lr_factor", 1.0))
         loss = self.parallelism.total(self._gradients(batch, count, self.synchronised_loss, self.parallelism))
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.spec.training.clip or float("inf"))
+        with tied_output.one_gradient(self.model) if self.tied else nullcontext():
+            norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.spec.training.clip or float("inf"))
         norm = sharded_tensors.gathered({"norm": norm})["norm"]
         if self._may_update(step, loss, norm):
             (self.offloaded or self.optimiser).step()

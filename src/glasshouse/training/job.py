@@ -1,13 +1,13 @@
 """A job: a spec with its prepared data. Engines are built from it."""
 
-import math
 from dataclasses import dataclass, replace
 
 import torch
 from torch import nn
 
 from glasshouse import models
-from glasshouse.data import prepared_data, prepared_folder
+from glasshouse.data import batch_stages, prepared_data, prepared_folder
+from glasshouse.data.batch_stages import BatchStages
 from glasshouse.data.batches import BatchOrder
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.models import parameter_counts
@@ -19,7 +19,7 @@ from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Batch, Task
 from glasshouse.tokenizers import Tokenizer
-from glasshouse.training import activation_checkpointing, adaptation, lora, optimisers, warm_start
+from glasshouse.training import activation_checkpointing, adaptation, lora, optimisers, tied_output, warm_start
 from glasshouse.training.engine import Engine
 from glasshouse.training.parallelism import Parallelism
 from glasshouse.training.warm_start import WeightTransfer
@@ -50,6 +50,7 @@ def check_parts(spec: Spec) -> Task:
     optimisers.check(spec.training)
     model = models.check(task.draft_model(spec.model), spec.data.context)
     task.check_model(model, spec.model.kind)
+    tied_output.check(model, spec.training)
     if spec.task != "next-token" and (count := len(getattr(getattr(model, "head", None), "future", ()))):
         raise SpecError(
             "no-future-tokens",
@@ -109,7 +110,7 @@ class Job:
         spec = replace(spec, model=task.complete_model(spec.model, prepared))
         training = spec.training
         examples = task.example_count(prepared.splits["train"])
-        steps = training.steps or max(math.ceil(training.epochs * examples / training.batch), 1)
+        steps = training.steps or batch_stages.steps_for(training, examples)
         notes = [*prepared.notes, *adapted]
         for split, shard in prepared.splits.items():
             if truncated := task.truncated(shard):
@@ -150,20 +151,39 @@ class Job:
         training, train = self.spec.training, self.prepared.splits["train"]
         examples = self.task.example_count(train)
         rows = min(training.batch, examples)
-        order = BatchOrder(training.seed, rows, examples, self.task.example_lengths(train))
+        order = BatchOrder(training.seed, batch_stages.constant(rows), examples, self.task.example_lengths(train))
         largest = _token_count(self.task.largest_batch(rows))
         read = [_token_count(self.task.batch(train, training.seed, *order(step))) for step in range(LENGTH_BATCHES)]
         return self.spec.data.context * min(sum(read) / (LENGTH_BATCHES * largest), 1.0)
 
+    @property
+    def stages(self) -> BatchStages:
+        """The number of sequences in the batch of each step, and how each is split."""
+        return batch_stages.stages_of(self.spec.training, self.steps)
+
+    def sequence_tokens(self) -> float:
+        """Tokens in a sequence, for the mean length of sequences."""
+        return self.task.batch_tokens(1) * self.mean_length() / self.spec.data.context
+
+    def step_tokens(self) -> float:
+        """Tokens in a training step, on average over all steps."""
+        return self.sequence_tokens() * self.stages.sequences_before(self.steps) / self.steps
+
     def step_flops(self) -> int:
-        """FLOPs of the matrix products of one training step, for the mean length of its sequences."""
+        """FLOPs of the matrix products of one training step, for the mean length of its sequences, on average over all
+        steps."""
         with models.without_weights():
             model = models.assemble(self.spec.model, self.prepared.tokenizer.vocabulary, self.spec.data.context)
-        length = round(self.mean_length())
-        forward = model.flops(length)  # type: ignore[operator]
-        if hasattr(head := getattr(model, "head", None), "future_flops"):
-            forward += head.future_flops(length)  # type: ignore[union-attr]
-        return parameter_counts.training_flops(forward) * self.spec.training.batch
+        length, head = self.mean_length(), getattr(model, "head", None)
+
+        def forward(tokens: int) -> int:
+            future = head.future_flops(tokens) if hasattr(head, "future_flops") else 0  # type: ignore[union-attr]
+            return int(model.flops(tokens)) + future  # type: ignore[operator]
+
+        total = sum(
+            stage.steps * stage.batch * stage.pieces * forward(round(length / stage.pieces)) for stage in self.stages
+        )
+        return parameter_counts.training_flops(total) // self.steps
 
     def engine(self, precision: str | None = None, parallelism: Parallelism | None = None) -> Engine:
         """A new engine with the initial weights. With `parallelism` it takes its steps together with other processes."""
@@ -178,6 +198,7 @@ class Job:
         model = self._initial_model()
         if self.start is not None:
             warm_start.transfer(model, self.start)
+        tied_output.initialise(model, self.spec.training)
         self.task.initialise(model)
         lora.attach(model, self.spec.training)
         if self.spec.training.checkpoint_activations:

@@ -28,6 +28,8 @@ IDLE_SHARE = 0.3
 # The fields of training that change the work of a step.
 TRAINING_FIELDS = (
     "batch",
+    "batch_warmup",
+    "window_warmup",
     "gradient_accumulation",
     "optimiser",
     "ema",

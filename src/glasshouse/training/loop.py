@@ -308,7 +308,8 @@ class _Loop:
     def _read_results(self) -> None:
         """Read the results of the pending steps from the device and log them."""
         failed_steps = self.engine.failures()
-        tokens = self.job.task.batch_tokens(self.job.spec.training.batch) * len(self.pending)
+        stages = self.engine.stages
+        tokens = sum(self.job.task.batch_tokens(stages.at(step - 1).batch) for step, _ in self.pending)
         results = [
             (step, result.losses.tolist(), result.gradient_norms.tolist(), result.learning_rates)
             for step, result in self.pending

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from glasshouse.data import batches
+from glasshouse.data import batch_stages, batches
 from glasshouse.data.batches import BatchOrder
 from glasshouse.data.shards import Shard
 from glasshouse.parts.attention.base import Attention
@@ -24,9 +24,9 @@ from glasshouse.parts.recurrence import Cell
 from glasshouse.records.checkpoint import Checkpoint, Tensors, name_of
 from glasshouse.specs import catalogue
 from glasshouse.specs.spec import ModelSpec, Spec
-from glasshouse.tasks import linear_cross_entropy
+from glasshouse.tasks import linear_cross_entropy, text_windows
 from glasshouse.tasks.base import Batch
-from glasshouse.training import cuda_graphs, devices, precision
+from glasshouse.training import cuda_graphs, devices, precision, tied_output
 from glasshouse.training.compiling import compiled
 from glasshouse.training.engine import StepResult, ema_update_rate, load_weights, record_first_nonfinite, update_average
 from glasshouse.training.freezing import UnfreezingSchedule
@@ -92,7 +92,8 @@ class Replicas:
         self.train_shard: Shard = first_job.prepared.splits["train"]
         self.seeds = np.array([spec.training.seed for spec in self.specs])
         examples, lengths = self.task.example_count(self.train_shard), self.task.example_lengths(self.train_shard)
-        self.order = BatchOrder(self.seeds, self.spec.training.batch, examples, lengths)
+        self.stages = batch_stages.stages_of(self.spec.training, self.steps)
+        self.order = BatchOrder(self.seeds, self.stages, examples, lengths)
         models = [job.model().train() for job in jobs]
         self.weights = _stacked([dict(model.named_parameters()) for model in models], self.device)
         self.buffers = _stacked([dict(model.named_buffers()) for model in models], self.device)
@@ -105,6 +106,7 @@ class Replicas:
         self.unfreezing.apply(self.steps)
         self.optimiser = StackedAdamW(self.scratch, self._trained_and_frozen()[0], self.specs, self.steps)
         self.unfreezing.apply(0)
+        self.tied = False
         # The exponential moving average of the weights, which is evaluated and used in place of the weights.
         self.average = {name: tensor.clone() for name, tensor in self.stacked_tensors()} if self.spec.training.ema else None
         # For each replica, the first step whose loss or gradient was not finite, or -1. The replica takes no later step.
@@ -163,22 +165,25 @@ class Replicas:
 
     def batch(self, step: int) -> tuple[Batch, Tensor]:
         """(the batches of all replicas, the number of predictions in each), on the CPU; the first axis is the replica."""
-        size = self.spec.training.batch
+        stage = self.stages.at(step)
         epochs, examples = self.order(step)
-        combined = self.task.batch(self.train_shard, self.seeds.repeat(size), epochs, examples)
-        stacked = {name: tensor.unflatten(0, (-1, size)) for name, tensor in combined.items()}
+        combined = self.task.batch(self.train_shard, self.seeds.repeat(stage.batch), epochs, examples)
+        if stage.pieces > 1:
+            combined = text_windows.split(combined, stage.pieces)
+        stacked = {name: tensor.unflatten(0, (len(self.seeds), -1)) for name, tensor in combined.items()}
         return stacked, self.task.predictions_per_batch(stacked).float()
 
     def step(self, step: int) -> StepResult:
         """Take one optimiser step of every replica that has not failed."""
         self.unfreezing.apply(step)
+        self.tied = tied_output.is_tied(self.spec.training, step, self.steps)
         batch, counts_R = self.batch(step)
         numbers = torch.cat([torch.tensor([step, ema_update_rate(self.spec.training.ema, step)]), counts_R])
         if self.graphed_step.enabled:
             batch = cuda_graphs.pad_to_multiple(batch, self.task.largest_batch(1))
         # Dropout masks differ from those of a run that trains alone. Everything else is the same.
         devices.seed(self.device, batches.step_seed(self.spec.training.seed, step))
-        losses_R, norms_R = self.graphed_step(batch, numbers, self.unfreezing.lowest_trained)
+        losses_R, norms_R = self.graphed_step(batch, numbers, (self.unfreezing.lowest_trained, self.tied))
         return StepResult(losses_R, norms_R, self.optimiser.rates(step))
 
     @torch.no_grad()
@@ -189,9 +194,13 @@ class Replicas:
         """
         step, ema_rate, counts_R = numbers[0], numbers[1], numbers[2:]
         gradients, losses_R = self._gradients(batch, counts_R)
+        if self.tied:
+            gradients = tied_output.merged(gradients)
         flat_gradients = (gradient.reshape(len(gradient), -1) for gradient in gradients.values())
         norms_R = torch.stack([gradient.norm(dim=1) for gradient in flat_gradients]).norm(dim=0)
         record_first_nonfinite(self.first_nonfinite_R, step, losses_R, norms_R)
+        if self.tied:
+            gradients = tied_output.shared(gradients)
         limit = self.spec.training.clip or float("inf")
         factor_R = (limit / (norms_R + 1e-6)).clamp(max=1.0)
         self.optimiser.step(gradients, step.long(), factor_R, self.first_nonfinite_R >= 0)

@@ -51,6 +51,10 @@ ONE_LINEAR_LAYER = {"activation": "relu-single-layer", "norm": "none"}
         ),
         (with_field_values(GPT2_LIKE, {"query_key_norm": True}), ("no-fitting-architecture", "model.query_key_norm=True")),
         (replace(GPT2_LIKE, head=HeadSpec(own={"softcap": 9.0})), ("no-fitting-architecture", "model.head.softcap=9.0")),
+        (
+            with_field_values(GPT2_LIKE, {"attention_softcap": 50.0}),
+            ("no-fitting-architecture", "model.attention_softcap=50.0"),
+        ),
         (replace(GPT2_LIKE, position="sinusoidal"), ("no-fitting-architecture", "model.position='sinusoidal'")),
         (replace(GPT2_LIKE, head=HeadSpec(own={"bias": True})), ("no-fitting-architecture", "model.head.bias=True")),
         (

@@ -1,4 +1,4 @@
-"""Multi-head attention against a loop over heads, its invariance to the order of the tokens, and query-key norm."""
+"""Multi-head attention against a loop over heads, and its invariances; query-key norm and capped scores."""
 
 import math
 
@@ -53,3 +53,24 @@ def test_normalised_queries_and_keys_do_not_depend_on_their_size():
     with torch.no_grad():
         attention.projection.weight[:24].mul_(10)
     torch.testing.assert_close(attention(x, parts.Causal()), output, rtol=1e-2, atol=1e-3)
+
+
+def test_capped_scores_are_bounded_before_the_bias_of_positions_is_added():
+    attention = parts.MultiHeadAttention(width=12, heads=3, position=parts.Alibi(3), softcap=0.5)
+    x, positions = 10 * torch.randn(2, 5, 12), torch.arange(5)
+    queries, keys, values = (part.unflatten(-1, (3, 4)).transpose(1, 2) for part in attention.projection(x).chunk(3, dim=-1))
+    scores = queries @ keys.mT / 2
+    assert scores.abs().max() > 1
+    scores = 0.5 * torch.tanh(scores / 0.5) + attention.position.bias(positions, positions)
+    weights = scores.masked_fill(torch.ones(5, 5).triu(1).bool(), -math.inf).softmax(-1)
+    expected = attention.output((weights @ values).transpose(1, 2).flatten(2))
+    for attention.plain in (False, True):
+        torch.testing.assert_close(attention(x, parts.Causal(), positions), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_large_cap_changes_nothing():
+    plain = parts.MultiHeadAttention(width=12, heads=3)
+    capped = parts.MultiHeadAttention(width=12, heads=3, softcap=1e4)
+    capped.load_state_dict(plain.state_dict())
+    x = torch.randn(2, 5, 12)
+    torch.testing.assert_close(capped(x, parts.Causal()), plain(x, parts.Causal()), rtol=1e-4, atol=1e-5)

@@ -39,6 +39,9 @@ class DotProductSettings:
     value_residual: bool = setting(
         False, "mix the values of the first block into those of the later blocks, with two learned weights", rare=True
     )
+    attention_softcap: float = setting(
+        0.0, "a soft limit of the size of scores, before any bias of positions; 0 means no limit", minimum=0, rare=True
+    )
 
 
 class HeadNorm(nn.Module):
@@ -76,6 +79,7 @@ class Attention(nn.Module, ABC):
         head_width: int = 0,
         query_key_norm: bool = False,
         value_residual: bool = False,
+        softcap: float = 0.0,
     ) -> None:
         super().__init__()
         if width % heads and not head_width:
@@ -87,6 +91,7 @@ class Attention(nn.Module, ABC):
         self.key_value_heads = key_value_heads or heads
         self.head_width = head_width or width // heads
         self.dropout = dropout
+        self.softcap = softcap
         self.plain = False
         self.position = position or NoPosition()
         if self.position.mechanism == "embedding":
@@ -198,7 +203,8 @@ class Attention(nn.Module, ABC):
     def _needs_no_mask(self, mask: Mask) -> bool:
         """Whether a new token simply attends to every slot that its row has."""
         plain_position = not self.position.mechanism or type(self.position) is Rotary
-        return self.mixes_by_dot_product and mask.lower_triangular and plain_position and not self.needs_weights
+        fused = plain_position and not self.softcap and not self.needs_weights
+        return self.mixes_by_dot_product and mask.lower_triangular and fused
 
     def _decodes_by_kernel(self, queries: Tensor, cache: LayerCache, mask: Mask) -> bool:
         """Whether one kernel can rotate, write to the cache and attend. It shows no probe what it computes on the way."""
@@ -219,28 +225,32 @@ class Attention(nn.Module, ABC):
     def dot_product(
         self, queries: Tensor, keys: Tensor, values: Tensor, mask: Mask, query_positions: Tensor, key_positions: Tensor
     ) -> Tensor:
-        """softmax(Q K^T / sqrt(E) + bias) V, by a fused kernel unless the weights are needed."""
+        """softmax(Q K^T / sqrt(E) + bias) V, by a fused kernel unless the weights are needed.
+
+        With `softcap` = c a score is c tanh(Q K^T / sqrt(E) / c) + bias (Gemma 2, 2024), which no fused kernel computes.
+        """
         dropout = self.dropout if self.training else 0.0
+        fused = not (self.needs_weights or self.softcap)
         aligned = query_positions is key_positions and query_positions.dim() == 1
         biased = self.position.mechanism == "bias"
-        if biased and aligned and not self.needs_weights and distance_bias_kernel.usable(queries, mask, dropout):
+        if biased and aligned and fused and distance_bias_kernel.usable(queries, mask, dropout):
             distances = torch.arange(1 - queries.shape[2], queries.shape[2], device=queries.device)
             bias_H1D = self.position.distance_bias(distances[None])
             assert bias_H1D is not None
             return distance_bias_kernel.attend(queries, keys, values, bias_H1D[:, 0], mask)
         bias = self.position.bias(query_positions, key_positions)
-        if bias is None and not dropout and not self.needs_weights:
+        if bias is None and not dropout and fused:
             mixed = scaled_dot_product.for_short_texts(queries, keys, values, mask, aligned)
             if mixed is not None:
                 return mixed
-        if mask.lower_triangular and aligned and bias is None and not self.needs_weights:
+        if mask.lower_triangular and aligned and bias is None and fused:
             return scaled_dot_product.fused(queries, keys, values, None, None, causal=True, dropout=dropout)
         allowed = scaled_dot_product.allowed_over_heads(mask, query_positions, key_positions)
-        if not self.needs_weights:
+        if fused:
             return scaled_dot_product.fused(queries, keys, values, allowed, bias, causal=False, dropout=dropout)
         keys = scaled_dot_product.repeat_for_heads(keys, self.heads)
         values = scaled_dot_product.repeat_for_heads(values, self.heads)
-        return self.weighted_values(scaled_dot_product.scores(queries, keys, bias), values, allowed)
+        return self.weighted_values(scaled_dot_product.scores(queries, keys, bias, self.softcap), values, allowed)
 
     def weighted_values(self, scores_BHQK: Tensor, values_BHKE: Tensor, allowed: Tensor | None) -> Tensor:
         """softmax(scores) V, through the probes `scores` and `weights`."""

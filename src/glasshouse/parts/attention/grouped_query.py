@@ -36,6 +36,7 @@ class GroupedQueryAttention(Attention):
         head_width: int = 0,
         query_key_norm: bool = False,
         value_residual: bool = False,
+        softcap: float = 0.0,
     ) -> None:
         if heads % key_value_heads:
             divisors = ", ".join(str(n) for n in range(1, heads + 1) if heads % n == 0)
@@ -43,13 +44,14 @@ class GroupedQueryAttention(Attention):
                 "groups-divide-heads",
                 f"model.key_value_heads={key_value_heads} does not divide model.heads={heads}; choose one of {divisors}",
             )
-        super().__init__(width, heads, position, bias, dropout, key_value_heads, head_width, query_key_norm, value_residual)
+        options = query_key_norm, value_residual, softcap
+        super().__init__(width, heads, position, bias, dropout, key_value_heads, head_width, *options)
 
     @classmethod
     def build(cls, sizes: Sizes, settings: Settings, position: Position) -> "GroupedQueryAttention":
         heads = sizes.heads
         groups = settings.key_value_heads or (heads // 2 if heads % 2 == 0 else 1)
-        options = settings.query_key_norm, settings.value_residual
+        options = settings.query_key_norm, settings.value_residual, settings.attention_softcap
         return cls(sizes.width, heads, position, sizes.bias, sizes.dropout, groups, sizes.head_width, *options)
 
     def mix(

@@ -47,6 +47,7 @@ class LocalAttention(Attention):
         head_width: int = 0,
         query_key_norm: bool = False,
         value_residual: bool = False,
+        softcap: float = 0.0,
     ) -> None:
         super().__init__(
             width,
@@ -57,13 +58,14 @@ class LocalAttention(Attention):
             head_width=head_width,
             query_key_norm=query_key_norm,
             value_residual=value_residual,
+            softcap=softcap,
         )
         self.window = window
 
     @classmethod
     def build(cls, sizes: Sizes, settings: Settings, position: Position) -> "LocalAttention":
         window = settings.window or max(sizes.context // 4, 1)
-        options = settings.query_key_norm, settings.value_residual
+        options = settings.query_key_norm, settings.value_residual, settings.attention_softcap
         return cls(sizes.width, sizes.heads, window, position, sizes.bias, sizes.dropout, sizes.head_width, *options)
 
     def mix(
@@ -101,15 +103,14 @@ class LocalAttention(Attention):
         def repeat_over_batch(x: Tensor) -> Tensor:
             return x.expand(batch, chunks, *x.shape[2:]).flatten(0, 1)
 
-        mixed = scaled_dot_product.fused(
-            chunks_to_batch(queries),
-            chunks_to_batch(keys),
-            chunks_to_batch(values),
-            repeat_over_batch(allowed),
-            None if bias is None else repeat_over_batch(bias),
-            causal=False,
-            dropout=self.dropout if self.training else 0.0,
-        )
+        queries, keys, values = (chunks_to_batch(x) for x in (queries, keys, values))
+        allowed, bias = repeat_over_batch(allowed), None if bias is None else repeat_over_batch(bias)
+        if self.softcap:
+            scores = scaled_dot_product.scores(queries, keys, bias, self.softcap)
+            mixed = self.weighted_values(scores, values, allowed)
+        else:
+            dropout = self.dropout if self.training else 0.0
+            mixed = scaled_dot_product.fused(queries, keys, values, allowed, bias, causal=False, dropout=dropout)
         mixed = mixed.unflatten(0, (batch, chunks)).transpose(1, 2)
         return mixed.flatten(2, 3)[:, :, :length]
 

@@ -12,6 +12,9 @@ class MultiHeadAttention(Attention):
     """concat over heads of softmax(Q_h K_h^T / sqrt(E)) V_h, times W_O.
 
     Costs n^2 h + n h^2 operations, h being the width. Needs n h memory, or n^2 per head if the weights are recorded.
+
+    With `attention_softcap` = c the scores are c tanh(Q_h K_h^T / sqrt(E) / c), so that none is beyond c (Gemma 2, 2024).
+    No fused kernel computes that, so it needs n^2 memory per head.
     """
 
     Settings = DotProductSettings
@@ -29,6 +32,7 @@ class MultiHeadAttention(Attention):
             head_width=sizes.head_width,
             query_key_norm=settings.query_key_norm,
             value_residual=settings.value_residual,
+            softcap=settings.attention_softcap,
         )
 
     def mix(

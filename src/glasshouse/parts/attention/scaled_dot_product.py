@@ -17,9 +17,11 @@ from glasshouse.parts.masks import Mask, SameText
 SHORT = 64
 
 
-def scores(queries_BHQE: Tensor, keys_BHKE: Tensor, bias: Tensor | None) -> Tensor:
-    """Q K^T / sqrt(E) + bias."""
+def scores(queries_BHQE: Tensor, keys_BHKE: Tensor, bias: Tensor | None, softcap: float = 0.0) -> Tensor:
+    """Q K^T / sqrt(E) + bias. With `softcap` = c, c tanh(Q K^T / sqrt(E) / c) + bias."""
     scaled = queries_BHQE @ keys_BHKE.transpose(-2, -1) / math.sqrt(queries_BHQE.shape[-1])
+    if softcap:
+        scaled = softcap * torch.tanh(scaled / softcap)
     return scaled if bias is None else scaled + bias
 
 
