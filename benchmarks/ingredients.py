@@ -4,10 +4,10 @@
     python benchmarks/ingredients.py --steps 200 --seeds 8
     python benchmarks/ingredients.py --smoke               # does it run? Two tiny arms, no figure
 
-It writes a spec for each change to the folder `ingredients` and compares them by `glasshouse compare --match time`. That times
-the steps of each arm alone, in rounds over all arms, and gives each arm the steps that take as long as those of the recipe.
-After the timing, other programs on the machine change nothing. Steps run on one thread, whose time other programs disturb
-least. The same command continues a study that was stopped.
+It writes a spec for each change to the folder `ingredients` and compares them by `glasshouse compare --match time`. That
+times the steps of each arm alone, in rounds over all arms, and gives each arm the steps that take as long as those of the
+recipe. After the timing, other programs on the machine change nothing. Steps run on one thread, whose time other programs
+disturb least. The same command continues a study that was stopped.
 """
 
 import argparse
@@ -50,7 +50,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--smoke", action="store_true")
     options = parser.parse_args()
-    steps, seeds, arms, changes = options.steps, options.seeds, list(ARMS), COMMON
+    steps, seeds, arms = options.steps, options.seeds, list(ARMS)
+    changes: tuple[str, ...] = COMMON
     if options.smoke:
         steps, seeds, arms, changes = 20, 2, ["recipe", "both-warmups"], (*COMMON, *SMOKE)
     folder = Path("ingredients")

@@ -31,6 +31,7 @@ SLOW = (
     "fine_tuning",
     "generation",
     "ingredients",
+    "number_formats",
     "own_data",
     "replica_speed",
     "serving",
