@@ -4,14 +4,13 @@
     python benchmarks/ingredients.py --steps 200 --seeds 8
     python benchmarks/ingredients.py --smoke               # does it run? Two tiny arms, no figure
 
-It writes a spec for each change to the folder `ingredients` and compares them by `glasshouse compare --match time`. That
+It writes a spec for each change to the studies folder and compares them by `glasshouse compare --match time`. That
 times the steps of each arm alone, in rounds over all arms, and gives each arm the steps that take as long as those of the
 recipe. After the timing, other programs on the machine change nothing. Steps run on one thread, whose time other programs
 disturb least. The same command continues a study that was stopped.
 """
 
 import argparse
-from pathlib import Path
 
 import glasshouse
 from glasshouse.pages import study_tables
@@ -37,7 +36,12 @@ ARMS: dict[str, tuple[str, ...]] = {
     "untied-later": ("model.tied=false", "training.tied_until=0.5"),
 }
 # One evaluation at the end. No baselines: the recipe is what the arms are compared with.
-COMMON = ("training.threads=1", "training.precision=fp32", "evaluation.stride=64", "evaluation.baselines=false")
+COMMON: tuple[str, ...] = (
+    "training.threads=1",
+    "training.precision=fp32",
+    "evaluation.stride=64",
+    "evaluation.baselines=false",
+)
 SMOKE = (
     *("data.source=state-of-the-union", "data.context=16", "model.width=16", "model.layers=1", "model.heads=2"),
     *("model.feed_forward=32", "training.batch=4", "evaluation.tokens=200", "evaluation.stride=16"),
@@ -54,8 +58,8 @@ def main() -> None:
     changes: tuple[str, ...] = COMMON
     if options.smoke:
         steps, seeds, arms, changes = 20, 2, ["recipe", "both-warmups"], (*COMMON, *SMOKE)
-    folder = Path("ingredients")
-    folder.mkdir(exist_ok=True)
+    folder = glasshouse.studies_folder() / "ingredients-specs"
+    folder.mkdir(parents=True, exist_ok=True)
     lengths = (f"training.steps={steps}", f"evaluation.every={steps}")
     for name in arms:
         spec = recipes.spec(RECIPE, [*changes, *lengths, *ARMS[name]])
