@@ -141,6 +141,8 @@ def _metadata(run: Run) -> dict[str, str]:
     metadata = {"run": run.name, "task": run.spec.task, "context": str(run.spec.data.context)}
     if labels := run.facts.get("labels"):
         metadata["labels"] = json.dumps(labels, ensure_ascii=False)
+    if run.spec.data.second:
+        metadata["separator"] = json.dumps(run.tokenizer.pair_separator)
     return metadata
 
 
