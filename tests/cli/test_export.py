@@ -25,7 +25,7 @@ def test_mistakes_of_export(llama_run: str, huggingface_folder: Path, tmp_path: 
     refused(call("export", llama_run, "--to", "gguf", "--output", "."), "output-exists")
     refused(call("export", llama_run, "--to", "gguf", "--output", str(tmp_path / "nowhere" / "one.gguf")), "missing-folder")
     refused(call("export", "nobody", "--to", "gguf", "--output", "a.gguf"), "unknown-run")
-    assert call("export", llama_run, "--to", "onnx", "--output", "a").code == 2
+    assert call("export", llama_run, "--to", "pickle", "--output", "a").code == 2
     worked(
         train(
             f"data.files={tmp_path / 'mine.txt'}",

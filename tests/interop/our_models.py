@@ -41,6 +41,15 @@ OURS: dict[str, tuple[str, ModelSpec]] = {
         replace(ENCODER, bias=True, own={"segments": 2}, head=HeadSpec(own={"bias": True})),
     ),
     "bert without a head": ("BertModel", replace(ENCODER, activation="relu", head=HeadSpec("pooled"))),
+    "distilbert": (
+        "DistilBertForSequenceClassification",
+        replace(
+            ENCODER,
+            activation="gelu",
+            epsilon=1e-12,
+            head=HeadSpec("classifier", {"classes": 3, "pooling": "first", "hidden": 12}),
+        ),
+    ),
     "bart": (
         "BartForConditionalGeneration",
         replace(ENCODER, kind="encoder-decoder", own={"encoder_layers": 1}, activation="relu", tied=False),

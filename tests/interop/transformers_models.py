@@ -98,6 +98,23 @@ def encoder(kind: str, config: Any, activations: tuple[str, ...], position_offse
     return create
 
 
+def distilbert(rng: random.Random) -> Any:
+    heads = rng.choice((1, 2, 3, 5))
+    return transformers.DistilBertForSequenceClassification(
+        transformers.DistilBertConfig(
+            vocab_size=VOCABULARY,
+            max_position_embeddings=rng.choice((16, 40)),
+            dim=random_width(heads, rng),
+            hidden_dim=rng.choice((20, 33)),
+            n_layers=rng.randint(1, 3),
+            n_heads=heads,
+            activation=rng.choice(EVERY_ACTIVATION),
+            num_labels=rng.randint(2, 4),
+            pad_token_id=PADDING,
+        )
+    )
+
+
 def bart(rng: random.Random) -> Any:
     heads, feed_forward = rng.choice((1, 2, 3)), rng.choice((20, 33))
     return transformers.BartForConditionalGeneration(
@@ -159,6 +176,7 @@ FACTORIES: dict[str, ModelFactory] = {
     "BertModel": encoder("BertModel", transformers.BertConfig, EVERY_ACTIVATION, 0),
     "RobertaForMaskedLM": encoder("RobertaForMaskedLM", transformers.RobertaConfig, EVERY_ACTIVATION, 2),
     "RobertaModel": encoder("RobertaModel", transformers.RobertaConfig, EVERY_ACTIVATION, 2),
+    "DistilBertForSequenceClassification": distilbert,
     "BartForConditionalGeneration": bart,
     "CLIPModel": clip,
 }
@@ -227,9 +245,7 @@ def assert_same_logits(ours: Any, theirs: Any, length: int = 8) -> None:
 def assert_same_outputs(ours: Any, theirs: Any, kind: str, seed: int) -> None:
     """Hidden states and logits are equal on texts of the maximum length and, if the model takes them, padded texts."""
     with torch.inference_mode():
-        pairs = {"CLIPModel": clip_outputs, "BartForConditionalGeneration": bart_outputs}.get(
-            kind, decoder_outputs if kind in ("GPT2LMHeadModel", "LlamaForCausalLM") else encoder_outputs
-        )(ours, theirs, seed)
+        pairs = OUTPUTS.get(kind, encoder_outputs)(ours, theirs, seed)
     for our_output, their_output in pairs:
         torch.testing.assert_close(our_output, their_output, atol=TOLERANCE, rtol=0)
 
@@ -256,6 +272,16 @@ def encoder_outputs(ours: Any, theirs: Any, seed: int) -> list[tuple[Tensor, Ten
         if hasattr(theirs(tokens, **arguments), "logits"):
             pairs.append((ours(tokens, lengths, segments)[mask], theirs(tokens, **arguments).logits[mask]))
     return pairs
+
+
+def distilbert_outputs(ours: Any, theirs: Any, seed: int) -> list[tuple[Tensor, Tensor]]:
+    longest = theirs.config.max_position_embeddings
+    lengths = torch.tensor([longest, 1, longest // 2])
+    tokens, mask = random_texts(3, longest, seed), torch.arange(longest) < lengths[:, None]
+    tokens = tokens.masked_fill(~mask, PADDING)
+    features = theirs.base_model(tokens, attention_mask=mask.long()).last_hidden_state
+    logits = theirs(tokens, attention_mask=mask.long()).logits
+    return [(ours.features(tokens, lengths)[mask], features[mask]), (ours(tokens, lengths), logits)]
 
 
 def bart_outputs(ours: Any, theirs: Any, seed: int) -> list[tuple[Tensor, Tensor]]:
@@ -295,3 +321,12 @@ def clip_outputs(ours: Any, theirs: Any, seed: int) -> list[tuple[Tensor, Tensor
         (ours.encode_pictures(pictures), vision_output.pooler_output),
         (ours(tokens, pictures, lengths), theirs(input_ids=tokens, pixel_values=pictures).logits_per_text),
     ]
+
+
+OUTPUTS: dict[str, Callable[[Any, Any, int], list[tuple[Tensor, Tensor]]]] = {
+    "GPT2LMHeadModel": decoder_outputs,
+    "LlamaForCausalLM": decoder_outputs,
+    "DistilBertForSequenceClassification": distilbert_outputs,
+    "BartForConditionalGeneration": bart_outputs,
+    "CLIPModel": clip_outputs,
+}

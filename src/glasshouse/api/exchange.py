@@ -28,17 +28,17 @@ def import_model(source: str | PathLike[str], name: str | None = None, tokenizer
 
 
 def export(run: str | PathLike[str], to: str, output: str | PathLike[str]) -> Path:
-    """Export a run for other programs: `to` is "huggingface" (a directory) or "gguf" (a file)."""
+    """Export a run for other programs: `to` is "huggingface" or "onnx" (a directory), or "gguf" (a file)."""
     if to not in formats.EXPORTS:
         raise GlasshouseError(
             "unknown-word", f"to={to!r} is not a known format; choose one of: {', '.join(formats.EXPORTS)}"
         )
     opened, path = Run(run, device="cpu"), Path(output)
-    if opened.spec.model.pruned_heads:
+    if to in formats.EQUAL_HEADS and opened.spec.model.pruned_heads:
         raise CannotExport(
             "unequal-heads",
-            f"{opened.name} has lost {len(opened.spec.model.pruned_heads)} heads, and the formats of other programs have as "
-            "many heads in every layer; export the run that it was pruned from",
+            f"{opened.name} has lost {len(opened.spec.model.pruned_heads)} heads, and this format has as many heads in "
+            "every layer; export to onnx, or export the run that it was pruned from",
         )
     if os.path.lexists(path):
         raise GlasshouseError("output-exists", f"output {path} already exists; choose another path or delete it")

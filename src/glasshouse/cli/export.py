@@ -10,7 +10,8 @@ from glasshouse.cli.arguments import Run
 
 EXAMPLES = (
     "Examples: glasshouse export demo-lm --to huggingface --output demo-lm-hf · "
-    "glasshouse export demo-lm --to gguf --output demo-lm.gguf"
+    "glasshouse export demo-lm --to gguf --output demo-lm.gguf · "
+    "glasshouse export demo-lm --to onnx --output demo-lm-onnx"
 )
 
 
@@ -19,14 +20,15 @@ class Format(StrEnum):
 
     huggingface = "huggingface"
     gguf = "gguf"
+    onnx = "onnx"
 
 
 def export(
     run: Run,
-    to: Annotated[Format, typer.Option(help="The format: huggingface (a directory) or gguf (a file for llama.cpp).")],
+    to: Annotated[Format, typer.Option(help="The format: huggingface or onnx (a directory), gguf (a file for llama.cpp).")],
     output: Annotated[Path, typer.Option(help="The directory or file to write; it must not exist.")],
 ) -> None:
-    """Export a run, with its tokenizer, for Hugging Face's transformers or for llama.cpp.
+    """Export a run, with its tokenizer, for Hugging Face's transformers, llama.cpp or onnxruntime.
 
     If the format cannot express a part of the model, the error names that part.
     """

@@ -6,12 +6,18 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
-from glasshouse.interop import gguf_export, gguf_import, huggingface, llama2c, package_weights
+from glasshouse.interop import gguf_export, gguf_import, huggingface, llama2c, onnx_export, package_weights
 from glasshouse.interop.imported_model import ImportedModel
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotImport
 
-EXPORTS: dict[str, Callable[[Run, Path], None]] = {"huggingface": huggingface.export, "gguf": gguf_export.export}
+EXPORTS: dict[str, Callable[[Run, Path], None]] = {
+    "huggingface": huggingface.export,
+    "gguf": gguf_export.export,
+    "onnx": onnx_export.export,
+}
+# The exports that have as many heads in every layer.
+EQUAL_HEADS = ("huggingface", "gguf")
 # Suffixes of pickled weights, which are never read.
 PICKLE_SUFFIXES = (".pt", ".pth", ".pkl", ".pickle", ".ckpt")
 

@@ -5,7 +5,7 @@ Pickled weights are never read, and code in a directory is never run.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -218,6 +218,8 @@ def export(run: Run, output: Path) -> None:
     if model.kind == "dual-encoder":
         token_ids.setdefault("eos", vocabulary - 1)  # CLIP needs an end-of-text token: its vector represents the text
     config = architecture.write_config(field_values(model, context, vocabulary), token_ids)
+    if labels := facts.get("labels"):
+        config |= _label_names(labels, run.spec.task)
     try:
         with atomic_files.folder(output) as temporary:
             checkpoint.save_tensors(temporary / WEIGHTS, theirs, {"format": "pt"})
@@ -241,6 +243,16 @@ def export(run: Run, output: Path) -> None:
         ) from None
 
 
+def _label_names(labels: Sequence[str], task: str) -> dict[str, Any]:
+    """The keys of config.json that name the classes, and say whether a text has one of them or several."""
+    problem = "multi_label_classification" if task == "multi-label" else "single_label_classification"
+    return {
+        "id2label": {str(index): label for index, label in enumerate(labels)},
+        "label2id": {label: index for index, label in enumerate(labels)},
+        "problem_type": problem,
+    }
+
+
 def _special_tokens(tokenizer: Mapping[str, Any] | None) -> dict[str, int]:
     """The ids of a tokenizer's special tokens by their text."""
     added = (tokenizer or {}).get("added_tokens") or []
@@ -261,6 +273,7 @@ def _tokenizer_config(
     texts = {id: text for text, id in _special_tokens(tokenizer).items()}
     config: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": context}
     config["clean_up_tokenization_spaces"] = False
+    config["model_input_names"] = ["input_ids", "attention_mask"]
     for role in TOKEN_NAMES:
         id = token_ids.get(role, ids_by_role.get(role))
         id = id[0] if isinstance(id, list) and id else id

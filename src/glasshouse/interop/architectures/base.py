@@ -125,10 +125,22 @@ class Architecture:
             if values[name] not in allowed
         ]
         reasons += [reason for config_field in self.config_fields if (reason := config_field.mismatch(values))]
+        reasons += self._unequal_fields(values)
         for side in ("", "image_"):
             width, heads = values.get(f"{side}width", 0), values.get(f"{side}heads", 1)
             if width % heads:
                 reasons.append(f"model.{side}heads={heads}, which does not divide model.{side}width={width}")
+        return reasons
+
+    def _unequal_fields(self, values: FieldValues) -> list[str]:
+        """The fields that differ from another field with the same key of config.json."""
+        first: dict[str, str] = {}
+        reasons = []
+        for config_field in self.config_fields:
+            name = config_field.spec_field
+            other = first.setdefault(config_field.config_keys[0], name)
+            if values.get(name) != values.get(other):
+                reasons.append(f"{describe_mismatch(name, values.get(name), (values.get(other),))}, which is model.{other}")
         return reasons
 
     def write_config(self, values: FieldValues, token_ids: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from glasshouse.interop.architectures.bert import BERT, BERT_FOR_MASKED_TOKENS
 from glasshouse.interop.architectures.canonical_spec import canonical
 from glasshouse.interop.architectures.clip import CLIP
 from glasshouse.interop.architectures.config_fields import field_values, with_field_values
+from glasshouse.interop.architectures.distilbert import DISTILBERT_FOR_CLASSES
 from glasshouse.interop.architectures.gpt2 import GPT2
 from glasshouse.interop.architectures.llama import LLAMA
 from glasshouse.interop.architectures.roberta import ROBERTA, ROBERTA_FOR_MASKED_TOKENS
@@ -24,6 +25,7 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     BERT,
     ROBERTA_FOR_MASKED_TOKENS,
     ROBERTA,
+    DISTILBERT_FOR_CLASSES,
     BART,
     CLIP,
 )
@@ -56,7 +58,7 @@ def find_for_export(model: ModelSpec, context: int, vocabulary: int, origin: str
     """
     model = with_field_values(canonical(model, context), {})
     values = field_values(model, context, vocabulary)
-    rejected: list[tuple[bool, int, Architecture, list[str]]] = []
+    rejected: list[tuple[tuple[bool, bool, int], Architecture, list[str]]] = []
     # The sort is stable: apart from the origin, the architectures keep their order.
     for architecture in sorted(all_architectures(), key=lambda each: origin not in each.names):
         switched_on = {name: value for name, value in architecture.zero_filled_fields.items() if not values.get(name)}
@@ -66,10 +68,12 @@ def find_for_export(model: ModelSpec, context: int, vocabulary: int, origin: str
             reasons.append(architecture.round_trip_only)
         if not reasons:
             return architecture, exported
-        rejected.append((model.kind not in architecture.fixed_fields["kind"], len(reasons), architecture, reasons))
-    *_, nearest, reasons = min(rejected, key=lambda each: each[:2])
+        other_kind = model.kind not in architecture.fixed_fields["kind"]
+        other_head = model.head.kind not in architecture.fixed_fields.get("head.kind", (model.head.kind,))
+        rejected.append(((other_kind, other_head, len(reasons)), architecture, reasons))
+    _, nearest, reasons = min(rejected, key=lambda each: each[0])
     raise CannotExport(
         "no-fitting-architecture",
         f"no Hugging Face architecture can express this model; the nearest is {nearest.name}, which does not fit: "
-        f"{'; '.join(reasons)}; train a model with other fields, or share the run folder itself",
+        f"{'; '.join(reasons)}; train a model with the values after 'instead of', or share the run folder itself",
     )

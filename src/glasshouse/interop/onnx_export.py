@@ -1,0 +1,180 @@
+"""Export a run as an ONNX graph: a directory with model.onnx and tokenizer.json. Reads no ONNX file.
+
+The graph is the forward pass of the model, for any batch size and any number of tokens. It has no key-value cache. The file
+is kept only if its outputs in onnxruntime are those of the run.
+"""
+
+import copy
+import inspect
+import json
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from glasshouse.interop import onnx_operators
+from glasshouse.models.heads.regressor import RegressorHead
+from glasshouse.parts.attention.base import Attention
+from glasshouse.records import atomic_files
+from glasshouse.runs.run import Run
+from glasshouse.specs.errors import CannotExport, MissingExtra
+
+Inputs = dict[str, Tensor]
+MODEL, TOKENIZER = "model.onnx", "tokenizer.json"
+PACKAGES = ("onnx", "onnxscript", "onnxruntime")
+# The largest difference of an output, absolute for small outputs and relative for large ones.
+TOLERANCE = 1e-4
+# The names of outputs that are not logits, by the kind of head.
+OUTPUTS = {"regressor": "values", "pooled": "vectors", "contrastive": "scores"}
+
+
+def export(run: Run, output: Path) -> None:
+    """Write the run's model as an ONNX graph, check it in onnxruntime, and copy the tokenizer beside it."""
+    _check_packages()
+    model = _Graph(_without_fast_paths(run.model))
+    try:
+        with atomic_files.folder(output) as temporary:
+            _write(run, model, temporary / MODEL)
+            _check_outputs(run, temporary / MODEL)
+            if run.folder.tokenizer_file.exists():
+                atomic_files.write_text(temporary / TOKENIZER, run.folder.tokenizer_file.read_text(encoding="utf-8"))
+    except FileExistsError:
+        raise CannotExport("output-exists", f"{output} exists already; choose another directory, or delete it") from None
+    except OSError as error:
+        raise CannotExport(
+            "cannot-write", f"cannot write {output}: {error.strerror or error}; check the path and the free disk space"
+        ) from None
+
+
+class _Graph(nn.Module):
+    """The outputs of a model. Those of a regressor are in the unit of the data."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, inputs: Inputs) -> Tensor:
+        output = self.model(**inputs)
+        head = self.model.head
+        return output * head.deviation + head.mean if isinstance(head, RegressorHead) else output
+
+
+def _without_fast_paths(model: nn.Module) -> nn.Module:
+    """A copy whose attentions are the reference, because a fast path may depend on the number of tokens."""
+    copied = onnx_operators.with_recurrence_nodes(copy.deepcopy(model))
+    for module in copied.modules():
+        if isinstance(module, Attention):
+            module.plain = True
+    return copied
+
+
+def _check_packages() -> None:
+    for package in PACKAGES:
+        try:
+            __import__(package)
+        except ImportError:
+            raise MissingExtra(package, "exporting to ONNX", " ".join(PACKAGES)) from None
+
+
+def random_inputs(model: Any, batch: int, length: int, generator: torch.Generator) -> Inputs:
+    """Random keyword arguments for a model's forward pass: texts of at most `length` tokens, the first as long as that."""
+    inputs: Inputs = model.random_inputs(batch, length, generator)
+    texts = next(value for value in inputs.values() if not value.is_floating_point())
+    # A decoder's prediction of the next token does not depend on the padding after it.
+    follows = model.head.predicts == "next" and "tokens_BT" in inputs
+    if "lengths" in inspect.signature(model.forward).parameters and not follows:
+        inputs["lengths"] = torch.randint(1, length + 1, (batch,), generator=generator)
+        inputs["lengths"][0] = length
+    if getattr(model, "segments", None) is not None:
+        inputs["segments"] = torch.randint(0, model.segments.num_embeddings, texts.shape, generator=generator)
+    return inputs
+
+
+def input_name(argument: str) -> str:
+    """The name of an argument without its axes: `tokens` for `tokens_BT`."""
+    return argument.split("_")[0]
+
+
+def _write(run: Run, model: _Graph, path: Path) -> None:
+    inputs = random_inputs(model.model, 3, min(6, run.spec.data.context), torch.Generator().manual_seed(0))
+    dynamic = torch.export.Dim.DYNAMIC
+    axes = {name: {0: dynamic} | ({1: dynamic} if _is_text(value) else {}) for name, value in inputs.items()}
+    head = run.spec.model.head.kind or type(run.model).default_head  # type: ignore[attr-defined]
+    try:
+        with torch.no_grad(), _quietly():
+            program = torch.onnx.export(
+                model,
+                (),
+                kwargs={"inputs": inputs},
+                dynamo=True,
+                dynamic_shapes={"inputs": axes},
+                opset_version=onnx_operators.OPSET,
+                custom_translation_table=onnx_operators.translations(),
+                input_names=[input_name(name) for name in inputs],
+                output_names=[OUTPUTS.get(head, "logits")],
+                verbose=False,
+            )
+    except torch.onnx.errors.OnnxExporterError as error:
+        reason = str(error).split("## Exception summary")[-1].strip().split("\n")[0]
+        raise CannotExport(
+            "no-onnx-operator",
+            f"{run.name} cannot be exported: torch.onnx cannot translate a part of this model ({reason}); train a model "
+            "with other parts, or share the run folder itself",
+        ) from None
+    assert program is not None
+    program.model.metadata_props.update(_metadata(run))
+    program.save(path)
+
+
+def _is_text(value: Tensor) -> bool:
+    return value.dim() == 2
+
+
+def _metadata(run: Run) -> dict[str, str]:
+    """What a program needs to know beside the graph. Lists are JSON."""
+    metadata = {"run": run.name, "task": run.spec.task, "context": str(run.spec.data.context)}
+    if labels := run.facts.get("labels"):
+        metadata["labels"] = json.dumps(labels, ensure_ascii=False)
+    if run.spec.data.second:
+        metadata["separator"] = json.dumps(run.tokenizer.pair_separator)
+    return metadata
+
+
+def _check_outputs(run: Run, path: Path) -> None:
+    """Compare onnxruntime with the run, on batches of several sizes and lengths."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    model, context, generator = _Graph(run.model), run.spec.data.context, torch.Generator().manual_seed(1)
+    for batch, length in ((1, 1), (2, min(3, context)), (4, (context + 1) // 2), (1, context)):
+        inputs = random_inputs(run.model, batch, length, generator)
+        with torch.inference_mode():
+            ours = model(inputs).numpy()
+        (theirs,) = session.run(None, {input_name(name): value.numpy() for name, value in inputs.items()})
+        if ours.shape != theirs.shape or not np.allclose(theirs, ours, rtol=TOLERANCE, atol=TOLERANCE):
+            difference = np.abs(theirs - ours).max() if ours.shape == theirs.shape else "their shape"
+            raise CannotExport(
+                "export-differs",
+                f"{run.name} in onnxruntime must give the outputs of the run to {TOLERANCE:g}, but for {batch} texts of "
+                f"{length} tokens they differ by {difference}; the file was deleted; please report this with the run's "
+                "spec.toml",
+            )
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Without the warnings of torch.onnx about operators that no model here has."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    finally:
+        logger.setLevel(level)
