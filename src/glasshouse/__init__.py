@@ -47,7 +47,15 @@ if TYPE_CHECKING:
         pruning_curves,
     )
     from glasshouse.api.jobs import cancel, cluster_example, jobs, jobs_folder
-    from glasshouse.api.listings import recipe_fields, recipes, runs_folder, runs_overview
+    from glasshouse.api.listings import (
+        delete_runs,
+        recipe_fields,
+        recipes,
+        rename_run,
+        run_differences,
+        runs_folder,
+        runs_overview,
+    )
     from glasshouse.api.llms import (
         ask,
         grid,
@@ -161,7 +169,15 @@ _EXPORTS = {
         "pruning_curves",
     ),
     "api.jobs": ("cancel", "cluster_example", "jobs", "jobs_folder"),
-    "api.listings": ("recipe_fields", "recipes", "runs_folder", "runs_overview"),
+    "api.listings": (
+        "delete_runs",
+        "recipe_fields",
+        "recipes",
+        "rename_run",
+        "run_differences",
+        "runs_folder",
+        "runs_overview",
+    ),
     "api.llms": (
         "ask",
         "grid",
@@ -281,6 +297,7 @@ __all__ = [
     "data_set_packages",
     "data_sets",
     "debate",
+    "delete_runs",
     "describe",
     "doctor",
     "evaluate",
@@ -331,10 +348,12 @@ __all__ = [
     "recipes",
     "recover",
     "recovery_error",
+    "rename_run",
     "replay",
     "report",
     "resume",
     "run_as_rank",
+    "run_differences",
     "run_grid",
     "runs_folder",
     "runs_overview",

@@ -85,7 +85,7 @@ def application() -> typer.Typer:
     )
     app.callback()(options)
     training = (demo, recipes, parts, train, resume)
-    using_runs = (runs, evaluate, sample, classify, translate, describe, prompt, report, serve)
+    using_runs = (evaluate, sample, classify, translate, describe, prompt, report, serve)
     looking_inside = (look, lens, attribute, patch, heads, prune, gradients)
     comparing = (compare, sweep, studies, claim)
     on_a_cluster = (jobs, cancel, sbatch)
@@ -111,6 +111,7 @@ def application() -> typer.Typer:
         # A bracket in a text, such as [hardware], is no markup.
         text = escape(inspect.getdoc(function) or "")
         app.command(name.rstrip("_").replace("_", "-"), help=text, epilog=escape(command.EXAMPLES))(function)
+    app.add_typer(runs.app, name="runs")
     app.add_typer(claims.app, name="claims")
     app.add_typer(scale.app, name="scale")
     app.add_typer(data.app, name="data")

@@ -213,9 +213,14 @@ def find(name: str | os.PathLike[str]) -> RunFolder:
             return run
     if given_path.is_dir():
         raise RunError("not-a-run", f"{given_path} is not a run folder: it has no spec.toml")
+    raise unknown(str(name))
+
+
+def unknown(name: str) -> RunError:
+    """The error for a run that does not exist; it names the runs that do."""
     known = [run.name for run in all_runs()]
     listing = f"the runs in {root()} are: {', '.join(known)}" if known else f"there are no runs in {root()} yet"
-    raise RunError("unknown-run", f"there is no run {str(name)!r}{catalogue.did_you_mean(str(name), known)} ({listing})")
+    return RunError("unknown-run", f"there is no run {name!r}{catalogue.did_you_mean(name, known)} ({listing})")
 
 
 def all_runs() -> list[RunFolder]:
