@@ -18,6 +18,7 @@ os.environ.setdefault("MIMALLOC_PURGE_DELAY", "10000")
 
 if TYPE_CHECKING:
     # What an editor and a type checker see. `_EXPORTS` below gives the same names at run time.
+    from glasshouse.api.archives import pack, unpack
     from glasshouse.api.corpora import plan_data, prepare_data
     from glasshouse.api.corpus_jobs import submit_preparation
     from glasshouse.api.data import (
@@ -140,6 +141,7 @@ if TYPE_CHECKING:
     from glasshouse.training.kept_measurements import SpeedMeasurement
 
 _EXPORTS = {
+    "api.archives": ("pack", "unpack"),
     "api.corpora": ("plan_data", "prepare_data"),
     "api.corpus_jobs": ("submit_preparation",),
     "api.data": (
@@ -332,6 +334,7 @@ __all__ = [
     "open_run",
     "open_scale_study",
     "open_study",
+    "pack",
     "part_families",
     "parts_of",
     "patch",
@@ -385,6 +388,7 @@ __all__ = [
     "translate",
     "translate_file",
     "try_claim",
+    "unpack",
     "write_lines",
     "write_predictions",
     "write_recovered",

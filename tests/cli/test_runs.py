@@ -96,12 +96,12 @@ def test_a_run_gets_another_name(three: Path) -> None:
 
 
 def test_runs_that_were_made_together_learn_the_new_name(three: Path) -> None:
-    for name in ("tiny", "wide"):
-        change_facts(three / name, family=["tiny", "wide"])
+    change_facts(three / "tiny", family=["tiny", "wide"], together=[".", "../wide"])
+    change_facts(three / "wide", family=["tiny", "wide"], together=["../tiny", "."])
     worked(call("runs", "rename", "tiny", "small"))
-    assert [json.loads((three / name / "run.json").read_text())["family"] for name in ("small", "wide")] == [
-        ["small", "wide"]
-    ] * 2
+    small, wide = (json.loads((three / name / "run.json").read_text()) for name in ("small", "wide"))
+    assert small["family"] == wide["family"] == ["small", "wide"]
+    assert (small["together"], wide["together"]) == ([".", "../wide"], ["../small", "."])
 
 
 def test_runs_are_deleted_after_a_question(three: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,7 @@ from glasshouse.cli import (
     jobs,
     lens,
     look,
+    pack,
     parts,
     patch,
     prompt,
@@ -53,6 +54,7 @@ from glasshouse.cli import (
     tokenizer,
     train,
     translate,
+    unpack,
 )
 
 
@@ -101,6 +103,8 @@ def application() -> typer.Typer:
         *language_models,
         import_,
         export,
+        pack,
+        unpack,
         certify,
         replay,
         doctor,

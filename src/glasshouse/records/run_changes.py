@@ -35,13 +35,22 @@ def rename(old: str, new: str) -> RunFolder:
         raise RunError("run-exists", f"{target} already exists; choose another name")
     with lock.hold(run.path, IN_USE):
         _warn_of_dependents([run])
-        family: list[str] = run.facts().get("family", [])
-        relatives = run.siblings() if family else []
         os.rename(run.path, target)
-        for relative in relatives:
-            member = RunFolder(target) if relative.name == old else relative
-            member.record(family=[new if name == old else name for name in family])
+        for other in run_folder.all_runs():
+            _replace_name(other, old, new)
     return RunFolder(target)
+
+
+def _replace_name(run: RunFolder, old: str, new: str) -> None:
+    """Correct the lists in `run.json` of the runs that were created with a renamed one, and that take steps with it."""
+    try:
+        facts = run.facts()
+    except GlasshouseError:
+        return
+    names = {"family": {old: new}, "together": {f"../{old}": f"../{new}"}}
+    lists = {key: [renamed.get(name, name) for name in facts.get(key, ())] for key, renamed in names.items()}
+    if changed := {key: value for key, value in lists.items() if value != list(facts.get(key, ()))}:
+        run.record(**changed)
 
 
 def check_deletable(names: Sequence[str]) -> list[RunFolder]:

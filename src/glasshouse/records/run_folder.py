@@ -209,7 +209,7 @@ def find(name: str | os.PathLike[str]) -> RunFolder:
     for path in [*candidates, given_path]:
         if (path / "spec.toml").is_file():
             run = RunFolder(path)
-            _check_format(run)
+            check_format(run)
             return run
     if given_path.is_dir():
         raise RunError("not-a-run", f"{given_path} is not a run folder: it has no spec.toml")
@@ -231,7 +231,8 @@ def all_runs() -> list[RunFolder]:
     return sorted(runs, key=lambda run: (run.spec_file.stat().st_mtime, run.name))
 
 
-def _check_format(run: RunFolder) -> None:
+def check_format(run: RunFolder) -> None:
+    """Refuse a run that a newer version wrote."""
     format = run.facts().get("format", 0)
     if not isinstance(format, int) or format > FORMAT:
         raise RunError(
