@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from glasshouse.api.machine import doctor, measure_steps, plan_cluster
     from glasshouse.api.parts import capabilities, part_families, parts_of
     from glasshouse.api.pictures import describe, prompt
-    from glasshouse.api.reports import report
+    from glasshouse.api.reports import card, report
     from glasshouse.api.runs import (
         check_output,
         classify,
@@ -195,7 +195,7 @@ _EXPORTS = {
     "api.machine": ("doctor", "measure_steps", "plan_cluster"),
     "api.parts": ("capabilities", "part_families", "parts_of"),
     "api.pictures": ("describe", "prompt"),
-    "api.reports": ("report",),
+    "api.reports": ("card", "report"),
     "api.runs": (
         "check_output",
         "classify",
@@ -288,6 +288,7 @@ __all__ = [
     "augment",
     "cancel",
     "capabilities",
+    "card",
     "certify",
     "check_claims",
     "check_output",

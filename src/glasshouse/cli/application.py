@@ -12,6 +12,7 @@ from glasshouse.cli import (
     attribute,
     augment,
     cancel,
+    card,
     certify,
     chat,
     claim,
@@ -87,7 +88,7 @@ def application() -> typer.Typer:
     )
     app.callback()(options)
     training = (demo, recipes, parts, train, resume)
-    using_runs = (evaluate, sample, classify, translate, describe, prompt, report, serve)
+    using_runs = (evaluate, sample, classify, translate, describe, prompt, report, card, serve)
     looking_inside = (look, lens, attribute, patch, heads, prune, gradients)
     comparing = (compare, sweep, studies, claim)
     on_a_cluster = (jobs, cancel, sbatch)
