@@ -13,6 +13,7 @@ CROSS_CUTTING = {
     "api/test_public_names.py",
     "benchmarks/test_smoke.py",
     "cli/test_bad_input.py",
+    "cli/test_classify_files.py",
     "cli/test_compare_refusals.py",
     "cli/test_damaged_runs.py",
     "claims/test_quick_runs.py",

@@ -18,6 +18,7 @@ os.environ.setdefault("MIMALLOC_PURGE_DELAY", "10000")
 
 if TYPE_CHECKING:
     # What an editor and a type checker see. `_EXPORTS` below gives the same names at run time.
+    from glasshouse.api.archives import pack, unpack
     from glasshouse.api.corpora import plan_data, prepare_data
     from glasshouse.api.corpus_jobs import submit_preparation
     from glasshouse.api.data import (
@@ -47,7 +48,15 @@ if TYPE_CHECKING:
         pruning_curves,
     )
     from glasshouse.api.jobs import cancel, cluster_example, jobs, jobs_folder
-    from glasshouse.api.listings import recipe_fields, recipes, runs_folder, runs_overview
+    from glasshouse.api.listings import (
+        delete_runs,
+        recipe_fields,
+        recipes,
+        rename_run,
+        run_differences,
+        runs_folder,
+        runs_overview,
+    )
     from glasshouse.api.llms import (
         ask,
         grid,
@@ -63,7 +72,7 @@ if TYPE_CHECKING:
     from glasshouse.api.machine import doctor, measure_steps, plan_cluster
     from glasshouse.api.parts import capabilities, part_families, parts_of
     from glasshouse.api.pictures import describe, prompt
-    from glasshouse.api.reports import report
+    from glasshouse.api.reports import card, report
     from glasshouse.api.runs import (
         check_output,
         classify,
@@ -72,11 +81,13 @@ if TYPE_CHECKING:
         metrics_of,
         open_run,
         predict,
+        predict_file,
         sample,
         suggestions,
         translate,
         translate_file,
         write_lines,
+        write_predictions,
     )
     from glasshouse.api.scaling import (
         list_scale_studies,
@@ -130,6 +141,7 @@ if TYPE_CHECKING:
     from glasshouse.training.kept_measurements import SpeedMeasurement
 
 _EXPORTS = {
+    "api.archives": ("pack", "unpack"),
     "api.corpora": ("plan_data", "prepare_data"),
     "api.corpus_jobs": ("submit_preparation",),
     "api.data": (
@@ -159,7 +171,15 @@ _EXPORTS = {
         "pruning_curves",
     ),
     "api.jobs": ("cancel", "cluster_example", "jobs", "jobs_folder"),
-    "api.listings": ("recipe_fields", "recipes", "runs_folder", "runs_overview"),
+    "api.listings": (
+        "delete_runs",
+        "recipe_fields",
+        "recipes",
+        "rename_run",
+        "run_differences",
+        "runs_folder",
+        "runs_overview",
+    ),
     "api.llms": (
         "ask",
         "grid",
@@ -175,7 +195,7 @@ _EXPORTS = {
     "api.machine": ("doctor", "measure_steps", "plan_cluster"),
     "api.parts": ("capabilities", "part_families", "parts_of"),
     "api.pictures": ("describe", "prompt"),
-    "api.reports": ("report",),
+    "api.reports": ("card", "report"),
     "api.runs": (
         "check_output",
         "classify",
@@ -184,11 +204,13 @@ _EXPORTS = {
         "metrics_of",
         "open_run",
         "predict",
+        "predict_file",
         "sample",
         "suggestions",
         "translate",
         "translate_file",
         "write_lines",
+        "write_predictions",
     ),
     "api.scaling": (
         "list_scale_studies",
@@ -266,6 +288,7 @@ __all__ = [
     "augment",
     "cancel",
     "capabilities",
+    "card",
     "certify",
     "check_claims",
     "check_output",
@@ -277,6 +300,7 @@ __all__ = [
     "data_set_packages",
     "data_sets",
     "debate",
+    "delete_runs",
     "describe",
     "doctor",
     "evaluate",
@@ -311,6 +335,7 @@ __all__ = [
     "open_run",
     "open_scale_study",
     "open_study",
+    "pack",
     "part_families",
     "parts_of",
     "patch",
@@ -318,6 +343,7 @@ __all__ = [
     "plan_cluster",
     "plan_data",
     "predict",
+    "predict_file",
     "prepare_data",
     "prompt",
     "prune",
@@ -326,10 +352,12 @@ __all__ = [
     "recipes",
     "recover",
     "recovery_error",
+    "rename_run",
     "replay",
     "report",
     "resume",
     "run_as_rank",
+    "run_differences",
     "run_grid",
     "runs_folder",
     "runs_overview",
@@ -361,7 +389,9 @@ __all__ = [
     "translate",
     "translate_file",
     "try_claim",
+    "unpack",
     "write_lines",
+    "write_predictions",
     "write_recovered",
     "write_scaling_figures",
     "write_scaling_page",

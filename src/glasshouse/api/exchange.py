@@ -7,7 +7,8 @@ from pathlib import Path
 from glasshouse.certificates import checks
 from glasshouse.certificates.checks import Check
 from glasshouse.interop import formats, imported_model, imported_runs
-from glasshouse.records import progress_bar, run_folder
+from glasshouse.records import atomic_files, progress_bar, run_folder
+from glasshouse.runs import model_card
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotExport, GlasshouseError
 
@@ -28,7 +29,8 @@ def import_model(source: str | PathLike[str], name: str | None = None, tokenizer
 
 
 def export(run: str | PathLike[str], to: str, output: str | PathLike[str]) -> Path:
-    """Export a run for other programs: `to` is "huggingface" or "onnx" (a directory), or "gguf" (a file)."""
+    """Export a run for other programs: `to` is "huggingface" (a directory, with a model card), "onnx" (a directory) or "gguf"
+    (a file)."""
     if to not in formats.EXPORTS:
         raise GlasshouseError(
             "unknown-word", f"to={to!r} is not a known format; choose one of: {', '.join(formats.EXPORTS)}"
@@ -49,6 +51,8 @@ def export(run: str | PathLike[str], to: str, output: str | PathLike[str]) -> Pa
         )
     with progress_bar.bar(f"exporting to {to}"):
         formats.EXPORTS[to](opened, path)
+        if path.is_dir():
+            atomic_files.write_text(path / "README.md", model_card.markdown(opened))
     return path
 
 

@@ -1,12 +1,16 @@
-"""Public functions that list recipes and runs. They do not import torch, so they are fast."""
+"""Public functions for lists of recipes and of runs, which compare, rename and delete runs too. They do not import torch."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 
-from glasshouse.records import metric_log, run_folder
+from glasshouse.records import run_changes, run_folder, run_list
+from glasshouse.records import run_differences as differences
+from glasshouse.records.run_differences import RunDifferences
+from glasshouse.records.run_list import RunOverview
 from glasshouse.specs import catalogue, declared, spec_files
 from glasshouse.specs import recipes as recipe_files
-from glasshouse.specs.errors import GlasshouseError
 from glasshouse.specs.recipes import Recipe
 from glasshouse.specs.spec import SECTIONS
 
@@ -39,21 +43,14 @@ def recipe_fields(name: str) -> list[RecipeField]:
     return fields
 
 
-@dataclass(frozen=True)
-class RunOverview:
-    """A run as an entry of a list. Its fields are read from the run folder; the model is not loaded."""
+def runs_overview(sort: str | None = None, filters: Sequence[str] = ()) -> list[RunOverview]:
+    """An entry for every run in the runs folder, oldest first. No model is loaded.
 
-    name: str
-    status: str
-    steps: int = 0
-    headline: tuple[tuple[str, str], ...] = ()
-    data: str = ""
-    error: str = ""
-
-
-def runs_overview() -> list[RunOverview]:
-    """An entry for every run in the runs folder, oldest first. No model is loaded."""
-    return [_overview(run) for run in run_folder.all_runs()]
+    `sort` is a field, or -FIELD for the largest first: name, status, steps, data, task, recipe, date, a metric
+    (validation.loss, or loss) or a field of the spec (model.width). `filters` keep the runs with FIELD=VALUE, FIELD<NUMBER
+    or FIELD>NUMBER.
+    """
+    return run_list.arranged([run_list.overview(run) for run in run_folder.all_runs()], sort, filters)
 
 
 def runs_folder() -> Path:
@@ -61,17 +58,24 @@ def runs_folder() -> Path:
     return run_folder.root()
 
 
-def _overview(run: run_folder.RunFolder) -> RunOverview:
-    try:
-        facts, data = run.facts(), run.tables().get("data", {})
-    except GlasshouseError as error:
-        return RunOverview(run.name, "damaged", error=str(error))
-    logged = metric_log.read(run.metrics_file)
-    text = data.get("source") or ", ".join(name.rsplit("/", 1)[-1] for name in data.get("files", ()))
-    return RunOverview(
-        run.name,
-        run.status(),
-        int(logged[-1]["step"]) if logged else 0,
-        tuple((title, value) for title, value in facts.get("headline", {}).get("validation", ())),
-        text or str(facts.get("origin", "")),
-    )
+def run_differences(first: str | PathLike[str], second: str | PathLike[str]) -> RunDifferences:
+    """The fields of the specs in which two runs differ, and their final metrics side by side."""
+    return differences.between(run_folder.find(first), run_folder.find(second))
+
+
+def rename_run(old: str, new: str) -> Path:
+    """Rename a run of the runs folder, and return its new path. A run that is being trained is refused."""
+    return run_changes.rename(old, new).path
+
+
+def delete_runs(*names: str, confirm: Callable[[list[str]], bool] = lambda names: True) -> list[str]:
+    """Delete runs of the runs folder, and return their names. A run that is being trained is refused, and no run is deleted.
+
+    `confirm` is asked once, after the checks; if it says no, nothing is deleted.
+    """
+    runs = run_changes.check_deletable(names)
+    found = [run.name for run in runs]
+    if not confirm(found):
+        return []
+    run_changes.delete(runs)
+    return found

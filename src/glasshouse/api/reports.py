@@ -1,10 +1,11 @@
-"""The public function that writes the report of a run or a study again."""
+"""Public functions that write the report of a run or a study again, and the model card of a run."""
 
 from os import PathLike
 from pathlib import Path
 
 from glasshouse.inspection import run_report
-from glasshouse.runs import baseline_comparison
+from glasshouse.records import atomic_files
+from glasshouse.runs import baseline_comparison, model_card
 from glasshouse.runs.run import Run
 from glasshouse.studies import study_folder, study_results
 
@@ -17,3 +18,16 @@ def report(name: str | PathLike[str], device: str = "auto") -> Path:
     run = Run(name, device)
     baseline_comparison.ensure(run)
     return run_report.write(run)
+
+
+def card(run: str | PathLike[str], output: str | PathLike[str] | None = None) -> str:
+    """The model card of a run in Markdown: what it is, its data, figures, limits, and the command that made it.
+
+    With `output`, it is also written to this file.
+    """
+    if output:
+        atomic_files.check_output(Path(output), (".md",))
+    text = model_card.markdown(Run(run, device="cpu"))
+    if output:
+        atomic_files.write_text(Path(output), text)
+    return text

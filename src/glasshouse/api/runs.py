@@ -1,19 +1,21 @@
 """Public functions that use a run: open it, sample, classify, translate, evaluate. Studies and pages are not imported."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, cast
 
 from glasshouse.data import text_files
 from glasshouse.generation.text_stream import Completion
 from glasshouse.inspection import entailment_metric
 from glasshouse.metrics.metric import Metrics
 from glasshouse.records import atomic_files, progress_bar, run_folder
-from glasshouse.runs import seen_texts
+from glasshouse.runs import seen_texts, text_predictions
 from glasshouse.runs.run import Run, Translation
 from glasshouse.runs.suggestions import commands
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.runs.text_predictions import TextFile
+from glasshouse.specs.errors import DataError, GlasshouseError
 
 
 def open_run(name: str | PathLike[str], device: str = "auto", dtype: str = "float32") -> Run:
@@ -93,6 +95,85 @@ def predict(
     `second` are the second texts of pairs.
     """
     return Run(run, device).predict(texts, second)
+
+
+def predict_file(
+    run: str | PathLike[str],
+    file: str | PathLike[str] | Iterable[str],
+    device: str = "auto",
+    field: str | None = None,
+    second_field: str | None = None,
+) -> Iterator[dict[str, Any]]:
+    """What a run predicts for each text of a file, one after another: "text" and the keys of `predict`.
+
+    The texts are the lines of a text file, a column of a table (.csv, .tsv, .jsonl, ...), or any iterable of texts. `field`
+    and `second_field` are the columns of a table, by name or number; by default those of the run's own data. An empty text
+    has no prediction. Memory does not grow with the file.
+    """
+    opened = Run(run, device)
+    return text_predictions.predict_each(opened, _texts_of(opened, file, field, second_field))
+
+
+def write_predictions(
+    run: str | PathLike[str],
+    file: str | PathLike[str] | Iterable[str],
+    output: str | PathLike[str] | TextIO,
+    device: str = "auto",
+    field: str | None = None,
+    second_field: str | None = None,
+    form: str = text_predictions.CSV,
+) -> int:
+    """Write what `predict_file` gives to a .csv or .jsonl file, or in this `form` to an open file. Returns how many.
+
+    The output is complete, or it does not exist. An open file gets each prediction as soon as it is made.
+    """
+    path = Path(output) if isinstance(output, str | PathLike) else None
+    if path:
+        form = path.suffix.lower()
+        atomic_files.check_output(path, text_predictions.FORMATS)
+        if isinstance(file, str | PathLike) and path.exists() and Path(file).exists() and path.samefile(file):
+            raise GlasshouseError("output-is-input", f"{output} is the file that is read; choose another output")
+    if form not in text_predictions.FORMATS:
+        raise GlasshouseError("bad-option", f"form={form!r} is unknown; choose {' or '.join(text_predictions.FORMATS)}")
+    opened = Run(run, device)
+    texts = _texts_of(opened, file, field, second_field)
+    total, written = texts.count if isinstance(texts, TextFile) else 0, 0
+    with ExitStack() as stack:
+        show: Callable[..., None] = stack.enter_context(progress_bar.bar("classifying")) if path else lambda share: None
+        target = output
+        if path:
+            temporary = stack.enter_context(atomic_files.replacing(path))
+            target = stack.enter_context(open(temporary, "w", encoding="utf-8", newline=""))
+        predictions = text_predictions.predict_each(opened, texts)
+        for line in text_predictions.lines(opened, _counted(predictions, show, total), form):
+            cast(TextIO, target).write(line)
+            written += 1
+    return written - (form == text_predictions.CSV)
+
+
+def _counted(predictions: Iterator[dict[str, Any]], show: Callable[[float], None], total: int) -> Iterator[dict[str, Any]]:
+    """The predictions, with the share that is done shown from time to time."""
+    for number, prediction in enumerate(predictions, 1):
+        if total and number % text_predictions.CHUNK == 0:
+            show(number / total)
+        yield prediction
+
+
+def _texts_of(
+    run: Run, file: str | PathLike[str] | Iterable[str], field: str | None, second_field: str | None
+) -> Iterable[tuple[str, str]]:
+    if not isinstance(file, str | PathLike):
+        if run.reads_pairs:
+            raise DataError(
+                "pairs-need-a-table",
+                f"{run.name} reads pairs of texts, and a stream has one text a line; use a table with two columns, "
+                "such as a .csv file",
+            )
+        return ((text, "") for text in file)
+    texts = TextFile(run, Path(file).expanduser(), field, second_field)
+    for remark in texts.remarks:
+        progress_bar.say(remark)
+    return texts
 
 
 def translate(run: str | PathLike[str], texts: Sequence[str], device: str = "auto", **how: Any) -> list[list[Translation]]:

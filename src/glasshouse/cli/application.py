@@ -12,6 +12,7 @@ from glasshouse.cli import (
     attribute,
     augment,
     cancel,
+    card,
     certify,
     chat,
     claim,
@@ -34,6 +35,7 @@ from glasshouse.cli import (
     jobs,
     lens,
     look,
+    pack,
     parts,
     patch,
     prompt,
@@ -53,6 +55,7 @@ from glasshouse.cli import (
     tokenizer,
     train,
     translate,
+    unpack,
 )
 
 
@@ -85,7 +88,7 @@ def application() -> typer.Typer:
     )
     app.callback()(options)
     training = (demo, recipes, parts, train, resume)
-    using_runs = (runs, evaluate, sample, classify, translate, describe, prompt, report, serve)
+    using_runs = (evaluate, sample, classify, translate, describe, prompt, report, card, serve)
     looking_inside = (look, lens, attribute, patch, heads, prune, gradients)
     comparing = (compare, sweep, studies, claim)
     on_a_cluster = (jobs, cancel, sbatch)
@@ -101,6 +104,8 @@ def application() -> typer.Typer:
         *language_models,
         import_,
         export,
+        pack,
+        unpack,
         certify,
         replay,
         doctor,
@@ -111,6 +116,7 @@ def application() -> typer.Typer:
         # A bracket in a text, such as [hardware], is no markup.
         text = escape(inspect.getdoc(function) or "")
         app.command(name.rstrip("_").replace("_", "-"), help=text, epilog=escape(command.EXAMPLES))(function)
+    app.add_typer(runs.app, name="runs")
     app.add_typer(claims.app, name="claims")
     app.add_typer(scale.app, name="scale")
     app.add_typer(data.app, name="data")

@@ -1,6 +1,10 @@
 """`glasshouse classify`: predict the class of a text, or its classes, its number, or the tags of its words."""
 
+import io
 import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,26 +15,75 @@ from glasshouse.formatting import MISSING
 EXAMPLES = (
     'Examples: glasshouse classify presidents "My fellow Americans, our economy is strong." · '
     'glasshouse classify presidents "First text" "Second text" --json · '
-    'glasshouse classify pair-classifier "A man sleeps." --second "Nobody is awake."'
+    'glasshouse classify pair-classifier "A man sleeps." --second "Nobody is awake." · '
+    "glasshouse classify presidents --file lines.txt --output classes.csv · "
+    "glasshouse classify presidents --file mine.csv --field body --output classes.jsonl · "
+    "cat lines.txt | glasshouse classify presidents - > classes.csv"
 )
+STANDARD_INPUT = "-"
 
 
 def classify(
     run: Run,
-    texts: Annotated[list[str], typer.Argument(help="One or more texts, each in quotes.")],
+    texts: Annotated[
+        list[str] | None, typer.Argument(help="One or more texts, each in quotes; - reads one text a line from a pipe.")
+    ] = None,
     second: Annotated[
         list[str] | None, typer.Option(help="The second text of a pair; once for each text, in the same order.")
     ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(help="A file of texts: one a line, or a table (.csv, .tsv, .jsonl, ...); - is the standard input."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="The file for the predictions of --file: .csv or .jsonl; default: CSV on the screen.")
+    ] = None,
+    field: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="With --file: the column of the texts; default: that of the run's own data."),
+    ] = None,
+    second_field: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="With --file: the column of the second texts of pairs.")
+    ] = None,
     device: Device = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table; of a file, JSON lines.")] = False,
 ) -> None:
     """Predict the class of each text, with its probability.
 
     A run of the task regress predicts a number, one of multi-label every class that applies, one of tag a tag for each word.
+    Of a file, the predictions are written one after another, so that its size does not matter.
     """
     import glasshouse
-    from glasshouse.cli.tables import show
+    from glasshouse.cli.tables import console, show
 
+    if texts == [STANDARD_INPUT] or (not texts and file is None and not sys.stdin.isatty()):
+        texts, file = None, Path(STANDARD_INPUT)
+    if (file is None) == (not texts):
+        raise glasshouse.GlasshouseError(
+            "texts-or-file",
+            'classify needs either texts or --file FILE, and not both; for example: glasshouse classify RUN "a text"',
+        )
+    if file is None and (output or field or second_field):
+        raise glasshouse.GlasshouseError(
+            "needs-file", "--output, --field and --second-field belong to --file FILE; add it, or leave them out"
+        )
+    if file is not None:
+        if second:
+            raise glasshouse.GlasshouseError(
+                "texts-or-file", "--second is for texts on the command line; name the column of a file with --second-field"
+            )
+        if output and as_json:
+            raise glasshouse.GlasshouseError(
+                "bad-option",
+                f"--json is for the screen, and the ending of --output {output} names the format; leave one out",
+            )
+        source = _standard_input() if str(file) == STANDARD_INPUT else file
+        form = ".jsonl" if as_json else ".csv"
+        count = glasshouse.write_predictions(run, source, output or sys.stdout, device, field, second_field, form)
+        if output:
+            console.print(f"wrote {count:,} predictions to {output}", soft_wrap=True)
+        return
+    texts = texts or []
     predictions = glasshouse.predict(run, texts, device, second or None)
     if as_json:
         print(json.dumps([_content(prediction) for prediction in predictions]))
@@ -48,6 +101,19 @@ def classify(
     else:
         headings = ("text", "class", "probability", "next most likely")
         show(headings, [(name, *_class_cells(prediction)) for name, prediction in named], right=(2,))
+
+
+def _standard_input() -> Iterator[str]:
+    """The lines of the standard input, which must be UTF-8."""
+    from glasshouse.specs.errors import DataError
+
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(encoding="utf-8", errors="strict")
+    try:
+        for line in sys.stdin:
+            yield line.rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise DataError("not-utf-8", f"the standard input is not UTF-8 text ({error}); convert it to UTF-8") from None
 
 
 def _content(prediction: dict[str, Any]) -> Any:

@@ -1,19 +1,139 @@
-"""`glasshouse runs`: list the runs."""
+"""`glasshouse runs`: list the runs, compare two of them, rename and delete runs."""
 
-EXAMPLES = "Example: glasshouse runs"
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from glasshouse.formatting import MISSING, number
+
+EXAMPLES = (
+    "Examples: glasshouse runs · glasshouse runs --sort -steps --filter status=done --filter 'model.width>8' · "
+    "glasshouse runs --json · glasshouse runs diff a b"
+)
+app = typer.Typer(
+    help="List the runs; `diff` compares two, `rename` and `delete` change the runs folder.",
+    invoke_without_command=True,
+    epilog=EXAMPLES,
+)
+RunName = Annotated[str, typer.Argument(metavar="NAME", help="The name of a run in the runs folder.")]
 
 
-def runs() -> None:
+@app.callback()
+def listing(
+    context: typer.Context,
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIELD",
+            help="Sort by name, status, steps, data, task, recipe, date, a metric (validation.loss) or a field of the spec "
+            "(model.width); -FIELD sorts from the largest to the smallest; default: oldest first.",
+        ),
+    ] = None,
+    filters: Annotated[
+        list[str] | None,
+        typer.Option("--filter", metavar="FIELD=VALUE", help="Keep the runs with this value; also < and >. Repeatable."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
     """List the runs in the runs folder, oldest first."""
+    if context.invoked_subcommand is not None:
+        return
     import glasshouse
     from glasshouse.cli.tables import console, show
 
-    overviews = glasshouse.runs_overview()
+    overviews = glasshouse.runs_overview(sort, filters or ())
+    if as_json:
+        print(json.dumps([_content(run) for run in overviews]))
+        return
     if not overviews:
-        console.print(f"There are no runs in {glasshouse.runs_folder()} yet. Begin with: glasshouse demo", soft_wrap=True)
+        reason = "with these values" if filters else "yet. Begin with: glasshouse demo"
+        console.print(f"There are no runs in {glasshouse.runs_folder()} {reason}", soft_wrap=True)
         return
     rows = []
     for run in overviews:
         metrics = ", ".join(f"{title} {value}" for title, value in run.headline)
         rows.append((run.name, run.status, "" if run.error else f"{run.steps:,}", metrics, run.error or run.data))
     show(("run", "status", "steps", "validation", "data"), rows, right=(2,))
+
+
+@app.command(epilog="Examples: glasshouse runs diff a b · glasshouse runs diff a b --json")
+def diff(
+    first: Annotated[str, typer.Argument(metavar="RUN", help="The name of a run or its folder.")],
+    second: Annotated[str, typer.Argument(metavar="RUN", help="The name of another run or its folder.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Show the fields of the specs in which two runs differ, and their final metrics side by side."""
+    import glasshouse
+    from glasshouse.cli.tables import console, show
+
+    found = glasshouse.run_differences(first, second)
+    if as_json:
+        tables = {"fields": found.fields, "metrics": found.metrics}
+        content = {name: {row[0]: list(row[1:]) for row in rows} for name, rows in tables.items()}
+        print(json.dumps({"runs": found.names, **content}))
+        return
+    if found.fields:
+        show(("field", *found.names), [(name, _cell(one), _cell(other)) for name, one, other in found.fields])
+    else:
+        console.print("the specs are equal")
+    if found.metrics:
+        rows = [(name, _figure(one), _figure(other), _change(one, other)) for name, one, other in found.metrics]
+        show(("metric", *found.names, "difference"), rows, right=(1, 2, 3))
+
+
+@app.command(epilog="Example: glasshouse runs rename small tiny")
+def rename(
+    old: RunName,
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name: letters, digits, '.', '_' and '-'.")],
+) -> None:
+    """Rename a run. A run that is being trained is refused."""
+    import glasshouse
+    from glasshouse.cli.tables import console
+
+    console.print(f"{old} is now {new}: {glasshouse.rename_run(old, new)}", soft_wrap=True, markup=False)
+
+
+@app.command(epilog="Examples: glasshouse runs delete a b · glasshouse runs delete c --yes")
+def delete(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="The names of runs in the runs folder.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Delete runs with all their files, after a question. A run that is being trained is refused."""
+    import glasshouse
+    from glasshouse.cli.tables import console
+
+    def ask(found: list[str]) -> bool:
+        if yes:
+            return True
+        if not sys.stdin.isatty():
+            raise glasshouse.GlasshouseError(
+                "needs-yes",
+                f"deleting {', '.join(found)} must be confirmed, and there is no terminal to ask on; add --yes",
+            )
+        return typer.confirm(f"Delete {', '.join(found)} from {glasshouse.runs_folder()}? This cannot be undone.")
+
+    deleted = glasshouse.delete_runs(*names, confirm=ask)
+    if not deleted:
+        console.print("nothing was deleted")
+        raise typer.Exit(1)
+    console.print(f"deleted {', '.join(deleted)}", soft_wrap=True, markup=False)
+
+
+def _content(run: Any) -> dict[str, Any]:
+    """A run as JSON."""
+    names = ("name", "status", "date", "task", "recipe", "steps", "data", "metrics", "fields", "error")
+    return {name: value for name in names if (value := getattr(run, name)) != ""}
+
+
+def _cell(value: Any) -> str:
+    return MISSING if value is None else value if isinstance(value, str) and value else json.dumps(value)
+
+
+def _figure(value: float | None) -> str:
+    return MISSING if value is None else number(value)
+
+
+def _change(first: float | None, second: float | None) -> str:
+    return MISSING if first is None or second is None else number(second - first, signed=True)

@@ -79,6 +79,13 @@ def folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def delete_folder(path: Path) -> None:
+    """Delete a folder that nobody sees half deleted: it is renamed first. Links in it are deleted, not followed."""
+    temporary = _temporary_name(path)
+    os.rename(path, temporary)
+    shutil.rmtree(temporary)
+
+
 def _temporary_name(path: Path) -> Path:
     """A name of this process alone, also in a folder that several machines share."""
     return path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.tmp")

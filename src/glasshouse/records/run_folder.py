@@ -209,13 +209,18 @@ def find(name: str | os.PathLike[str]) -> RunFolder:
     for path in [*candidates, given_path]:
         if (path / "spec.toml").is_file():
             run = RunFolder(path)
-            _check_format(run)
+            check_format(run)
             return run
     if given_path.is_dir():
         raise RunError("not-a-run", f"{given_path} is not a run folder: it has no spec.toml")
+    raise unknown(str(name))
+
+
+def unknown(name: str) -> RunError:
+    """The error for a run that does not exist; it names the runs that do."""
     known = [run.name for run in all_runs()]
     listing = f"the runs in {root()} are: {', '.join(known)}" if known else f"there are no runs in {root()} yet"
-    raise RunError("unknown-run", f"there is no run {str(name)!r}{catalogue.did_you_mean(str(name), known)} ({listing})")
+    return RunError("unknown-run", f"there is no run {name!r}{catalogue.did_you_mean(name, known)} ({listing})")
 
 
 def all_runs() -> list[RunFolder]:
@@ -226,7 +231,8 @@ def all_runs() -> list[RunFolder]:
     return sorted(runs, key=lambda run: (run.spec_file.stat().st_mtime, run.name))
 
 
-def _check_format(run: RunFolder) -> None:
+def check_format(run: RunFolder) -> None:
+    """Refuse a run that a newer version wrote."""
     format = run.facts().get("format", 0)
     if not isinstance(format, int) or format > FORMAT:
         raise RunError(

@@ -307,21 +307,32 @@ class Run:
 
         `second` are the second texts of pairs, for a run that was trained on pairs.
         """
+        paired = self.reads_pairs
+        if isinstance(texts, str):
+            raise GlasshouseError("one-text", f"predictions need a list of texts, and got one text; use [{texts[:40]!r}]")
+        if (second is not None) != paired or (second is not None and len(second) != len(texts)):
+            needed = "one second text for each text (--second)" if paired else "single texts, not pairs"
+            raise GlasshouseError(
+                "wrong-text-count",
+                f"{self.name} reads {needed}; it got {len(texts)} texts and {len(second or ())} second texts",
+            )
+        return self._whole_text_task.predict(self.model, self.tokenizer, texts, second, batch)
+
+    @property
+    def reads_pairs(self) -> bool:
+        """Whether the run predicts something about pairs of texts, not about single texts."""
+        return self._whole_text_task.inputs.paired
+
+    @property
+    def _whole_text_task(self) -> WholeTextTask:
+        """The task of a run that predicts something about whole texts. Any other run is refused."""
         if not isinstance(self.task, WholeTextTask):
             raise GlasshouseError(
                 "not-a-classifier",
                 f"{self.name} predicts nothing about a text: its task is {self.spec.task!r}; "
                 "use a run with task 'classify' or 'regress'",
             )
-        if isinstance(texts, str):
-            raise GlasshouseError("one-text", f"predictions need a list of texts, and got one text; use [{texts[:40]!r}]")
-        if (second is not None) != self.task.inputs.paired or (second is not None and len(second) != len(texts)):
-            needed = "one second text for each text (--second)" if self.task.inputs.paired else "single texts, not pairs"
-            raise GlasshouseError(
-                "wrong-text-count",
-                f"{self.name} reads {needed}; it got {len(texts)} texts and {len(second or ())} second texts",
-            )
-        return self.task.predict(self.model, self.tokenizer, texts, second, batch)
+        return self.task
 
     @torch.inference_mode()
     def translate(

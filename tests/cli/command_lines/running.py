@@ -12,6 +12,7 @@ from .parsing import Parsed, specs_of
 NOT_RUN = {
     r" --on slurm": "needs Slurm: `make test-slurm` submits jobs",
     r"^glasshouse (jobs|cancel)": "asks Slurm about jobs: `make test-slurm` does",
+    r"^glasshouse runs (rename|delete)": "changes the runs folder: tests/cli/test_runs.py does",
     r"^glasshouse serve": "serves until it is stopped: tests/cli/test_serve.py does",
     r"^glasshouse data get": "downloads",
     r"^glasshouse import (hub:|demo-lm$)": "downloads, or names no file",

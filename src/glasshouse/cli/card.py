@@ -1,0 +1,28 @@
+"""`glasshouse card`: the model card of a run in Markdown."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from glasshouse.cli.arguments import Run
+
+EXAMPLES = "Examples: glasshouse card demo-lm · glasshouse card demo-lm --output README.md"
+
+
+def card(
+    run: Run,
+    output: Annotated[Path | None, typer.Option(help="The .md file to write; default: print the card.")] = None,
+) -> None:
+    """Write the model card of a run in Markdown: what it is, its data and their licence, figures, limits, its command.
+
+    `glasshouse export --to huggingface` puts it beside the weights, as README.md.
+    """
+    import glasshouse
+    from glasshouse.cli.tables import console
+
+    text = glasshouse.card(run, output)
+    if output:
+        console.print(f"wrote {output}", markup=False, soft_wrap=True)
+    else:
+        print(text, end="")

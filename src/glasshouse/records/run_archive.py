@@ -1,0 +1,256 @@
+"""A run in one file: a gzip-compressed tar whose first member lists every other with its size and SHA-256 digest.
+
+Only headers of plain files are accepted, and no byte is written that the list does not announce. The digests show damage;
+they do not show who wrote the file.
+"""
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from glasshouse.formatting import size
+from glasshouse.records import atomic_files, lock, run_folder
+from glasshouse.records.run_folder import RunFolder
+from glasshouse.specs.errors import RunError
+from glasshouse.version import __version__
+
+SUFFIX = ".tar.gz"
+FORMAT = 1
+MANIFEST = "manifest.json"
+# Limits on what is unpacked. A path of more than 100 characters needs a header that is not that of a plain file.
+MOST_BYTES = 64 << 30
+MOST_FILES = 10_000
+MOST_MANIFEST_BYTES = 4 << 20
+LONGEST_PATH = 100
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_CHUNK = 1 << 20
+# Weights hardly become smaller at a higher level, and take several times as long.
+_LEVEL = 1
+# In `run.json`: the names of other runs, which are not packed.
+_OTHER_RUNS = ("family", "together")
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of a run: its path in the run folder, its size and its SHA-256 digest."""
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+def pack(run: RunFolder, output: Path, progress: Progress = lambda share: None) -> int:
+    """Write a run to one file, and return the size of the file. The same run gives the same bytes.
+
+    Hidden files are left out: locks, and what a killed process has not finished.
+    """
+    atomic_files.check_output(output, (".gz",))
+    if os.path.lexists(output):
+        raise RunError("output-exists", f"{output} already exists; choose another --output, or delete it")
+    if lock.is_held(run.path):
+        raise RunError("in-use", f"{run.path} is in use by another process; wait until its training has ended, or stop it")
+    entries = [_entry(run, path) for path in sorted(_files(run.path))]
+    manifest = {
+        "format": FORMAT,
+        "glasshouse": __version__,
+        "run": run.name,
+        "files": {entry.path: {"bytes": entry.bytes, "sha256": entry.sha256} for entry in entries},
+    }
+    total, done = max(sum(entry.bytes for entry in entries), 1), 0
+    with (
+        atomic_files.replacing(output) as temporary,
+        open(temporary, "wb") as file,
+        gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as target,
+    ):
+        text = json.dumps(manifest, indent=1).encode()
+        _write_member(target, MANIFEST, len(text), io.BytesIO(text))
+        for entry in entries:
+            with open(run.path / entry.path, "rb") as source:
+                if _write_member(target, entry.path, entry.bytes, source) != entry.sha256:
+                    raise RunError("changed-while-packed", f"{run.path / entry.path} changed meanwhile; pack the run again")
+            done += entry.bytes
+            progress(done / total)
+        target.write(bytes(2 * tarfile.BLOCKSIZE))
+    return output.stat().st_size
+
+
+def unpack(
+    file: Path, name: str | None = None, most_bytes: int = MOST_BYTES, progress: Progress = lambda share: None
+) -> RunFolder:
+    """Make a run from a file that `pack` wrote, under `name` or under the name that it had.
+
+    Every file is checked. After an error nothing of the run remains.
+    """
+    with _reading(file) as source:
+        packed_name, entries = _read_manifest(file, source, most_bytes)
+        chosen = run_folder.checked_name(name or packed_name)
+        run_folder.check_free(chosen)
+        path = run_folder.root() / chosen
+        path.parent.mkdir(parents=True, exist_ok=True)
+        total, done = sum(entry.bytes for entry in entries.values()), 0
+        if total > (free := shutil.disk_usage(path.parent).free):
+            raise RunError("no-space", f"{file} needs {size(total)} and {path.parent} has {size(free)}; free some space")
+        try:
+            with atomic_files.folder(path) as temporary:
+                while (header := _next_header(file, source)) is not None:
+                    entry = entries.pop(header.name, None)
+                    if entry is None:
+                        raise _refusal(file, f"{header.name!r} is not in its list of files, or is in it twice")
+                    if header.size != entry.bytes:
+                        raise _refusal(file, f"{entry.path} has {header.size} bytes and should have {entry.bytes}")
+                    _read_member(file, source, entry, temporary / entry.path)
+                    done += entry.bytes
+                    progress(done / max(total, 1))
+                if entries:
+                    raise _refusal(file, f"{next(iter(entries))} is missing")
+                unpacked = RunFolder(temporary)
+                facts = unpacked.facts()
+                run_folder.check_format(unpacked)
+                unpacked.tables()
+                alone = {key: value for key, value in facts.items() if key not in _OTHER_RUNS}
+                atomic_files.write_json(temporary / "run.json", alone)
+        except FileExistsError:
+            raise RunError("run-exists", f"{path} already exists; choose another --name") from None
+    return RunFolder(path)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """All files of a folder that are not hidden."""
+    for path in folder.iterdir():
+        if path.name.startswith("."):
+            continue
+        if path.is_symlink() or not (path.is_dir() or path.is_file()):
+            raise RunError("not-a-plain-file", f"{path} is a link or a device, which is not packed; replace it by the file")
+        if path.is_dir():
+            yield from _files(path)
+        else:
+            yield path
+
+
+def _entry(run: RunFolder, path: Path) -> Entry:
+    name = path.relative_to(run.path).as_posix()
+    if not _is_safe(name):
+        raise RunError("not-a-plain-file", f"{path} has a name that a packed run cannot have; move it out of the run folder")
+    with open(path, "rb") as file:
+        return Entry(name, path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
+
+
+def _is_safe(path: str) -> bool:
+    """Whether a path stays in its folder, on every system, and hides nothing."""
+    return len(path) <= LONGEST_PATH and path != MANIFEST and all(_PART.fullmatch(part) for part in path.split("/"))
+
+
+def _write_member(target: gzip.GzipFile, name: str, length: int, source: IO[bytes]) -> str:
+    """Write a file of a tar, and return the digest of what was written."""
+    header = tarfile.TarInfo(name)
+    header.size = length
+    target.write(header.tobuf(tarfile.GNU_FORMAT))
+    digest, left = hashlib.sha256(), length
+    while left and (chunk := source.read(min(left, _CHUNK))):
+        digest.update(chunk)
+        target.write(chunk)
+        left -= len(chunk)
+    target.write(bytes(left + -length % tarfile.BLOCKSIZE))
+    return digest.hexdigest()
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[gzip.GzipFile]:
+    """The decompressed content of a file. Errors of its format become errors for the user."""
+    try:
+        opened = open(file, "rb")  # noqa: SIM115 (it is closed below)
+    except OSError as error:
+        raise RunError("unreadable-file", f"cannot read {file}: {error.strerror}; check the path") from None
+    with opened, gzip.GzipFile(fileobj=opened) as source:
+        try:
+            yield source
+        except (EOFError, zlib.error, gzip.BadGzipFile, tarfile.HeaderError) as error:
+            raise _refusal(file, f"it cannot be read ({error or 'its end is missing'})") from None
+
+
+def _read_manifest(file: Path, source: gzip.GzipFile, most_bytes: int) -> tuple[str, dict[str, Entry]]:
+    """The name of the packed run, and its files by their paths."""
+    header = _next_header(file, source)
+    if header is None or header.name != MANIFEST or not 0 <= header.size <= MOST_MANIFEST_BYTES:
+        raise _refusal(file, f"it does not begin with {MANIFEST}")
+    try:
+        manifest = json.loads(_exactly(source, header.size))
+        _exactly(source, -header.size % tarfile.BLOCKSIZE)
+        if manifest["format"] != FORMAT:
+            raise RunError(
+                "newer-format",
+                f"{file} has format {manifest['format']}, and this Glasshouse reads format {FORMAT}; upgrade with: "
+                "pip install --upgrade glasshouse",
+            )
+        entries = [Entry(path, facts["bytes"], facts["sha256"]) for path, facts in manifest["files"].items()]
+        name = str(manifest["run"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise _refusal(file, f"its {MANIFEST} is damaged ({error})") from None
+    for entry in entries:
+        if not _is_safe(entry.path):
+            raise _refusal(file, f"{entry.path!r} is not a path inside a run folder")
+        if type(entry.bytes) is not int or entry.bytes < 0 or not _SHA256.fullmatch(str(entry.sha256)):
+            raise _refusal(file, f"its {MANIFEST} has no size or no digest of {entry.path}")
+    total = sum(entry.bytes for entry in entries)
+    if total > most_bytes or len(entries) > MOST_FILES:
+        raise RunError(
+            "too-large",
+            f"{file} holds {len(entries):,} files of {size(total)} in all, and the limits are {MOST_FILES:,} files and "
+            f"{size(most_bytes)}; if you trust the file, raise the limit: --max-bytes {total}",
+        )
+    return name, {entry.path: entry for entry in entries}
+
+
+def _next_header(file: Path, source: gzip.GzipFile) -> tarfile.TarInfo | None:
+    """The header of the next member; None at the end. Links, devices, folders and extended headers are refused."""
+    block = _exactly(source, tarfile.BLOCKSIZE)
+    if not any(block):
+        return None
+    header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+    if header.type != tarfile.REGTYPE:
+        raise _refusal(file, f"{header.name!r} is not a plain file")
+    return header
+
+
+def _read_member(file: Path, source: gzip.GzipFile, entry: Entry, path: Path) -> None:
+    """Write a member to a new file, and compare its digest."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        opened = open(path, "xb")  # noqa: SIM115 (it is closed below)
+    except (FileExistsError, NotADirectoryError):
+        raise _refusal(file, f"{entry.path} is both a file and a folder in it") from None
+    digest, left = hashlib.sha256(), entry.bytes
+    with opened as target:
+        while left:
+            chunk = _exactly(source, min(left, _CHUNK))
+            digest.update(chunk)
+            target.write(chunk)
+            left -= len(chunk)
+    _exactly(source, -entry.bytes % tarfile.BLOCKSIZE)
+    if digest.hexdigest() != entry.sha256:
+        raise _refusal(file, f"the content of {entry.path} differs from its SHA-256 digest")
+
+
+def _exactly(source: gzip.GzipFile, length: int) -> bytes:
+    data = source.read(length)
+    if len(data) < length:
+        raise EOFError
+    return data
+
+
+def _refusal(file: Path, problem: str) -> RunError:
+    return RunError("damaged-archive", f"{file} is no intact packed run: {problem}; pack or copy it again")

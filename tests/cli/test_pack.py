@@ -1,0 +1,36 @@
+"""`glasshouse pack` and `glasshouse unpack`."""
+
+import shutil
+from pathlib import Path
+
+from .program import call, checkpoints, folders, refused, weights, worked
+
+
+def test_a_run_is_packed_and_used_elsewhere(run: Path, tmp_path: Path) -> None:
+    worked(call("pack", "tiny"))
+    sampled = worked(call("sample", "tiny", "--tokens", "4", "--seed", "1", "--device", "cpu")).out
+    kept = weights(run)
+    shutil.rmtree(run)
+    assert "copy" in worked(call("unpack", "tiny.tar.gz", "--name", "copy")).out
+    assert worked(call("sample", "copy", "--tokens", "4", "--seed", "1", "--device", "cpu")).out == sampled
+    assert weights(run.parent / "copy") == kept
+    worked(call("evaluate", "copy", "--device", "cpu"))
+    worked(call("unpack", "tiny.tar.gz"))
+    shutil.rmtree(checkpoints(run)[-1])
+    worked(call("resume", "tiny", "--device", "cpu"))
+    assert weights(run) == kept
+    assert folders(run.parent) == ["copy", "tiny"]
+
+
+def test_what_cannot_be_packed_or_unpacked_is_refused(run: Path, tmp_path: Path) -> None:
+    refused(call("pack", "none"), "unknown-run")
+    refused(call("pack", "tiny", "--output", "none/tiny.tar.gz"), "missing-folder")
+    worked(call("pack", "tiny", "--output", "out.tar.gz"))
+    refused(call("pack", "tiny", "--output", "out.tar.gz"), "output-exists")
+    refused(call("unpack", "out.tar.gz"), "run-exists", "--name")
+    refused(call("unpack", "out.tar.gz", "--name", "a/b"), "bad-name")
+    refused(call("unpack", "none.tar.gz"), "unreadable-file", "none.tar.gz")
+    refused(call("unpack", "out.tar.gz", "--name", "copy", "--max-bytes", "1000"), "too-large", "--max-bytes")
+    (tmp_path / "cut.tar.gz").write_bytes((tmp_path / "out.tar.gz").read_bytes()[:2000])
+    refused(call("unpack", "cut.tar.gz", "--name", "copy"), "damaged-archive", "cut.tar.gz")
+    assert folders(run.parent) == ["tiny"]
