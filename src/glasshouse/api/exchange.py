@@ -29,8 +29,10 @@ def import_model(source: str | PathLike[str], name: str | None = None, tokenizer
 
 
 def export(run: str | PathLike[str], to: str, output: str | PathLike[str]) -> Path:
-    """Export a run for other programs: `to` is "huggingface" (a directory, with a model card), "onnx" (a directory) or "gguf"
-    (a file)."""
+    """Export a run for other programs.
+
+    `to` is "huggingface" (a directory, with a model card), "onnx" (a directory) or "gguf" (a file).
+    """
     if to not in formats.EXPORTS:
         raise GlasshouseError(
             "unknown-word", f"to={to!r} is not a known format; choose one of: {', '.join(formats.EXPORTS)}"
