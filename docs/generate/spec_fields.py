@@ -1,6 +1,7 @@
 """Every field of a spec as one page, `docs/reference/spec.md`: from the dataclasses, and from what parts declare."""
 
 from glasshouse.specs import catalogue, declared, spec_fields
+from glasshouse.specs.aliases import ALIASES
 from glasshouse.specs.spec import SECTIONS
 from glasshouse.specs.spec_fields import SpecField
 
@@ -22,6 +23,14 @@ ABOUT = {
 }
 
 
+ALIASES_HEAD = """## Names of other programs
+
+In overrides, these names stand for a field, as in `glasshouse train demo-lm lr=1e-3`. Glasshouse says which field it is.
+
+| name | field |
+|---|---|"""
+
+
 def page() -> str:
     """The whole page."""
     lines = [HEAD, "## `task`", "", f"What the model is trained to do: {_words(catalogue.names('task'))}.", ""]
@@ -38,6 +47,7 @@ def page() -> str:
             for name, owners in declarations.items():
                 lines += _own_rows(f"{section}.{name}", owners)
             lines.append("")
+    lines += [ALIASES_HEAD, *(f"| `{alias}` | `{field}` |" for alias, field in ALIASES.items()), ""]
     return "\n".join(lines)
 
 

@@ -1,6 +1,8 @@
 """Resolved specs: the spec of a run that started from another run reproduces it, and file names are absolute."""
 
 import glasshouse
+from glasshouse.runs import resolve_spec
+from tests.refusals import refused
 from tests.training import small_runs
 
 
@@ -20,3 +22,25 @@ def test_file_names_become_absolute(tmp_path):
     spec = glasshouse.spec_of("language-model", "data.files=mine.txt", "data.tokenizer_file=tokenizer.json")
     assert spec.data.files == (str(tmp_path / "mine.txt"),)
     assert spec.data.tokenizer_file == str(tmp_path / "tokenizer.json")
+
+
+def test_names_of_other_programs_are_accepted_and_told_once(capsys):
+    resolve_spec._tell_alias.cache_clear()
+    for _ in range(2):
+        spec = resolve_spec.spec_of(
+            "demo-lm", "lr=0.5", "batch_size=3", "n_layer=2", "n_head=2", "n_embd=32", "dropout=0.25"
+        )
+    found = spec.training.learning_rate, spec.training.batch, spec.model.layers, spec.model.heads, spec.model.width
+    assert found == (0.5, 3, 2, 2, 32)
+    assert spec.model.dropout == 0.25
+    assert capsys.readouterr().err.splitlines().count("lr is training.learning_rate") == 1
+    with refused("unknown-field", "training.learning_rate"):
+        resolve_spec.spec_of("demo-lm", "training.lr=1e-3")
+    with refused("out-of-range", "training.learning_rate"):
+        resolve_spec.spec_of("demo-lm", "lr=-1")
+
+
+def test_a_setting_under_another_name_does_not_adapt(tmp_path):
+    (tmp_path / "mine.txt").write_text("some text " * 50)
+    spec = resolve_spec.spec_of("language-model", f"data.files={tmp_path / 'mine.txt'}", "n_embd=48")
+    assert "model.width" not in spec.data.adapt

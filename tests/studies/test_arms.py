@@ -115,6 +115,12 @@ def test_fields_with_the_same_last_word_keep_their_dotted_names() -> None:
     assert variants[0].name == "model.norm=layer, model.head.norm=none"
 
 
+def test_names_of_other_programs_vary_their_field() -> None:
+    grid = arms.parse(["demo-lm", "lr=1e-4..1e-2:log:3", "n_layer=2"])
+    assert list(grid.varied) == ["training.learning_rate"]
+    assert grid.fixed == ("model.layers=2",)
+
+
 def test_recipes_are_arms() -> None:
     variants = arms.expand(arms.parse(("demo-lm", "characters", "training.steps=7")))
     assert [variant.name for variant in variants] == ["demo-lm", "characters"]

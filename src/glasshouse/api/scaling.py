@@ -10,6 +10,7 @@ from glasshouse.pages import scaling_page, transfer_page
 from glasshouse.pages.scaling_page import ScalingContent, ScalingTable
 from glasshouse.pages.transfer_page import TransferContent
 from glasshouse.records import atomic_files, progress_bar
+from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import Run
 from glasshouse.scaling import (
     compute_optimal,
@@ -51,7 +52,7 @@ def scale_plan(
     rates="sweep" each size has its own learning rate, by a sweep at two sizes; "recipe" gives all the recipe's.
     """
     chosen = parse_budgets(budgets) if isinstance(budgets, str) else list(budgets)
-    words = (recipe, *overrides)
+    words = (recipe, *resolve_spec.with_full_names(overrides))
     return scale_planning.plan(words, chosen, sizes, seeds, name, device, tokens_per_parameter, spread, most_epochs, rates)
 
 

@@ -15,7 +15,11 @@ DType = Annotated[
     ),
 ]
 Overrides = Annotated[
-    list[str] | None, typer.Argument(metavar="FIELD=VALUE", help="Fields of the spec to change, such as model.width=64.")
+    list[str] | None,
+    typer.Argument(
+        metavar="FIELD=VALUE",
+        help="Fields of the spec to change, such as model.width=64; lr, batch_size, n_layer, ... work too.",
+    ),
 ]
 LabelledData = Annotated[
     str,

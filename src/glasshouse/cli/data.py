@@ -1,6 +1,7 @@
 """`glasshouse data`: list, fetch and show data sets; look at one's own files; tokenise large text files."""
 
 import re
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +13,7 @@ app = typer.Typer(
     invoke_without_command=True,
     epilog="Examples: glasshouse data · glasshouse data get shakespeare · glasshouse data show state-of-the-union",
 )
-FIELD_VALUE = re.compile(r"[a-z_]+(\.[a-z_]+)+=")
+FIELD_VALUE = re.compile(r"[a-z_]+(\.[a-z_]+)*=")
 Name = Annotated[str, typer.Argument(help="The name of a data set.")]
 
 
@@ -80,8 +81,8 @@ def look(
     import glasshouse
     from glasshouse.cli.data_output import print_look
 
-    names = [word for word in files if not FIELD_VALUE.match(word)]
-    overrides = [word for word in files if FIELD_VALUE.match(word)]
+    overrides = [word for word in files if FIELD_VALUE.match(word) and not Path(word).exists()]
+    names = [word for word in files if word not in overrides]
     found = glasshouse.look_at_data(names, *overrides, recipe=recipe, cost=cost, device=device)
     print_look(found, [f"data.files=[{','.join(names)}]" if len(names) > 1 else f"data.files={names[0]}", *overrides])
     if found.refusal:

@@ -9,6 +9,7 @@ from glasshouse.cli.arguments import Device, GpusPerNode, Nodes, On, Overrides, 
 EXAMPLES = (
     "Examples: glasshouse train demo-lm model.position=learned training.steps=300 · "
     "glasshouse train language-model data.files=mine.txt · "
+    "glasshouse train demo-lm lr=1e-3 batch_size=16 n_layer=2 · "
     "glasshouse train demo-lm training.replicas=8 · "
     "glasshouse train language-model 'data.files=[a.txt,b.jsonl.gz]' data.field=body --dry-run · "
     "glasshouse train language-model data.files=mine.txt --on slurm --nodes 2 --gpus-per-node 4 --time 4:00:00"

@@ -89,6 +89,7 @@ def initial_gradients(
 
     All have the run's seed and read the same examples, so they differ in that field alone.
     """
+    [against] = resolve_spec.with_full_names([against])
     field, _, values = against.partition("=")
     if not field.startswith("model.") or not values.strip():
         raise GlasshouseError(

@@ -1,12 +1,15 @@
 """Resolve a recipe and its overrides to the complete spec of a run. The spec alone reproduces the run. Writes no files."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from glasshouse.records import progress_bar
 from glasshouse.records.run_folder import RunFolder
-from glasshouse.specs import recipes
+from glasshouse.specs import aliases, recipes
 from glasshouse.specs.spec import Spec
 from glasshouse.training import adaptation, warm_start
 
@@ -17,6 +20,7 @@ FINE_TUNED = ("classify", "multi-label", "regress", "tag")
 def spec_of(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
     """The complete spec of a recipe with overrides. `training.start_from` names a run or an importable model that
     provides the model's shape and tokenizer."""
+    overrides = with_full_names(overrides)
     spec = recipes.spec(recipe, overrides, **sections)
     # A run's spec.toml already contains the shape and tokenizer of the run that it started from.
     from_run = Path(recipe).name == "spec.toml"
@@ -32,6 +36,20 @@ def spec_of(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
         spec = recipes.spec(recipe, overrides, inherited, **sections)
         spec = replace(spec, training=replace(spec.training, start_from=_start_name(spec.training.start_from, origin)))
     return _with_absolute_paths(_adaptable(spec, recipe, overrides, sections))
+
+
+def with_full_names(overrides: Iterable[str]) -> tuple[str, ...]:
+    """The overrides with the names of fields in place of aliases. Each alias is told once in a process."""
+    overrides = tuple(overrides)
+    for word in overrides:
+        _tell_alias(word.partition("=")[0].strip())
+    return tuple(map(aliases.with_full_name, overrides))
+
+
+@cache
+def _tell_alias(name: str) -> None:
+    if name in aliases.ALIASES:
+        progress_bar.say(f"{name} is {aliases.ALIASES[name]}")
 
 
 def _adaptable(spec: Spec, recipe: str, overrides: tuple[str, ...], sections: dict[str, dict[str, Any]]) -> Spec:

@@ -8,41 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse.specs import catalogue, combinations, declared, migrations, spec_fields
+from glasshouse.specs.aliases import ALIASES
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import SECTIONS, ModelSpec, Spec
 from glasshouse.specs.spec_fields import SpecField
 
-# Name of a field in other programs -> its name here, for the hint in an error.
+# Name of a field in other programs -> its name here, for the hint in an error. A name that is no alias is ambiguous, or
+# differs in its unit or its values.
 KNOWN_ELSEWHERE = {
-    "lr": "learning_rate",
-    "batch_size": "batch",
+    **{alias: name for alias, field in ALIASES.items() if (name := field.rpartition(".")[2]) != alias},
     "micro_batch_size": "gradient_accumulation",
-    "max_iters": "steps",
-    "max_steps": "steps",
-    "num_train_epochs": "epochs",
-    "grad_clip": "clip",
-    "max_grad_norm": "clip",
-    "warmup_ratio": "warmup",
     "betas": "beta2",
     "dtype": "precision",
-    "optimizer": "optimiser",
-    "block_size": "context",
-    "max_length": "context",
-    "max_seq_len": "context",
-    "vocab_size": "vocabulary",
-    "n_layer": "layers",
-    "num_layers": "layers",
     "depth": "layers",
-    "n_head": "heads",
-    "num_heads": "heads",
-    "n_embd": "width",
-    "d_model": "width",
     "dim": "width",
-    "hidden_size": "width",
-    "d_ff": "feed_forward",
     "normalization": "norm",
     "normalisation": "norm",
-    "eval_interval": "every",
 }
 
 

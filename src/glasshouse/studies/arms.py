@@ -74,11 +74,10 @@ def parse(words: Sequence[str]) -> ArmGrid:
     if duplicates := [name for index, name in enumerate(recipes) if name in recipes[:index]]:
         raise SpecError("recipe-twice", f"the recipe {duplicates[0]!r} is named twice; name each recipe once")
     values_by_field: dict[str, list[tuple[str, ...]]] = {}
-    for word in words:
-        if not _is_recipe(word):
-            field, _, text = word.partition("=")
-            _refuse_pairing_field(field.strip())
-            values_by_field.setdefault(field.strip(), []).append(parse_values(field.strip(), text))
+    for word in resolve_spec.with_full_names(word for word in words if not _is_recipe(word)):
+        field, _, text = word.partition("=")
+        _refuse_pairing_field(field.strip())
+        values_by_field.setdefault(field.strip(), []).append(parse_values(field.strip(), text))
     # As in `glasshouse train`, the last value of a repeated field wins, but a list of values must not be lost silently.
     for field, occurrences in values_by_field.items():
         if any(len(values) > 1 for values in occurrences[:-1]):

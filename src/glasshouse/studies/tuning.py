@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
+from glasshouse.runs import resolve_spec
 from glasshouse.specs import declared, spec_fields, spec_files
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import SECTIONS, Spec
@@ -36,6 +37,7 @@ def parse(
     """
     if option is None:
         return None
+    [option] = resolve_spec.with_full_names([option])
     field, equals, text = option.partition("=")
     field = field.strip()
     tunable = [
