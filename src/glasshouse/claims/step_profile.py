@@ -14,7 +14,7 @@ ATTENTION, OPTIMISER, LOSS, PRODUCTS = "attention", "optimiser", "softmax and lo
 WORDS = {
     ATTENTION: ("scaled_dot_product", "flash", "fmha", "attention"),
     OPTIMISER: ("adam", "multi_tensor", "optimizer", "lpnorm", "linalg_vector_norm"),
-    LOSS: ("softmax", "nll_loss", "cross_entropy", "_sum", "_gradient", "loss_kernel"),
+    LOSS: ("softmax", "nll_loss", "cross_entropy", "crossentropy", "_sum", "_gradient", "loss_kernel"),
     PRODUCTS: ("mm", "gemm", "cutlass", "xmma", "nvjet"),
 }
 OTHER, IDLE = "everything else", "no kernel runs"

@@ -202,9 +202,10 @@ class Attention(nn.Module, ABC):
 
     def _needs_no_mask(self, mask: Mask) -> bool:
         """Whether a new token simply attends to every slot that its row has."""
+        if not (self.mixes_by_dot_product and mask.lower_triangular):
+            return False
         plain_position = not self.position.mechanism or type(self.position) is Rotary
-        fused = plain_position and not self.softcap and not self.needs_weights
-        return self.mixes_by_dot_product and mask.lower_triangular and fused
+        return plain_position and not self.softcap and not self.needs_weights
 
     def _decodes_by_kernel(self, queries: Tensor, cache: LayerCache, mask: Mask) -> bool:
         """Whether one kernel can rotate, write to the cache and attend. It shows no probe what it computes on the way."""
