@@ -17,10 +17,11 @@ def relative(value: torch.Tensor, exact: torch.Tensor) -> float:
     return float((value.float() - exact.float()).norm() / exact.float().norm())
 
 
-@given(st.lists(st.floats(-(2.0**100), 2.0**100, width=32, allow_subnormal=False), min_size=1, max_size=40))
-def test_a_row_is_rounded_by_a_sixteenth_of_a_number_or_less(numbers):
+@pytest.mark.parametrize("scaled", [fp8_products.scaled_rows, fp8_products.scaled_whole])
+@given(numbers=st.lists(st.floats(-(2.0**100), 2.0**100, width=32, allow_subnormal=False), min_size=1, max_size=40))
+def test_a_number_is_rounded_by_a_sixteenth_of_it_or_less(scaled, numbers):
     row = torch.tensor([numbers])
-    values, scale = fp8_products.scaled_rows(row)
+    values, scale = scaled(row)
     assert values.dtype == torch.float8_e4m3fn
     error = (values.float() * scale - row).abs()
     # The last term is half a step of the smallest numbers of the format.

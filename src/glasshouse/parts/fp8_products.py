@@ -26,7 +26,16 @@ FIRST_CAPABILITY = (8, 9)
 
 def scaled_rows(x: Tensor) -> tuple[Tensor, Tensor]:
     """(8-bit numbers, a scale for each row, with a last axis of one), whose product is x up to rounding."""
-    scale = (x.abs().amax(-1, keepdim=True).float() / torch.finfo(FORMAT).max).clamp(min=1e-30)
+    return _scaled(x, x.abs().amax(-1, keepdim=True))
+
+
+def scaled_whole(x: Tensor) -> tuple[Tensor, Tensor]:
+    """(8-bit numbers, one scale), whose product is x up to rounding."""
+    return _scaled(x, x.abs().amax())
+
+
+def _scaled(x: Tensor, largest: Tensor) -> tuple[Tensor, Tensor]:
+    scale = (largest.float() / torch.finfo(FORMAT).max).clamp(min=1e-30)
     return (x * (1 / scale)).to(FORMAT).contiguous(), scale
 
 

@@ -120,7 +120,7 @@ def _parsed_filter(text: str) -> tuple[str, Callable[[Any], bool]]:
     name, sign, wanted = match[1], match[2], match[3].strip()
     limit = _number(wanted)
     if sign == "=":
-        return name, lambda value: _shown(value) == wanted or (limit is not None and _number(value) == limit)
+        return name, lambda value: override_text(value) == wanted or (limit is not None and _number(value) == limit)
     if name == DATE:
         return name, lambda value: value < wanted if sign == "<" else value > wanted
     if limit is None:
@@ -135,11 +135,11 @@ def _parsed_filter(text: str) -> tuple[str, Callable[[Any], bool]]:
     return name, accepts
 
 
-def _shown(value: Any) -> str:
-    """A value as a user writes it in an override."""
+def override_text(value: Any) -> str:
+    """A value as an override has it."""
     if isinstance(value, bool):
         return str(value).lower()
-    return f"[{','.join(map(_shown, value))}]" if isinstance(value, list | tuple) else str(value)
+    return f"[{','.join(map(override_text, value))}]" if isinstance(value, list | tuple) else str(value)
 
 
 def _number(value: Any) -> float | None:
@@ -152,4 +152,4 @@ def _number(value: Any) -> float | None:
 def _sortable(value: Any) -> tuple[bool, float, str]:
     """Numbers by their size, then texts in the order of the alphabet."""
     number = None if isinstance(value, str) else _number(value)
-    return (True, 0.0, _shown(value)) if number is None else (False, number, "")
+    return (True, 0.0, override_text(value)) if number is None else (False, number, "")

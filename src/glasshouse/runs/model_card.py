@@ -15,7 +15,7 @@ from glasshouse.metrics.estimates import from_units
 from glasshouse.metrics.metric import Metric
 from glasshouse.metrics.proportions import binomial_interval
 from glasshouse.records import item_values
-from glasshouse.records.run_list import flat_fields
+from glasshouse.records.run_list import flat_fields, override_text
 from glasshouse.records.status import Status
 from glasshouse.runs import suggestions
 from glasshouse.runs.run import Run
@@ -164,15 +164,8 @@ def _overrides(recipe: str, spec: str) -> list[str]:
         known = section and field in declared.fields_of(usual, section)
         before = declared.value_of(usual, name) if known else None
         if name != "task" and (list(before) if isinstance(before, tuple) else before) != value:
-            changed.append(f"{name}={_text(value)}")
+            changed.append(f"{name}={override_text(value)}")
     return changed
-
-
-def _text(value: Any) -> str:
-    """A value as an override gives it."""
-    if isinstance(value, list):
-        return f"[{','.join(map(_text, value))}]" if len(value) != 1 else _text(value[0])
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

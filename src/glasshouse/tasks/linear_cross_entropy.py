@@ -79,7 +79,7 @@ def loss_sum(model: Any, tokens_BT: Tensor, targets_N: Tensor, smoothing: float 
     """The value of `cross_entropy_sum` for the model's logits on these tokens."""
     features_ND = model.features(tokens_BT).flatten(0, 1).bfloat16()
     matrix_VD = model.head.matrix(model.embedding.weight)
-    if model.head.fp8 and stores_logits(model.head.width, targets_N.numel()):
+    if model.head.fp8 and fp8_products.fits(targets_N.shape) and stores_logits(model.head.width, targets_N.numel()):
         return fp8_loss_sum(features_ND, matrix_VD, targets_N, smoothing)
     return loss_sum_from_features(features_ND, matrix_VD, model.head.bias, targets_N, smoothing)
 
@@ -177,7 +177,7 @@ class _Fp8Sum(torch.autograd.Function):
 
     @staticmethod
     def forward(context: Any, features_ND: Tensor, matrix_VD: Tensor, targets_N: Tensor, smoothing: float) -> Tensor:
-        (x, x_scale), (w, w_scale) = _scaled(features_ND), _scaled(matrix_VD)
+        (x, x_scale), (w, w_scale) = fp8_products.scaled_whole(features_ND), fp8_products.scaled_whole(matrix_VD)
         transposed = logits_gradient_kernel.transposed
         bf16 = torch.bfloat16
         logits = torch._scaled_mm(x, w.t(), x_scale, w_scale, out_dtype=bf16, use_fast_accum=True)
@@ -195,12 +195,6 @@ class _Fp8Sum(torch.autograd.Function):
     def backward(context: Any, gradient: Tensor) -> tuple[Any, ...]:
         results = (saved.to(dtype) * gradient for saved, dtype in zip(context.saved_tensors, context.formats, strict=True))
         return *results, None, None
-
-
-def _scaled(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """(8-bit numbers, one scale), whose product is the matrix up to rounding."""
-    scale = (matrix.abs().amax().float() / torch.finfo(fp8_products.FORMAT).max).clamp(min=1e-30)
-    return (matrix / scale).to(fp8_products.FORMAT), scale
 
 
 def _kernel_inputs(
