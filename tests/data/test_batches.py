@@ -14,6 +14,11 @@ def test_an_epoch_is_a_permutation(size, seed, epoch):
     assert sorted(order.tolist()) == list(range(size))
 
 
+@given(words=st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=3))
+def test_the_hash_of_integers_is_that_of_arrays(words):
+    assert batches.hash_of_integers(*words) == int(batches.hash64(*(np.uint64(word) for word in words))[0])
+
+
 def test_every_example_occurs_once_in_each_epoch_even_if_a_batch_spans_two():
     size, batch = 23, 7
     selected = [batches.select_examples(5, step * batch, batch, size) for step in range(23)]

@@ -155,7 +155,7 @@ def test_replicas_can_be_recorded(changes, text):
     ids=str,
 )
 def test_batches_and_windows_that_grow_are_recorded_once_for_every_shape(changes, text):
-    warmups = ("training.batch_warmup=0.6", "training.window_warmup=0.8", "training.steps=40")
+    warmups = ("training.batch_warmup=0.6", "training.window_warmup=0.8", "training.steps=40", "data.context=64")
     jobs = character_jobs(text, *warmups, *changes)
     engines = {graphed: job.engine() for graphed, job in jobs.items()}
     losses = {graphed: take_steps(engine, 40) for graphed, engine in engines.items()}

@@ -6,9 +6,11 @@ import pytest
 import torch
 
 import glasshouse
+from glasshouse.tasks import linear_cross_entropy
 from glasshouse.training import cost_plan
 from glasshouse.training.job import Job
 from glasshouse.training.replicas import Replicas, can_be_replicas
+from tests.needs import needs_cuda
 from tests.training.small_runs import (
     CHARACTER_MODEL,
     CPU,
@@ -62,6 +64,24 @@ def test_compiled_replicas_equal_each_seed_alone(text):
     compiled = [replace(job, spec=replace(job.spec, training=replace(job.spec.training, compile=True))) for job in jobs]
     trained = train_together(compiled, 20)
     assert max(differences(jobs[1], trained, 1, 20)) < 1e-4
+
+
+@needs_cuda
+def test_compiled_replicas_keep_the_kernels_of_the_loss(text, monkeypatch):
+    results, calls = {}, []
+    loss_sum = linear_cross_entropy.loss_sum
+
+    def counted(*values):
+        calls.append(len(values))
+        return loss_sum(*values)
+
+    monkeypatch.setattr(linear_cross_entropy, "loss_sum", counted)
+    for compiled in ("false", "true"):
+        spec = character_spec(text, "training.precision=bf16", "model.width=64", f"training.compile={compiled}")
+        results[compiled] = train_together(jobs_by_seed(spec, device="cuda"), 10).losses
+        assert calls
+        calls.clear()
+    torch.testing.assert_close(torch.tensor(results["true"]), torch.tensor(results["false"]), rtol=5e-3, atol=5e-3)
 
 
 def test_the_backward_pass_keeps_nothing_for_second_derivatives(text):

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glasshouse.data.batches import hash64
+from glasshouse.data.batches import hash_of_integers
 from glasshouse.tasks.base import Batch, Forward
 
 EXAMPLES = 64
@@ -31,7 +31,7 @@ class RandomTask:
     def batch(self, shard: None, seed: int, epochs: np.ndarray, examples: np.ndarray) -> Batch:
         rows = []
         for epoch, example in zip(epochs, examples, strict=True):
-            number = int(hash64(np.uint64(seed), np.uint64(int(epoch) * EXAMPLES + int(example)))[0]) & (2**62 - 1)
+            number = hash_of_integers(seed, int(epoch) * EXAMPLES + int(example)) & (2**62 - 1)
             generator = torch.Generator().manual_seed(number)
             row = self.model.random_inputs(1, self.length, generator)
             row["targets"] = torch.randint(0, 2**30, (1, self.length), generator=generator)

@@ -13,6 +13,7 @@ from glasshouse.data.batch_stages import BatchStages
 Seed = int | np.ndarray
 
 _FEISTEL_ROUNDS = 4
+MASK64 = 2**64 - 1
 # The number of batches that are selected together. If batches are grouped by length, this is enough for the lengths within a
 # batch to be almost equal.
 POOL = 64
@@ -101,7 +102,18 @@ def step_seed(seed: int, step: int, rank: int = 0) -> int:
     It has at most 62 bits, which the generator of every device accepts.
     """
     words = (seed, step, rank) if rank else (seed, step)
-    return int(hash64(*(np.uint64(word) for word in words))[0]) & (2**62 - 1)
+    return hash_of_integers(*words) & (2**62 - 1)
+
+
+def hash_of_integers(*words: int) -> int:
+    """The hash of `hash64` for single integers below 2^64, in plain Python: numpy takes ten times as long for one."""
+    state = 0x9E3779B97F4A7C15
+    for word in words:
+        state = ((state ^ word) + 0x9E3779B97F4A7C15) & MASK64
+        state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & MASK64
+        state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & MASK64
+        state ^= state >> 31
+    return state
 
 
 def hash64(*words: np.ndarray | np.uint64) -> np.ndarray:

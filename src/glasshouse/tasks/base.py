@@ -70,7 +70,7 @@ class Task(ABC):
     # The metrics that are means over items (`item_values`), and what an item is, in the plural.
     item_metrics: ClassVar[tuple[str, ...]] = ()
     items: ClassVar[str] = "texts"
-    # Whether the loss can use `linear_cross_entropy`, which does not store the logits.
+    # Whether the loss can use `linear_cross_entropy` of the model's features for `batch["inputs"]`.
     fused_loss: ClassVar[bool] = False
 
     @classmethod

@@ -4,14 +4,12 @@ Triton comes with torch for CUDA. Without Triton, `cross_entropy` uses plain ope
 about twice as often. A row is one prediction: V contiguous logits, processed by one program.
 """
 
-import warnings
-from collections.abc import Callable
 from functools import cache
 
 import torch
 from torch import Tensor
 
-from glasshouse.parts.triton_installed import TRITON_INSTALLED
+from glasshouse.parts.triton_installed import TRITON_INSTALLED, can_build
 from glasshouse.tasks.base import IGNORED
 
 # The maximum number of logits that a program holds at a time.
@@ -86,19 +84,6 @@ if TRITON_INSTALLED:
             target_probability = tl.where(column == index, 1.0 - smoothing, 0.0) + smooth_share
             gradient = (tl.exp(block - log_sum) - target_probability) * factor
             tl.store(output + row * size + column, gradient.to(output.dtype.element_ty), mask=column < size)
-
-
-def can_build(call_kernels: Callable[[], object]) -> bool:
-    """Whether kernels can be built on this machine, by calling them. Triton needs a C compiler and Python's headers."""
-    if not (TRITON_INSTALLED and torch.cuda.is_available()):
-        return False
-    try:
-        call_kernels()
-    except Exception as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        warnings.warn(f"Triton cannot build kernels, so slower plain operations are used instead: {reason}", stacklevel=2)
-        return False
-    return True
 
 
 @cache

@@ -15,6 +15,7 @@ In float32 products are slower, and `cross_entropy` has plain logits.
 Axes: N predictions, D width, V vocabulary; replicas may precede them.
 """
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -24,16 +25,23 @@ from torch.autograd.function import once_differentiable
 
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.parts import fp8_products
+from glasshouse.parts.triton_installed import can_build
 from glasshouse.tasks import linear_cross_entropy_kernels as kernels
 from glasshouse.tasks import logits_gradient_kernel
 from glasshouse.tasks.base import Forward
 from glasshouse.tasks.cross_entropy import replicas_first
-from glasshouse.tasks.cross_entropy_kernels import can_build
 
 # The largest width whose tiles fit into a multiprocessor's shared memory.
 MAX_TILE_WIDTH = 128
 # With fewer predictions, of all replicas together, there are too few tiles for all multiprocessors.
 LEAST_TILE_ROWS = 1 << 14
+
+
+class WithFeatures:
+    """What this module needs of a model, with features from another function: a compiled one, or one that has them ready."""
+
+    def __init__(self, model: Any, features: Callable[[Tensor], Tensor]) -> None:
+        self.head, self.embedding, self.features = model.head, model.embedding, features
 
 
 def supports(model: Forward, precision: str, device: torch.device) -> bool:

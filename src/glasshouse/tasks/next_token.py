@@ -96,6 +96,9 @@ class NextToken(Task):
     def predictions_per_batch(self, batches: Batch) -> Tensor:
         return torch.full((len(batches["targets"]),), batches["targets"][0].numel())
 
+    def prediction_count(self, batch: Batch) -> int:
+        return batch["targets"].numel()
+
     def loss_sum(self, model: Forward, batch: Batch) -> Tensor:
         if getattr(model, "training", False) and len(getattr(getattr(model, "head", None), "future", ())):
             return self._loss_of_several_tokens(model, batch)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from glasshouse.data.batches import Seed, hash64
+from glasshouse.data.batches import Seed, hash64, hash_of_integers
 from glasshouse.data.shards import Shard
 from glasshouse.tasks.base import Batch
 
@@ -15,8 +15,11 @@ def count(shard: Shard, length: int) -> int:
 def read(shard: Shard, length: int, extra: int, seed: Seed, epochs: np.ndarray, examples: np.ndarray) -> np.ndarray:
     """The tokens (examples, length + extra) of these windows, each with `extra` tokens after its end."""
     shifts = min(length, shard.tokens_count - length)
-    shift = hash64(np.asarray(seed, np.uint64), epochs.astype(np.uint64)) % np.uint64(max(shifts, 1))
-    starts = examples * length + shift.astype(np.int64)
+    if isinstance(seed, int) and epochs[0] == epochs[-1]:
+        starts = examples * length + hash_of_integers(seed, int(epochs[0])) % max(shifts, 1)
+    else:
+        shift = hash64(np.asarray(seed, np.uint64), epochs.astype(np.uint64)) % np.uint64(max(shifts, 1))
+        starts = examples * length + shift.astype(np.int64)
     return np.asarray(shard.tokens[starts[:, None] + np.arange(length + extra)], dtype=np.int64)
 
 

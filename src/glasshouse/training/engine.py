@@ -124,16 +124,28 @@ class Engine:
         step, learning_rate, ema_rate, count = numbers
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
-                group["lr"].copy_(learning_rate * group.get("lr_factor", 1.0))
+                torch.mul(learning_rate, group.get("lr_factor", 1.0), out=group["lr"])
         loss = self.parallelism.total(self._gradients(batch, count, self.synchronised_loss, self.parallelism))
         with tied_output.one_gradient(self.model) if self.tied else nullcontext():
-            norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.spec.training.clip or float("inf"))
-        norm = sharded_tensors.gathered({"norm": norm})["norm"]
+            norm = self._clip()
         if self._may_update(step, loss, norm):
             (self.offloaded or self.optimiser).step()
             if self.average is not None:
                 update_average(self.average, self.model.state_dict(), ema_rate)
         return torch.stack([loss, norm])
+
+    def _clip(self) -> Tensor:
+        """Clip the gradient; returns its norm. An optimiser that reads `grad_scale` divides by it in its own kernel."""
+        limit, parameters = self.spec.training.clip or float("inf"), [*self.model.parameters()]
+        scales = getattr(self.optimiser, "reads_grad_scale", False)
+        if scales:
+            norm = nn.utils.get_total_norm(parameter.grad for parameter in parameters if parameter.grad is not None)
+        else:
+            norm = nn.utils.clip_grad_norm_(parameters, limit)
+        norm = sharded_tensors.gathered({"norm": norm})["norm"]
+        if scales:
+            self.optimiser.grad_scale = ((norm + 1e-6) / limit).clamp(min=1)
+        return norm
 
     @property
     def _ema_decay(self) -> float:
@@ -173,7 +185,7 @@ class Engine:
     def _gradients(self, batch: Batch, count: Tensor, loss_sum: LossSum, parallelism: Parallelism) -> Tensor:
         training = self.spec.training
         self.optimiser.zero_grad(set_to_none=True)
-        total = torch.zeros((), device=self.device)
+        total = None
         with precision.float32_products(training.precision, self.device):
             *earlier, last = _micro_batches(batch, training.gradient_accumulation)
             for micro_batch in (*earlier, last):
@@ -181,7 +193,8 @@ class Engine:
                     with precision.context(training.precision, self.device):
                         loss = loss_sum(self.model, micro_batch) / count
                     (loss if parallelism.size == 1 else loss * parallelism.gradient_factor).backward()
-                total += loss.detach()
+                total = loss.detach() if total is None else total + loss.detach()
+        assert total is not None
         return total
 
     def failures(self) -> list[int]:
@@ -196,7 +209,7 @@ class Engine:
         """
         record_first_nonfinite(self.first_nonfinite, step, loss, norm)
         if self.optimiser_skips:
-            self.optimiser.found_inf.copy_(self.first_nonfinite >= 0)
+            torch.ge(self.first_nonfinite, 0, out=self.optimiser.found_inf)
             return True
         return bool(self.first_nonfinite < 0)
 
@@ -248,21 +261,13 @@ class Engine:
         self.evaluates_average = False
 
 
-class _CompiledFeatures:
-    """What `linear_cross_entropy` needs of a model. Only the features are compiled: its kernels cannot be."""
-
-    def __init__(self, model: Any) -> None:
-        self.head, self.embedding = model.head, model.embedding
-        self.features = compiled(model.features)
-
-
-def compiled_loss(task: Task, model: nn.Module, precision: str) -> LossSum:
-    """The task's loss of this model, compiled. Without fused kernels the loss is compiled together with the model, so that
-    the logits are not stored in float32."""
+def compiled_loss(task: Task, model: Any, precision: str) -> LossSum:
+    """The task's loss of this model, compiled. Fused kernels cannot be, so that only the features are. Without such kernels
+    the loss is compiled together with the model, so that the logits are not stored in float32."""
     device = next(model.parameters()).device
     if not (task.fused_loss and linear_cross_entropy.supports(model, precision, device)):
         return compiled(task.loss_sum)
-    with_features: Any = _CompiledFeatures(model)
+    with_features: Any = linear_cross_entropy.WithFeatures(model, compiled(model.features))
     return lambda model, batch: task.loss_sum(with_features, batch)
 
 
@@ -279,8 +284,9 @@ def record_first_nonfinite(first: Tensor, step: Tensor, loss: Tensor, norm: Tens
 
     The tensors may hold the values of one model or of several.
     """
-    finite = loss.isfinite() & norm.isfinite()
-    first.copy_(torch.where(finite | (first >= 0), first, step))
+    # One number, so that few kernels are launched: 0 times a number that is not finite is NaN.
+    finite = (loss + norm) * 0 == 0
+    torch.where(finite | (first >= 0), first, step, out=first)
 
 
 @torch.no_grad()

@@ -6,6 +6,7 @@ updated in each process for its share.
 
 import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -38,15 +39,20 @@ class ListedUpdate(torch.optim.Optimizer, ABC):
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
         """Take one step."""
+        for group, parameters in self.groups_with_gradients():
+            gradients = [self._finite(gradient) for gradient in local_gradients(parameters)]
+            rate = group["lr"] if self.found_inf is None else group["lr"] * (self.found_inf == 0)
+            self.update(group, parameters, gradients, rate)
+
+    def groups_with_gradients(self) -> Iterator[tuple[dict[str, Any], list[nn.Parameter]]]:
+        """Each group with its parameters that have gradients, if there are any. They all have a state afterwards."""
         for group in self.param_groups:
             parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
             for parameter in parameters:
                 if not self.state[parameter]:
                     self.state[parameter].update(self.initial_state(group, parameter))
             if parameters:
-                gradients = [self._finite(sharded_tensors.local(parameter.grad)) for parameter in parameters]
-                rate = group["lr"] if self.found_inf is None else group["lr"] * (self.found_inf == 0)
-                self.update(group, parameters, gradients, rate)
+                yield group, parameters
 
     def _finite(self, gradient: Tensor) -> Tensor:
         """The gradient, or zeros if some number of this step is not finite: 0 times NaN is NaN."""
@@ -55,3 +61,8 @@ class ListedUpdate(torch.optim.Optimizer, ABC):
     def local_state(self, parameters: list[nn.Parameter], key: str) -> list[Tensor]:
         """The tensors of state with this name, of the present process."""
         return [sharded_tensors.local(self.state[parameter][key]) for parameter in parameters]
+
+
+def local_gradients(parameters: list[nn.Parameter]) -> list[Tensor]:
+    """The gradients of parameters that have some, of the present process."""
+    return [sharded_tensors.local(parameter.grad) for parameter in parameters if parameter.grad is not None]

@@ -10,9 +10,9 @@ from glasshouse.parts.capabilities import Unsupported, require
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import TrainingSpec
-from glasshouse.training import sharded_tensors
+from glasshouse.training import adamw_kernel, sharded_tensors
 from glasshouse.training.freezing import depths
-from glasshouse.training.listed_adamw import ListedAdamW
+from glasshouse.training.listed_adamw import ListedAdamW, OneLaunchAdamW
 from glasshouse.training.offloading import OffloadedState
 
 
@@ -33,13 +33,16 @@ class Optimiser(ABC):
 
 
 class AdamW(Optimiser):
-    """Adam with decoupled weight decay (Loshchilov and Hutter 2019), in torch's fused form. Only matrices decay."""
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2019), in one kernel. Only matrices decay."""
 
     @staticmethod
     def build(model: nn.Module, training: TrainingSpec) -> torch.optim.Optimizer:
         groups, betas = parameter_groups(model, training), (training.beta1, training.beta2)
-        if not next(model.parameters()).is_cuda:
+        parameters = [sharded_tensors.local(parameter) for parameter in model.parameters()]
+        if not parameters[0].is_cuda:
             return ListedAdamW(groups, betas)
+        if adamw_kernel.usable(parameters):
+            return OneLaunchAdamW(groups, betas)
         return torch.optim.AdamW(groups, betas=betas, fused=True, capturable=True)
 
     @staticmethod

@@ -10,6 +10,8 @@ Axes: R replicas.
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -129,16 +131,34 @@ class Replicas:
 
     def _vectorised_loss(self) -> Callable[..., Tensor]:
         """A function from stacked weights and batches to the loss of every replica."""
-        model = copy.deepcopy(self.scratch)
+        model: Any = copy.deepcopy(self.scratch)
         use_plain_parts(model)
-        loss_module = LossModule(model, self.task.loss_sum)
+        task, loss_module = self.task, LossModule(model, self.task.loss_sum)
+
+        def call(trained: Tensors, frozen: Tensors, buffers: Tensors, work: Batch | Callable[[], Any]) -> Tensor:
+            tensors = {f"model.{name}": tensor for name, tensor in (trained | frozen | buffers).items()}
+            return functional_call(loss_module, tensors, (work,))
 
         def loss(trained: Tensors, frozen: Tensors, buffers: Tensors, batch: Batch, count: Tensor) -> Tensor:
-            tensors = {f"model.{name}": tensor for name, tensor in (trained | frozen | buffers).items()}
-            return functional_call(loss_module, tensors, (batch,)) / count
+            return call(trained, frozen, buffers, batch) / count
 
-        losses = vmap(loss, randomness="different")
-        return compiled(losses) if self.spec.training.compile else losses
+        def features(trained: Tensors, frozen: Tensors, buffers: Tensors, inputs: Tensor) -> Tensor:
+            return call(trained, frozen, buffers, lambda: model.features(inputs))
+
+        def loss_of_features(
+            trained: Tensors, frozen: Tensors, buffers: Tensors, batch: Batch, count: Tensor, ready: Tensor
+        ) -> Tensor:
+            with_features: Any = linear_cross_entropy.WithFeatures(model, lambda inputs: ready)
+            return call(trained, frozen, buffers, lambda: task.loss_sum(with_features, batch)) / count
+
+        vectorised: Any = partial(vmap, randomness="different")
+        if not self.spec.training.compile:
+            return vectorised(loss)
+        if not (task.fused_loss and linear_cross_entropy.supports(model, self.spec.training.precision, self.device)):
+            return compiled(vectorised(loss))
+        # The kernels of the loss cannot be compiled.
+        compiled_features, losses = compiled(vectorised(features)), vectorised(loss_of_features)
+        return lambda *tensors: losses(*tensors, compiled_features(*tensors[:3], tensors[3]["inputs"]))
 
     def _gradients(self, batch: Batch, counts_R: Tensor) -> tuple[Tensors, Tensor]:
         """The gradients and the loss of every replica.

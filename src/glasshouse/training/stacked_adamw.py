@@ -1,13 +1,12 @@
 """AdamW over stacked weights: one update of many replicas, each with its own learning rate and weight decay.
 
-It calls torch's fused AdamW kernel for each replica's slice. The kernel reads and writes every number once; the same formula
-in plain operations needs about thirty passes. One replica's slice does not fill a GPU, so calls run concurrently on several
-streams. The names in the optimiser state are torch's, so that a replica can later train alone. Everything that changes
-between steps is a tensor on the device, as a CUDA graph requires. Axes: R replicas, S steps.
+On CUDA one launch of `adamw_kernel` updates all. Elsewhere torch's fused kernel is called for each replica's slice. Both
+read and write every number once; the same formula in plain operations needs about thirty passes. The names in the optimiser
+state are torch's, so that a replica can later train alone. Everything that changes between steps is a tensor on the device,
+as a CUDA graph requires. Axes: R replicas, S steps.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -15,12 +14,9 @@ from torch import Tensor, nn
 
 from glasshouse.records.checkpoint import Tensors
 from glasshouse.specs.spec import Spec
-from glasshouse.training import schedules
+from glasshouse.training import adamw_kernel, schedules
+from glasshouse.training.adamw_kernel import EPSILON, AdamWKernel, Update
 from glasshouse.training.freezing import depths
-
-EPSILON = 1e-8
-# The number of CUDA streams; each updates one replica at a time.
-STREAMS = 32
 
 
 class StackedAdamW:
@@ -50,20 +46,9 @@ class StackedAdamW:
         self.second_moments = {name: torch.zeros_like(tensor) for name, tensor in weights.items()}
         # Parameters that are unfrozen later have taken fewer steps.
         self.steps_taken = {name: torch.zeros((), device=device) for name in weights}
-        self.streams = [torch.cuda.Stream(device) for _ in range(min(STREAMS, len(specs)))] if device.type == "cuda" else []
-
-    @contextmanager
-    def _stream_contexts(self) -> Iterator[list[AbstractContextManager]]:
-        """One context per stream. Work in them runs concurrently, after all earlier work and before all later work."""
-        if not self.streams:
-            yield [nullcontext()]
-            return
-        current = torch.cuda.current_stream()
-        for stream in self.streams:
-            stream.wait_stream(current)
-        yield [torch.cuda.stream(stream) for stream in self.streams]
-        for stream in self.streams:
-            current.wait_stream(stream)
+        self.kernel = AdamWKernel(self.betas, len(specs)) if adamw_kernel.usable([*weights.values()]) else None
+        self.decays_R = torch.tensor(self.decays, device=device)
+        self.no_decay_R = torch.zeros_like(self.decays_R)
 
     @torch.no_grad()
     def step(self, gradients: Tensors, step: Tensor, factor_R: Tensor, inactive_R: Tensor) -> None:
@@ -74,39 +59,61 @@ class StackedAdamW:
         torch._foreach_add_([self.steps_taken[name] for name in gradients], 1.0)
         # Indexing with a tensor would wait for the device; `index_select` does not.
         rate_R = self.rates_SR.index_select(0, step.view(1))[0]
-        scales, inactive = (1 / factor_R).unbind(), inactive_R.float().unbind()
-        calls = []
+        scale_R, skipped_R = 1 / factor_R, inactive_R.float()
+        if self.kernel:
+            self.kernel(self._updates(gradients, rate_R), scale_R, skipped_R)
+        else:
+            self._update_slices(gradients, rate_R, scale_R.unbind(), skipped_R.unbind())
+
+    def _updates(self, gradients: Tensors, rate_R: Tensor) -> list[Update]:
+        """The updates of all tensors that have gradients."""
+        return [
+            Update(
+                self.weights[name],
+                gradients[name].contiguous(),
+                self.first_moments[name],
+                self.second_moments[name],
+                self.steps_taken[name],
+                group_rate_R,
+                self.decays_R if decays else self.no_decay_R,
+            )
+            for (decays, lr_factor), names in self.groups.items()
+            for group_rate_R in [rate_R * lr_factor]
+            for name in names
+            if name in gradients
+        ]
+
+    def _update_slices(
+        self, gradients: Tensors, rate_R: Tensor, scales: Sequence[Tensor], skipped: Sequence[Tensor]
+    ) -> None:
+        """Update replica after replica."""
         for (decays, lr_factor), group in self.groups.items():
-            if not (names := [name for name in group if name in gradients]):
-                continue
+            names = [name for name in group if name in gradients]
             contiguous = {name: gradients[name].contiguous() for name in names}
             stacks = self.weights, contiguous, self.first_moments, self.second_moments
             slices = [[tensors[name].unbind() for name in names] for tensors in stacks]
-            calls.append((decays, (rate_R * lr_factor).unbind(), slices, [self.steps_taken[name] for name in names]))
-        with self._stream_contexts() as contexts:
-            for replica, decay in enumerate(self.decays):
-                with contexts[replica % len(contexts)]:
-                    for decays, rates, slices, steps_taken in calls:
-                        weights, replica_gradients, first_moments, second_moments = (
-                            [stacked[replica] for stacked in stack] for stack in slices
-                        )
-                        torch._fused_adamw_(
-                            weights,
-                            replica_gradients,
-                            first_moments,
-                            second_moments,
-                            max_exp_avg_sqs=[],
-                            state_steps=steps_taken,
-                            lr=rates[replica],
-                            beta1=self.betas[0],
-                            beta2=self.betas[1],
-                            weight_decay=decay if decays else 0.0,
-                            eps=EPSILON,
-                            amsgrad=False,
-                            maximize=False,
-                            grad_scale=scales[replica],
-                            found_inf=inactive[replica],
-                        )
+            rates = (rate_R * lr_factor).unbind()
+            for replica, decay in enumerate(self.decays if names else []):
+                weights, own_gradients, first_moments, second_moments = (
+                    [stacked[replica] for stacked in stack] for stack in slices
+                )
+                torch._fused_adamw_(
+                    weights,
+                    own_gradients,
+                    first_moments,
+                    second_moments,
+                    max_exp_avg_sqs=[],
+                    state_steps=[self.steps_taken[name] for name in names],
+                    lr=rates[replica],
+                    beta1=self.betas[0],
+                    beta2=self.betas[1],
+                    weight_decay=decay if decays else 0.0,
+                    eps=EPSILON,
+                    amsgrad=False,
+                    maximize=False,
+                    grad_scale=scales[replica],
+                    found_inf=skipped[replica],
+                )
 
     def rates(self, step: int) -> tuple[float, ...]:
         """Each replica's learning rate at a step."""
