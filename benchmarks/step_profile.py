@@ -27,13 +27,15 @@ from glasshouse.training.job import Job
 
 # The kinds of `profile_steps`, and finer ones of what is left.
 GROUPS = {
-    **{kind: step_profile.WORDS[kind] for kind in (ATTENTION, OPTIMISER, LOSS)},
+    ATTENTION: (*step_profile.WORDS[ATTENTION], "cudnn::fusion"),
+    **{kind: step_profile.WORDS[kind] for kind in (OPTIMISER, LOSS)},
+    "rounding to 8 bits": ("abs_amax", "_transpose_kernel"),
     "norms": ("norm",),
     "activations": ("gelu", "silu", "relu", "swiglu", "activation", "threshold", "clamp", "sigmoid", "tanh"),
     "rotary positions": ("rotation", "rotary"),
     PRODUCTS: step_profile.WORDS[PRODUCTS],
 }
-COLOURS = ("#2f6f4f", "#c2703d", "#4a6fa5", "#8a5a83", "#b8a13a", "#6aa58b", "#1f3a4d", "#9aa8a0", "#e0e7e2")
+COLOURS = ("#2f6f4f", "#c2703d", "#4a6fa5", "#8a5a83", "#b8a13a", "#6aa58b", "#d98c8c", "#1f3a4d", "#9aa8a0", "#e0e7e2")
 SMOKE = ("demo-lm", "model.width=16", "model.layers=1", "model.heads=2", "data.vocabulary=300", "training.batch=2")
 
 
