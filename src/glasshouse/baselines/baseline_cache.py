@@ -16,7 +16,7 @@ from glasshouse.data import prepared_data, prepared_folder
 from glasshouse.data.documents import Document
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.sources.remote_files import cache_folder
-from glasshouse.records import atomic_files
+from glasshouse.records import atomic_files, kept_json
 from glasshouse.specs.spec import DataSpec
 from glasshouse.tasks.base import Task
 from glasshouse.tokenizers import Tokenizer
@@ -101,7 +101,7 @@ def _write(folder: Path, baselines: list[Baseline]) -> None:
 
 
 def _read(folder: Path) -> list[Baseline]:
-    entries = json.loads((folder / "baselines.json").read_text(encoding="utf-8"))
+    entries = kept_json.read(folder / "baselines.json")
     with np.load(folder / "values.npz", allow_pickle=False) as arrays:
         stored = {name: np.asarray(arrays[name]) for name in arrays.files}
     return [

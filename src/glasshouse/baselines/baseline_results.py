@@ -1,6 +1,5 @@
 """A run beside its baselines: scores, paired differences and their intervals, as `baselines.json` of a run holds them."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,7 +12,7 @@ from glasshouse.formatting import number
 from glasshouse.metrics.estimates import from_units
 from glasshouse.metrics.metric import Metric, Metrics
 from glasshouse.metrics.proportions import binomial_interval
-from glasshouse.records import atomic_files
+from glasshouse.records import atomic_files, kept_json
 from glasshouse.specs.errors import RunError
 
 FORMAT = 1
@@ -152,7 +151,7 @@ def read(file: Path) -> BaselineResults | None:
     if not file.exists():
         return None
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = kept_json.read(file)
         baselines = tuple(
             BaselineResult(**{**entry, "differences": tuple(PairedDifference(**one) for one in entry["differences"])})
             for entry in content.pop("baselines")

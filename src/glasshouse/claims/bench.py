@@ -3,7 +3,6 @@
 Everything is stored in the folder of the trial and done only once. Repeating an interrupted trial continues it.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ from glasshouse.claims.step_timing import Timing
 from glasshouse.data.sources import data_set_list
 from glasshouse.pages.claim_content import Series
 from glasshouse.pages.study_content import StudyResults
-from glasshouse.records import atomic_files, run_folder
+from glasshouse.records import atomic_files, kept_json, run_folder
 from glasshouse.records.status import Status
 from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import Run
@@ -146,7 +145,7 @@ class Bench:
             folder.mkdir(parents=True, exist_ok=True)
             atomic_files.write_json(path, compute())
         try:
-            return json.loads(path.read_text(encoding="utf-8"))
+            return kept_json.read(path)
         except ValueError as error:
             raise RunError(
                 "unreadable-figures", f"{path} cannot be read ({error}); delete it to have it computed again"

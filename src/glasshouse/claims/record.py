@@ -4,7 +4,6 @@
 before registration was required. Everything else in the folder follows from them. `check` computes it again and compares.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from glasshouse.claims import trial_values, trials
 from glasshouse.claims.claim import GROUPS
 from glasshouse.pages import claim_pages
 from glasshouse.pages.claim_content import Case, Trial
-from glasshouse.records import atomic_files
+from glasshouse.records import atomic_files, kept_json
 from glasshouse.specs.errors import RunError
 
 REGISTRY, VALUES, EARLIER = "registry", "values", "earlier.json"
@@ -112,7 +111,7 @@ def read(folder: Path) -> dict[str, list[Trial]]:
 
 def _read_earlier(folder: Path) -> dict[str, list[str]]:
     path = folder / EARLIER
-    table = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    table = kept_json.read(path) if path.exists() else {}
     return {str(name): [str(text) for text in texts] for name, texts in table.items()}
 
 

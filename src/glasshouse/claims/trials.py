@@ -4,7 +4,6 @@
 from these two files whenever it is needed. A quick run has its own folder, so that it never counts as a trial.
 """
 
-import json
 import shlex
 import shutil
 import time
@@ -19,7 +18,7 @@ from glasshouse.claims import rules, trial_values
 from glasshouse.claims.claim import Bench, Claim
 from glasshouse.data.sources import data_set_list
 from glasshouse.pages.claim_content import UNDECIDED, Case, Measured, Registration, Trial
-from glasshouse.records import atomic_files, lock, machine
+from glasshouse.records import atomic_files, kept_json, lock, machine
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import Interrupted, RunError, SpecError
 from glasshouse.studies import arms, run_queue, study_folder
@@ -176,7 +175,7 @@ def make_trial(registered: Mapping[str, Any], values: Mapping[str, Any] | None, 
 
 def read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return kept_json.read(path)
     except (OSError, ValueError) as error:
         raise RunError("unreadable-trial", f"{path} cannot be read ({error}); restore it, or delete its folder") from None
 

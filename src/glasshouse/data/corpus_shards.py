@@ -12,7 +12,6 @@ Memory: a block of text and its tokens, the tokenizer's table of known pieces, a
 
 import errno
 import hashlib
-import json
 import os
 import shutil
 from collections import Counter
@@ -30,7 +29,7 @@ from glasshouse.data.documents import SPLITS
 from glasshouse.data.user_files import text_parts
 from glasshouse.data.user_files.text import UserText, is_json_lines
 from glasshouse.data.user_files.text_parts import ByteRange, TextPart
-from glasshouse.records import atomic_files, lock
+from glasshouse.records import atomic_files, kept_json, lock
 from glasshouse.specs.errors import DataError
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.base import Progress
@@ -165,7 +164,7 @@ class CorpusShards:
 
     @cached_property
     def _plan(self) -> dict[str, Any]:
-        plan: dict[str, Any] = json.loads(self._plan_file.read_text(encoding="utf-8"))
+        plan: dict[str, Any] = kept_json.read(self._plan_file)
         return plan
 
     def _new_plan(self) -> dict[str, Any]:
@@ -255,7 +254,7 @@ class CorpusShards:
     def _read_facts(self, index: int) -> dict[str, Any] | None:
         """The counts and checksums of a part; None if they cannot be read."""
         try:
-            facts: dict[str, Any] = json.loads((self._part_folder(index) / "part.json").read_text(encoding="utf-8"))
+            facts: dict[str, Any] = kept_json.read(self._part_folder(index) / "part.json")
             names = ("tokens", "documents", "bytes", "words", "unknown", "checksum")
             return facts if all(name in fact for fact in facts.values() for name in names) else None
         except (OSError, ValueError, AttributeError, TypeError):
@@ -328,7 +327,7 @@ def work_folder(folder: Path) -> Path:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a folder of prepared text."""
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest = kept_json.read(folder / MANIFEST)
         format = manifest["format"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(

@@ -5,7 +5,6 @@ read it only once to check it, and `train` need not read 10 GB before its first 
 """
 
 import hashlib
-import json
 import os
 import time
 from contextlib import suppress
@@ -14,7 +13,7 @@ from pathlib import Path
 from glasshouse.data import text_files
 from glasshouse.data.sources.remote_files import cache_folder
 from glasshouse.data.text_files import FileSummary
-from glasshouse.records import atomic_files, lock
+from glasshouse.records import atomic_files, kept_json, lock
 
 REMEMBERED_BYTES = 1 << 24
 """Smaller files are read each time."""
@@ -36,7 +35,7 @@ def is_cheap(path: Path) -> bool:
     """Whether `summarise` need not read a large file."""
     try:
         state = file_state(path)
-        return state[0] < REMEMBERED_BYTES or json.loads(_kept_file(path).read_text(encoding="utf-8"))["state"] == state
+        return state[0] < REMEMBERED_BYTES or kept_json.read(_kept_file(path))["state"] == state
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
@@ -55,7 +54,7 @@ def summarise(path: Path) -> FileSummary:
         return text_files.summarise(path)
     with lock.wait_for(lock_path):
         with suppress(OSError, ValueError, KeyError, TypeError):
-            kept = json.loads(kept_file.read_text(encoding="utf-8"))
+            kept = kept_json.read(kept_file)
             if kept["state"] == state:
                 return FileSummary(kept["bytes"], kept["digest"])
         begun = time.time()

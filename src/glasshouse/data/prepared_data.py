@@ -16,7 +16,7 @@ from glasshouse.data.sources.remote_files import cache_folder
 from glasshouse.data.user_files.pictures import UserPictures
 from glasshouse.data.user_files.rows import UserRows
 from glasshouse.data.user_files.text import UserText
-from glasshouse.records import atomic_files, lock
+from glasshouse.records import atomic_files, kept_json, lock
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
@@ -94,7 +94,7 @@ def prepare(
     folder = _cached_shards(data, source, tokenizer, progress, columns, specials)
     splits = {split: shards.open_shard(folder, split) for split in source.splits}
     named = set(document_columns.NAMED) & set(columns)
-    labels = tuple(json.loads((folder / "labels.json").read_text(encoding="utf-8"))) if named else ()
+    labels = tuple(kept_json.read(folder / "labels.json")) if named else ()
     digest = corpus_shards.short_digest(fingerprint)
     # Two pictures may have the same caption, so equal captions are not a leak.
     leaks = _find_leaks(source, columns) if columns and "picture" not in columns else []

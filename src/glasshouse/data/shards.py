@@ -28,6 +28,7 @@ from pathlib import Path
 import numpy as np
 
 from glasshouse.data.documents import Document
+from glasshouse.records import kept_json
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.safe_boundaries import split_into_blocks
 
@@ -119,7 +120,7 @@ class Shard:
     @cached_property
     def originals(self) -> list[str]:
         """The texts before tokenization. Only translation pairs have this."""
-        return json.loads((self.folder / f"{self.split}.originals.json").read_text(encoding="utf-8"))
+        return kept_json.read(self.folder / f"{self.split}.originals.json")
 
     @cached_property
     def pictures(self) -> np.ndarray:
@@ -287,7 +288,7 @@ def write_pictures(folder: Path, split: str, pictures: Iterable[np.ndarray]) -> 
 
 def open_shard(folder: Path, split: str) -> Shard:
     """Open an existing shard."""
-    facts = json.loads((folder / f"{split}.json").read_text())
+    facts = kept_json.read(folder / f"{split}.json")
     return Shard(folder, split, separator=facts.pop("mark"), **facts)
 
 

@@ -3,7 +3,6 @@
 They are stored in the run folder, so that a report can be made again after the data have moved.
 """
 
-import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,7 +12,7 @@ from glasshouse.data import prepared_data
 from glasshouse.inspection import held_out_texts
 from glasshouse.metrics.classification import confusion_matrix
 from glasshouse.pages.report_content import Confusion, Mistake
-from glasshouse.records import atomic_files, item_values
+from glasshouse.records import atomic_files, item_values, kept_json
 from glasshouse.records.status import Status
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
@@ -113,7 +112,7 @@ def _write(run: Run, errors: ClassifierErrors) -> None:
 def _read(run: Run) -> ClassifierErrors | None:
     """What is stored, if it belongs to the weights that the run has now."""
     try:
-        content: dict[str, Any] = json.loads(run.folder.confusion_file.read_text(encoding="utf-8"))
+        content: dict[str, Any] = kept_json.read(run.folder.confusion_file)
         if content["step"] != run.final_step or run.folder.recorded_status() != Status.DONE:
             return None
         stored = content["confusion"]

@@ -4,7 +4,6 @@ A job folder holds `script.sh`, `job.json`, the logs, the exit status of what ha
 job that prepares a text `parts.json`.
 """
 
-import json
 import os
 import re
 import shutil
@@ -14,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from glasshouse.records import atomic_files, run_folder
+from glasshouse.records import atomic_files, kept_json, run_folder
 from glasshouse.specs.errors import LaunchError
 
 FILE, SCRIPT, TASKS, PARTS_FILE = "job.json", "script.sh", "tasks.json", "parts.json"
@@ -72,7 +71,7 @@ class JobFolder:
 
     def record(self) -> JobRecord:
         try:
-            table = json.loads((self.path / FILE).read_text(encoding="utf-8"))
+            table = kept_json.read(self.path / FILE)
             return JobRecord(**{**table, "command": tuple(table["command"])})
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise LaunchError(
@@ -83,7 +82,7 @@ class JobFolder:
         """What each task of an array does; empty outside arrays."""
         file = self.path / TASKS
         try:
-            found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+            found = kept_json.read(file) if file.exists() else []
         except (OSError, ValueError) as error:
             raise LaunchError("not-a-job", f"{file} cannot be read ({error}); submit the study again") from None
         return list(found)
@@ -91,7 +90,7 @@ class JobFolder:
     def parts(self) -> tuple[int, int] | None:
         """How many parts are done, and how many there are; None if they are not known yet."""
         try:
-            table = json.loads((self.path / PARTS_FILE).read_text(encoding="utf-8"))
+            table = kept_json.read(self.path / PARTS_FILE)
             folder, pattern, count = Path(table["folder"]), str(table["pattern"]), int(table["count"])
         except (OSError, ValueError, KeyError, TypeError):
             return None

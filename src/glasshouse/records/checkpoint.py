@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glasshouse.records import atomic_files
+from glasshouse.records import atomic_files, kept_json
 from glasshouse.specs.errors import RunError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def save(checkpoints: Path, checkpoint: Checkpoint) -> Path:
                 save_tensors(file, tensors)
                 checksums[file.name] = _checksum(file)
             state = {"step": checkpoint.step, "values": checkpoint.values, "checksums": checksums}
-            atomic_files.write_json(temporary / "state.json", state)
+            atomic_files.write_json(temporary / "state.json", {**state, "digest": _digest(state)})
     except OSError as error:
         last = max(steps(checkpoints), default=None)
         earlier = f"the checkpoint of step {last} is intact" if last is not None else "there is no earlier checkpoint"
@@ -82,7 +82,10 @@ def load(checkpoints: Path, step: int) -> Checkpoint:
     """Read a checkpoint. RunError says what is wrong with a truncated, altered or foreign checkpoint."""
     path = folder_of(checkpoints, step)
     try:
-        state = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        state = kept_json.read(path / "state.json")
+        # Checkpoints of earlier releases have no digest.
+        if "digest" in state and state.pop("digest") != _digest(state):
+            raise ValueError("state.json was altered: its values differ from the recorded digest")
         groups = {}
         for name, expected in state["checksums"].items():
             if _checksum(path / name) != expected:
@@ -108,7 +111,7 @@ def newest(checkpoints: Path, warn: Callable[[str], None], delete: bool = False)
 def best(checkpoints: Path, warn: Callable[[str], None]) -> Checkpoint | None:
     """The best checkpoint by validation; the newest intact one if the best is damaged or there was no validation."""
     latest = newest(checkpoints, warn)
-    if latest and (best_evaluation := latest.values["best"]):
+    if latest and (best_evaluation := latest.values.get("best")):
         try:
             return load(checkpoints, int(best_evaluation["step"]))
         except RunError as error:
@@ -154,6 +157,11 @@ def load_tensors(path: Path) -> Tensors:
         return load_file(path)
     except (SafetensorError, OSError) as error:
         raise RunError("damaged-checkpoint", f"{path} is not a safetensors file: {error}") from None
+
+
+def _digest(state: dict[str, Any]) -> str:
+    """A digest of what `state.json` says, however it is written down."""
+    return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()
 
 
 def _checksum(path: Path) -> str:

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from glasshouse.records import atomic_files
+from glasshouse.records import atomic_files, kept_json
 
 # The last line of a metric log is shorter than this number of bytes.
 TAIL_BYTES = 4096
@@ -23,7 +23,7 @@ def read(path: Path) -> list[dict[str, Any]]:
     if path.exists():
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
-                row = json.loads(line)
+                row = kept_json.parse(line)
             except ValueError:
                 continue
             if isinstance(row, dict) and isinstance(row.get("step"), int):
@@ -41,7 +41,7 @@ def last_row(path: Path) -> dict[str, Any]:
         return {}
     for line in reversed(lines):
         try:
-            row = json.loads(line)
+            row = kept_json.parse(line)
         except ValueError:
             continue  # its end is still being written, or its beginning is not in the tail
         if isinstance(row, dict) and isinstance(row.get("step"), int):

@@ -1,6 +1,5 @@
 """The run folder: the paths of its files, and how it is created, found, listed and locked. Knows nothing about models."""
 
-import json
 import os
 import re
 import shutil
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from glasshouse.records import atomic_files, lock, progress_bar
+from glasshouse.records import atomic_files, containment, kept_json, lock, progress_bar
 from glasshouse.records.status import Status
 from glasshouse.specs import catalogue, spec_files
 from glasshouse.specs.errors import RunError
@@ -85,7 +84,7 @@ class RunFolder:
     def facts(self) -> dict[str, Any]:
         """The content of `run.json`: format, status, machine, cost plan, outcome."""
         try:
-            facts = json.loads((self.path / "run.json").read_text(encoding="utf-8"))
+            facts = kept_json.read(self.path / "run.json")
             if not isinstance(facts, dict):
                 raise ValueError("it is not a JSON object")
             return facts
@@ -109,7 +108,10 @@ class RunFolder:
 
     def siblings(self) -> list["RunFolder"]:
         """The runs that were created together with this run, including itself and excluding deleted ones."""
-        runs = [RunFolder(self.path.parent / name) for name in self.facts().get("family", [self.name])]
+        names, where = self.facts().get("family", [self.name]), self.path / "run.json"
+        # A copy under another name has no siblings.
+        names = names if isinstance(names, list) and self.name in names else [self.name]
+        runs = [RunFolder(containment.folder_within(self.path.parent, [name], where)) for name in names]
         return [run for run in runs if run.spec_file.exists()]
 
     def delete_if_new(self) -> None:
@@ -119,7 +121,8 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the run's lock in this process."""
+        """Hold the run's lock in this process. Whoever writes into the run holds it."""
+        containment.refuse_links(self.path)
         with lock.hold(self.path, "wait for it or stop it, or train under another --name"):
             yield
 

@@ -5,7 +5,6 @@ budget are predicted from the smaller ones before its first run, in `forecast.js
 together as replicas where that is faster. The same command continues a study that was interrupted.
 """
 
-import json
 import math
 import os
 import time
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from glasshouse.records import kept_json
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.scaling import budget_forecast, compute_optimal, rate_rule
 from glasshouse.scaling.budget_forecast import ForecastOutcome
@@ -207,7 +207,7 @@ def forecast_outcome(study: ScaleStudy) -> ForecastOutcome | None:
     if not path.exists():
         return None
     try:
-        forecast = budget_forecast.from_json(json.loads(path.read_text(encoding="utf-8")))
+        forecast = budget_forecast.from_json(kept_json.read(path))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError("unreadable-forecast", f"{path} does not hold a forecast ({error}); restore or delete it") from None
     return ForecastOutcome(forecast, losses_at(study, forecast.budget))
@@ -255,7 +255,7 @@ def to_json(study: ScaleStudy) -> dict[str, Any]:
 
 def _from_json(path: Path) -> ScaleStudy:
     try:
-        table = json.loads((path / FILE).read_text(encoding="utf-8"))
+        table = kept_json.read(path / FILE)
         if table["format"] > FORMAT:
             raise RunError(
                 "newer-format", f"{path} was written by a newer Glasshouse; upgrade with: pip install -U glasshouse"

@@ -5,7 +5,6 @@ A study has no other state. Nothing in this module trains.
 """
 
 import dataclasses
-import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping
@@ -17,7 +16,7 @@ from typing import Any
 from glasshouse.data.prepared_data import Leak
 from glasshouse.metrics.verdicts import VerdictRule
 from glasshouse.pages.study_content import StudyRegistration
-from glasshouse.records import atomic_files, lock, run_folder
+from glasshouse.records import atomic_files, containment, kept_json, lock, run_folder
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.specs import catalogue, spec_files
@@ -210,7 +209,7 @@ class StudyFolder:
         """Everything that was decided before the runs, read from `study.json`."""
         file = self.path / FILE
         try:
-            table = json.loads(file.read_text(encoding="utf-8"))
+            table = kept_json.read(file)
             written = table.get("format", 0)
             if written > FORMAT:
                 raise RunError(
@@ -227,11 +226,14 @@ class StudyFolder:
 
     def run(self, arm: PlannedArm, seed: int) -> RunFolder:
         """The run folder of one arm and seed, whether or not it exists yet."""
-        return RunFolder(self.path / arm.folder / f"seed-{seed}")
+        return RunFolder(self._within(arm.folder, f"seed-{seed}"))
 
     def tuning_run(self, arm: PlannedArm, value: str, seed: int) -> RunFolder:
         """The run folder of one arm and seed with one value of the tuned field."""
-        return RunFolder(self.path / arm.folder / TUNING / value / f"seed-{seed}")
+        return RunFolder(self._within(arm.folder, TUNING, value, f"seed-{seed}"))
+
+    def _within(self, *names: str) -> Path:
+        return containment.folder_within(self.path, names, self.path / FILE)
 
     def status(self, design: Design | None = None) -> Status:
         """DONE; TRAINING; or INTERRUPTED if runs are left and no process trains them."""
@@ -241,7 +243,8 @@ class StudyFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the study for this process."""
+        """Lock the study for this process. Whoever writes into the study holds the lock."""
+        containment.refuse_links(self.path)
         with lock.hold(self.path, "wait for it or stop it, or choose another --name"):
             yield
 

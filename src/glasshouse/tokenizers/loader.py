@@ -1,10 +1,10 @@
 """Loading of a `tokenizer.json` into one of our tokenizer classes, or into a tokenizer of the `tokenizers` package."""
 
-import json
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
+from glasshouse.records import kept_json
 from glasshouse.specs.errors import GlasshouseError, MissingExtra
 from glasshouse.tokenizers.base import Tokenizer
 from glasshouse.tokenizers.tokenizer_json import UnsupportedTokenizer
@@ -21,7 +21,7 @@ def load(path: str | PathLike[str]) -> Tokenizer:
     If none of our own classes supports the file, the `tokenizers` package runs it, provided that it is installed.
     """
     try:
-        contents = json.loads(Path(path).read_text(encoding="utf-8"))
+        contents = kept_json.read(Path(path))
     except OSError as error:
         raise GlasshouseError(
             "unreadable-tokenizer", f"cannot read the tokenizer file {path}: {error.strerror}; check the path"

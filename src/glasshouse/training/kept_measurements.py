@@ -13,7 +13,7 @@ import torch
 
 from glasshouse.data.sources.remote_files import cache_folder
 from glasshouse.formatting import join_with_and
-from glasshouse.records import atomic_files, machine
+from glasshouse.records import atomic_files, kept_json, machine
 from glasshouse.specs.errors import RunError
 from glasshouse.training import compute_rule
 from glasshouse.training.job import Job
@@ -226,7 +226,7 @@ def find(job: Job) -> tuple[SpeedMeasurement | None, str]:
 def read(path: Path) -> SpeedMeasurement | None:
     """A kept measurement; None if the file is damaged."""
     try:
-        table = json.loads(path.read_text(encoding="utf-8"))
+        table = kept_json.read(path)
         times = tuple(
             TimedSettings(str(one["precision"]), int(one["threads"]), _seconds(one["rounds"])) for one in table["times"]
         )

@@ -1,6 +1,5 @@
 """Steps whose loss or gradient is not finite: save the batch and the weights, locate the cause, and repeat the step."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -10,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from glasshouse.records import atomic_files, checkpoint
+from glasshouse.records import atomic_files, checkpoint, kept_json
 from glasshouse.specs.errors import RunError
 from glasshouse.tasks.base import Batch
 from glasshouse.training.engine import Engine
@@ -95,7 +94,7 @@ def _summary(name: str, kind: str, value: Tensor) -> ModuleOutput:
 def load(folder: Path) -> tuple[int, Batch, checkpoint.Tensors]:
     """(step, batch, weights) that `save` wrote."""
     try:
-        step = int(json.loads((folder / "failure.json").read_text(encoding="utf-8"))["step"])
+        step = int(kept_json.read(folder / "failure.json")["step"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(
             "unreadable-failure", f"{folder / 'failure.json'} cannot be read: {error}; train again to repeat the failure"

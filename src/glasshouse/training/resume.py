@@ -21,6 +21,9 @@ from glasshouse.specs.spec import Spec
 from glasshouse.training import cost_plan, replica_count, replicas
 from glasshouse.training.job import Job
 
+# A study has its runs this many folders down, or fewer: ARM/tuning/VALUE/seed-N.
+DEEPEST_RUN = 4
+
 
 @dataclass(frozen=True)
 class RunGroup:
@@ -57,9 +60,22 @@ def companions(run: RunFolder) -> list[RunFolder]:
     """The runs that take their steps together with this run, including itself. A run that stopped early has no others."""
     facts = run.facts()
     paths = facts.get("together", ["."]) if run.recorded_status() != Status.STOPPED else ["."]
-    recorded = [RunFolder(Path(os.path.normpath(run.path.absolute() / path))) for path in paths]
+    recorded = [RunFolder(_companion_path(run, path)) for path in paths]
     # The user may have deleted some of the runs.
     return [companion for companion in recorded if companion.spec_file.exists()]
+
+
+def _companion_path(run: RunFolder, path: object) -> Path:
+    """A recorded path of another run: one beside this run, or one of the same study."""
+    own = run.path.absolute()
+    study = next((folder for folder in own.parents[:DEEPEST_RUN] if (folder / "study.json").is_file()), own.parent)
+    found = Path(os.path.normpath(own / path)) if isinstance(path, str) else own.parent
+    if not found.is_relative_to(study) or found == study:
+        raise RunError(
+            "outside-folder",
+            f"{run.path / 'run.json'} names a run {path!r} that is not inside {study}; do not use a folder that was altered",
+        )
+    return found
 
 
 def open_group(unfinished: list[RunFolder], device: torch.device) -> RunGroup:

@@ -1,6 +1,5 @@
 """JSON as a table: an object on each line, or one array of objects. The fields of inner objects have dotted names."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 from glasshouse.data import text_files
 from glasshouse.data.tables.table import SAMPLE_ROWS, DataTable, Row, cell, flattened
+from glasshouse.records import kept_json
 from glasshouse.specs.errors import DataError
 
 
@@ -20,7 +20,7 @@ def read_array(path: Path, encoding: str = "") -> DataTable:
     """A JSON array of objects, or an object with one such array in a field. A file of JSON lines is read as that."""
     text = "".join(text_files.read_chunks(path, encoding))
     try:
-        content = json.loads(text)
+        content = kept_json.parse(text)
     except ValueError as error:
         if "Extra data" in str(error):
             return read_lines(path, encoding)
@@ -60,7 +60,7 @@ def _line_objects(path: Path, encoding: str) -> Iterator[tuple[int, Mapping[str,
             continue
         place = f"{path}, line {number},"
         try:
-            row = json.loads(line)
+            row = kept_json.parse(line)
         except ValueError as error:
             raise DataError("not-json", f"{place} is not valid JSON: {error}; correct the line") from None
         if not isinstance(row, dict):

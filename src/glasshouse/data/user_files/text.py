@@ -21,6 +21,7 @@ from glasshouse.data import file_summaries, input_files, text_files
 from glasshouse.data.documents import SPLITS, Document, Source
 from glasshouse.data.tables.table import flattened
 from glasshouse.data.user_files import converted
+from glasshouse.records import kept_json
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 
@@ -173,7 +174,7 @@ def json_text(line: str, field: str, place: str) -> str:
     if not line.strip():
         return ""
     try:
-        row = json.loads(line)
+        row = kept_json.parse(line)
     except ValueError as error:
         raise DataError("not-json", f"{place} is not valid JSON: {error}; correct the line") from None
     text = {**flattened(row), **row}.get(field) if isinstance(row, dict) else None

@@ -1,0 +1,136 @@
+"""A folder from somebody else, resumed: nothing outside it is written or deleted."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import glasshouse
+from glasshouse.records.run_folder import RunFolder
+from glasshouse.specs.errors import GlasshouseError
+from glasshouse.studies import study_folder
+from glasshouse.training import resume as resuming
+from tests.refusals import refused
+from tests.studies.example_studies import make_design
+from tests.training import small_runs
+from tests.training.small_runs import train_demo
+
+LINE = "The state of our union is strong, and we will keep it so for all who come after us.\n"
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Path:
+    """A folder that no command may change."""
+    folder = tmp_path / "victim"
+    (folder / "step-00000001").mkdir(parents=True)
+    (folder / "step-00000001" / "thesis.txt").write_text("three years of work")
+    (folder / "log.txt").write_text("a log\n")
+    return folder
+
+
+def content(folder: Path) -> dict[str, str]:
+    return {str(path): path.read_text() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Path:
+    """A run that says it was interrupted. No test may change it."""
+    folder = tmp_path_factory.mktemp("original")
+    (folder / "text.txt").write_text(LINE * 60)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GLASSHOUSE_RUNS", str(folder))
+        run = train_demo(folder / "text.txt", "training.checkpoint_every=4", name="foreign")
+    change_facts(run.folder.path, status="interrupted")
+    return run.folder.path
+
+
+@pytest.fixture
+def unfinished(original: Path, runs: Path) -> Path:
+    """A copy of the run in the test's own folder of runs."""
+    return Path(shutil.copytree(original, runs / "foreign"))
+
+
+def change_facts(run: Path, **facts: object) -> None:
+    path = run / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **facts}))
+
+
+@pytest.mark.parametrize("name", ["checkpoints", "metrics.jsonl", ".lock", "report.html", "checkpoints/step-00000012"])
+def test_nothing_is_written_through_a_link(unfinished, victim, name):
+    before = content(victim)
+    link = unfinished / name
+    if link.is_dir():
+        os.rename(link, unfinished.parent / "moved")
+    else:
+        link.unlink(missing_ok=True)
+    link.symlink_to(victim if "checkpoints" in name else victim / "log.txt")
+    with refused("link-in-folder", name):
+        glasshouse.resume("foreign", device="cpu")
+    assert content(victim) == before
+
+
+@pytest.mark.parametrize("family", [["foreign", "../victim/run"], ["foreign", "/etc"], ["foreign", 3], ["foreign", ".."]])
+def test_a_sibling_is_a_run_beside_this_one(unfinished, family):
+    change_facts(unfinished, family=family)
+    with refused("outside-folder", "run.json"):
+        RunFolder(unfinished).siblings()
+
+
+@pytest.mark.parametrize("family", ["foreign", 7, None, ["another"]])
+def test_a_family_without_this_run_is_no_family(unfinished, family):
+    change_facts(unfinished, family=family)
+    assert [run.path for run in RunFolder(unfinished).siblings()] == [unfinished]
+
+
+@pytest.mark.parametrize("path", ["../../victim", "/etc", 5, "../..", "../../../x"])
+def test_a_companion_is_a_run_beside_this_one(unfinished, path):
+    change_facts(unfinished, together=[".", path])
+    with refused("outside-folder", "run.json"):
+        resuming.companions(RunFolder(unfinished))
+
+
+@pytest.mark.parametrize("folder", ["../../victim/evil", "/tmp/evil", "..", "", 3, "a\0b"])
+def test_an_arm_is_a_folder_of_its_study(tmp_path, victim, folder):
+    before = content(victim)
+    study = study_folder.create(make_design("model.layers=1,2"), "foreign-study", tmp_path)
+    file = study.path / study_folder.FILE
+    table = json.loads(file.read_text())
+    table["arms"][1]["folder"] = folder
+    file.write_text(json.dumps(table))
+    with refused("outside-folder", str(file)):
+        glasshouse.resume(study.path, device="cpu")
+    assert content(victim) == before
+
+
+def test_no_run_of_a_study_is_written_through_a_link(tmp_path, victim):
+    before = content(victim)
+    study = study_folder.create(make_design("model.layers=1,2"), "foreign-study", tmp_path)
+    (study.path / study.design().arms[0].folder).symlink_to(victim)
+    with refused("link-in-folder"):
+        glasshouse.resume(study.path, device="cpu")
+    assert content(victim) == before
+
+
+def test_altered_values_of_a_checkpoint_are_noticed(unfinished):
+    newest = sorted((unfinished / "checkpoints").iterdir())[-1]
+    state = json.loads((newest / "state.json").read_text())
+    state["step"] = 4
+    (newest / "state.json").write_text(json.dumps(state))
+    said: list[str] = []
+    loaded = small_runs.checkpoint.newest(unfinished / "checkpoints", said.append)
+    assert loaded is not None
+    assert loaded.step < 12
+    assert "altered" in said[0]
+
+
+@pytest.mark.parametrize("file", ["run.json", "checkpoints/step-00000012/state.json", "metrics.jsonl", "tokenizer.json"])
+def test_deep_nesting_is_no_crash(unfinished, file):
+    (unfinished / file).write_text("[" * 200_000)
+    errors = []
+    try:
+        glasshouse.resume("foreign", device="cpu")
+    except GlasshouseError as error:
+        errors.append(str(error))
+    assert all(Path(file).name in error for error in errors)
