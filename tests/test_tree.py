@@ -28,6 +28,7 @@ CROSS_CUTTING = {
     "how_to/test_how_to.py",
     "interop/architectures/test_round_trip.py",
     "metrics/test_verdict_error_rates.py",
+    "pages/test_accessibility.py",
     "pages/test_browser.py",
     "parts/test_battery.py",
     "parts/test_declared_part.py",

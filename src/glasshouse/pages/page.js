@@ -81,6 +81,12 @@ window.addEventListener("beforeprint", () => {
   document.querySelectorAll("details").forEach((details) => { details.open = true; });
 });
 
+// What scrolls sideways can be scrolled by the arrow keys: it takes the focus while it is wider than its frame.
+const wide = new ResizeObserver((entries) => entries.forEach(({ target }) => {
+  if (target.scrollWidth > target.clientWidth) target.tabIndex = 0; else target.removeAttribute("tabindex");
+}));
+document.querySelectorAll(".scroll, .copyable pre").forEach((frame) => { wide.observe(frame); });
+
 document.querySelectorAll("button.copy").forEach((button) => {
   button.addEventListener("click", async () => {
     const done = await page.copy(button.parentElement.querySelector("code").textContent);
