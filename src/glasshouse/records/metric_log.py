@@ -49,6 +49,37 @@ def last_row(path: Path) -> dict[str, Any]:
     return {}
 
 
+def some_rows(content: bytes, points: int) -> list[dict[str, Any]]:
+    """Rows of a log, in order, of which few are parsed: the first, the last, about `points` training rows, evaluations.
+
+    Of more than `points` evaluations, `points` are kept.
+    """
+    starts = {0}
+    for number in range(1, points):
+        starts.add(content.find(b"\n", number * len(content) // points) + 1)
+    end = content.rfind(b"\n")
+    # The last two lines: an evaluation is often the last, and a training row stands before it.
+    for _ in range(2):
+        end = content.rfind(b"\n", 0, max(end, 0))
+        starts.add(end + 1)
+    evaluations, at = [], content.find(b'"validation.')
+    while at >= 0:
+        evaluations.append(content.rfind(b"\n", 0, at) + 1)
+        at = content.find(b'"validation.', max(content.find(b"\n", at), at + 1))
+    kept = range(0, len(evaluations), max(1, -(-len(evaluations) // points)))
+    starts |= {evaluations[index] for index in kept} | set(evaluations[-1:])
+    rows = []
+    for start in sorted(starts):
+        stop = content.find(b"\n", start)
+        try:
+            row = json.loads(content[start : stop if stop >= 0 else None])
+        except ValueError:
+            continue  # its end is still being written
+        if isinstance(row, dict) and isinstance(row.get("step"), int):
+            rows.append(row)
+    return rows
+
+
 def rewind(path: Path, step: int) -> None:
     """Delete the rows after `step`. A run that resumes from there logs them again."""
     kept = [row for row in read(path) if row["step"] <= step]

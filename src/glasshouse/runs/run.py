@@ -65,11 +65,20 @@ class Translation:
 
 
 class Run:
-    """One trained (or partly trained) model and everything in its run folder. `dtype`: the number format of the weights."""
+    """One trained (or partly trained) model and everything in its run folder.
 
-    def __init__(self, where: RunFolder | str | PathLike[str], device: str = "auto", dtype: str = "float32") -> None:
+    `dtype` is the number format of the weights. They are those of the best evaluation, or with `newest` the newest.
+    """
+
+    def __init__(
+        self,
+        where: RunFolder | str | PathLike[str],
+        device: str = "auto",
+        dtype: str = "float32",
+        newest: bool = False,
+    ) -> None:
         self.folder = where if isinstance(where, RunFolder) else run_folder.find(where)
-        self.device, self.dtype = devices.pick(device), dtype
+        self.device, self.dtype, self.newest = devices.pick(device), dtype, newest
         weight_formats.check(dtype, self.device)
 
     @property
@@ -136,7 +145,7 @@ class Run:
         return self._checkpoint().step
 
     def _checkpoint(self) -> checkpoint.Checkpoint:
-        saved = checkpoint.best(self.folder.checkpoints, warn=say)
+        saved = (checkpoint.newest if self.newest else checkpoint.best)(self.folder.checkpoints, warn=say)
         if saved is None:
             raise RunError("no-checkpoint", f"{self.name} has no checkpoint yet; {self._remedy()}")
         return saved
