@@ -179,7 +179,6 @@
       const found = await answer.json();
       if (pulse.textContent !== "Live.") pulse.textContent = "Live.";
       if (found.version === version) return;
-      const opened = !version;
       version = found.version;
       // The page had no table: it is served anew with one.
       if (!body && found.has_runs) return location.reload();
@@ -193,7 +192,7 @@
       }
       const studies = document.querySelector("#study-table tbody");
       if (studies && !studies.querySelector("details[open]")) studies.innerHTML = found.studies;
-      if (!opened && chosen.size) fetchCurves([...chosen]);
+      if (chosen.size) fetchCurves([...chosen]);
     } catch (error) {
       pulse.textContent = `The server ${error instanceof TypeError ? "does not answer" : error.message}; this page tries again.`;
     }

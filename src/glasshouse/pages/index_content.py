@@ -33,7 +33,8 @@ class RunRow:
     command: str  # that makes the report, where there is none
     study: str = ""  # the name of the study that it belongs to
     study_page: PageLink | None = None
-    curves: dict[str, Points] = field(default_factory=dict)
+    has_curves: bool = False
+    curves: dict[str, Points] = field(default_factory=dict)  # empty where a server sends them on demand
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def curve_lists(curves: dict[str, Points]) -> dict[str, list[list[float | int | 
 
 
 def _functions(content: IndexContent) -> dict[str, object]:
-    newest = sorted((run for run in content.runs if run.curves and not run.study), key=lambda run: -run.changed)
+    newest = sorted((run for run in content.runs if run.has_curves and not run.study), key=lambda run: -run.changed)
     return {
         "duration": lambda seconds: formatting.duration(seconds) if seconds else formatting.MISSING,
         "moment": moment,

@@ -41,8 +41,7 @@ def create_pages_app(folders: PageFolders, token: str) -> ASGIApp:
 
     def page_of(path: Path) -> str:
         """A study's page is its report; a run has a live view."""
-        is_study = (path / study_folder.FILE).is_file()
-        return address("report" if is_study else "run", folders.key(path))
+        return address("report" if (path / study_folder.FILE).is_file() else "run", folders.key(path))
 
     def find_run(key: str) -> tuple[RunEntry, StudyEntry | None]:
         found = entries()
@@ -88,7 +87,7 @@ def create_pages_app(folders: PageFolders, token: str) -> ASGIApp:
         """The curves of some runs."""
         wanted = set(key)
         runs = {folders.key(run.path): run for run in entries().every_run}
-        return JSONResponse({key: index_page.curve_lists(runs[key].curves) for key in wanted if key in runs})
+        return JSONResponse({key: index_page.curve_lists(reader.curves(runs[key].path)) for key in wanted if key in runs})
 
     @app.get("/run")
     def run(key: str) -> HTMLResponse:

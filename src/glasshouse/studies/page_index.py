@@ -10,7 +10,7 @@ from pathlib import Path
 
 from glasshouse.inspection.linked_page import INDEX, index_link, is_index, link
 from glasshouse.pages import index_page, page_links
-from glasshouse.pages.index_content import IndexContent, PageLink, RunRow, StudyRow
+from glasshouse.pages.index_content import IndexContent, PageLink, Points, RunRow, StudyRow
 from glasshouse.records import atomic_files, run_entries, run_folder
 from glasshouse.records.run_entries import RunEntry, RunEntryReader
 from glasshouse.specs.errors import RunError
@@ -37,7 +37,7 @@ class PageFolders:
 
     def key(self, path: Path) -> str:
         """A name of a run or a study among all: its path from the index."""
-        return Path(os.path.relpath(path, self.index)).as_posix()
+        return os.path.relpath(path, self.index).replace(os.sep, "/")
 
     @property
     def where(self) -> str:
@@ -88,7 +88,12 @@ def read(folders: PageFolders, reader: RunEntryReader) -> Entries:
     return Entries(runs, studies)
 
 
-def content(folders: PageFolders, entries: Entries, run_address: Address | None = None) -> IndexContent:
+def content(
+    folders: PageFolders,
+    entries: Entries,
+    run_address: Address | None = None,
+    curves: Callable[[Path], dict[str, Points]] = lambda path: {},
+) -> IndexContent:
     """The content of the index page. By default a run's link leads to its report; `run_address` leads elsewhere."""
 
     def address(path: Path) -> str:
@@ -117,7 +122,8 @@ def content(folders: PageFolders, entries: Entries, run_address: Address | None 
             command="" if run.has_report else f"glasshouse report {_argument(run.path)}",
             study=study.name if study else "",
             study_page=report(study.path, study.has_report, study.name) if study else None,
-            curves=run.curves,
+            has_curves=run.has_curves,
+            curves=curves(run.path),
         )
 
     claims_page = find_claims_page(folders)
@@ -164,8 +170,9 @@ def write(folders: PageFolders) -> Path:
     if path.exists() and not is_index(path):
         raise RunError("not-an-index", f"{path} was not written by glasshouse pages and is kept; rename it, and try again")
     folders.index.mkdir(parents=True, exist_ok=True)
-    entries = read(folders, RunEntryReader())
-    atomic_files.write_text(path, index_page.render(content(folders, entries)))
+    reader = RunEntryReader()
+    entries = read(folders, reader)
+    atomic_files.write_text(path, index_page.render(content(folders, entries, curves=reader.curves)))
     for run in (run for run in entries.runs if run.has_report):
         _relink(run.path / REPORT, [index_link(path, run.path)])
     claims_page = find_claims_page(folders)
