@@ -33,6 +33,7 @@ CROSS_CUTTING = {
     "parts/test_battery.py",
     "parts/test_declared_part.py",
     "serving/test_foreign_clients.py",
+    "serving/test_live_pages.py",
     "serving/test_playground.py",
     "serving/test_soak.py",
     "slurm/test_preparation.py",

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.pages import report_page, study_page
+from glasshouse.pages import index_page, report_page, study_page
 from tests import accessibility, needs
 
-from . import example_report, example_study
+from . import example_index, example_report, example_study
 
 PAGES: dict[str, Callable[[], str]] = {
+    "index": lambda: index_page.render(example_index.content()),
     "report": lambda: report_page.render(example_report.report()),
     "study": lambda: study_page.render(example_study.checked()),
     "sweep": lambda: study_page.render(example_study.sweep()),

@@ -43,6 +43,11 @@ def serve(port: int) -> subprocess.Popen:
     return process
 
 
+@pytest.fixture(autouse=True)
+def _studies_of_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSHOUSE_STUDIES", str(tmp_path / "studies"))
+
+
 @pytest.fixture
 def text(tmp_path: Path) -> Path:
     path = tmp_path / "text.txt"
@@ -124,17 +129,7 @@ def test_train_opens_its_pages(runs: Path, text: Path, tmp_path: Path) -> None:
     browser, opened = tmp_path / "browser.sh", tmp_path / "opened.txt"
     browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
     browser.chmod(0o755)
-    words = (
-        "language-model",
-        f"data.files={text}",
-        *FIELDS,
-        *SPEED,
-        "training.steps=3000",
-        "--name",
-        "a",
-        "--device",
-        "cpu",
-    )
+    words = ("language-model", f"data.files={text}", *FIELDS, *SPEED, "training.steps=500", "--name", "a")
     with ended(
         program("train", *words, "--live", stdout=subprocess.PIPE, text=True, env={**os.environ, "BROWSER": f"{browser} %s"})
     ) as process:

@@ -1,4 +1,4 @@
-"""The served pages over example folders: index, rows, curves, live views, reports and buttons, also while files are written."""
+"""The served pages over example folders: index, rows, curves, live views, reports, buttons, also of half-written files."""
 
 import json
 import urllib.error
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from glasshouse.records import metric_log, stop_request
+from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.serving.pages_application import create_pages_app
 from glasshouse.serving.server import background_app
@@ -73,7 +74,7 @@ def test_reports_are_linked_and_other_files_are_not_served(served: str) -> None:
 def test_only_a_run_that_trains_can_be_stopped(served: str, tmp_path: Path) -> None:
     assert ask(served, "run/stop", post=True, key="runs/b")[0] == 409
     assert ask(served, "run/resume", post=True, key="runs/a")[0] == 409
-    run = page_index.run_folder.RunFolder(tmp_path / "runs" / "b")
+    run = RunFolder(tmp_path / "runs" / "b")
     with run.locked():
         status, _ = ask(served, "run/stop", post=True, key="runs/b")
         assert status == 200

@@ -21,6 +21,7 @@
       part.dataset.html = found.innerHTML;
       part.replaceChildren(...found.childNodes);
       part.querySelectorAll("svg[data-chart]").forEach(enhanceChart);
+      page.watchScrolling(part);
       if (focused) (part.querySelector(`[data-action="${focused}"]:enabled`) || part.querySelector("button:enabled"))?.focus();
     });
     return complete;

@@ -85,7 +85,8 @@ window.addEventListener("beforeprint", () => {
 const wide = new ResizeObserver((entries) => entries.forEach(({ target }) => {
   if (target.scrollWidth > target.clientWidth) target.tabIndex = 0; else target.removeAttribute("tabindex");
 }));
-document.querySelectorAll(".scroll, .copyable pre").forEach((frame) => { wide.observe(frame); });
+page.watchScrolling = (root) => root.querySelectorAll(".scroll, .copyable pre").forEach((frame) => { wide.observe(frame); });
+page.watchScrolling(document);
 
 document.querySelectorAll("button.copy").forEach((button) => {
   button.addEventListener("click", async () => {
