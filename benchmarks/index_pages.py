@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from glasshouse.cli.tables import console, show
 from glasshouse.formatting import duration, size
@@ -69,7 +70,7 @@ def make_run(path: Path, spec: Spec, number: int, steps: int) -> None:
             )
     metric_log.append(run.metrics_file, *rows)
     plan = {"steps": steps, "tokens": 4096 * steps, "flops": 10**12, "seconds": 0.02 * steps}
-    facts = {"status": Status.TRAINING if taken < steps else Status.DONE, "plan": plan}
+    facts: dict[str, Any] = {"status": Status.TRAINING if taken < steps else Status.DONE, "plan": plan}
     if taken == steps:
         facts |= {
             "headline": {"validation": [["perplexity", f"{math.exp(loss):.2f}"]]},

@@ -5,6 +5,7 @@ The same page is served while things train. Then `live` is true, its links lead 
 
 import time
 from collections import Counter
+from typing import Any
 
 from glasshouse import formatting
 from glasshouse.pages import charts, template
@@ -63,7 +64,7 @@ def curve_lists(curves: dict[str, Points]) -> dict[str, list[list[float | int | 
     }
 
 
-def _functions(content: IndexContent) -> dict[str, object]:
+def _functions(content: IndexContent) -> dict[str, Any]:
     newest = sorted((run for run in content.runs if run.has_curves and not run.study), key=lambda run: -run.changed)
     return {
         "duration": lambda seconds: formatting.duration(seconds) if seconds else formatting.MISSING,

@@ -1,5 +1,7 @@
 """The live view of a run: a served page with its curves, samples, cost and buttons. A script replaces what has changed."""
 
+from typing import Any
+
 from glasshouse.pages import charts, template
 from glasshouse.pages.live_content import LiveRun
 from glasshouse.pages.report_content import Curve
@@ -20,7 +22,7 @@ def render_part(run: LiveRun) -> str:
     return template.fill("live_part.html", (), **_values(run))
 
 
-def _values(run: LiveRun) -> dict[str, object]:
+def _values(run: LiveRun) -> dict[str, Any]:
     charts_of_run = [_panel(title, curves) for title, curves in (("Loss", run.loss), ("Quality", run.quality)) if curves]
     return {"run": run, "charts": charts_of_run, "actions": ACTIONS}
 

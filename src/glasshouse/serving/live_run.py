@@ -119,7 +119,7 @@ def _column(rows: list[dict[str, Any]], name: str) -> tuple[list[float], list[fl
 
 def _quality(rows: list[dict[str, Any]]) -> tuple[Curve, ...]:
     """The curve of the first metric beside the loss, such as perplexity or accuracy."""
-    last = next((row for row in reversed(rows) if "validation.loss" in row), {})
+    last: dict[str, Any] = next((row for row in reversed(rows) if "validation.loss" in row), {})
     name = next((name for name in last if name.startswith("validation.") and name != "validation.loss"), "")
     return _curves(rows, {name.replace(".", " ").replace("_", " "): name}) if name else ()
 

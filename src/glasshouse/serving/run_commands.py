@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from glasshouse.records import lock, stop_request
+from glasshouse.records import stop_request
 from glasshouse.records.run_entries import RunEntry
 from glasshouse.records.status import Status
 from glasshouse.specs.errors import RunError
@@ -46,7 +46,7 @@ def act(action: str, run: RunEntry) -> str:
 
 
 def _start(arguments: list[str], folder: Path) -> None:
-    with lock.attempt(folder / f".{LOG}.lock"), open(folder / LOG, "wb") as log:
+    with open(folder / LOG, "wb") as log:
         log.write(f"$ glasshouse {arguments[0]} {folder.name}\n".encode())
         log.flush()
         environment = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
