@@ -24,7 +24,7 @@ LONG = ("training.steps=1000000", "evaluation.every=200", "evaluation.tokens=500
 
 def program(*words: str, **how: object) -> subprocess.Popen:
     """A command in a process of its own."""
-    return subprocess.Popen([sys.executable, "-m", "glasshouse", *words], **how)  # type: ignore[call-overload]
+    return subprocess.Popen([sys.executable, "-m", "glasshouse", *words], **how)
 
 
 @contextmanager

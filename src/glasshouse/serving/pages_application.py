@@ -105,9 +105,8 @@ def create_pages_app(folders: PageFolders, token: str) -> ASGIApp:
     def report(key: str) -> HTMLResponse:
         """The report of a run or a study, as it was written last."""
         found = entries()
-        known: dict[str, RunEntry | StudyEntry] = {
-            folders.key(entry.path): entry for entry in (*found.every_run, *found.studies)
-        }
+        every: list[RunEntry | StudyEntry] = [*found.every_run, *found.studies]
+        known = {folders.key(entry.path): entry for entry in every}
         if key not in known:
             raise HTTPException(404, f"There is no run or study {key!r} here; go back to the index.")
         path = known[key].path / REPORT
