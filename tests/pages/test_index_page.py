@@ -36,7 +36,7 @@ def names(page) -> list[str]:
 
 
 def test_rows_are_filtered_sorted_and_shown_in_part(page) -> None:
-    assert len(names(page)) == 50
+    assert len(names(page)) == 25
     assert names(page)[1] == "run-70"
     page.get_by_role("button", name="show all").click()
     assert len(names(page)) == 71

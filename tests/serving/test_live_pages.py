@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from glasshouse.records import checkpoint
 from tests import accessibility, needs
 
 TOKEN = "0123456789abcdef0123"
@@ -97,6 +98,8 @@ def test_a_run_is_watched_killed_resumed_and_stopped(page, runs: Path, text: Pat
             assert steps(page) > before
             trainer.send_signal(signal.SIGKILL)
         expect(page.locator("#live .state")).to_have_text("interrupted")
+        newest = f"after step {checkpoint.steps(runs / 'long' / 'checkpoints')[-1]:,}"
+        expect(page.locator("#samples figcaption").first).to_have_text(newest)
         reached, samples = steps(page), page.locator("#samples .written p").first.inner_text()
         server.send_signal(signal.SIGKILL)
         expect(page.locator("#pulse")).to_contain_text("does not answer")
@@ -106,7 +109,7 @@ def test_a_run_is_watched_killed_resumed_and_stopped(page, runs: Path, text: Pat
         page.reload()
         expect(page.locator("#live .state")).to_have_text("interrupted")
         assert steps(page) == reached
-        page.locator("#samples .written").first.wait_for()
+        expect(page.locator("#samples figcaption").first).to_have_text(newest)
         assert page.locator("#samples .written p").first.inner_text() == samples
         page.get_by_role("button", name="Resume").click()
         expect(page.locator("#live .state")).to_have_text("training")

@@ -4,7 +4,7 @@
   const curves = JSON.parse(document.getElementById("curve-data").textContent);
   const byId = (id) => document.getElementById(id);
   const body = document.querySelector("#run-table tbody");
-  const TONES = ["accent", "ochre", "blue", "plum", "quiet"], DASHES = 4, FIRST_ROWS = 50, EVERY = 2000;
+  const TONES = ["accent", "ochre", "blue", "plum", "quiet"], DASHES = 4, FIRST_ROWS = 25, EVERY = 2000;
   const chosen = new Set([...document.querySelectorAll("#run-table input:checked")].map((box) => box.closest("tr").dataset.key));
   const styleOf = new Map();
   let everyRow = false, sortBy = { column: 7, descending: true };
@@ -133,8 +133,15 @@
     byId("more").textContent = `show all ${matching.toLocaleString("en")}`;
   }
 
+  // A state that no run had when the page was made.
+  function addStates() {
+    const known = new Set([...byId("state").options].map((option) => option.value));
+    new Set(rows().map((row) => row.dataset.status)).forEach((state) => { if (!known.has(state)) byId("state").append(new Option(state)); });
+  }
+
   function arrange() {
     if (!body) return;
+    addStates();
     sort();
     filter();
   }
@@ -180,8 +187,9 @@
       if (pulse.textContent !== "Live.") pulse.textContent = "Live.";
       if (found.version === version) return;
       version = found.version;
+      const studies = document.querySelector("#study-table tbody");
       // The page had no table: it is served anew with one.
-      if (!body && found.has_runs) return location.reload();
+      if ((!body && found.has_runs) || (!studies && found.has_studies)) return location.reload();
       byId("counts").textContent = found.counts;
       const focused = document.activeElement?.closest?.("#run-table tr")?.dataset.key;
       if (body) {
@@ -190,7 +198,6 @@
         arrange();
         if (focused) rows().find((row) => row.dataset.key === focused)?.querySelector("input, a")?.focus();
       }
-      const studies = document.querySelector("#study-table tbody");
       if (studies && !studies.querySelector("details[open]")) studies.innerHTML = found.studies;
       if (chosen.size) fetchCurves([...chosen]);
     } catch (error) {

@@ -18,6 +18,8 @@ from glasshouse.specs.errors import GlasshouseError
 # Samples of so many evaluations are shown, the newest first.
 MOST_STEPS = 4
 MOST_TOKENS = 40
+# A checkpoint that cannot be sampled is not tried again more often than this.
+MOST_FAILURES = 3
 # A larger checkpoint would take the memory and the cores that the training needs.
 MOST_BYTES = 400_000_000
 NOTE = "Made with the weights of the newest checkpoints; temperature 0.8, top-p 0.95, seed 0."
@@ -29,14 +31,17 @@ class LiveSamples:
     def __init__(self) -> None:
         self._made: dict[Path, list[LiveSample]] = {}
         self._notes: dict[Path, str] = {}
-        self._tried: dict[Path, int] = {}
+        # The step that was sampled or tried last, and how often trying it failed.
+        self._tried: dict[Path, tuple[int, int]] = {}
         self._busy = threading.Lock()
 
     def read(self, path: Path) -> tuple[tuple[LiveSample, ...], str]:
         """The samples of a run so far, and a remark if there are none."""
         steps = checkpoint.steps(path / "checkpoints")
-        if steps and steps[-1] != self._tried.get(path) and self._busy.acquire(blocking=False):
-            self._tried[path] = steps[-1]
+        tried, failures = self._tried.get(path, (0, 0))
+        due = bool(steps) and (steps[-1] != tried or 0 < failures < MOST_FAILURES)
+        if due and self._busy.acquire(blocking=False):
+            self._tried[path] = (steps[-1], failures if steps[-1] == tried else 0)
             threading.Thread(target=self._make, args=(path, steps[-1]), daemon=True).start()
         return tuple(self._made.get(path, ())), self._notes.get(path, "")
 
@@ -48,7 +53,7 @@ class LiveSamples:
                 return
             torch.set_num_threads(1)
             with progress_bar.quiet():
-                run = Run(RunFolder(path), device="cpu", newest=True)
+                run = Run(RunFolder(path), device="cpu", at_step=step)
                 if not run.continues_text:
                     return
                 settings = run.spec.evaluation
@@ -60,7 +65,9 @@ class LiveSamples:
             self._made[path] = [*fresh, *(sample for sample in older if sample.step in kept)]
             self._notes[path] = NOTE
         except (GlasshouseError, OSError, RuntimeError, ValueError, KeyError):
-            # The checkpoint was replaced while it was read, or the run is damaged: the next checkpoint is tried.
-            pass
+            # The checkpoint was deleted while it was read, or the run is damaged. It is tried again, and then the next one.
+            self._tried[path] = (step, self._tried[path][1] + 1)
+        else:
+            self._tried[path] = (step, 0)
         finally:
             self._busy.release()

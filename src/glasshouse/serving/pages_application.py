@@ -79,8 +79,8 @@ def create_pages_app(folders: PageFolders, token: str) -> ASGIApp:
         if found.version == version:
             return JSONResponse({"version": version})
         content = page_index.content(folders, found, page_of)
-        answer = {"version": found.version, "has_runs": bool(content.runs), **index_page.render_rows(content)}
-        return JSONResponse(answer)
+        has = {"has_runs": bool(content.runs), "has_studies": bool(content.studies)}
+        return JSONResponse({"version": found.version, **has, **index_page.render_rows(content)})
 
     @app.get("/curves")
     def curves(key: Annotated[list[str], Query()]) -> JSONResponse:
@@ -129,7 +129,8 @@ def create_pages_app(folders: PageFolders, token: str) -> ASGIApp:
 def _action(action: str, find_run: Callable[[str], tuple[RunEntry, StudyEntry | None]]) -> Callable[..., PlainTextResponse]:
     def act(key: str) -> PlainTextResponse:
         try:
-            return PlainTextResponse(run_commands.act(action, find_run(key)[0]))
+            run, study = find_run(key)
+            return PlainTextResponse(run_commands.act(action, run, study.path if study else None))
         except GlasshouseError as error:
             return PlainTextResponse(str(error), 409)
         except OSError as error:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from glasshouse.records import stop_request
+from glasshouse.records import lock, stop_request
 from glasshouse.records.run_entries import RunEntry
 from glasshouse.records.status import Status
 from glasshouse.specs.errors import RunError
@@ -33,13 +33,18 @@ def possible(run: RunEntry) -> tuple[str, ...]:
     return tuple(actions)
 
 
-def act(action: str, run: RunEntry) -> str:
-    """Do what a button says; returns a sentence about it."""
+def act(action: str, run: RunEntry, study: Path | None = None) -> str:
+    """Do what a button says; returns a sentence about it. A run of a study is resumed with its study."""
     if action not in possible(run):
         raise RunError("not-possible", f"{action} is not possible: {run.name} is {run.status}; reload the page")
     if action == "stop":
         stop_request.make(run.path)
         return f"{run.name} was asked to stop. It saves a checkpoint after its next step."
+    if action == "resume" and study:
+        if lock.is_held(study):
+            raise RunError("not-possible", f"the study {study.name} is being trained and will train {run.name} in its turn")
+        _start(["resume", str(study.absolute())], run.path)
+        return f"The study {study.name} goes on: glasshouse resume was started."
     _start([action, str(run.path.absolute())], run.path)
     doing = "goes on from its newest checkpoint" if action == "resume" else "gets its report"
     return f"{run.name} {doing}: glasshouse {action} was started."
@@ -47,7 +52,7 @@ def act(action: str, run: RunEntry) -> str:
 
 def _start(arguments: list[str], folder: Path) -> None:
     with open(folder / LOG, "wb") as log:
-        log.write(f"$ glasshouse {arguments[0]} {folder.name}\n".encode())
+        log.write(f"$ glasshouse {arguments[0]} {Path(arguments[1]).name}\n".encode())
         log.flush()
         environment = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
         subprocess.Popen(
