@@ -41,6 +41,11 @@ def ask(address: str, path: str, post: bool = False, **values: str) -> tuple[int
 
 def test_pages_are_served_and_change_with_their_files(served: str, tmp_path: Path) -> None:
     assert "runs%2Fb" in ask(served, "")[1]
+    make_study(tmp_path / "studies" / "without-report")
+    page = ask(served, "")[1]
+    assert "report?token=0123456789abcdef&amp;key=studies%2Fs" in page
+    assert 'key=studies%2Fwithout-report"' not in page
+    assert "glasshouse report" in page
     rows = json.loads(ask(served, "rows")[1])
     assert json.loads(ask(served, "rows", version=rows["version"])[1]) == {"version": rows["version"]}
     log = tmp_path / "runs" / "b" / "metrics.jsonl"

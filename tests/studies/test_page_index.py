@@ -12,7 +12,7 @@ from tests.refusals import refused
 
 def links(page: Path) -> set[Path]:
     """The files that a page links to."""
-    addresses = re.findall(r'<a href="([^"#][^"]*)"', page.read_text())
+    addresses = re.findall(r'<a [^>]*href="([^"#][^"]*)"', page.read_text())
     return {(page.parent / urldefrag(address)[0]).resolve() for address in addresses}
 
 

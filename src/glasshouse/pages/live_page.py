@@ -24,7 +24,9 @@ def render_part(run: LiveRun) -> str:
 
 def _values(run: LiveRun) -> dict[str, Any]:
     charts_of_run = [_panel(title, curves) for title, curves in (("Loss", run.loss), ("Quality", run.quality)) if curves]
-    return {"run": run, "charts": charts_of_run, "actions": ACTIONS}
+    # What a command refuses, it says in its last line.
+    refused = run.output.rpartition("\n")[2].startswith("glasshouse: ")
+    return {"run": run, "charts": charts_of_run, "actions": ACTIONS, "refused": refused}
 
 
 def _panel(title: str, curves: tuple[Curve, ...]) -> dict[str, object]:

@@ -12,7 +12,7 @@ from glasshouse.pages.index_content import PageLink
 # By this line the index is known to be written by Glasshouse; another file is never replaced.
 GENERATOR = "<!-- An index that glasshouse pages wrote. -->"
 _LINE = re.compile(r'<nav class="neighbours".*?</nav>\n', re.DOTALL)
-_LINK = re.compile(r'<a href="([^"]*)">([^<]*)</a>')
+_LINK = re.compile(r'<a [^>]*href="([^"]*)">([^<]*)</a>')
 _STYLE = "display:flex;flex-wrap:wrap;gap:2px 18px;padding:14px 0 0;font-size:14px"
 
 
@@ -21,7 +21,7 @@ def with_links(page: str, links: Sequence[PageLink]) -> str:
     without = _LINE.sub("", page, count=1)
     if not links:
         return without
-    items = "".join(f'<a href="{escape(link.address)}">{escape(link.text)}</a>' for link in links)
+    items = "".join(f'<a style="color:inherit" href="{escape(link.address)}">{escape(link.text)}</a>' for link in links)
     # Pages of older releases have no rule for it in their style sheet.
     line = f'<nav class="neighbours" aria-label="Neighbouring pages" style="{_STYLE}">{items}</nav>\n'
     return without.replace("<body>\n", f"<body>\n{line}", 1)

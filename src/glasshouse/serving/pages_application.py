@@ -57,7 +57,7 @@ def create_pages_app(folders: PageFolders, token: str) -> ASGIApp:
     def view(key: str) -> LiveRun:
         run, study = find_run(key)
         links = [PageLink("all runs and studies", address("."))]
-        if study:
+        if study and study.has_report:
             links.append(PageLink(f"the study {study.name}", address("report", folders.key(study.path))))
         report = PageLink("its report", address("report", key))
         return live_run.collect(key, run, tuple(links), report, samples.read)

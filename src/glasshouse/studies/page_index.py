@@ -100,9 +100,13 @@ def content(
         return folders.key(path)
 
     def report(path: Path, exists: bool, title: str) -> PageLink | None:
-        if run_address:
-            return PageLink(title, run_address(path))
-        return PageLink(title, address(path / REPORT)) if exists else None
+        if not exists:
+            return None
+        return PageLink(title, run_address(path) if run_address else address(path / REPORT))
+
+    def run_page(run: RunEntry, title: str) -> PageLink | None:
+        """A report that exists, or the live view, which every run has."""
+        return report(run.path, run.has_report or run_address is not None, title)
 
     def run_row(run: RunEntry, study: StudyEntry | None = None) -> RunRow:
         return RunRow(
@@ -118,7 +122,7 @@ def content(
             seconds=run.seconds,
             changed=run.changed,
             error=run.error,
-            page=report(run.path, run.has_report, run.name),
+            page=run_page(run, run.name),
             command="" if run.has_report else f"glasshouse report {_argument(run.path)}",
             study=study.name if study else "",
             study_page=report(study.path, study.has_report, study.name) if study else None,
@@ -129,7 +133,7 @@ def content(
     claims_page = find_claims_page(folders)
 
     def study_row(study: StudyEntry) -> StudyRow:
-        links = [report(run.path, run.has_report, f"{run.path.parent.name}, {run.name}") for run in study.runs]
+        links = [run_page(run, f"{run.path.parent.name}, {run.name}") for run in study.runs]
         claim_page = PageLink("claim", f"{address(claims_page)}#{study.claim}") if claims_page and study.claim else None
         return StudyRow(
             key=folders.key(study.path),
