@@ -11,7 +11,7 @@ from pathlib import Path
 from glasshouse.inspection.linked_page import INDEX, index_link, is_index, link
 from glasshouse.pages import index_page, page_links
 from glasshouse.pages.index_content import IndexContent, PageLink, Points, RunRow, StudyRow
-from glasshouse.records import atomic_files, run_entries, run_folder
+from glasshouse.records import atomic_files, progress_bar, run_entries, run_folder
 from glasshouse.records.run_entries import RunEntry, RunEntryReader
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import study_entries, study_folder
@@ -175,7 +175,12 @@ def write(folders: PageFolders) -> Path:
         raise RunError("not-an-index", f"{path} was not written by glasshouse pages and is kept; rename it, and try again")
     folders.index.mkdir(parents=True, exist_ok=True)
     reader = RunEntryReader()
-    entries = read(folders, reader)
+    with progress_bar.bar("reading runs") as show:
+        entries = read(folders, reader)
+        runs = entries.every_run
+        for number, run in enumerate(runs, 1):
+            reader.curves(run.path)  # kept, and most of the work
+            show(number / len(runs))
     atomic_files.write_text(path, index_page.render(content(folders, entries, curves=reader.curves)))
     for run in (run for run in entries.runs if run.has_report):
         _relink(run.path / REPORT, [index_link(path, run.path)])
