@@ -70,6 +70,7 @@ if TYPE_CHECKING:
         write_recovered,
     )
     from glasshouse.api.machine import doctor, measure_steps, plan_cluster
+    from glasshouse.api.pages import live_pages, open_browser, serve_pages, write_pages
     from glasshouse.api.parts import capabilities, part_families, parts_of
     from glasshouse.api.pictures import describe, prompt
     from glasshouse.api.reports import card, report
@@ -193,6 +194,7 @@ _EXPORTS = {
         "write_recovered",
     ),
     "api.machine": ("doctor", "measure_steps", "plan_cluster"),
+    "api.pages": ("live_pages", "open_browser", "serve_pages", "write_pages"),
     "api.parts": ("capabilities", "part_families", "parts_of"),
     "api.pictures": ("describe", "prompt"),
     "api.reports": ("card", "report"),
@@ -322,12 +324,14 @@ __all__ = [
     "list_runs",
     "list_scale_studies",
     "list_studies",
+    "live_pages",
     "load_tokenizer",
     "look",
     "look_at_data",
     "measure_steps",
     "metrics_of",
     "on_slurm",
+    "open_browser",
     "open_chat",
     "open_grid",
     "open_language_model",
@@ -373,6 +377,7 @@ __all__ = [
     "scale_transfer",
     "scaling_content",
     "serve",
+    "serve_pages",
     "spec_of",
     "studies_folder",
     "submit_preparation",
@@ -391,6 +396,7 @@ __all__ = [
     "try_claim",
     "unpack",
     "write_lines",
+    "write_pages",
     "write_predictions",
     "write_recovered",
     "write_scaling_figures",

@@ -36,6 +36,7 @@ from glasshouse.cli import (
     lens,
     look,
     pack,
+    pages,
     parts,
     patch,
     prompt,
@@ -88,7 +89,7 @@ def application() -> typer.Typer:
     )
     app.callback()(options)
     training = (demo, recipes, parts, train, resume)
-    using_runs = (evaluate, sample, classify, translate, describe, prompt, report, card, serve)
+    using_runs = (evaluate, sample, classify, translate, describe, prompt, report, card, pages, serve)
     looking_inside = (look, lens, attribute, patch, heads, prune, gradients)
     comparing = (compare, sweep, studies, claim)
     on_a_cluster = (jobs, cancel, sbatch)

@@ -1,5 +1,6 @@
 """`glasshouse train`: train a recipe."""
 
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ EXAMPLES = (
     "glasshouse train language-model data.files=mine.txt · "
     "glasshouse train demo-lm lr=1e-3 batch_size=16 n_layer=2 · "
     "glasshouse train demo-lm training.replicas=8 · "
+    "glasshouse train demo-lm --live · "
     "glasshouse train language-model 'data.files=[a.txt,b.jsonl.gz]' data.field=body --dry-run · "
     "glasshouse train language-model data.files=mine.txt --on slurm --nodes 2 --gpus-per-node 4 --time 4:00:00"
 )
@@ -25,6 +27,9 @@ def train(
     device: Device = "auto",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Predict the cost and do not train; with --on slurm, print the script.")
+    ] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Serve the pages of all runs beside the training, and open them in a browser.")
     ] = False,
     on: On = None,
     nodes: Nodes = None,
@@ -42,6 +47,11 @@ def train(
     from glasshouse.cli.run_output import print_replicas, print_run
 
     cluster: dict[str, Any] = {"nodes": nodes, "gpus_per_node": gpus_per_node, "time": time, "partition": partition}
+    if live and (on or dry_run):
+        option = "--on slurm" if on else "--dry-run"
+        raise glasshouse.GlasshouseError(
+            "bad-option", f"--live shows a training on this machine, and {option} trains nothing here; leave one of them out"
+        )
     if on:
         options: dict[str, Any] = {"name": name, "device": device, "dry_run": dry_run}
         print_submission(glasshouse.submit_training(recipe, *(overrides or ()), **options, **cluster))
@@ -49,7 +59,10 @@ def train(
     refuse_cluster_options(**cluster)
     if dry_run:
         print_plan(glasshouse.plan(recipe, *(overrides or ()), device=device))
-    elif glasshouse.spec_of(recipe, *(overrides or ())).training.replicas > 1:
-        print_replicas(glasshouse.train_replicas(recipe, *(overrides or ()), name=name, device=device))
-    else:
-        print_run(glasshouse.train(recipe, *(overrides or ()), name=name, device=device))
+        return
+    several = glasshouse.spec_of(recipe, *(overrides or ())).training.replicas > 1
+    with glasshouse.live_pages() if live else nullcontext():
+        if several:
+            print_replicas(glasshouse.train_replicas(recipe, *(overrides or ()), name=name, device=device))
+        else:
+            print_run(glasshouse.train(recipe, *(overrides or ()), name=name, device=device))

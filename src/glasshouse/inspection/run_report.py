@@ -7,13 +7,13 @@ from typing import Any
 
 from glasshouse.formatting import count, duration, flops, size
 from glasshouse.generation.text_stream import Completion
-from glasshouse.inspection import confusion, label_scores, regression_errors, tag_scores, translation_samples
+from glasshouse.inspection import confusion, label_scores, linked_page, regression_errors, tag_scores, translation_samples
 from glasshouse.inspection.attention_maps import attention_map, unsupported_reason
 from glasshouse.metrics.metric import LOSS, PERPLEXITY
 from glasshouse.metrics.perplexity import perplexity
 from glasshouse.models import parameter_counts
 from glasshouse.pages import report_page as page
-from glasshouse.records import atomic_files, metric_log
+from glasshouse.records import metric_log
 from glasshouse.records.checkpoint import steps as checkpoint_steps
 from glasshouse.records.status import Status
 from glasshouse.runs import suggestions
@@ -36,7 +36,7 @@ SECTIONS: dict[str, Callable[[Run], Any]] = {
 
 def write(run: Run) -> Path:
     """Write the report into the run folder."""
-    atomic_files.write_text(run.folder.report_file, page.render(collect(run)))
+    linked_page.write(run.folder.report_file, page.render(collect(run)))
     return run.folder.report_file
 
 

@@ -1,5 +1,5 @@
 // Charts: a crosshair that shows the value of every curve, a legend that hides curves, buttons that change the scale.
-document.querySelectorAll("svg[data-chart]").forEach((svg) => {
+function enhanceChart(svg) {
   const chart = JSON.parse(svg.dataset.chart);
   const [left, top, right, bottom] = chart.frame;
   const hidden = new Set();
@@ -106,4 +106,5 @@ document.querySelectorAll("svg[data-chart]").forEach((svg) => {
       });
     });
   });
-});
+}
+document.querySelectorAll("svg[data-chart]").forEach(enhanceChart);

@@ -241,6 +241,14 @@ def path_commands(
     return "".join(commands), "".join(dots)
 
 
+def round_values(numbers: list[float], digits: int = 5) -> list[float | int | None]:
+    """`round_numbers` of a list, whose values are finite."""
+    return [
+        int(rounded) if abs(rounded) < 1e15 and rounded == int(rounded) else rounded
+        for rounded in (float(f"{number:.{digits}g}") for number in numbers)
+    ]
+
+
 def round_numbers(numbers: np.ndarray, digits: int = 5) -> list[float | int | None]:
     """Round to significant digits and write whole numbers as integers, which halves the size of the JSON; NaN is None."""
     rounded = [None if np.isnan(number) else float(f"{number:.{digits}g}") for number in numbers]

@@ -81,6 +81,13 @@ window.addEventListener("beforeprint", () => {
   document.querySelectorAll("details").forEach((details) => { details.open = true; });
 });
 
+// What scrolls sideways can be scrolled by the arrow keys: it takes the focus while it is wider than its frame.
+const wide = new ResizeObserver((entries) => entries.forEach(({ target }) => {
+  if (target.scrollWidth > target.clientWidth) target.tabIndex = 0; else target.removeAttribute("tabindex");
+}));
+page.watchScrolling = (root) => root.querySelectorAll(".scroll, .copyable pre").forEach((frame) => { wide.observe(frame); });
+page.watchScrolling(document);
+
 document.querySelectorAll("button.copy").forEach((button) => {
   button.addEventListener("click", async () => {
     const done = await page.copy(button.parentElement.querySelector("code").textContent);

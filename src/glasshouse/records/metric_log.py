@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,57 @@ def last_row(path: Path) -> dict[str, Any]:
         if isinstance(row, dict) and isinstance(row.get("step"), int):
             return row
     return {}
+
+
+def some_rows(content: bytes, points: int) -> list[dict[str, Any]]:
+    """Rows of a log, in order, of which few are parsed: the first, the last, about `points` training rows, evaluations.
+
+    Of more than `points` evaluations, `points` are kept.
+    """
+    starts = {0}
+    for number in range(1, points):
+        starts.add(content.find(b"\n", number * len(content) // points) + 1)
+    end = content.rfind(b"\n")
+    # The last two lines: an evaluation is often the last, and a training row stands before it.
+    for _ in range(2):
+        end = content.rfind(b"\n", 0, max(end, 0))
+        starts.add(end + 1)
+    evaluations, at = [], content.find(b'"validation.')
+    while at >= 0:
+        evaluations.append(content.rfind(b"\n", 0, at) + 1)
+        at = content.find(b'"validation.', max(content.find(b"\n", at), at + 1))
+    kept = range(0, len(evaluations), max(1, -(-len(evaluations) // points)))
+    starts |= {evaluations[index] for index in kept} | set(evaluations[-1:])
+    ends = ((start, content.find(b"\n", start)) for start in sorted(starts))
+    return _parsed([content[start : end if end >= 0 else None] for start, end in ends])
+
+
+def tail_rows(path: Path, most_bytes: int = TAIL_BYTES) -> list[dict[str, Any]]:
+    """The last row, and the last evaluation if it is among the last bytes, in order; empty if there is none."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - most_bytes, 0))
+            content = file.read()
+    except OSError:
+        return []
+    lines = content.splitlines()[-2:]
+    at = content.rfind(b'"validation.loss"')
+    if at >= 0:
+        start, end = content.rfind(b"\n", 0, at) + 1, content.find(b"\n", at)
+        lines.insert(0, content[start : end if end >= 0 else None])
+    return _parsed(lines)
+
+
+def _parsed(lines: list[bytes]) -> list[dict[str, Any]]:
+    """The rows of these lines. One that is still being written, or that a crash truncated, is left out."""
+    try:
+        values = json.loads(b"[" + b",".join(filter(None, lines)) + b"]")
+    except ValueError:
+        values = []
+        for line in lines:
+            with suppress(ValueError):
+                values.append(json.loads(line))
+    return [row for row in values if isinstance(row, dict) and isinstance(row.get("step"), int)]
 
 
 def rewind(path: Path, step: int) -> None:

@@ -65,11 +65,20 @@ class Translation:
 
 
 class Run:
-    """One trained (or partly trained) model and everything in its run folder. `dtype`: the number format of the weights."""
+    """One trained (or partly trained) model and everything in its run folder.
 
-    def __init__(self, where: RunFolder | str | PathLike[str], device: str = "auto", dtype: str = "float32") -> None:
+    `dtype` is the number format of the weights. They are those of the best evaluation, or of the checkpoint `at_step`.
+    """
+
+    def __init__(
+        self,
+        where: RunFolder | str | PathLike[str],
+        device: str = "auto",
+        dtype: str = "float32",
+        at_step: int | None = None,
+    ) -> None:
         self.folder = where if isinstance(where, RunFolder) else run_folder.find(where)
-        self.device, self.dtype = devices.pick(device), dtype
+        self.device, self.dtype, self.at_step = devices.pick(device), dtype, at_step
         weight_formats.check(dtype, self.device)
 
     @property
@@ -136,6 +145,8 @@ class Run:
         return self._checkpoint().step
 
     def _checkpoint(self) -> checkpoint.Checkpoint:
+        if self.at_step is not None:
+            return checkpoint.load(self.folder.checkpoints, self.at_step)
         saved = checkpoint.best(self.folder.checkpoints, warn=say)
         if saved is None:
             raise RunError("no-checkpoint", f"{self.name} has no checkpoint yet; {self._remedy()}")

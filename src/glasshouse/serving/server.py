@@ -1,4 +1,4 @@
-"""A server process: runs on a port, until a signal. Or a server in a thread, until the block that uses it ends."""
+"""A server process: an application on a port, until a signal. Or a server in a thread, until the block that uses it ends."""
 
 import queue
 import threading
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from glasshouse.runs.run import Run
 from glasshouse.serving.application import create_app
@@ -37,10 +38,16 @@ def serve(
     port: int = 8000,
     started_at: Callable[[str], None] = lambda address: None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM. Then no new requests are taken, and those that run are finished. Port 0: a free one."""
-    config = _configuration(runs, options, host, port)
+    """Serve runs until SIGINT or SIGTERM. Then no new requests are taken, and those that run are finished."""
+    serve_app(create_app(runs, options), host, port, started_at, options.seconds)
+
+
+def serve_app(
+    app: ASGIApp, host: str, port: int, started_at: Callable[[str], None] = lambda address: None, seconds: float = 0.0
+) -> None:
+    """Serve an application until SIGINT or SIGTERM; requests that run then have these seconds. Port 0: a free one."""
     try:
-        _Server(config, started_at).run()
+        _Server(_configuration(app, host, port, seconds), started_at).run()
     except SystemExit as error:  # uvicorn exits if it cannot bind
         raise GlasshouseError(
             "cannot-bind", f"port {port} of {host} is not free or not allowed; choose another one with --port"
@@ -49,24 +56,31 @@ def serve(
 
 @contextmanager
 def background_server(runs: Mapping[str, Run], options: ServerOptions) -> Iterator[str]:
-    """Serve in a thread on a free port of the loopback interface, and yield the address. Ends with the block."""
+    """Serve runs in a thread on a free port of the loopback interface, and yield the address. Ends with the block."""
+    with background_app(create_app(runs, options), options.seconds) as address:
+        yield address
+
+
+@contextmanager
+def background_app(app: ASGIApp, seconds: float = 5.0) -> Iterator[str]:
+    """Serve an application in a thread on a free port of the loopback interface, and yield the address."""
     addresses: queue.Queue[str] = queue.Queue()
-    server = _Server(_configuration(runs, options, "127.0.0.1", 0), addresses.put)
+    server = _Server(_configuration(app, "127.0.0.1", 0, seconds), addresses.put)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:
         yield addresses.get(timeout=STARTING_SECONDS)
     finally:
         server.should_exit = True
-        thread.join(options.seconds)
+        thread.join(seconds)
 
 
-def _configuration(runs: Mapping[str, Run], options: ServerOptions, host: str, port: int) -> uvicorn.Config:
+def _configuration(app: ASGIApp, host: str, port: int, seconds: float) -> uvicorn.Config:
     return uvicorn.Config(
-        create_app(runs, options),
+        app,
         host=host,
         port=port,
         log_level="warning",
         access_log=False,
-        timeout_graceful_shutdown=int(options.seconds) + 1,
+        timeout_graceful_shutdown=int(seconds) + 1,
     )

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from glasshouse.inspection import linked_page
 from glasshouse.metrics.verdicts import UNDECIDED, Difference, judge, summarise
 from glasshouse.pages import study_page, study_tables, study_text
 from glasshouse.pages.study_content import Arm, MultiverseCell, ReplicationOutcome, StudyResults
@@ -208,7 +209,7 @@ def _why_not_judged(arm: Arm) -> str:
 def write(study: StudyFolder) -> StudyResults:
     """Write the report, the tables and `comparison.json` of a study, and return its results."""
     results = collect(study)
-    atomic_files.write_text(study.report_file, study_page.render(results))
+    linked_page.write(study.report_file, study_page.render(results))
     atomic_files.write_text(study.path / "table.md", study_tables.markdown(results))
     atomic_files.write_text(study.path / "table.tex", study_tables.latex(results))
     atomic_files.write_text(study.path / "comparison.json", to_json(results))

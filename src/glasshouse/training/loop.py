@@ -3,6 +3,7 @@
 The loop trains one run, or several together as replicas. Each run is a member of the loop.
 """
 
+import signal as signal_numbers
 import statistics
 import time
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from typing import Any
 
 import torch
 
-from glasshouse.records import machine, metric_log, progress_bar
+from glasshouse.records import machine, metric_log, progress_bar, stop_request
 from glasshouse.records.checkpoint_saver import CheckpointSaver
 from glasshouse.records.progress_bar import say
 from glasshouse.records.run_folder import RunFolder
@@ -34,6 +35,8 @@ READ_EVERY = {"cpu": 1, "cuda": 10, "mps": 10}
 # The minimum time between checkpoints of replicas, unless `training.checkpoint_every` is set or a run has improved. Many
 # small models take less time to train than to save.
 MIN_SAVE_SECONDS = 10.0
+# The time between looks for a request to stop: a look at a shared folder can take longer than a step.
+STOP_SECONDS = 0.5
 
 
 def train(run: RunFolder, device_name: str = "auto") -> bool:
@@ -71,6 +74,8 @@ def _train(runs: Sequence[RunFolder], device_name: str, together: bool | None) -
     with ExitStack() as stack:
         for run in runs:
             stack.enter_context(run.locked())
+            if process_group.rank() == 0:
+                stop_request.withdraw(run.path)
         ended = (Status.DONE, Status.FAILED) if len(runs) > 1 else ()
         unfinished = [run for run in runs if run.recorded_status() not in ended]
         if process_group.size() > 1:
@@ -211,7 +216,7 @@ class _Loop:
         self.pending: list[tuple[int, StepResult]] = []
         self.pending_since = 0.0
         self.failures: list[str] = []
-        self.clock = self.saved_at = time.perf_counter()
+        self.clock = self.saved_at = self.looked_at = time.perf_counter()
         # Time and number of this process's steps, without evaluations and checkpoints.
         self.step_seconds, self.steps_taken = 0.0, 0
 
@@ -273,7 +278,7 @@ class _Loop:
         # Several processes agree on it when they read results, because each of them may receive it at another step.
         signal = None
         if self.parallelism.size == 1 or evaluating or len(self.pending) >= READ_EVERY[self.engine.device.type]:
-            signal = self.parallelism.agreed_signal(self.signals.received)
+            signal = self.parallelism.agreed_signal(self.signals.received or self._requested_stop())
         saving = last or self._checkpoint_is_due() or signal is not None
         # Read the results before an evaluation or a checkpoint, so that neither uses the weights of a failed run.
         if evaluating or saving or len(self.pending) >= READ_EVERY[self.engine.device.type]:
@@ -290,11 +295,21 @@ class _Loop:
                 member.stop()
         self._add_elapsed_time()
         if signal and not last and self.active:
+            for member in self.members if self.parallelism.is_main else ():
+                stop_request.withdraw(member.run.path)
             raise Interrupted(
                 signal,
                 f"stopped and saved after step {self.step} of {self.job.steps}",
                 f"glasshouse resume {self.members[0].run.name}",
             )
+
+    def _requested_stop(self) -> int | None:
+        """SIGTERM if some process asked one of these runs to stop by a file in its folder; see `stop_request`."""
+        if time.perf_counter() - self.looked_at < STOP_SECONDS:
+            return None
+        self.looked_at = time.perf_counter()
+        asked = any(stop_request.is_made(member.run.path) for member in self.active if member.writes)
+        return signal_numbers.SIGTERM if asked else None
 
     def _checkpoint_is_due(self) -> bool:
         """Whether the settings ask for a checkpoint after this step."""

@@ -1,0 +1,91 @@
+"""Public functions for the pages over all runs and studies: write them as plain files, or serve them while things train."""
+
+import os
+import secrets
+import subprocess
+import sys
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+
+from glasshouse.records import progress_bar
+from glasshouse.serving import installed
+from glasshouse.specs.errors import GlasshouseError
+from glasshouse.studies import page_index
+
+# A token can be guessed if it is shorter.
+SHORTEST_TOKEN = 16
+# The seconds that the pages beside a training have to end.
+ENDING_SECONDS = 10
+
+
+def write_pages(folder: str | PathLike[str] | None = None) -> Path:
+    """Write the index page over all runs and studies, link the pages that exist, and return the path of the index.
+
+    `folder` has runs and studies, or the folders `runs` and `studies`; by default those of the environment are taken. The
+    index is `index.html` in this folder, or in the runs folder. Writing it again refreshes it.
+    """
+    return page_index.write(page_index.folders_of(folder))
+
+
+def serve_pages(
+    folder: str | PathLike[str] | None = None,
+    port: int = 8010,
+    token: str | None = None,
+    started_at: Callable[[str], None] = lambda address: None,
+) -> None:
+    """Serve the index and a live view of each run on the loopback interface until a signal. Port 0 takes any free one.
+
+    `started_at` is called with the address, which contains the token: without it every request is refused. By default the
+    token is random.
+    """
+    folders = page_index.folders_of(folder)
+    if token is None:
+        token = secrets.token_urlsafe(24)
+    elif len(token) < SHORTEST_TOKEN:
+        raise GlasshouseError(
+            "short-token",
+            f"the token has {len(token)} characters and can be guessed; choose {SHORTEST_TOKEN} or more, or leave it out",
+        )
+    installed.check_installed("glasshouse pages --live")
+    from glasshouse.serving import server
+    from glasshouse.serving.pages_application import create_pages_app
+
+    def started(address: str) -> None:
+        started_at(f"{address}/?token={token}")
+
+    server.serve_app(create_pages_app(folders, token), "127.0.0.1", port, started)
+
+
+def open_browser(address: str) -> bool:
+    """Open an address in the user's browser; returns False where there is none to open, as on a server."""
+    has_display = sys.platform == "darwin" or any(os.environ.get(name) for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"))
+    return has_display and webbrowser.open(address)
+
+
+@contextmanager
+def live_pages() -> Iterator[None]:
+    """Serve the pages of the runs and studies in another process, beside the training in this block.
+
+    It opens them in a browser, or prints the address. On a terminal they are served until Ctrl-C, also after the block.
+    """
+    installed.check_installed("glasshouse train --live")
+    command = [sys.executable, "-m", "glasshouse", "pages", "--live", "--open", "--port", "0"]
+    server = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        try:
+            if server.poll() is None and progress_bar.is_terminal():
+                progress_bar.say("the training has ended; its pages are served until Ctrl-C", even_if_quiet=True)
+                server.wait()
+        except KeyboardInterrupt:
+            pass  # the server has received it too
+        finally:
+            server.terminate()
+            try:
+                server.wait(ENDING_SECONDS)
+            except subprocess.TimeoutExpired:
+                server.kill()

@@ -1,0 +1,70 @@
+"""The content of the index page as plain data: a row for each run and each study. Knows nothing of folders or of HTML."""
+
+from dataclasses import dataclass, field
+
+Points = tuple[list[float], list[float]]
+
+
+@dataclass(frozen=True)
+class PageLink:
+    """A link to another page of the set: its text and its address, relative to this page."""
+
+    text: str
+    address: str
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run in the table of runs. `key` names it among all rows: its path."""
+
+    key: str
+    name: str
+    status: str
+    task: str
+    recipe: str
+    data: str
+    figure: tuple[str, str]
+    steps: int
+    total_steps: int
+    seconds: float
+    changed: float
+    error: str
+    page: PageLink | None  # the report, or the live view
+    command: str  # that makes the report, where there is none
+    study: str = ""  # the name of the study that it belongs to
+    study_page: PageLink | None = None
+    has_curves: bool = False
+    curves: dict[str, Points] = field(default_factory=dict)  # empty where a server sends them on demand
+
+
+@dataclass(frozen=True)
+class StudyRow:
+    """A study in the table of studies."""
+
+    key: str
+    name: str
+    status: str
+    kind: str
+    recipe: str
+    arms: tuple[str, ...]
+    done: int
+    planned: int
+    word: str
+    verdict: str
+    changed: float
+    error: str
+    page: PageLink | None
+    command: str
+    runs: tuple[PageLink, ...] = ()  # the pages of its runs, where they exist
+    claim: str = ""
+    claim_page: PageLink | None = None
+
+
+@dataclass(frozen=True)
+class IndexContent:
+    """Everything on the index page. `made` is the time at which it was collected."""
+
+    where: str
+    runs: tuple[RunRow, ...]
+    studies: tuple[StudyRow, ...]
+    made: float

@@ -1,0 +1,86 @@
+"""The index page over runs and studies: `render` turns an `IndexContent` into one file that works offline.
+
+The same page is served while things train. Then `live` is true, its links lead to the server, and a script refreshes it.
+"""
+
+import time
+from collections import Counter
+from typing import Any
+
+from glasshouse import formatting
+from glasshouse.pages import charts, template
+from glasshouse.pages.index_content import IndexContent, Points, RunRow
+from glasshouse.pages.page_links import GENERATOR
+from glasshouse.pages.study_text import SYMBOLS
+
+STYLES = ("page.css", "study.css", "index.css")
+SCRIPTS = ("page.js", "charts.js", "index.js")
+# Curves of so many runs are shown when the page opens: those that changed last.
+FIRST_CHOSEN = 3
+
+
+def render(content: IndexContent, live: bool = False) -> str:
+    """The whole page. Tables are complete without JavaScript; filter, sort and curves need it."""
+    return template.fill(
+        "index.html",
+        STYLES,
+        SCRIPTS,
+        content=content,
+        live=live,
+        generator=GENERATOR,
+        counts=status_counts(content),
+        curves={run.key: curve_lists(run.curves) for run in content.runs if run.curves},
+        **_functions(content),
+    )
+
+
+def render_rows(content: IndexContent) -> dict[str, str]:
+    """What the served page replaces when something has changed: the rows of both tables, and the line above them."""
+    rows = {name: template.fill(f"index_{name}.html", (), content=content, **_functions(content)) for name in TABLES}
+    return {**rows, "counts": status_counts(content)}
+
+
+TABLES = ("runs", "studies")
+
+
+def status_counts(content: IndexContent) -> str:
+    """A line on how many runs and studies there are."""
+    own = [run for run in content.runs if not run.study]
+    detail = ", ".join(f"{number:,} {state}" for state, number in Counter(run.status for run in own).most_common())
+    runs = _counted(len(own), "run", "runs") + (f" ({detail})" if detail else "")
+    in_studies = f" with {_counted(len(content.runs) - len(own), 'run', 'runs')}" if content.studies else ""
+    return f"{runs}, {_counted(len(content.studies), 'study', 'studies')}{in_studies}"
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
+
+
+def curve_lists(curves: dict[str, Points]) -> dict[str, list[list[float | int | None]]]:
+    """Curves with few digits, as the script reads them."""
+    return {
+        name: [charts.round_values(steps, digits=12), charts.round_values(values)]
+        for name, (steps, values) in curves.items()
+    }
+
+
+def _functions(content: IndexContent) -> dict[str, Any]:
+    newest = sorted((run for run in content.runs if run.has_curves and not run.study), key=lambda run: -run.changed)
+    return {
+        "duration": lambda seconds: formatting.duration(seconds) if seconds else formatting.MISSING,
+        "moment": moment,
+        "steps": steps_text,
+        "symbols": SYMBOLS,
+        "chosen": {run.key for run in newest[:FIRST_CHOSEN]},
+        "in_runs": any(not run.study for run in content.runs),
+    }
+
+
+def steps_text(run: RunRow) -> str:
+    """The steps taken, and of how many."""
+    return f"{run.steps:,}" + (f" of {run.total_steps:,}" if run.total_steps > run.steps else "")
+
+
+def moment(seconds: float) -> str:
+    """A time in UTC; a dash if it is not known."""
+    return time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds)) if 0 < seconds < 253402300800 else formatting.MISSING

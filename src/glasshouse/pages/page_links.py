@@ -1,0 +1,33 @@
+"""Links between the pages of a set: a line at the top of a page that leads back to the index and to its neighbours.
+
+A page is written before its neighbours are known. So the line is put into the finished page, and again when they change.
+"""
+
+import re
+from collections.abc import Sequence
+from html import escape, unescape
+
+from glasshouse.pages.index_content import PageLink
+
+# By this line the index is known to be written by Glasshouse; another file is never replaced.
+GENERATOR = "<!-- An index that glasshouse pages wrote. -->"
+_LINE = re.compile(r'<nav class="neighbours".*?</nav>\n', re.DOTALL)
+_LINK = re.compile(r'<a [^>]*href="([^"]*)">([^<]*)</a>')
+_STYLE = "display:flex;flex-wrap:wrap;gap:2px 18px;padding:14px 0 0;font-size:14px"
+
+
+def with_links(page: str, links: Sequence[PageLink]) -> str:
+    """The page with these links at its top, instead of those that it had."""
+    without = _LINE.sub("", page, count=1)
+    if not links:
+        return without
+    items = "".join(f'<a style="color:inherit" href="{escape(link.address)}">{escape(link.text)}</a>' for link in links)
+    # Pages of older releases have no rule for it in their style sheet.
+    line = f'<nav class="neighbours" aria-label="Neighbouring pages" style="{_STYLE}">{items}</nav>\n'
+    return without.replace("<body>\n", f"<body>\n{line}", 1)
+
+
+def links_of(page: str) -> list[PageLink]:
+    """The links at the top of a page."""
+    line = _LINE.search(page)
+    return [PageLink(unescape(text), unescape(address)) for address, text in _LINK.findall(line[0])] if line else []

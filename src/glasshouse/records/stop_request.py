@@ -1,0 +1,23 @@
+"""A request to stop a run, as a file in its folder: also a process of another machine that shares the folder can make it.
+
+The training loop looks for the file between steps. It saves a checkpoint and stops, as after SIGTERM.
+"""
+
+from pathlib import Path
+
+FILE = "stop"
+
+
+def make(folder: Path) -> None:
+    """Ask whoever trains the run in this folder to save and stop."""
+    (folder / FILE).touch()
+
+
+def is_made(folder: Path) -> bool:
+    """Whether the run in this folder is asked to stop."""
+    return (folder / FILE).exists()
+
+
+def withdraw(folder: Path) -> None:
+    """Forget the request: it was obeyed, or the run is trained anew."""
+    (folder / FILE).unlink(missing_ok=True)

@@ -1,0 +1,141 @@
+"""The live view of a run: its curves, the time left and the cost so far, read from the run folder as it is now."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from glasshouse import formatting
+from glasshouse.pages.index_content import PageLink
+from glasshouse.pages.live_content import LiveRun, LiveSample
+from glasshouse.pages.report_content import Curve
+from glasshouse.records import metric_log, stop_request
+from glasshouse.records.run_entries import RunEntry
+from glasshouse.records.status import Status
+from glasshouse.serving import run_commands
+
+CURVE_POINTS = 300
+# The rows of the table of evaluations.
+EVALUATIONS = 10
+# The time left follows from the steps of this last part of the log.
+RECENT = 0.2
+_EXPLANATIONS = {
+    Status.TRAINING: "A process trains this run.",
+    Status.INTERRUPTED: "No process trains this run: it was stopped, or its process has ended. It can be resumed.",
+    Status.DONE: "All steps are taken.",
+    Status.STOPPED: "It stopped early, because it did not improve any more.",
+    Status.FAILED: "Its loss or gradient was not finite.",
+}
+
+
+def collect(
+    key: str,
+    entry: RunEntry,
+    links: tuple[PageLink, ...],
+    report: PageLink | None,
+    samples: Callable[[Path], tuple[tuple[LiveSample, ...], str]],
+) -> LiveRun:
+    """The view of a run as it is now."""
+    rows, facts = _rows(entry.path), _facts(entry.path)
+    made, note = samples(entry.path)
+    explanation = entry.error or _EXPLANATIONS.get(Status.read(entry.status), "")
+    if entry.status == Status.TRAINING and stop_request.is_made(entry.path):
+        explanation = "It was asked to stop, and saves a checkpoint after its next step."
+    described = ", ".join(part for part in (entry.recipe, entry.task, entry.data) if part)
+    return LiveRun(
+        key=key,
+        name=entry.name,
+        subtitle=f"{described}." if described else "",
+        status=str(entry.status),
+        explanation=explanation,
+        share=min(entry.steps / entry.total_steps, 1.0) if entry.total_steps else 0.0,
+        headline=_headline(entry, facts, rows),
+        links=links,
+        loss=_curves(rows, {"training": "loss", "validation": "validation.loss"}),
+        quality=_quality(rows),
+        evaluations=_evaluations(rows),
+        samples=made,
+        samples_note=note,
+        actions=run_commands.possible(entry),
+        report=report if entry.has_report else None,
+        output=run_commands.output(entry.path),
+    )
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    try:
+        return metric_log.some_rows((path / "metrics.jsonl").read_bytes(), CURVE_POINTS)
+    except OSError:
+        return []
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    try:
+        facts = json.loads((path / "run.json").read_text(encoding="utf-8"))
+        return facts if isinstance(facts, dict) else {}
+    except (OSError, ValueError):
+        return {}
+
+
+def time_left(entry: RunEntry, rows: list[dict[str, Any]]) -> float | None:
+    """The seconds that the remaining steps will take, evaluations included; None if that is not known."""
+    timed = [(row["step"], float(row["seconds"])) for row in rows if isinstance(row.get("seconds"), int | float)]
+    if not entry.total_steps or len(timed) < 2 or entry.status != Status.TRAINING:
+        return None
+    last_step, last = timed[-1]
+    first_step, first = next(pair for pair in timed if pair[0] >= last_step * (1 - RECENT))
+    if first_step == last_step:
+        first_step, first = timed[0]
+    if last_step == first_step:
+        return None
+    return max(entry.total_steps - last_step, 0) * (last - first) / (last_step - first_step)
+
+
+def _headline(entry: RunEntry, facts: dict[str, Any], rows: list[dict[str, Any]]) -> tuple[tuple[str, str], ...]:
+    left = time_left(entry, rows)
+    figures = [("time left", formatting.duration(left))] if left is not None else []
+    if entry.figure[0]:
+        figures.append((f"validation {entry.figure[0]}".replace("validation training", "training"), entry.figure[1]))
+    figures.append(("steps", f"{entry.steps:,}" + (f" of {entry.total_steps:,}" if entry.total_steps else "")))
+    if entry.seconds:
+        figures.append(("time so far", formatting.duration(entry.seconds)))
+    plan = facts.get("plan")
+    for name, title, text in (("tokens", "tokens so far", formatting.count), ("flops", "compute so far", formatting.flops)):
+        total = plan.get(name) if isinstance(plan, dict) else None
+        if isinstance(total, int | float) and entry.total_steps:
+            figures.append((title, text(total * min(entry.steps / entry.total_steps, 1.0))))
+    return tuple(figures)
+
+
+def _curves(rows: list[dict[str, Any]], names: dict[str, str]) -> tuple[Curve, ...]:
+    found = {title: _column(rows, name) for title, name in names.items()}
+    return tuple(Curve(title, steps, values) for title, (steps, values) in found.items() if steps)
+
+
+def _column(rows: list[dict[str, Any]], name: str) -> tuple[list[float], list[float]]:
+    usable = [row for row in rows if isinstance(row.get(name), int | float)]
+    return metric_log.column(usable, name)
+
+
+def _quality(rows: list[dict[str, Any]]) -> tuple[Curve, ...]:
+    """The curve of the first metric beside the loss, such as perplexity or accuracy."""
+    last: dict[str, Any] = next((row for row in reversed(rows) if "validation.loss" in row), {})
+    name = next((name for name in last if name.startswith("validation.") and name != "validation.loss"), "")
+    return _curves(rows, {name.replace(".", " ").replace("_", " "): name}) if name else ()
+
+
+def _evaluations(rows: list[dict[str, Any]]) -> tuple[tuple[str, ...], ...]:
+    evaluated = [row for row in rows if any(name.startswith("validation.") for name in row)][-EVALUATIONS:]
+    if not evaluated:
+        return ()
+    names = [name for name in evaluated[-1] if name.startswith("validation.")]
+    titles = ("step", *(name.removeprefix("validation.").replace("_", " ") for name in names), "time")
+    cells = [
+        (f"{row['step']:,}", *(_cell(row.get(name)) for name in names), formatting.duration(float(row.get("seconds") or 0)))
+        for row in reversed(evaluated)
+    ]
+    return (titles, *cells)
+
+
+def _cell(value: object) -> str:
+    return formatting.number(float(value)) if isinstance(value, int | float) else formatting.MISSING

@@ -1,0 +1,230 @@
+"""The index over the runs and studies of a folder: collects its content, writes it, and links the pages to each other."""
+
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from glasshouse.inspection.linked_page import INDEX, index_link, is_index, link
+from glasshouse.pages import index_page, page_links
+from glasshouse.pages.index_content import IndexContent, PageLink, Points, RunRow, StudyRow
+from glasshouse.records import atomic_files, progress_bar, run_entries, run_folder
+from glasshouse.records.run_entries import RunEntry, RunEntryReader
+from glasshouse.specs.errors import RunError
+from glasshouse.studies import study_entries, study_folder
+from glasshouse.studies.study_entries import StudyEntry
+
+REPORT = "report.html"
+CLAIMS_PAGE = "claims.html"
+# The address of a page, from its path.
+Address = Callable[[Path], str]
+
+
+@dataclass(frozen=True)
+class PageFolders:
+    """The folders of runs and of studies that one index covers, and the folder that the index is in."""
+
+    runs: Path
+    studies: Path
+    index: Path
+
+    @property
+    def index_file(self) -> Path:
+        return self.index / INDEX
+
+    def key(self, path: Path) -> str:
+        """A name of a run or a study among all: its path from the index."""
+        return os.path.relpath(path, self.index).replace(os.sep, "/")
+
+    @property
+    def where(self) -> str:
+        return " and ".join(dict.fromkeys(path.absolute().name for path in (self.runs, self.studies)))
+
+
+def folders_of(folder: str | os.PathLike[str] | None = None) -> PageFolders:
+    """The folders of runs and studies: those of the environment, those in a folder, or a folder that has them itself."""
+    if folder is None:
+        runs, studies = run_folder.root(), study_folder.root()
+        return PageFolders(runs, studies, runs)
+    path = Path(folder)
+    if not path.is_dir():
+        found = "is a file" if path.exists() else "does not exist"
+        raise RunError(
+            "not-a-folder", f"{path} {found}; name a folder of runs or studies, or a folder with runs/ or studies/"
+        )
+    if run_entries.is_run(path) or (path / study_folder.FILE).is_file():
+        kind = "run" if run_entries.is_run(path) else "study"
+        raise RunError("not-a-folder", f"{path} is a {kind} and not a folder of them; name the folder above: {path.parent}")
+    if (path / "runs").is_dir() or (path / "studies").is_dir():
+        return PageFolders(path / "runs", path / "studies", path)
+    return PageFolders(path, path, path)
+
+
+@dataclass(frozen=True)
+class Entries:
+    """All runs and studies of the folders, as they are now. `version` changes with anything that a page shows."""
+
+    runs: tuple[RunEntry, ...]
+    studies: tuple[StudyEntry, ...]
+
+    @property
+    def version(self) -> str:
+        shown = [(str(run.path), str(run.status), run.changed, run.has_report) for run in self.every_run]
+        others = [(str(s.path), str(s.status), s.changed, s.has_report, s.verdict) for s in self.studies]
+        return hashlib.sha256(repr((shown, others)).encode()).hexdigest()[:16]
+
+    @property
+    def every_run(self) -> list[RunEntry]:
+        return [*self.runs, *(run for study in self.studies for run in study.runs)]
+
+
+def read(folders: PageFolders, reader: RunEntryReader) -> Entries:
+    """Read all runs and studies; a damaged one is an entry too."""
+    runs = tuple(reader.read(path) for path in run_entries.folders_in(folders.runs))
+    studies = tuple(study_entries.read(path, reader) for path in study_entries.folders_in(folders.studies))
+    return Entries(runs, studies)
+
+
+def content(
+    folders: PageFolders,
+    entries: Entries,
+    run_address: Address | None = None,
+    curves: Callable[[Path], dict[str, Points]] = lambda path: {},
+) -> IndexContent:
+    """The content of the index page. By default a run's link leads to its report; `run_address` leads elsewhere."""
+
+    def address(path: Path) -> str:
+        return folders.key(path)
+
+    def report(path: Path, exists: bool, title: str) -> PageLink | None:
+        if not exists:
+            return None
+        return PageLink(title, run_address(path) if run_address else address(path / REPORT))
+
+    def run_page(run: RunEntry, title: str) -> PageLink | None:
+        """A report that exists, or the live view, which every run has."""
+        return report(run.path, run.has_report or run_address is not None, title)
+
+    def run_row(run: RunEntry, study: StudyEntry | None = None) -> RunRow:
+        return RunRow(
+            key=folders.key(run.path),
+            name=f"{run.path.parent.name}, {run.name}" if study else run.name,
+            status=str(run.status),
+            task=run.task,
+            recipe=run.recipe,
+            data=run.data,
+            figure=run.figure,
+            steps=run.steps,
+            total_steps=run.total_steps,
+            seconds=run.seconds,
+            changed=run.changed,
+            error=run.error,
+            page=run_page(run, run.name),
+            command="" if run.has_report else f"glasshouse report {_argument(run.path)}",
+            study=study.name if study else "",
+            study_page=report(study.path, study.has_report, study.name) if study else None,
+            has_curves=run.has_curves,
+            curves=curves(run.path),
+        )
+
+    claims_page = find_claims_page(folders)
+
+    def study_row(study: StudyEntry) -> StudyRow:
+        links = [run_page(run, f"{run.path.parent.name}, {run.name}") for run in study.runs]
+        claim_page = PageLink("claim", f"{address(claims_page)}#{study.claim}") if claims_page and study.claim else None
+        return StudyRow(
+            key=folders.key(study.path),
+            name=study.name,
+            status=str(study.status),
+            kind=study.kind,
+            recipe=study.recipe,
+            arms=study.arms,
+            done=study.done,
+            planned=study.planned,
+            word=study.word,
+            verdict=study.verdict,
+            changed=study.changed,
+            error=study.error,
+            page=report(study.path, study.has_report, study.name),
+            command="" if study.has_report else f"glasshouse report {_argument(study.path)}",
+            runs=tuple(link for link in links if link),
+            claim=study.claim,
+            claim_page=None if run_address else claim_page,
+        )
+
+    rows = [run_row(run) for run in entries.runs]
+    rows += [run_row(run, study) for study in entries.studies for run in study.runs]
+    newest_first = sorted(rows, key=lambda row: (-row.changed, row.key))
+    studies = sorted(map(study_row, entries.studies), key=lambda row: (-row.changed, row.key))
+    return IndexContent(folders.where, tuple(newest_first), tuple(studies), time.time())
+
+
+def write(folders: PageFolders) -> Path:
+    """Write the index page, and the links to it and between the pages that exist. A file of someone else stays."""
+    if not any(folder.is_dir() for folder in (folders.runs, folders.studies)):
+        raise RunError(
+            "no-folder",
+            f"there is neither a folder of runs ({folders.runs}) nor one of studies ({folders.studies}); begin with "
+            "glasshouse demo, or name a folder: glasshouse pages FOLDER",
+        )
+    path = folders.index_file
+    if path.exists() and not is_index(path):
+        raise RunError("not-an-index", f"{path} was not written by glasshouse pages and is kept; rename it, and try again")
+    folders.index.mkdir(parents=True, exist_ok=True)
+    reader = RunEntryReader()
+    with progress_bar.bar("reading runs") as show:
+        entries = read(folders, reader)
+        runs = entries.every_run
+        for number, run in enumerate(runs, 1):
+            reader.curves(run.path)  # kept, and most of the work
+            show(number / len(runs))
+    atomic_files.write_text(path, index_page.render(content(folders, entries, curves=reader.curves)))
+    for run in (run for run in entries.runs if run.has_report):
+        _relink(run.path / REPORT, [index_link(path, run.path)])
+    claims_page = find_claims_page(folders)
+    for study in entries.studies:
+        _link_study(folders, study, claims_page)
+    return path
+
+
+def find_claims_page(folders: PageFolders) -> Path | None:
+    """The page that `glasshouse claims report` wrote, if it is beside the index or beside the studies."""
+    for folder in (folders.index, folders.studies, folders.studies.parent):
+        if (folder / CLAIMS_PAGE).is_file():
+            return folder / CLAIMS_PAGE
+    return None
+
+
+def _link_study(folders: PageFolders, study: StudyEntry, claims_page: Path | None) -> None:
+    own = study.path / REPORT
+    index = folders.index_file
+    if study.has_report:
+        links = [index_link(index, study.path)]
+        if claims_page and study.claim:
+            claim = link(f"the claim {study.claim}", claims_page, study.path)
+            links.append(PageLink(claim.text, f"{claim.address}#{study.claim}"))
+        for run in (run for run in study.runs if run.has_report):
+            links.append(link(f"{run.path.parent.name}, {run.name}", run.path / REPORT, study.path))
+        _relink(own, links)
+    for run in (run for run in study.runs if run.has_report):
+        back = [index_link(index, run.path)]
+        _relink(run.path / REPORT, [*back, *([link(f"the study {study.name}", own, run.path)] if study.has_report else [])])
+
+
+def _relink(path: Path, links: list[PageLink]) -> None:
+    """Put the links at the top of a page, if they are not there yet."""
+    with suppress(OSError, UnicodeError):  # a page that cannot be read or written keeps its links
+        old = path.read_text(encoding="utf-8")
+        new = page_links.with_links(old, links)
+        if new != old:
+            atomic_files.write_text(path, new)
+
+
+def _argument(path: Path) -> str:
+    """How a command names a run or study: by its name, or by its path if it is not in the folder where names are found."""
+    if path.parent in (run_folder.root(), study_folder.root()):
+        return path.name
+    return str(path)

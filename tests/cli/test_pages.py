@@ -1,0 +1,37 @@
+"""`glasshouse pages`: the index as a file, and what is refused."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.records.example_folders import make_run
+
+from .program import call, refused, worked
+
+
+def test_the_index_is_written_into_the_runs_folder(runs: Path) -> None:
+    make_run(runs / "a")
+    assert worked(call("pages")).out.strip() == str(runs / "index.html")
+    assert "glasshouse report a" in (runs / "index.html").read_text()
+
+
+def test_bad_input_is_refused(runs: Path, tmp_path: Path) -> None:
+    refused(call("pages", "nowhere"), "not-a-folder", "nowhere")
+    refused(call("pages", "--port", "1"), "bad-option", "--live")
+    make_run(runs / "a")
+    refused(call("pages", str(runs / "a")), "not-a-folder", "a run")
+    refused(call("pages", "--live", "--token", "short"), "short-token", "5")
+    refused(call("train", "demo-lm", "--live", "--dry-run"), "bad-option", "--dry-run")
+
+
+def test_a_port_in_use_is_refused(runs: Path) -> None:
+    make_run(runs / "a")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        refused(call("pages", "--live", "--port", port), "cannot-bind", port)
+
+
+@pytest.mark.parametrize("option", ["--live", "--port"])
+def test_help_names_the_options(option: str) -> None:
+    assert option in worked(call("pages", "--help")).out

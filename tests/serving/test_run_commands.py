@@ -1,0 +1,48 @@
+"""Buttons of a live page: which are possible, and what they start."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from glasshouse.records import lock, stop_request
+from glasshouse.records.run_entries import RunEntryReader
+from glasshouse.records.status import Status
+from glasshouse.serving import run_commands
+from tests.records.example_folders import make_run, make_study
+from tests.refusals import refused
+
+
+def test_what_is_possible_follows_from_the_status(tmp_path: Path) -> None:
+    reader = RunEntryReader()
+    done, running = make_run(tmp_path / "done"), make_run(tmp_path / "running", status=Status.TRAINING)
+    (done.path / "checkpoints").mkdir()
+    assert run_commands.possible(reader.read(done.path)) == ("report",)
+    assert run_commands.possible(reader.read(running.path)) == ("resume",)
+    with running.locked():
+        assert run_commands.possible(reader.read(running.path)) == ("stop",)
+        stop_request.make(running.path)
+        assert run_commands.possible(reader.read(running.path)) == ()
+    (done.path / "run.json").write_text("{")
+    assert run_commands.possible(reader.read(done.path)) == ()
+
+
+def test_a_run_of_a_study_in_training_is_left_to_the_study(tmp_path: Path) -> None:
+    study = make_study(tmp_path / "s", finished=False)
+    run = make_run(study / "more" / "seed-0", status=Status.TRAINING)
+    with lock.hold(study, ""), refused("not-possible", "seed-0"):
+        run_commands.act("resume", RunEntryReader().read(run.path), study)
+
+
+@pytest.mark.slow
+def test_the_output_of_a_command_is_kept_also_its_refusal(tmp_path: Path) -> None:
+    """The run has no data, so it cannot be resumed; the page shows why."""
+    run = make_run(tmp_path / "a", steps=6, status=Status.TRAINING)
+    (run.path / "spec.toml").write_text("task = 3\n")
+    run_commands.act("resume", RunEntryReader().read(run.path))
+    for _ in range(600):
+        if "]" in run_commands.output(run.path):
+            break
+        time.sleep(0.1)
+    assert run_commands.output(run.path).splitlines()[0] == "$ glasshouse resume a"
+    assert "glasshouse: " in run_commands.output(run.path)
