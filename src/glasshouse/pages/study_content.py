@@ -29,6 +29,8 @@ class Arm:
     memory: int  # bytes
     diverged: tuple[int, ...]
     notes: tuple[str, ...] = ()  # "width 60 instead of 64: 3 % fewer parameters"
+    plain: str = ""  # the verdict in plain words, without statistics; empty without a difference
+    caution: str = ""  # why the verdict is weak by design: few seeds, or a quick look
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ import json
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from glasshouse.metrics.verdicts import UNDECIDED, Difference, judge, summarise
-from glasshouse.pages import study_page, study_tables, study_text
+from glasshouse.pages import plain_verdict, study_page, study_tables, study_text
 from glasshouse.pages.study_content import Arm, MultiverseCell, ReplicationOutcome, StudyResults
 from glasshouse.records import atomic_files, metric_log
 from glasshouse.records.run_folder import RunFolder
@@ -100,6 +100,7 @@ def collect(study: StudyFolder) -> StudyResults:
     logs = {arm.name: _metric_logs(study, design, arm) for arm in design.arms}
     curve = _curve_metric(design, logs)
     arms = [_arm(study, design, arm, values[arm.name], logs[arm.name], curve, differences) for arm in design.arms]
+    arms = _in_plain_words(arms, design)
     machines = _machines(study, design)
     return StudyResults(
         name=study.name,
@@ -122,6 +123,23 @@ def collect(study: StudyFolder) -> StudyResults:
         replications=_replications(study, design, differences),
         multiverse=_multiverse(study, design),
     )
+
+
+def _in_plain_words(arms: Sequence[Arm], design: Design) -> list[Arm]:
+    """The arms, each that has a verdict with the verdict in plain words."""
+    finite = [abs(value) for arm in arms for value in arm.values.values() if math.isfinite(value)]
+    metric = plain_verdict.plain_metric(design.metric, _task(design).metrics, max(finite, default=0.0))
+    first = arms[0]
+    return [
+        replace(
+            arm,
+            plain=plain_verdict.sentence(arm.name, first.name, arm.values, first.values, arm.difference, metric),
+            caution=plain_verdict.caution(arm.difference.pairs, design.question.quick),
+        )
+        if arm.difference
+        else arm
+        for arm in arms
+    ]
 
 
 def _task(design: Design) -> type[Task]:
@@ -183,14 +201,13 @@ def held_out_splits(study: StudyFolder, design: Design) -> list[str]:
 
 
 def verdict_sentences(results: StudyResults) -> dict[str, str]:
-    """Arm -> its verdict in one sentence, or the reason why it has none."""
+    """Arm -> its verdict in plain words and then with its statistics, or the reason why it has none."""
     first, *others = results.arms
     no_baseline = f"{_why_not_judged(first)}; the other arms have nothing to be compared with"
     sentences = {} if first.summary else {first.name: no_baseline}
     for arm in others:
         if arm.difference:
-            warning = study_text.fragility(arm.difference)
-            sentences[arm.name] = arm.difference.sentence + (f"; {warning}" if warning else "")
+            sentences[arm.name] = ". ".join(study_text.verdict_lines(arm))
         elif first.summary:
             sentences[arm.name] = _why_not_judged(arm)
     return sentences
