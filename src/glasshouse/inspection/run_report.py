@@ -180,17 +180,20 @@ def _split_headline(run: Run, split: str) -> list[tuple[str, str]]:
     return metrics.headlines(outcome[split])
 
 
-def _curves(rows: list[dict], names: Mapping[str, str], number_format: str = "") -> tuple[page.Curve, ...]:
+def _curves(
+    rows: list[dict], names: Mapping[str, str], number_format: str = "", most: float = math.inf
+) -> tuple[page.Curve, ...]:
     """Curves by title; `names` maps a title to a column of the metric log."""
     columns = {title: metric_log.column(rows, logged) for title, logged in names.items()}
-    return tuple(page.Curve(title, *column, number_format) for title, column in columns.items() if column[0])
+    return tuple(page.Curve(title, *column, number_format, most) for title, column in columns.items() if column[0])
 
 
 def _quality(run: Run, rows: list[dict]) -> tuple[page.Curve, ...]:
     quality = run.task.quality
     if not quality.exponential:
         logged = next(iter(quality.columns.values())).rpartition(".")[2]
-        return _curves(rows, quality.columns, run.task.metrics.find(logged).number_format)
+        metric = run.task.metrics.find(logged)
+        return _curves(rows, quality.columns, metric.number_format, metric.most)
     return tuple(
         page.Curve(curve.name, curve.steps, [perplexity(loss) for loss in curve.values], PERPLEXITY.number_format)
         for curve in _curves(rows, quality.columns)

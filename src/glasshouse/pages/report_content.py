@@ -1,5 +1,6 @@
 """The content of a run's report as plain data: curves, samples, attention maps. Knows nothing of drawing or run folders."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,13 +57,15 @@ class AttentionMap:
 class Curve:
     """A quantity over training steps. A value that is not finite is drawn as a gap.
 
-    `number_format` is that of the metric, so that the last value reads as in a table; without one it is shortened.
+    `number_format` is that of the metric, so that the last value reads as in a table; without one it is shortened. `most` is
+    the largest possible value, where the axis ends.
     """
 
     name: str
     steps: list[float]
     values: list[float]
     number_format: str = ""
+    most: float = math.inf
 
     def __post_init__(self) -> None:
         if len(self.steps) != len(self.values):

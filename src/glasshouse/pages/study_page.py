@@ -39,6 +39,7 @@ def render(comparison: StudyResults) -> str:
         difference_remarks=study_differences.remarks(comparison),
         curve=study_text.curve_name(comparison),
         curves=study_curves.panel(comparison),
+        training=study_curves.training_panel(comparison),
         rows=[(row, style.classes) for row, (_, style) in zip(rows, _styled(comparison), strict=True)],
         columns=study_text.COLUMNS,
         costs=different_costs,

@@ -19,13 +19,15 @@ from glasshouse.records.status import Status
 from glasshouse.runs import resolve_spec
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import RunError
-from glasshouse.studies import multiverse, run_queue, study_items, study_replication
+from glasshouse.studies import multiverse, run_queue, study_items, study_metric, study_replication
 from glasshouse.studies.item_verdicts import judge_with_items
 from glasshouse.studies.study_folder import FILE, Design, PlannedArm, StudyFolder
 from glasshouse.tasks.base import Task
 
 # The training loss has a point for every step; a curve with this many points shows its shape.
 MAX_CURVE_POINTS = 200
+# Fewer for the training losses beside the curves of the study: they are context.
+TRAINING_POINTS = 60
 Curve = list[tuple[int, float]]
 
 
@@ -122,6 +124,7 @@ def collect(study: StudyFolder) -> StudyResults:
         registration=design.registration,
         replications=_replications(study, design, differences),
         multiverse=_multiverse(study, design),
+        curve_most=study_metric.metric_declaration(curve, design.arms[0].spec.task).most,
     )
 
 
@@ -266,10 +269,10 @@ def _curve_metric(design: Design, logs: Mapping[str, Mapping[int, Sequence[dict[
     return next((name for name in preferred if name in logged), "loss")
 
 
-def _curve(log: Sequence[dict[str, Any]], name: str) -> Curve:
+def _curve(log: Sequence[dict[str, Any]], name: str, most_points: int = MAX_CURVE_POINTS) -> Curve:
     """(step, value) points; a long curve is shortened to means over groups of consecutive points."""
     points = [(int(row["step"]), float(row[name])) for row in log if row.get(name) is not None]
-    group_size = -(-len(points) // MAX_CURVE_POINTS)
+    group_size = -(-len(points) // most_points)
     if group_size <= 1:
         return points
     groups = [points[start : start + group_size] for start in range(0, len(points), group_size)]
@@ -296,6 +299,9 @@ def _arm(
         seeds=design.seeds,
         values=dict(values),
         curves={seed: _curve(log, curve) for seed, log in logs.items()},
+        training_losses={seed: _curve(log, "loss", TRAINING_POINTS) for seed, log in logs.items()}
+        if curve != "loss"
+        else {},
         summary=summarise(finite, design.rule.alpha) if finite else None,
         difference=differences.get(arm.name),
         parameters=sum(plan["parameters"].values()),
