@@ -7,7 +7,14 @@ from typing import Any
 
 from glasshouse.formatting import count, duration, flops, size
 from glasshouse.generation.text_stream import Completion
-from glasshouse.inspection import confusion, label_scores, regression_errors, tag_scores, translation_samples
+from glasshouse.inspection import (
+    confusion,
+    headline_scale,
+    label_scores,
+    regression_errors,
+    tag_scores,
+    translation_samples,
+)
 from glasshouse.inspection.attention_maps import attention_map, unsupported_reason
 from glasshouse.metrics.metric import LOSS, PERPLEXITY
 from glasshouse.metrics.perplexity import perplexity
@@ -61,6 +68,7 @@ def collect(run: Run) -> page.Report:
         title=run.name,
         subtitle=_subtitle(run, sum(parameters.values()), rows),
         headline=_headline(run),
+        scales=headline_scale.scales(run),
         loss=_curves(rows, {"training": "loss", "validation": "validation.loss"}, LOSS.number_format),
         quality=_quality(run, rows),
         quality_name=title[:1].upper() + title[1:],

@@ -1,7 +1,8 @@
 """The content of a run's report as plain data: curves, samples, attention maps. Knows nothing of drawing or run folders."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -248,3 +249,6 @@ class Report:
     scores: ScoreTable | None = None
     label_errors: tuple[LabelledText, ...] = ()  # the texts with the most wrong classes
     tagged: tuple[TaggedSentence, ...] = ()
+    scales: Mapping[str, str] = field(
+        default_factory=dict
+    )  # title of a headline figure -> what guessing and baselines reach
