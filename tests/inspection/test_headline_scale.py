@@ -21,12 +21,12 @@ def test_a_perplexity_stands_beside_even_guesses_and_the_best_baseline() -> None
 def test_an_accuracy_stands_beside_the_commonest_class() -> None:
     values = {"accuracy": 0.8, "majority": 0.4}
     found = scale(ACCURACY, values, beside(ACCURACY, 0.5, 0.7), "test", choices=5)
-    assert found == "guessing evenly: 20.00%; always the commonest class: 40.00%; baseline 1: 70.00%"
+    assert found == "guessing evenly: 20.00%; always the commonest class of this split: 40.00%; baseline 1: 70.00%"
 
 
 def test_a_baseline_counts_on_its_own_split_only() -> None:
-    assert scale(BITS_PER_BYTE, {}, beside(BITS_PER_BYTE, 2.0), "validation", 0) == "guessing evenly: 8.0000"
-    assert scale(BITS_PER_BYTE, {}, beside(BITS_PER_BYTE, 2.0), "test", 0) == "guessing evenly: 8.0000; baseline 0: 2.0000"
+    assert scale(BITS_PER_BYTE, {}, beside(BITS_PER_BYTE, 2.0), "validation", 0) == "guessing evenly: 8"
+    assert scale(BITS_PER_BYTE, {}, beside(BITS_PER_BYTE, 2.0), "test", 0) == "guessing evenly: 8; baseline 0: 2.0000"
 
 
 def test_a_figure_without_a_scale_has_none() -> None:

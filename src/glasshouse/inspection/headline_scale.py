@@ -50,11 +50,13 @@ def _guesses(metric: Metric, values: Mapping[str, float], choices: int) -> dict[
         return {}
     guesses = {"guessing evenly": float(choices) if metric.name == PERPLEXITY.name else 1 / choices}
     if metric.name == ACCURACY.name and MAJORITY.name in values:
-        guesses["always the commonest class"] = values[MAJORITY.name]
+        guesses["always the commonest class of this split"] = values[MAJORITY.name]
     return guesses
 
 
 def _text(metric: Metric, value: float) -> str:
+    if value == BITS_OF_A_BYTE:
+        return f"{value:g}"
     if metric.name == PERPLEXITY.name and value >= LARGE_PERPLEXITY:
         return number(value, 0)
     return metric.text(value)

@@ -29,6 +29,8 @@ from glasshouse.specs import spec_files
 
 # An attention map with more tokens than this is not readable.
 MAP_TOKENS = 40
+# How the samples of a report are drawn: a little more likely tokens than the model's own distribution has.
+SAMPLING: dict[str, Any] = {"temperature": 0.8, "top_p": 0.95, "seed": 0}
 # If a task has more headline metrics than this, only those of the test split are shown.
 MOST_HEADLINES = 3
 # The sections that a task can request (`Task.report_sections`), and the functions that collect their content.
@@ -73,6 +75,7 @@ def collect(run: Run) -> page.Report:
         quality=_quality(run, rows),
         quality_name=title[:1].upper() + title[1:],
         samples=tuple(_sample_tokens(run, sample) for sample in samples),
+        sampling=_sampling_text(run) if samples else "",
         attention=translation.attention if translation else _attention_map(run, samples),
         parameters=tuple(parameters.items()),
         planned_costs=_planned_costs(run),
@@ -103,8 +106,15 @@ def collect(run: Run) -> page.Report:
 
 def _samples(run: Run) -> list[Completion]:
     settings = run.spec.evaluation
-    prompts = settings.prompts or ("",)
-    return run.sample(prompts, tokens=settings.sample_tokens, temperature=0.8, top_p=0.95, alternatives=5)
+    prompts = tuple(dict.fromkeys(settings.prompts)) or ("",)
+    return run.sample(prompts, tokens=settings.sample_tokens, alternatives=5, **SAMPLING)
+
+
+def _sampling_text(run: Run) -> str:
+    """How the samples were drawn, and the option of `glasshouse sample` for each setting."""
+    names = {"temperature": "temperature", "top_p": "top-p", "seed": "seed"}
+    settings = ", ".join(f"{names[name]} {value:g}" for name, value in SAMPLING.items())
+    return f"{settings}, at most {run.spec.evaluation.sample_tokens:,} tokens"
 
 
 def _sample_tokens(run: Run, sample: Completion) -> page.Sample:
@@ -126,8 +136,9 @@ def _sample_tokens(run: Run, sample: Completion) -> page.Sample:
 def _attention_map(run: Run, samples: list[Completion]) -> page.AttentionMap | None:
     if not samples or unsupported_reason(run):
         return None
-    tokens = samples[0].prompt_tokens + [choice.token for choice in samples[0].choices]
-    return attention_map(run, tokens[:MAP_TOKENS])
+    texts = [(sample.prompt_tokens + [choice.token for choice in sample.choices])[:MAP_TOKENS] for sample in samples]
+    # The longest text shows the most; of equally long ones, that with the most different tokens.
+    return attention_map(run, max(texts, key=lambda tokens: (len(tokens), len(set(tokens)))))
 
 
 def _subtitle(run: Run, parameters: int, rows: list[dict]) -> str:

@@ -81,6 +81,25 @@ window.addEventListener("beforeprint", () => {
   document.querySelectorAll("details").forEach((details) => { details.open = true; });
 });
 
+// What is wider than the screen scrolls: it says on which sides there is more, and the keyboard reaches it.
+document.querySelectorAll(".scroll").forEach((box) => {
+  const mark = () => {
+    const hidden = box.scrollWidth - box.clientWidth, left = box.scrollLeft > 2, right = box.scrollLeft < hidden - 2;
+    if (hidden > 2) {
+      box.dataset.more = left && right ? "both" : left ? "left" : "right";
+      box.tabIndex = 0;
+      box.setAttribute("role", "group");
+      box.setAttribute("aria-label", "scrolls sideways");
+    } else {
+      delete box.dataset.more;
+      ["tabindex", "role", "aria-label"].forEach((name) => box.removeAttribute(name));
+    }
+  };
+  new ResizeObserver(mark).observe(box);
+  box.addEventListener("scroll", mark, { passive: true });
+  mark();
+});
+
 document.querySelectorAll("button.copy").forEach((button) => {
   button.addEventListener("click", async () => {
     const done = await page.copy(button.parentElement.querySelector("code").textContent);

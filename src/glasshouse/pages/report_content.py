@@ -249,6 +249,7 @@ class Report:
     scores: ScoreTable | None = None
     label_errors: tuple[LabelledText, ...] = ()  # the texts with the most wrong classes
     tagged: tuple[TaggedSentence, ...] = ()
+    sampling: str = ""  # the settings of the samples: "temperature 0.8, top-p 0.95, ..."
     scales: Mapping[str, str] = field(
         default_factory=dict
     )  # title of a headline figure -> what guessing and baselines reach
