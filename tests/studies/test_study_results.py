@@ -78,14 +78,14 @@ def test_a_study_without_runs_has_a_report() -> None:
     assert all(arm.summary is None for arm in results.arms)
 
 
-def test_a_sweep_lists_its_arms_best_first_after_the_first() -> None:
+def test_a_sweep_lists_its_arms_by_value_after_the_first() -> None:
     question = Question("sweep", ("demo-lm", "model.layers=1..4"))
     study = study_folder.create(make_design("model.layers=1..4", question=question), "layers")
     for arm, value in zip(study.design().arms, (3.0, 4.0, 1.0, 2.0), strict=True):
         for seed in range(3):
             write_run(study.run(arm, seed), arm.spec, value + 0.01 * seed)
     results = study_results.collect(study)
-    assert [arm.name for arm in results.arms] == ["1", "3", "4", "2"]
+    assert [arm.name for arm in results.arms] == ["1", "2", "3", "4"]
     assert any("3 has the best mean of 4 arms" in note for note in results.notes)
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 from glasshouse import Study
 from glasshouse.cli.tables import console, show
-from glasshouse.pages import study_checks, study_tables, study_text
+from glasshouse.pages import study_checks, study_sweep, study_tables, study_text
 from glasshouse.pages.study_content import StudyResults
 
 
@@ -15,6 +15,8 @@ def print_study(study: Study) -> None:
     _print_costs(comparison)
     _print_verdicts(study, comparison)
     console.print()
+    for warning in study_sweep.edge_warnings(comparison) if study.design.question.kind == "sweep" else ():
+        console.print(f"warning {warning}", markup=False, soft_wrap=True)
     _print_checks(comparison)
     for note in (*study_tables.table(comparison).notes, *comparison.notes):
         console.print(f"note    {note}", markup=False, soft_wrap=True)

@@ -76,6 +76,11 @@ _TEXTS = {
         "Texts that the model wrote, one random token at a time. A lower temperature chooses likely tokens more "
         "often: safer and more repetitive. Top-p leaves out the unlikely tokens that together have 1 - p."
     ),
+    "verdict": (
+        "Whether an arm is better or worse than the first arm, does as well, or is undecided. It is judged over several "
+        "seeds, because two runs that differ in nothing but the seed end differently too. Undecided is no evidence that "
+        "the arms are equal."
+    ),
     "seed": (
         "The number from which the initial weights and the order of the data follow. Runs that differ in nothing "
         "but the seed end with different losses; a verdict says whether a difference is larger than that."

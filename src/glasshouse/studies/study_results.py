@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from glasshouse.metrics.verdicts import UNDECIDED, Difference, judge, summarise
-from glasshouse.pages import plain_verdict, study_page, study_tables, study_text
+from glasshouse.pages import plain_verdict, study_page, study_sweep, study_tables, study_text
 from glasshouse.pages.study_content import Arm, MultiverseCell, ReplicationOutcome, StudyResults
 from glasshouse.records import atomic_files, metric_log
 from glasshouse.records.run_folder import RunFolder
@@ -339,11 +339,10 @@ def _mean(numbers: Sequence[float]) -> float:
 
 
 def _in_display_order(arms: list[Arm], design: Design) -> list[Arm]:
-    """A comparison keeps the order of the command. A sweep shows the first arm, then the others from best to worst."""
+    """A comparison keeps the order of the command. A sweep shows the first arm, then the others by the values swept."""
     if design.question.kind != "sweep":
         return arms
-    sign = -1 if design.rule.higher_is_better else 1
-    return [arms[0], *sorted(arms[1:], key=lambda arm: sign * arm.summary.mean if arm.summary else math.inf)]
+    return [arms[0], *study_sweep.in_order_of_values(arms[1:], arms)]
 
 
 def _machines(study: StudyFolder, design: Design) -> list[dict[str, str]]:
@@ -367,7 +366,7 @@ def _notes(design: Design, arms: Sequence[Arm], machines: Sequence[dict[str, str
             "more likely than alpha says; --until-decided plans its interim tests in advance"
         )
     if design.question.kind == "sweep" and any(arm.summary for arm in arms):
-        measured = _in_display_order([arm for arm in arms if arm.summary], design)
+        measured = [arm for arm in arms if arm.summary]
         sign = -1 if design.rule.higher_is_better else 1
         best = min(measured, key=lambda arm: sign * arm.summary.mean if arm.summary else math.inf)
         notes.append(
