@@ -14,6 +14,7 @@ from glasshouse.inspection import (
     regression_errors,
     tag_scores,
     translation_samples,
+    word_attribution,
 )
 from glasshouse.inspection.attention_maps import attention_map, unsupported_reason
 from glasshouse.metrics.metric import LOSS, PERPLEXITY
@@ -36,6 +37,7 @@ MOST_HEADLINES = 3
 # The sections that a task can request (`Task.report_sections`), and the functions that collect their content.
 SECTIONS: dict[str, Callable[[Run], Any]] = {
     "confusion": confusion.collect,
+    "words": word_attribution.collect,
     "regression": regression_errors.collect,
     "labels": label_scores.collect,
     "tags": tag_scores.collect,
@@ -59,6 +61,7 @@ def collect(run: Run) -> page.Report:
     notes = [*filter(None, [plan.get("choice")]), *plan.get("notes", ())]
     sections = {name: SECTIONS[name](run) for name in run.task.report_sections} if trained else {}
     classifier_errors, translation = sections.get("confusion"), sections.get("translations")
+    words = sections.get("words")
     numbers, labels, tags = sections.get("regression"), sections.get("labels"), sections.get("tags")
     for section in sections.values():
         notes += section.notes if section else ()
@@ -93,6 +96,7 @@ def collect(run: Run) -> page.Report:
         commands=suggestions.commands(run),
         confusion=classifier_errors.confusion if classifier_errors else None,
         mistakes=classifier_errors.mistakes if classifier_errors else (),
+        explained=words.texts if words else (),
         translations=translation.translations if translation else None,
         baselines=_baselines(run),
         curves_note=_curves_note(run),

@@ -114,6 +114,24 @@ class Mistake:
 
 
 @dataclass(frozen=True)
+class ExplainedWord:
+    """A word, and the probability of the predicted class minus what it is without the word."""
+
+    text: str
+    contribution: float
+
+
+@dataclass(frozen=True)
+class ExplainedText:
+    """A classified text with the contribution of each word to the predicted class, `answer`."""
+
+    words: tuple[ExplainedWord, ...]
+    truth: str
+    answer: str
+    probability: float
+
+
+@dataclass(frozen=True)
 class PredictedNumber:
     """A text with its true and its predicted number."""
 
@@ -249,6 +267,7 @@ class Report:
     scores: ScoreTable | None = None
     label_errors: tuple[LabelledText, ...] = ()  # the texts with the most wrong classes
     tagged: tuple[TaggedSentence, ...] = ()
+    explained: tuple[ExplainedText, ...] = ()
     sampling: str = ""  # the settings of the samples: "temperature 0.8, top-p 0.95, ..."
     scales: Mapping[str, str] = field(
         default_factory=dict
