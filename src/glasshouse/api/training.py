@@ -44,6 +44,7 @@ def train(
             f"training.replicas={spec.training.replicas} trains several runs; call train_replicas instead of train",
         )
     run = run_folder.create(spec, name, resolve_spec.name_of(recipe))
+    run.record(asked=resolve_spec.words_of(recipe, *overrides, **sections))
     try:
         return _train(run, device)
     except (GlasshouseError, OSError):
@@ -64,6 +65,8 @@ def train_replicas(
     seeds = range(spec.training.seed, spec.training.seed + spec.training.replicas)
     specs = {f"seed-{seed}": replace(spec, training=replace(spec.training, seed=seed, replicas=1)) for seed in seeds}
     runs = run_folder.create_siblings(specs, name, resolve_spec.name_of(recipe))
+    for run in runs:
+        run.record(asked=resolve_spec.words_of(recipe, *overrides, **sections))
     try:
         return _train_together(runs, device)
     except Interrupted:

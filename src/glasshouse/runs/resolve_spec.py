@@ -10,6 +10,7 @@ from typing import Any
 
 from glasshouse.records import progress_bar
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.records.run_list import flat_fields, override_text
 from glasshouse.specs import aliases, recipes
 from glasshouse.specs.spec import Spec
 from glasshouse.training import adaptation, warm_start
@@ -90,6 +91,11 @@ def _named(overrides: Iterable[str], sections: dict[str, dict[str, Any]]) -> set
     """The fields that the user names."""
     named = {word.partition("=")[0].strip() for word in overrides}
     return named | {f"{section}.{name}" for section, table in sections.items() for name in table}
+
+
+def words_of(recipe: str, *overrides: str, **sections: dict[str, Any]) -> list[str]:
+    """What the user asked for, as the words of a command: the recipe and the overrides."""
+    return [recipe, *overrides, *(f"{name}={override_text(value)}" for name, value in flat_fields(sections).items())]
 
 
 def name_of(recipe: str) -> str:
