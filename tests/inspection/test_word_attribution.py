@@ -16,6 +16,9 @@ def test_a_contribution_is_the_fall_of_the_probability_without_the_word(classifi
         (without_first,) = classifier.classify([" ".join(words[1:])])
         assert text.words[0].contribution == pytest.approx(whole[text.answer] - without_first[text.answer], abs=1e-5)
     assert "What the words contribute" in render(report)
+    # The attention map is of the longest of these texts.
+    assert report.attention is not None
+    assert len(report.attention.tokens) == max(len(text.words) for text in report.explained)
     # The right predictions come first, the most confident of them before the others.
     right = [text.probability for text in report.explained if text.truth == text.answer]
     assert right == sorted(right, reverse=True)

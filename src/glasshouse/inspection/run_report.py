@@ -1,7 +1,7 @@
 """The report of a run: collects its content from the run folder and the model, and writes `report.html`."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from glasshouse.inspection import (
     word_attribution,
 )
 from glasshouse.inspection.attention_maps import attention_map, unsupported_reason
+from glasshouse.inspection.text_input import TextInput
 from glasshouse.metrics.metric import LOSS, PERPLEXITY
 from glasshouse.metrics.perplexity import perplexity
 from glasshouse.models import parameter_counts
@@ -79,7 +80,7 @@ def collect(run: Run) -> page.Report:
         quality_name=title[:1].upper() + title[1:],
         samples=tuple(_sample_tokens(run, sample) for sample in samples),
         sampling=_sampling_text(run) if samples else "",
-        attention=translation.attention if translation else _attention_map(run, samples),
+        attention=translation.attention if translation else _attention_map(run, samples, words.texts if words else ()),
         parameters=tuple(parameters.items()),
         planned_costs=_planned_costs(run),
         spec=spec_files.to_toml(run.spec),
@@ -137,12 +138,17 @@ def _sample_tokens(run: Run, sample: Completion) -> page.Sample:
     return page.Sample(sample.prompt, tuple(prompt + generated))
 
 
-def _attention_map(run: Run, samples: list[Completion]) -> page.AttentionMap | None:
-    if not samples or unsupported_reason(run):
+def _attention_map(run: Run, samples: list[Completion], explained: Sequence[page.ExplainedText]) -> page.AttentionMap | None:
+    """The map of the longest sample; of a classifier, that of the longest explained text. None if none is readable."""
+    if unsupported_reason(run):
         return None
     texts = [(sample.prompt_tokens + [choice.token for choice in sample.choices])[:MAP_TOKENS] for sample in samples]
+    for text in explained:
+        ids = TextInput(run, " ".join(word.text for word in text.words)).ids
+        # A classifier reads in both directions, so a text cannot be cut off for its map.
+        texts += [ids] if 0 < len(ids) <= min(MAP_TOKENS, run.spec.data.context) else []
     # The longest text shows the most; of equally long ones, that with the most different tokens.
-    return attention_map(run, max(texts, key=lambda tokens: (len(tokens), len(set(tokens)))))
+    return attention_map(run, max(texts, key=lambda tokens: (len(tokens), len(set(tokens))))) if texts else None
 
 
 def _subtitle(run: Run, parameters: int, rows: list[dict]) -> str:
