@@ -110,7 +110,8 @@ def sentence(
         return f"{arm} lost to {first} in {behind} {count}: {figures}{without}"
     if means[0] == means[1]:
         figures = f"{metric.title} {own} on average in both"
-    more = f"; about {difference.more_seeds:,} more seeds might decide it" if difference.more_seeds else ""
+    seeds = "seed" if difference.more_seeds == 1 else "seeds"
+    more = f"; about {difference.more_seeds:,} more {seeds} might decide it" if difference.more_seeds else ""
     tried = f"{arm} was ahead of {first} in {ahead} {count}"
     return f"not decided: {tried}, {figures} on average, and chance alone can do that{more}{without}"
 
