@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -44,8 +45,10 @@ def test_a_whole_comparison(study: Path) -> None:
     assert comparison["arms"][1]["difference"]["mean"] == pytest.approx(sum(differences) / 3)
     assert "learned" in (study / "table.md").read_text()
     assert "\\begin{table}" in (study / "table.tex").read_text()
-    page = (study / "report.html").read_text()
-    assert comparison["arms"][1]["difference"]["sentence"] in page.replace("&#39;", "'")
+    page = unescape((study / "report.html").read_text())
+    assert comparison["arms"][1]["difference"]["sentence"] in page
+    assert comparison["arms"][1]["plain"].replace(" %", "\u00a0%") in page
+    assert comparison["arms"][1]["caution"].startswith("a first look: 3 seeds")
 
 
 def test_seeds_pair_the_arms(study: Path) -> None:

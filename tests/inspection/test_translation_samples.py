@@ -21,14 +21,14 @@ def test_half_of_the_shown_pairs_are_wrong_if_enough_are_wrong():
 
 
 @pytest.mark.slow
-def test_the_map_shows_the_first_text_that_fits_or_one_word_of_a_word_by_word_translator(letter_translator):
+def test_the_map_shows_the_longest_text_that_fits_or_one_word_of_a_word_by_word_translator(letter_translator):
     samples = translation_samples.collect(letter_translator, 5)
     assert samples is not None
     assert samples.attention is not None
     assert len(samples.attention.tokens) <= 5
     assert samples.attention.sources is not None
-    # The prompt is too long, so the map shows the first pair that is short enough.
-    short = next(each.source for each in samples.translations.pairs if len(each.source) < 5)
+    # The prompt is too long, so the map shows the longest pair that is short enough.
+    short = max((each.source for each in samples.translations.pairs if len(each.source) < 5), key=len)
     assert samples.attention.sources == (*short, END)
     without_map = translation_samples.collect(letter_translator, 1)
     assert without_map is not None
@@ -38,5 +38,7 @@ def test_the_map_shows_the_first_text_that_fits_or_one_word_of_a_word_by_word_tr
         train_translator(name="words", evaluation={"word_by_word": True, "prompts": ["ab abcd abc"]})
     )
     assert report.attention is not None
-    assert report.attention.sources == (*"abcd", END)
+    assert report.translations is not None
+    words = [word for each in report.translations.pairs for word in each.source.split()]
+    assert report.attention.sources == (*max(["abcd", *words], key=len), END)
     assert "test BLEU" not in dict(report.headline)

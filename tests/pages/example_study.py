@@ -8,6 +8,7 @@ import numpy as np
 from scipy import stats
 
 from glasshouse.metrics.verdicts import Difference, Summary, VerdictRule
+from glasshouse.pages import plain_verdict
 from glasshouse.pages.study_content import Arm, MultiverseCell, ReplicationOutcome, StudyRegistration, StudyResults
 
 # Text that must be escaped in HTML, Markdown and LaTeX.
@@ -89,9 +90,27 @@ def arm(
 
 
 def with_differences(arms: list[Arm], margin: float = 0.035, higher_is_better: bool = False) -> tuple[Arm, ...]:
-    """The arms, each with its difference from the first."""
+    """The arms, each with its difference from the first, also in plain words."""
     first, *others = arms
-    return (first, *(dataclasses.replace(a, difference=difference(a, first, margin, higher_is_better)) for a in others))
+    judged = [dataclasses.replace(a, difference=difference(a, first, margin, higher_is_better)) for a in others]
+    return (first, *(_in_plain_words(a, first, higher_is_better) for a in judged))
+
+
+def _in_plain_words(judged: Arm, first: Arm, higher_is_better: bool) -> Arm:
+    if judged.difference is None:
+        return judged
+    values = (judged.values, first.values)
+    largest = max(abs(value) for by_seed in values for value in by_seed.values() if math.isfinite(value))
+    metric = (
+        plain_verdict.PlainMetric("validation accuracy", higher_is_better, percentage=True)
+        if higher_is_better
+        else plain_verdict.PlainMetric("validation perplexity", higher_is_better, exponential=largest < 60)
+    )
+    return dataclasses.replace(
+        judged,
+        plain=plain_verdict.sentence(judged.name, first.name, *values, judged.difference, metric),
+        caution=plain_verdict.caution(judged.difference.pairs, quick=False),
+    )
 
 
 @cache

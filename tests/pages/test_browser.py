@@ -284,3 +284,43 @@ def test_the_explorer_follows_a_token_with_the_keyboard_alone(
     assert overflow <= 0
     assert problems == []
     context.close()
+
+
+@pytest.mark.slow
+def test_the_keyboard_opens_an_explanation(page) -> None:
+    summary = page.locator(".headline .explanation summary").first
+    assert "What is" in summary.get_attribute("aria-label")
+    text = page.locator(".headline .explanation p").first
+    assert text.is_hidden()
+    summary.focus()
+    page.keyboard.press("Enter")
+    expect(text).to_be_visible()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", ["report", "study", "sweep"])
+def test_nothing_is_wider_than_a_narrow_screen(browser, tmp_path: Path, make: str) -> None:
+    """Also with every disclosure open. What does not fit scrolls in a box of its own, which says where there is more."""
+    pages = {
+        "report": lambda: report_page.render(example_report.report()),
+        "study": lambda: study_page.render(example_study.study()),
+        "sweep": lambda: study_page.render(example_study.sweep()),
+    }
+    path = tmp_path / "page.html"
+    path.write_text(pages[make](), encoding="utf-8")
+    page = browser.new_page(viewport={"width": 400, "height": 800})
+    page.goto(path.as_uri())
+    for summary in page.locator("summary").all():
+        if summary.is_visible():
+            summary.click()
+    widths = page.locator("html").evaluate("html => [html.scrollWidth, window.innerWidth]")
+    assert widths[0] <= widths[1]
+    boxes = page.locator(".scroll").evaluate_all(
+        "all => all.filter(box => box.offsetParent)"
+        ".map(box => [box.scrollWidth > box.clientWidth + 2, box.dataset.more || '', box.tabIndex])"
+    )
+    assert boxes
+    for scrolls, more, tab_index in boxes:
+        assert bool(more) == scrolls
+        assert (tab_index == 0) == scrolls
+    page.close()

@@ -1,11 +1,13 @@
 """The chart of curves: means over finished seeds, and limits on the number of lines."""
 
+import dataclasses
 import json
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 
 from glasshouse.pages import study_curves
+from glasshouse.pages.study_page import render
 
 from . import example_study as example
 
@@ -21,6 +23,19 @@ def test_the_mean_curve_is_over_the_finished_seeds() -> None:
     assert all(step < 3000 for step, _ in crosses)
     # Diverged seeds do not count towards the range of the axis.
     assert study_curves.value_scales(study_curves.arm_curves(example.study()))["linear"].high < 7
+
+
+def test_the_training_loss_stands_beside_the_curves() -> None:
+    plain = example.study(seeds=4)
+    assert study_curves.training_panel(plain) is None
+    losses = {seed: [(step, 5.0 - step / 100 - seed / 10) for step in range(0, 300, 5)] for seed in range(4)}
+    arms = tuple(dataclasses.replace(arm, training_losses=losses) for arm in plain.arms)
+    study = dataclasses.replace(plain, arms=arms)
+    panel = study_curves.training_panel(study)
+    assert panel is not None
+    assert [entry["last"] for entry in panel.legend] == ["1.9"] * 5
+    assert "Training loss and validation" in render(study)
+    assert "Training loss and validation" not in render(plain)
 
 
 def test_a_chart_with_many_seeds_draws_some_of_them() -> None:

@@ -4,6 +4,7 @@ import dataclasses
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from html import escape
 
 import pytest
 
@@ -40,6 +41,22 @@ def test_the_page_describes_the_study_and_its_results() -> None:
     assert "Still running" not in text
     for line in (*study.notes, study.command, *study.machine.values(), study_tables.latex(study), "2025-11-15"):
         assert line in text
+
+
+def test_a_verdict_begins_in_plain_words_and_its_statistics_are_in_a_disclosure() -> None:
+    page = render(example.study())
+    for arm in example.study().arms[1:]:
+        assert arm.difference is not None
+        plain, statistics = (
+            page.index(text) for text in (escape(arm.plain.replace(" %", "\u00a0%")), arm.difference.sentence)
+        )
+        assert plain < page.index("<details><summary>Statistics", plain) < statistics
+    assert "first look" not in page
+
+
+def test_few_seeds_are_marked_beside_the_sentence() -> None:
+    text = Outline(render(example.study(seeds=3))).text
+    assert text.count("A first look: 3 seeds are few") == 4
 
 
 def test_an_unfinished_or_sequential_study_says_so() -> None:

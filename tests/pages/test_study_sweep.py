@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 
 from glasshouse.pages import study_sweep
+from glasshouse.pages.study_content import StudyResults
 
 from . import example_study as example
 
@@ -59,3 +60,31 @@ def test_a_sweep_of_three_fields_is_a_line_for_each_numeric_field() -> None:
     assert sweep is not None
     assert sweep.several_fields
     assert [name for name, _ in sweep.lines] == ["training.learning_rate", "model.layers"]
+
+
+def with_means(values: dict[str, float], field: str = "training.learning_rate", higher: bool = False) -> StudyResults:
+    """A sweep of one field with these means."""
+    arms = [example.arm(value, {field: value}, mean, noise=0.0, seeds=4) for value, mean in values.items()]
+    return dataclasses.replace(example.study(), arms=tuple(arms), higher_is_better=higher)
+
+
+def test_a_best_value_at_the_edge_is_warned_of() -> None:
+    (warning,) = study_sweep.edge_warnings(with_means({"1e-4": 3.0, "1e-3": 2.0, "1e-2": 1.0}))
+    assert "the best training.learning_rate is 1e-2, the largest that was tried" in warning
+    (warning,) = study_sweep.edge_warnings(with_means({"1e-2": 3.0, "1e-3": 2.0, "1e-4": 1.0}))
+    assert "1e-4, the smallest" in warning
+    assert study_sweep.edge_warnings(with_means({"1e-4": 3.0, "1e-3": 1.0, "1e-2": 2.0})) == []
+    assert len(study_sweep.edge_warnings(with_means({"1e-4": 3.0, "1e-3": 1.0, "1e-2": 2.0}, higher=True))) == 1
+
+
+def test_an_edge_needs_several_numbers_and_zero_is_none() -> None:
+    assert study_sweep.edge_warnings(with_means({"0": 1.0, "0.1": 2.0, "0.2": 3.0}, "model.dropout")) == []
+    assert study_sweep.edge_warnings(with_means({"1e-3": 2.0, "1e-2": 1.0})) == []
+    assert study_sweep.edge_warnings(with_means({"rotary": 2.0, "alibi": 1.0, "none": 3.0}, "model.position")) == []
+
+
+def test_arms_are_ordered_by_their_values() -> None:
+    arms = with_means({"1e-2": 1.0, "2e-4": 3.0, "1e-3": 2.0}).arms
+    assert [arm.name for arm in study_sweep.in_order_of_values(arms, arms)] == ["2e-4", "1e-3", "1e-2"]
+    names = with_means({"rotary": 1.0, "alibi": 3.0, "none": 2.0}, "model.position").arms
+    assert [arm.name for arm in study_sweep.in_order_of_values(names[1:], names)] == ["alibi", "none"]

@@ -2,6 +2,7 @@
 
 import glasshouse
 from glasshouse.runs import resolve_spec
+from glasshouse.specs import spec_files
 from tests.refusals import refused
 from tests.training import small_runs
 
@@ -44,3 +45,24 @@ def test_a_setting_under_another_name_does_not_adapt(tmp_path):
     (tmp_path / "mine.txt").write_text("some text " * 50)
     spec = resolve_spec.spec_of("language-model", f"data.files={tmp_path / 'mine.txt'}", "n_embd=48")
     assert "model.width" not in spec.data.adapt
+
+
+def test_a_single_run_has_eight_evaluations_unless_their_interval_is_named(tmp_path):
+    def every(*words: str, **sections: dict) -> int:
+        return resolve_spec.run_spec(*words, **sections).evaluation.every
+
+    assert every("demo-lm", "training.steps=800") == 100
+    assert every("demo-lm", "training.steps=801") == 101
+    assert every("demo-lm", "training.steps=8000") == resolve_spec.spec_of("demo-lm").evaluation.every
+    assert every("demo-lm", "training.steps=20") == 10, "closer evaluations would cost more than the steps"
+    assert every("demo-lm", "training.steps=800", "evaluation.every=400") == 400
+    assert every("demo-lm", "training.steps=800", evaluation={"every": 400}) == 400
+    assert every("demo-lm", "training.steps=800", "training.patience=2") == 200, "patience counts evaluations"
+
+
+def test_a_file_and_a_study_keep_their_interval(tmp_path):
+    spec = resolve_spec.spec_of("demo-lm", "training.steps=800")
+    assert spec.evaluation.every == 200, "studies and claims resolve their arms so"
+    file = tmp_path / "mine.toml"
+    file.write_text(spec_files.to_toml(spec))
+    assert resolve_spec.run_spec(str(file)).evaluation.every == 200

@@ -1,5 +1,6 @@
 """The results of a study: values, costs and verdicts from its folder, also if arms diverged or are unfinished."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -78,14 +79,14 @@ def test_a_study_without_runs_has_a_report() -> None:
     assert all(arm.summary is None for arm in results.arms)
 
 
-def test_a_sweep_lists_its_arms_best_first_after_the_first() -> None:
+def test_a_sweep_lists_its_arms_by_value_after_the_first() -> None:
     question = Question("sweep", ("demo-lm", "model.layers=1..4"))
     study = study_folder.create(make_design("model.layers=1..4", question=question), "layers")
     for arm, value in zip(study.design().arms, (3.0, 4.0, 1.0, 2.0), strict=True):
         for seed in range(3):
             write_run(study.run(arm, seed), arm.spec, value + 0.01 * seed)
     results = study_results.collect(study)
-    assert [arm.name for arm in results.arms] == ["1", "3", "4", "2"]
+    assert [arm.name for arm in results.arms] == ["1", "2", "3", "4"]
     assert any("3 has the best mean of 4 arms" in note for note in results.notes)
 
 
@@ -105,3 +106,18 @@ def test_a_verdict_that_one_seed_decides_comes_with_a_warning() -> None:
     losses = {"layer": [3.0] * 6, "rms": [2.0, 2.1, 2.05, 1.95, 1.9, 2.0]}
     steady = write_study("steady", make_design("model.norm=layer,rms", seeds=tuple(range(6)), rule=rule), losses)
     assert "one seed decides" not in "".join(study_results.verdict_sentences(study_results.write(steady)).values())
+
+
+def test_verdicts_are_stored_in_plain_words_and_a_quick_look_is_marked() -> None:
+    question = Question("compare", ("demo-lm", "model.norm=layer,rms"), quick=True)
+    study = study_folder.create(make_design("model.norm=layer,rms", question=question), "quick")
+    layer, rms = study.design().arms
+    for seed in range(3):
+        write_run(study.run(layer, seed), layer.spec, 3.0 + 0.01 * seed)
+        write_run(study.run(rms, seed), rms.spec, 2.5 + 0.01 * seed)
+    results = study_results.write(study)
+    assert results.arms[0].plain == ""
+    assert results.arms[1].plain.startswith("rms beat layer in 3 of 3 seeds: validation perplexity 12.3 instead of 20.3")
+    assert results.arms[1].caution.startswith("a quick look")
+    assert json.loads((study.path / "comparison.json").read_text())["arms"][1]["plain"] == results.arms[1].plain
+    assert study_results.verdict_sentences(results)["rms"].startswith(results.arms[1].plain)

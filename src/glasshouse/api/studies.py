@@ -44,7 +44,7 @@ def compare(
     the question of the study `a` again, with fresh seeds.
     """
     sequential = study_runner.sequential_options(until_decided, batch, max_seeds)
-    question = Question("compare", words, metric, match, tune, alpha, margin, **sequential, items=items)
+    question = Question("compare", words, metric, match, tune, alpha, margin, **sequential, items=items, quick=False)
     if replicate is not None:
         study_runner.check_replication(question)
         options = (name, device, str(replicas), register, multiverse)

@@ -225,7 +225,7 @@ def _checked_spec(recipe: str, overrides: Sequence[str], device: str, settings: 
     """The spec of a recipe. Everything is checked that needs no more than the beginning of the data."""
     _check_device(device)
     processes = [f"training.processes={settings.processes}"] if settings.processes > 1 else []
-    spec = resolve_spec.spec_of(recipe, *overrides, *processes)
+    spec = resolve_spec.run_spec(recipe, *overrides, *processes)
     if spec.training.replicas > 1:
         raise LaunchError(
             "replicas-in-a-job",

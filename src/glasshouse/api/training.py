@@ -37,13 +37,14 @@ def train(
     is stored in the runs folder under `name`, or under the name of the recipe.
     """
     devices.pick(device)
-    spec = spec_of(recipe, *overrides, **sections)
+    spec = resolve_spec.run_spec(recipe, *overrides, **sections)
     if spec.training.replicas > 1:
         raise SpecError(
             "several-runs",
             f"training.replicas={spec.training.replicas} trains several runs; call train_replicas instead of train",
         )
     run = run_folder.create(spec, name, resolve_spec.name_of(recipe))
+    run.record(asked=resolve_spec.words_of(recipe, *overrides, **sections))
     try:
         return _train(run, device)
     except (GlasshouseError, OSError):
@@ -60,10 +61,12 @@ def train_replicas(
     that did not diverge are returned. No reports are written; call `report`.
     """
     devices.pick(device)
-    spec = spec_of(recipe, *overrides, **sections)
+    spec = resolve_spec.run_spec(recipe, *overrides, **sections)
     seeds = range(spec.training.seed, spec.training.seed + spec.training.replicas)
     specs = {f"seed-{seed}": replace(spec, training=replace(spec.training, seed=seed, replicas=1)) for seed in seeds}
     runs = run_folder.create_siblings(specs, name, resolve_spec.name_of(recipe))
+    for run in runs:
+        run.record(asked=resolve_spec.words_of(recipe, *overrides, **sections))
     try:
         return _train_together(runs, device)
     except Interrupted:
@@ -115,7 +118,7 @@ def plan(recipe: str = DEMO, *overrides: str, device: str = "auto", **sections: 
 
     What does not fit into its memory is priced too; a note says so.
     """
-    spec = spec_of(recipe, *overrides, **sections)
+    spec = resolve_spec.run_spec(recipe, *overrides, **sections)
     return cost_plan.make(Job.prepare(spec, devices.pick(device)), even_if_too_large=True)
 
 

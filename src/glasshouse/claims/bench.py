@@ -67,6 +67,7 @@ class Bench:
             match=plan.match,
             tune=None if self.quick else plan.tune,
             margin=plan.margin,
+            quick=self.quick,
         )
         count = min(self.seeds, plan.most_seeds or self.seeds)
         first = self.first_seed + plan.seed_offset

@@ -4,7 +4,7 @@ from collections import Counter
 
 from glasshouse import Study
 from glasshouse.cli.tables import console, show
-from glasshouse.pages import study_checks, study_tables, study_text
+from glasshouse.pages import study_checks, study_sweep, study_tables, study_text
 from glasshouse.pages.study_content import StudyResults
 
 
@@ -13,14 +13,25 @@ def print_study(study: Study) -> None:
     comparison = study.comparison
     _print_arms(comparison)
     _print_costs(comparison)
-    for sentence in study.verdicts.values():
-        console.print(sentence, markup=False, soft_wrap=True)
+    _print_verdicts(study, comparison)
     console.print()
+    for warning in study_sweep.edge_warnings(comparison) if study.design.question.kind == "sweep" else ():
+        console.print(f"warning {warning}", markup=False, soft_wrap=True)
     _print_checks(comparison)
     for note in (*study_tables.table(comparison).notes, *comparison.notes):
         console.print(f"note    {note}", markup=False, soft_wrap=True)
     console.print(f"study   {study.folder.path}", markup=False, soft_wrap=True)
     console.print(f"report  {study.report}", markup=False, soft_wrap=True)
+
+
+def _print_verdicts(study: Study, comparison: StudyResults) -> None:
+    """Print each verdict in plain words, and its statistics below."""
+    lines = {arm.name: study_text.verdict_lines(arm) for arm in comparison.arms}
+    for name, sentence in study.verdicts.items():
+        first, *others = lines[name] or [sentence]
+        console.print(first, markup=False, soft_wrap=True)
+        for line in others:
+            console.print(f"    {line}", markup=False, highlight=False, soft_wrap=True, style="dim")
 
 
 def _print_arms(comparison: StudyResults) -> None:

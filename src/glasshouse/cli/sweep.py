@@ -48,7 +48,7 @@ def sweep(
     """Train a recipe over ranges of values with several seeds each, and show the metric for each value.
 
     A range is written 1e-4..1e-2:log:8, 0..0.5:lin:6, 1..8 (whole numbers) or 1,2,4. Several fields make a grid. The arms
-    are compared with the first arm and listed from best to worst.
+    are compared with the first arm and listed by the values of the fields.
     """
     import glasshouse
     from glasshouse.cli.job_output import on_cluster

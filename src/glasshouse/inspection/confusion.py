@@ -67,7 +67,9 @@ def _compute(run: Run) -> ClassifierErrors | None:
         Mistake(
             held_out_texts.shown(documents[index], columns), *_answer(run, values, index), float(values[PROBABILITY][index])
         )
-        for index in _most_confident(values)
+        for index in held_out_texts.distinct(
+            _most_confident(values), lambda index: held_out_texts.shown(documents[index], columns), MOST_MISTAKES
+        )
     ]
     return ClassifierErrors(_matrix(run, values, split), tuple(mistakes))
 
@@ -87,9 +89,9 @@ def _matrix(run: Run, values: dict[str, np.ndarray], split: str) -> Confusion:
 
 
 def _most_confident(values: dict[str, np.ndarray]) -> np.ndarray:
-    """The wrong predictions with the highest probabilities, most confident first."""
+    """The wrong predictions, most confident first."""
     wrong = np.flatnonzero(values[TRUTH] != values[PREDICTION])
-    return wrong[np.argsort(-values[PROBABILITY][wrong], kind="stable")[:MOST_MISTAKES]]
+    return wrong[np.argsort(-values[PROBABILITY][wrong], kind="stable")]
 
 
 def _answer(run: Run, values: dict[str, np.ndarray], index: int) -> tuple[str, str]:

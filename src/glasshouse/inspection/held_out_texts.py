@@ -1,7 +1,9 @@
 """The held-out texts whose predictions a report shows: of the test split, or of the validation split if that is empty."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -61,6 +63,16 @@ def find(run: Run) -> HeldOutTexts | str | None:
     if shard.documents > MOST_TEXTS:
         examples = np.linspace(0, shard.documents - 1, MOST_TEXTS).round().astype(np.int64)
     return HeldOutTexts(run, split, shard, examples)
+
+
+def distinct(indices: Iterable[int], text: Callable[[int], Any], most: int) -> list[int]:
+    """The first indices, at most so many, whose texts differ: a text that the data repeat is shown once."""
+    chosen: dict[Any, int] = {}
+    for index in indices:
+        if len(chosen) == most:
+            break
+        chosen.setdefault(text(index), int(index))
+    return list(chosen.values())
 
 
 def shown(document: Document, columns: tuple[str, ...]) -> str:

@@ -34,7 +34,8 @@ def collect(run: Run) -> LabelScores | None:
     truth_NC = task.truth(held_out.shard, held_out.examples)
     predicted_NC = task.predicted(run.model, held_out.shard, held_out.examples, run.spec.evaluation.batch)
     wrong = (truth_NC != predicted_NC).sum(1)
-    most = [index for index in np.argsort(-wrong, kind="stable")[:MOST_ERRORS] if wrong[index]]
+    by_errors = [index for index in np.argsort(-wrong, kind="stable") if wrong[index]]
+    most = held_out_texts.distinct(by_errors, held_out.text, MOST_ERRORS)
     errors = [
         LabelledText(held_out.text(index), _names(task, truth_NC[index]), _names(task, predicted_NC[index]))
         for index in most

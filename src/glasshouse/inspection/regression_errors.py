@@ -31,6 +31,7 @@ def collect(run: Run) -> RegressionErrors | None:
     assert isinstance(task, Regress)
     truth = held_out.shard.values[examples]
     predictions = task.predictions(run.model, held_out.shard, examples, run.spec.evaluation.batch)
-    largest = np.argsort(-np.abs(predictions - truth), kind="stable")[:MOST_ERRORS]
+    by_error = np.argsort(-np.abs(predictions - truth), kind="stable")
+    largest = held_out_texts.distinct(by_error, held_out.text, MOST_ERRORS)
     errors = [PredictedNumber(held_out.text(index), float(truth[index]), float(predictions[index])) for index in largest]
     return RegressionErrors(Regression(truth, predictions, held_out.where, tuple(errors)))

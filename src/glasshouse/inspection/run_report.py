@@ -1,14 +1,24 @@
 """The report of a run: collects its content from the run folder and the model, and writes `report.html`."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from glasshouse.formatting import count, duration, flops, size
 from glasshouse.generation.text_stream import Completion
-from glasshouse.inspection import confusion, label_scores, linked_page, regression_errors, tag_scores, translation_samples
+from glasshouse.inspection import (
+    confusion,
+    headline_scale,
+    label_scores,
+    linked_page,
+    regression_errors,
+    tag_scores,
+    translation_samples,
+    word_attribution,
+)
 from glasshouse.inspection.attention_maps import attention_map, unsupported_reason
+from glasshouse.inspection.text_input import TextInput
 from glasshouse.metrics.metric import LOSS, PERPLEXITY
 from glasshouse.metrics.perplexity import perplexity
 from glasshouse.models import parameter_counts
@@ -22,11 +32,14 @@ from glasshouse.specs import spec_files
 
 # An attention map with more tokens than this is not readable.
 MAP_TOKENS = 40
+# How the samples of a report are drawn: a little more likely tokens than the model's own distribution has.
+SAMPLING: dict[str, Any] = {"temperature": 0.8, "top_p": 0.95, "seed": 0}
 # If a task has more headline metrics than this, only those of the test split are shown.
 MOST_HEADLINES = 3
 # The sections that a task can request (`Task.report_sections`), and the functions that collect their content.
 SECTIONS: dict[str, Callable[[Run], Any]] = {
     "confusion": confusion.collect,
+    "words": word_attribution.collect,
     "regression": regression_errors.collect,
     "labels": label_scores.collect,
     "tags": tag_scores.collect,
@@ -50,6 +63,7 @@ def collect(run: Run) -> page.Report:
     notes = [*filter(None, [plan.get("choice")]), *plan.get("notes", ())]
     sections = {name: SECTIONS[name](run) for name in run.task.report_sections} if trained else {}
     classifier_errors, translation = sections.get("confusion"), sections.get("translations")
+    words = sections.get("words")
     numbers, labels, tags = sections.get("regression"), sections.get("labels"), sections.get("tags")
     for section in sections.values():
         notes += section.notes if section else ()
@@ -61,11 +75,13 @@ def collect(run: Run) -> page.Report:
         title=run.name,
         subtitle=_subtitle(run, sum(parameters.values()), rows),
         headline=_headline(run),
+        scales=headline_scale.scales(run),
         loss=_curves(rows, {"training": "loss", "validation": "validation.loss"}, LOSS.number_format),
         quality=_quality(run, rows),
         quality_name=title[:1].upper() + title[1:],
         samples=tuple(_sample_tokens(run, sample) for sample in samples),
-        attention=translation.attention if translation else _attention_map(run, samples),
+        sampling=_sampling_text(run) if samples else "",
+        attention=translation.attention if translation else _attention_map(run, samples, words.texts if words else ()),
         parameters=tuple(parameters.items()),
         planned_costs=_planned_costs(run),
         spec=spec_files.to_toml(run.spec),
@@ -82,6 +98,7 @@ def collect(run: Run) -> page.Report:
         commands=suggestions.commands(run),
         confusion=classifier_errors.confusion if classifier_errors else None,
         mistakes=classifier_errors.mistakes if classifier_errors else (),
+        explained=words.texts if words else (),
         translations=translation.translations if translation else None,
         baselines=_baselines(run),
         curves_note=_curves_note(run),
@@ -95,8 +112,15 @@ def collect(run: Run) -> page.Report:
 
 def _samples(run: Run) -> list[Completion]:
     settings = run.spec.evaluation
-    prompts = settings.prompts or ("",)
-    return run.sample(prompts, tokens=settings.sample_tokens, temperature=0.8, top_p=0.95, alternatives=5)
+    prompts = tuple(dict.fromkeys(settings.prompts)) or ("",)
+    return run.sample(prompts, tokens=settings.sample_tokens, alternatives=5, **SAMPLING)
+
+
+def _sampling_text(run: Run) -> str:
+    """How the samples were drawn, and the option of `glasshouse sample` for each setting."""
+    names = {"temperature": "temperature", "top_p": "top-p", "seed": "seed"}
+    settings = ", ".join(f"{names[name]} {value:g}" for name, value in SAMPLING.items())
+    return f"{settings}, at most {run.spec.evaluation.sample_tokens:,} tokens"
 
 
 def _sample_tokens(run: Run, sample: Completion) -> page.Sample:
@@ -115,11 +139,17 @@ def _sample_tokens(run: Run, sample: Completion) -> page.Sample:
     return page.Sample(sample.prompt, tuple(prompt + generated))
 
 
-def _attention_map(run: Run, samples: list[Completion]) -> page.AttentionMap | None:
-    if not samples or unsupported_reason(run):
+def _attention_map(run: Run, samples: list[Completion], explained: Sequence[page.ExplainedText]) -> page.AttentionMap | None:
+    """The map of the longest sample; of a classifier, that of the longest explained text. None if none is readable."""
+    if unsupported_reason(run):
         return None
-    tokens = samples[0].prompt_tokens + [choice.token for choice in samples[0].choices]
-    return attention_map(run, tokens[:MAP_TOKENS])
+    texts = [(sample.prompt_tokens + [choice.token for choice in sample.choices])[:MAP_TOKENS] for sample in samples]
+    for text in explained:
+        ids = TextInput(run, " ".join(word.text for word in text.words)).ids
+        # A classifier reads in both directions, so a text cannot be cut off for its map.
+        texts += [ids] if 0 < len(ids) <= min(MAP_TOKENS, run.spec.data.context) else []
+    # The longest text shows the most; of equally long ones, that with the most different tokens.
+    return attention_map(run, max(texts, key=lambda tokens: (len(tokens), len(set(tokens))))) if texts else None
 
 
 def _subtitle(run: Run, parameters: int, rows: list[dict]) -> str:
@@ -180,17 +210,20 @@ def _split_headline(run: Run, split: str) -> list[tuple[str, str]]:
     return metrics.headlines(outcome[split])
 
 
-def _curves(rows: list[dict], names: Mapping[str, str], number_format: str = "") -> tuple[page.Curve, ...]:
+def _curves(
+    rows: list[dict], names: Mapping[str, str], number_format: str = "", most: float = math.inf
+) -> tuple[page.Curve, ...]:
     """Curves by title; `names` maps a title to a column of the metric log."""
     columns = {title: metric_log.column(rows, logged) for title, logged in names.items()}
-    return tuple(page.Curve(title, *column, number_format) for title, column in columns.items() if column[0])
+    return tuple(page.Curve(title, *column, number_format, most) for title, column in columns.items() if column[0])
 
 
 def _quality(run: Run, rows: list[dict]) -> tuple[page.Curve, ...]:
     quality = run.task.quality
     if not quality.exponential:
         logged = next(iter(quality.columns.values())).rpartition(".")[2]
-        return _curves(rows, quality.columns, run.task.metrics.find(logged).number_format)
+        metric = run.task.metrics.find(logged)
+        return _curves(rows, quality.columns, metric.number_format, metric.most)
     return tuple(
         page.Curve(curve.name, curve.steps, [perplexity(loss) for loss in curve.values], PERPLEXITY.number_format)
         for curve in _curves(rows, quality.columns)

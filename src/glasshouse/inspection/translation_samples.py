@@ -7,6 +7,7 @@ import numpy as np
 
 from glasshouse.data import prepared_data
 from glasshouse.data.shards import Shard
+from glasshouse.inspection import held_out_texts
 from glasshouse.inspection.attention_maps import attention_map, unsupported_reason
 from glasshouse.metrics.translation import signatures
 from glasshouse.pages.report_content import AttentionMap, Translated, Translations
@@ -33,7 +34,7 @@ def collect(run: Run, map_tokens: int) -> TranslationSamples:
     """Translate the recipe's prompts and held-out pairs. Each side of the attention map has at most `map_tokens` tokens."""
     task = run.task
     assert isinstance(task, Translate)
-    prompts = run.spec.evaluation.prompts
+    prompts = tuple(dict.fromkeys(run.spec.evaluation.prompts))
     translated_prompts = [
         Translated(text, hypotheses[0].text)
         for text, hypotheses in zip(prompts, run.translate(prompts), strict=True)
@@ -82,7 +83,8 @@ def _held_out_pairs(run: Run, task: Translate) -> tuple[tuple[Translated, ...], 
     exact = np.array([pair.exact for pair in translated])
     first = "first " if len(translated) < prepared.splits[split].documents else ""
     summary = f"of the {first}{len(translated):,} {split} pairs, {int(exact.sum()):,} are exactly right"
-    return tuple(translated[index] for index in choose_pairs(exact)), summary, ()
+    unique = held_out_texts.distinct(range(len(translated)), lambda index: translated[index], len(translated))
+    return tuple(translated[unique[place]] for place in choose_pairs(exact[unique])), summary, ()
 
 
 def _translate_shard(run: Run, task: Translate, shard: Shard) -> list[Translated]:
@@ -95,14 +97,16 @@ def _translate_shard(run: Run, task: Translate, shard: Shard) -> list[Translated
 
 
 def _attention_map(run: Run, task: Translate, texts: Iterable[str], most_tokens: int) -> AttentionMap | None:
-    """The map of the first text that is short enough, or of its longest word if the run translates word by word."""
-    for text in texts:
-        source = max(text.split(), key=len, default="") if run.spec.evaluation.word_by_word else text
-        tokens = run.tokenizer.encode(source, specials=False)
-        if 0 < len(tokens) < (most_tokens // 2 if task.decoder_only else most_tokens):
-            whole = attention_map(run, tokens.tolist())
-            # In a causal map the first rows attend to no later column, so both axes can be truncated.
-            keys = whole.weights.shape[3] if whole.sources else most_tokens
-            weights = whole.weights[:, :, :most_tokens, :keys]
-            return replace(whole, tokens=whole.tokens[:most_tokens], weights=weights)
-    return None
+    """The map of the longest text that is short enough to read, or of the longest word if the run translates by words."""
+    by_word = run.spec.evaluation.word_by_word
+    sources = [word for text in texts for word in (text.split() if by_word else [text])]
+    encoded = [run.tokenizer.encode(source, specials=False) for source in dict.fromkeys(sources)]
+    limit = most_tokens // 2 if task.decoder_only else most_tokens
+    readable = [tokens for tokens in encoded if 0 < len(tokens) < limit]
+    if not readable:
+        return None
+    whole = attention_map(run, max(readable, key=len).tolist())
+    # In a causal map the first rows attend to no later column, so both axes can be truncated.
+    keys = whole.weights.shape[3] if whole.sources else most_tokens
+    weights = whole.weights[:, :, :most_tokens, :keys]
+    return replace(whole, tokens=whole.tokens[:most_tokens], weights=weights)

@@ -3,6 +3,7 @@
 A task declares the metrics that it reports (`Task.metrics`). Tables, reports and studies read these declarations.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -14,7 +15,7 @@ class Metric:
 
     `better` is empty for a count, which is shown but cannot decide a comparison. `per_token` marks a metric that depends on
     how the tokenizer splits the text, so it cannot compare runs with different tokenizers. `per_class` marks a metric that
-    is reported once for each class, as `NAME.CLASS`.
+    is reported once for each class, as `NAME.CLASS`. `most` is the largest possible value, where axes end.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Metric:
     better: Literal["lower", "higher", ""] = ""
     per_token: bool = False
     per_class: bool = False
+    most: float = math.inf
 
     @property
     def higher_is_better(self) -> bool:
@@ -37,26 +39,26 @@ LOSS = Metric("loss", "loss", "{:.4f}", "lower")
 PERPLEXITY = Metric("perplexity", "perplexity", "{:.2f}", "lower")
 WORD_PERPLEXITY = Metric("word_perplexity", "perplexity per word", "{:.2f}", "lower")
 BITS_PER_BYTE = Metric("bits_per_byte", "bits per byte", "{:.4f}", "lower")
-ACCURACY = Metric("accuracy", "accuracy", "{:.2%}", "higher")
-MAJORITY = Metric("majority", "largest class", "{:.2%}")
-MACRO_F1 = Metric("macro_f1", "macro F1", "{:.3f}", "higher")
-RECALL = Metric("recall", "recall", "{:.2%}", "higher", per_class=True)
-MICRO_F1 = Metric("micro_f1", "micro F1", "{:.3f}", "higher")
-F1 = Metric("f1", "F1", "{:.3f}", "higher", per_class=True)
-ENTITY_F1 = Metric("entity_f1", "entity F1", "{:.3f}", "higher")
-ENTITY_PRECISION = Metric("entity_precision", "entity precision", "{:.3f}", "higher")
-ENTITY_RECALL = Metric("entity_recall", "entity recall", "{:.3f}", "higher")
+ACCURACY = Metric("accuracy", "accuracy", "{:.2%}", "higher", most=1.0)
+MAJORITY = Metric("majority", "largest class", "{:.2%}", most=1.0)
+MACRO_F1 = Metric("macro_f1", "macro F1", "{:.3f}", "higher", most=1.0)
+RECALL = Metric("recall", "recall", "{:.2%}", "higher", per_class=True, most=1.0)
+MICRO_F1 = Metric("micro_f1", "micro F1", "{:.3f}", "higher", most=1.0)
+F1 = Metric("f1", "F1", "{:.3f}", "higher", per_class=True, most=1.0)
+ENTITY_F1 = Metric("entity_f1", "entity F1", "{:.3f}", "higher", most=1.0)
+ENTITY_PRECISION = Metric("entity_precision", "entity precision", "{:.3f}", "higher", most=1.0)
+ENTITY_RECALL = Metric("entity_recall", "entity recall", "{:.3f}", "higher", most=1.0)
 RMSE = Metric("rmse", "RMSE", "{:.4g}", "lower")
 MAE = Metric("mae", "mean absolute error", "{:.4g}", "lower")
-R2 = Metric("r2", "R²", "{:.3f}", "higher")
-SPEARMAN = Metric("spearman", "Spearman correlation", "{:.3f}", "higher")
-BLEU = Metric("bleu", "BLEU", "{:.2f}", "higher")
-CHRF = Metric("chrf", "chrF", "{:.2f}", "higher")
-EXACT = Metric("exact", "exact match", "{:.2%}", "higher")
+R2 = Metric("r2", "R²", "{:.3f}", "higher", most=1.0)
+SPEARMAN = Metric("spearman", "Spearman correlation", "{:.3f}", "higher", most=1.0)
+BLEU = Metric("bleu", "BLEU", "{:.2f}", "higher", most=100.0)
+CHRF = Metric("chrf", "chrF", "{:.2f}", "higher", most=100.0)
+EXACT = Metric("exact", "exact match", "{:.2%}", "higher", most=1.0)
 TOKENS = Metric("tokens", "tokens", "{:,.0f}")
 WORDS = Metric("words", "words", "{:,.0f}")
 EXAMPLES = Metric("examples", "examples", "{:,.0f}")
-UNKNOWN = Metric("unknown_share", "unknown tokens", "{:.2%}")
+UNKNOWN = Metric("unknown_share", "unknown tokens", "{:.2%}", most=1.0)
 
 
 def per_token(metric: Metric) -> Metric:

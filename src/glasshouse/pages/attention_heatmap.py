@@ -145,6 +145,10 @@ def _spread(weights_QK: np.ndarray) -> str:
     return f"spread over about {tokens} token{'' if tokens == '1' else 's'}"
 
 
+# Pixels. On a narrow screen the large map scrolls rather than having smaller labels.
+READABLE_FONT = 9.5
+
+
 def large_map(attention: AttentionMap) -> str:
     """SVG of the large map: a token for every row and column, and the first head's image. attention.js swaps the image."""
     queries, keys = ([label(token) for token in tokens] for tokens in (attention.tokens, attention.keys))
@@ -170,7 +174,7 @@ def large_map(attention: AttentionMap) -> str:
         f'<svg class="map" viewBox="0 0 {width:.1f} {height:.1f}" font-size="{font:.1f}" tabindex="0" role="img" '
         f'aria-label="Attention weights of one head; rows are queries, columns are keys" '
         f'data-left="{left:.1f}" data-top="{top:.1f}" data-cell="{cell:.3f}" '
-        f'style="max-width:{width:.0f}px;min-width:{min(width, left + len(keys) * 6):.0f}px">'
+        f'style="max-width:{width:.0f}px;min-width:{width * min(1.0, READABLE_FONT / font):.0f}px">'
         f'{images}<rect class="edge" fill="none" {area}/>{rows}{columns}</svg>'
     )
 

@@ -24,8 +24,11 @@ class Axis:
         return (value - self.low) / (self.high - self.low)
 
 
-def linear(low: float, high: float, tick_count: int = 5, padding: float = 0.05) -> Axis:
-    """A linear axis for the values in [low, high], padded on both sides, with about `tick_count` round ticks."""
+def linear(low: float, high: float, tick_count: int = 5, padding: float = 0.05, most: float = math.inf) -> Axis:
+    """A linear axis for the values in [low, high], padded on both sides, with about `tick_count` round ticks.
+
+    `most` is the largest possible value of the quantity; the axis ends there.
+    """
     low, high = float(low), float(high)
     # A range too narrow for round ticks is treated as a single value.
     if high - low <= 1e-12 * max(abs(low), abs(high), 1e-200):
@@ -34,7 +37,8 @@ def linear(low: float, high: float, tick_count: int = 5, padding: float = 0.05) 
         space = (high - low) * padding
     # Values that are never negative, such as losses, get no padding below zero.
     floor = 0.0 if low >= 0 > low - space else low - space
-    return Axis(floor, high + space, _round_ticks(floor, high + space, tick_count))
+    ceiling = max(high, min(high + space, most))
+    return Axis(floor, ceiling, _round_ticks(floor, ceiling, tick_count))
 
 
 def steps(low: float, high: float, tick_count: int = 5) -> Axis:
@@ -48,14 +52,14 @@ def steps(low: float, high: float, tick_count: int = 5) -> Axis:
     return Axis(low, high, tuple(tick for tick in ticks if tick == round(tick)) or ticks)
 
 
-def logarithmic(low: float, high: float, padding: float = 0.05) -> Axis:
+def logarithmic(low: float, high: float, padding: float = 0.05, most: float = math.inf) -> Axis:
     """A logarithmic axis with ticks at powers of ten, and at 2 and 5 times these if few decades are shown.
 
-    `low` must be above zero.
+    `low` must be above zero; `most` is as in `linear`.
     """
     low, high = float(low), float(high)
     factor = (high / low) ** padding if high > low * (1 + 1e-9) else 1.5
-    low, high = low / factor, high * factor
+    low, high = low / factor, max(high, min(high * factor, most))
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     decades = math.log10(high / low)
     if decades < 0.7:

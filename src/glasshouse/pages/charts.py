@@ -74,9 +74,10 @@ def line_chart(curves: tuple[Curve, ...], width: int = 460, height: int = 270, l
             f'<svg class="chart" viewBox="0 0 {width} {height}" role="img" aria-label="{title}">'
             f'<text class="empty" x="{width / 2}" y="{height / 2}" text-anchor="middle">nothing to draw</text></svg>'
         )
-    scales = {"linear": axes.linear(values.min(), values.max())}
+    most = max(curve.most for curve in curves)
+    scales = {"linear": axes.linear(values.min(), values.max(), most=most)}
     if allows_log_scale(values):
-        scales["log"] = axes.logarithmic(values.min(), values.max())
+        scales["log"] = axes.logarithmic(values.min(), values.max(), most=most)
     visible = "log" if log and "log" in scales else "linear"
 
     labels = [formatting.short_number(tick) for axis in scales.values() for tick in axis.ticks]

@@ -81,11 +81,24 @@ window.addEventListener("beforeprint", () => {
   document.querySelectorAll("details").forEach((details) => { details.open = true; });
 });
 
-// What scrolls sideways can be scrolled by the arrow keys: it takes the focus while it is wider than its frame.
-const wide = new ResizeObserver((entries) => entries.forEach(({ target }) => {
-  if (target.scrollWidth > target.clientWidth) target.tabIndex = 0; else target.removeAttribute("tabindex");
-}));
-page.watchScrolling = (root) => root.querySelectorAll(".scroll, .copyable pre").forEach((frame) => { wide.observe(frame); });
+// What is wider than its frame scrolls: it says on which sides there is more, and the keyboard reaches it.
+const markScrolling = (box) => {
+  const hidden = box.scrollWidth - box.clientWidth, left = box.scrollLeft > 2, right = box.scrollLeft < hidden - 2;
+  if (hidden > 2) {
+    box.dataset.more = left && right ? "both" : left ? "left" : "right";
+    box.tabIndex = 0;
+    box.setAttribute("role", "group");
+    box.setAttribute("aria-label", "scrolls sideways");
+  } else {
+    delete box.dataset.more;
+    ["tabindex", "role", "aria-label"].forEach((name) => box.removeAttribute(name));
+  }
+};
+const frames = new ResizeObserver((entries) => entries.forEach(({ target }) => markScrolling(target)));
+page.watchScrolling = (root) => root.querySelectorAll(".scroll, .copyable pre").forEach((box) => {
+  frames.observe(box);
+  box.addEventListener("scroll", () => markScrolling(box), { passive: true });
+});
 page.watchScrolling(document);
 
 document.querySelectorAll("button.copy").forEach((button) => {

@@ -1,6 +1,8 @@
 """The content of a run's report as plain data: curves, samples, attention maps. Knows nothing of drawing or run folders."""
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -56,13 +58,15 @@ class AttentionMap:
 class Curve:
     """A quantity over training steps. A value that is not finite is drawn as a gap.
 
-    `number_format` is that of the metric, so that the last value reads as in a table; without one it is shortened.
+    `number_format` is that of the metric, so that the last value reads as in a table; without one it is shortened. `most` is
+    the largest possible value, where the axis ends.
     """
 
     name: str
     steps: list[float]
     values: list[float]
     number_format: str = ""
+    most: float = math.inf
 
     def __post_init__(self) -> None:
         if len(self.steps) != len(self.values):
@@ -104,6 +108,24 @@ class Mistake:
     """A text that was classified wrongly, and the probability that the model gave to the wrong class."""
 
     text: str
+    truth: str
+    answer: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class ExplainedWord:
+    """A word, and the probability of the predicted class minus what it is without the word."""
+
+    text: str
+    contribution: float
+
+
+@dataclass(frozen=True)
+class ExplainedText:
+    """A classified text with the contribution of each word to the predicted class, `answer`."""
+
+    words: tuple[ExplainedWord, ...]
     truth: str
     answer: str
     probability: float
@@ -245,3 +267,8 @@ class Report:
     scores: ScoreTable | None = None
     label_errors: tuple[LabelledText, ...] = ()  # the texts with the most wrong classes
     tagged: tuple[TaggedSentence, ...] = ()
+    explained: tuple[ExplainedText, ...] = ()
+    sampling: str = ""  # the settings of the samples: "temperature 0.8, top-p 0.95, ..."
+    scales: Mapping[str, str] = field(
+        default_factory=dict
+    )  # title of a headline figure -> what guessing and baselines reach

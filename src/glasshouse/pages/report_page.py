@@ -5,12 +5,23 @@ the page, and its content security policy forbids every network request.
 """
 
 from glasshouse import formatting
-from glasshouse.pages import attention_page, charts, confusion_table, scatter_chart, score_rows, template, token_shading
+from glasshouse.pages import (
+    attention_page,
+    charts,
+    confusion_table,
+    scatter_chart,
+    score_rows,
+    template,
+    token_shading,
+    word_shading,
+)
 from glasshouse.pages.report_content import (
     AttentionMap,
     BaselineSection,
     Confusion,
     Curve,
+    ExplainedText,
+    ExplainedWord,
     FinalEvaluation,
     LabelledText,
     Mistake,
@@ -32,6 +43,8 @@ __all__ = [
     "BaselineSection",
     "Confusion",
     "Curve",
+    "ExplainedText",
+    "ExplainedWord",
     "FinalEvaluation",
     "LabelledText",
     "Mistake",
@@ -66,6 +79,7 @@ def render(report: Report) -> str:
         scatters=_scatters(report.regression) if report.regression else (),
         score_rows=score_rows.rows(report.scores) if report.scores else (),
         score_remark=score_rows.remark(report.scores) if report.scores else "",
+        explained=[(text, word_shading.shade_words(text)) for text in report.explained],
         format_probability=formatting.probability,
         attention=attention_page.section(report.attention) if report.attention else None,
         total_parameters=sum(parameters for _, parameters in report.parameters),

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from glasshouse.metrics.verdicts import Difference, Summary, VerdictRule
@@ -29,6 +30,10 @@ class Arm:
     memory: int  # bytes
     diverged: tuple[int, ...]
     notes: tuple[str, ...] = ()  # "width 60 instead of 64: 3 % fewer parameters"
+    plain: str = ""  # the verdict in plain words, without statistics; empty without a difference
+    # seed -> (step, training loss), averaged over groups of steps; empty if `curves` are the training losses themselves
+    training_losses: dict[int, list[tuple[int, float]]] = field(default_factory=dict)
+    caution: str = ""  # why the verdict is weak by design: few seeds, or a quick look
 
 
 @dataclass(frozen=True)
@@ -81,3 +86,4 @@ class StudyResults:
     registration: StudyRegistration | None = None
     replications: tuple[ReplicationOutcome, ...] = ()  # of this study, or of the study that this one replicates
     multiverse: tuple[MultiverseCell, ...] = ()
+    curve_most: float = math.inf  # the largest possible value of the curves' metric

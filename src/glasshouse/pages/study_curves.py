@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 import numpy as np
@@ -89,7 +89,7 @@ def mean_curve(arm: Arm, most: int = 300) -> tuple[np.ndarray, np.ndarray]:
 def panel(comparison: StudyResults, width: int = 460, height: int = 300) -> Panel:
     """Draw the chart, with its legend, remarks and scales."""
     drawn = arm_curves(comparison)
-    scales = value_scales(drawn)
+    scales = value_scales(drawn, comparison.curve_most)
     heading, labels = study_text.labels(comparison)
     names = study_text.short_names(labels, NAME_CHARACTERS)
     legend = [
@@ -144,10 +144,19 @@ def panel(comparison: StudyResults, width: int = 460, height: int = 300) -> Pane
     return Panel(drawing, heading, legend, remarks(comparison, drawn), list(scales), visible)
 
 
-def value_scales(drawn: list[ArmCurves]) -> dict[str, axes.Axis]:
+def training_panel(comparison: StudyResults) -> Panel | None:
+    """The chart of the training losses; None if they were not logged, or are the curves of the study itself."""
+    arms = tuple(replace(arm, curves=arm.training_losses, values={}, diverged=()) for arm in comparison.arms)
+    if not any(curve for arm in arms for curve in arm.curves.values()):
+        return None
+    return panel(replace(comparison, curve="loss", curve_most=math.inf, arms=arms))
+
+
+def value_scales(drawn: list[ArmCurves], most: float = math.inf) -> dict[str, axes.Axis]:
     """The available scales: linear, log if every value is above zero, and a close-up of the end of training.
 
-    Diverged seeds and outlying arms do not count towards the range unless there is nothing else to draw.
+    Diverged seeds and outlying arms do not count towards the range unless there is nothing else to draw. `most` is the
+    largest possible value, where the axes end.
     """
     outliers = outlying_arms(drawn)
     inliers = [curves for index, curves in enumerate(drawn) if index not in outliers]
@@ -156,12 +165,12 @@ def value_scales(drawn: list[ArmCurves]) -> dict[str, axes.Axis]:
     values = charts.finite_values([values for _, (_, values) in counted])
     if not len(values):
         return {}
-    scales = {"linear": axes.linear(values.min(), values.max())}
+    scales = {"linear": axes.linear(values.min(), values.max(), most=most)}
     if charts.allows_log_scale(values):
-        scales["log"] = axes.logarithmic(values.min(), values.max())
+        scales["log"] = axes.logarithmic(values.min(), values.max(), most=most)
     ends = charts.finite_values([values[steps >= CLOSE_UP_START * curves.arm.steps] for curves, (steps, values) in counted])
     if len(ends) and 0 < ends.max() - ends.min() < CLOSE_UP_SHARE * (values.max() - values.min()):
-        scales["close-up"] = axes.linear(ends.min(), ends.max())
+        scales["close-up"] = axes.linear(ends.min(), ends.max(), most=most)
     return scales
 
 

@@ -109,7 +109,7 @@ def _direction_labels(comparison: StudyResults) -> tuple[tuple[float, str, str],
 
 def _draw_curves(comparison: StudyResults, panel: Axes) -> None:
     drawn = study_curves.arm_curves(comparison)
-    scales = study_curves.value_scales(drawn)
+    scales = study_curves.value_scales(drawn, comparison.curve_most)
     if not scales:
         _draw_message(panel, "no curve yet")
         return

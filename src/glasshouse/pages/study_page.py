@@ -7,6 +7,7 @@ as an image file.
 import math
 import time
 from collections import Counter
+from typing import Any
 
 from glasshouse import formatting
 from glasshouse.metrics.verdicts import NO_DIFFERENCE, UNDECIDED
@@ -38,6 +39,7 @@ def render(comparison: StudyResults) -> str:
         difference_remarks=study_differences.remarks(comparison),
         curve=study_text.curve_name(comparison),
         curves=study_curves.panel(comparison),
+        training=study_curves.training_panel(comparison),
         rows=[(row, style.classes) for row, (_, style) in zip(rows, _styled(comparison), strict=True)],
         columns=study_text.COLUMNS,
         costs=different_costs,
@@ -94,6 +96,10 @@ def method(comparison: StudyResults) -> list[str]:
         f"difference has a part that more seeds reduce and a part that only more {comparison.item_name} reduce (two-way "
         f"random effects). So a verdict is about {comparison.item_name} like these, and not about these alone."
     ]
+    fixed_text = [
+        "The held-out text is the same for every run and is taken as it is. So a verdict is about new seeds on this text, "
+        "and not about other texts."
+    ]
     return [
         "Arms are paired by seed: with the same seed, every arm sees the same data in the same order. The differences are "
         "taken seed by seed, so effects of the seed that all arms share cancel out.",
@@ -102,7 +108,7 @@ def method(comparison: StudyResults) -> list[str]:
         "The verdict “no difference” needs evidence too: two one-sided tests, with the same correction, must show that the "
         f"difference is smaller than the margin of {margin} in both directions. This comes first: such a difference is too "
         "small to matter, even if its direction is certain. If neither can be shown, the verdict is undecided.",
-        *(items if comparison.items else ()),
+        *(items if comparison.items else fixed_text),
     ]
 
 
@@ -110,18 +116,21 @@ def _styled(comparison: StudyResults) -> list[tuple[Arm, study_differences.Style
     return list(zip(comparison.arms, study_differences.styles(len(comparison.arms)), strict=True))
 
 
-def _verdict(arm: Arm, style: study_differences.Style, first: Arm) -> dict[str, str]:
-    """An arm's entry in the list of verdicts. The first arm has no verdict unless it has no result."""
-    word, sentence, remark = "no result", "", ""
+def _verdict(arm: Arm, style: study_differences.Style, first: Arm) -> dict[str, Any]:
+    """An arm's entry in the list of verdicts: plain words, cautions beside them, and the statistics for a disclosure.
+
+    The first arm has no verdict unless it has no result.
+    """
+    word, sentence = "no result", ""
+    statistics: list[str] = []
     difference = arm.difference
     if difference is not None:
-        word, sentence = difference.word, difference.sentence
+        word, sentence = difference.word, arm.plain or difference.sentence
+        statistics = [f"{difference.sentence}."] if arm.plain else []
         if math.isfinite(difference.smallest) and word in (NO_DIFFERENCE, UNDECIDED):
             pairs = f"{difference.pairs} pair{'' if difference.pairs == 1 else 's'} of seeds"
             smallest = formatting.number(difference.smallest)
-            remark = f"With {pairs}, a true difference of {smallest} would be detected with 80 % probability."
-        if warning := study_text.fragility(difference):
-            remark = f"{warning[0].upper()}{warning[1:]}. More seeds would tell."
+            statistics.append(f"With {pairs}, a true difference of {smallest} would be detected with 80 % probability.")
     elif arm.diverged and set(arm.diverged) >= set(arm.seeds):
         sentence = f"{arm.name}: every seed diverged"
     elif arm.summary is None:
@@ -135,9 +144,11 @@ def _verdict(arm: Arm, style: study_differences.Style, first: Arm) -> dict[str, 
     return {
         "word": word,
         "kind": word.replace(" ", "-"),
-        "sentence": sentence,
-        "remark": remark,
-        "warns": "warning" if difference and difference.fragile is not None else "",
+        "arm": arm.name,
+        # A number and its percent sign stay on one line.
+        "plain": sentence.replace(" %", "\u00a0%"),
+        "cautions": [text[0].upper() + text[1:] for text in (arm.caution, study_text.fragility(difference)) if text],
+        "statistics": statistics,
         "classes": style.classes,
     }
 

@@ -1,6 +1,7 @@
 """The results of a sweep: a line chart of the metric over one numeric field, or a shaded grid over two fields."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -52,6 +53,7 @@ class Sweep:
     grid: Grid | None
     best: str  # the best arm with its mean, as text
     several_fields: bool  # whether more than one field was swept
+    edges: list[str]  # warnings of best values at the edge of those tried
 
 
 def sweep(comparison: StudyResults) -> Sweep | None:
@@ -65,15 +67,45 @@ def sweep(comparison: StudyResults) -> Sweep | None:
     best = best_arm(comparison)
     several_fields = len(swept) > 1
     if best is None or best.summary is None:
-        return Sweep(lines, grid, "", several_fields)
+        return Sweep(lines, grid, "", several_fields, [])
     row = study_text.rows(comparison)[comparison.arms.index(best)]
     text = f"{best.name}: {row.mean}" + (f" ({row.mean_interval})" if row.mean_interval else "")
-    return Sweep(lines, grid, text, several_fields)
+    return Sweep(lines, grid, text, several_fields, edge_warnings(comparison))
 
 
 def fields(comparison: StudyResults) -> list[Field]:
     """The fields that have at least two different values among the arms."""
     return [_field(name, values) for name, values in study_text.varied_fields(comparison).items() if len(values) > 1]
+
+
+def in_order_of_values(arms: Sequence[Arm], all_arms: Sequence[Arm]) -> list[Arm]:
+    """The arms by their values of the swept fields: numbers by size, other values in the order of first use."""
+    swept: dict[str, list[str]] = {}
+    for arm in all_arms:
+        for name, value in arm.changes.items():
+            swept.setdefault(name, [])
+            swept[name] += [] if value in swept[name] else [value]
+    places = {name: {value: place for place, value in enumerate(_field(name, swept[name]).values)} for name in swept}
+    return sorted(arms, key=lambda arm: [places[name].get(arm.changes.get(name, ""), -1) for name in places])
+
+
+def edge_warnings(comparison: StudyResults) -> list[str]:
+    """A sentence for each numeric field whose best value is the smallest or the largest that was tried.
+
+    A smallest value of 0 is no edge: it usually turns the field off, and nothing lies below.
+    """
+    best, warnings = best_arm(comparison), []
+    for field in fields(comparison) if best else []:
+        value = best.changes.get(field.name, "") if best else ""
+        if field.numbers is None or len(field.values) < FEWEST_VALUES or value not in field.values[:: len(field.values) - 1]:
+            continue
+        largest = value == field.values[-1]
+        if largest or _number(value) != 0:
+            warnings.append(
+                f"the best {field.name} is {value}, the {'largest' if largest else 'smallest'} that was tried: a "
+                f"{'larger' if largest else 'smaller'} one may be better still, so sweep further in that direction"
+            )
+    return warnings
 
 
 def best_arm(comparison: StudyResults) -> Arm | None:

@@ -131,6 +131,15 @@ def fragility(difference: Difference | None) -> str:
     return f"one seed decides: without seed {difference.fragile} the verdict would be another"
 
 
+def verdict_lines(arm: Arm) -> list[str]:
+    """An arm's verdict: in plain words, and then with its statistics; nothing for an arm without a verdict."""
+    if arm.difference is None:
+        return []
+    warning = fragility(arm.difference)
+    plain = f"{arm.plain} ({arm.caution})" if arm.caution else arm.plain
+    return [*filter(None, [plain]), arm.difference.sentence + (f"; {warning}" if warning else "")]
+
+
 def varied_fields(comparison: StudyResults) -> dict[str, list[str]]:
     """Each field that differs between the arms, with its values in order of first use."""
     fields: dict[str, list[str]] = {}

@@ -7,6 +7,8 @@ from typing import Any
 
 import jinja2
 
+from glasshouse.pages import glossary, page_contents
+
 
 def fill(name: str, styles: Sequence[str] = ("page.css",), scripts: Sequence[str] = (), **values: Any) -> str:
     """Render the template `name`; `style` and `script` in it hold the text of these files."""
@@ -17,13 +19,15 @@ def fill(name: str, styles: Sequence[str] = ("page.css",), scripts: Sequence[str
 @cache
 def _environment() -> jinja2.Environment:
     """One environment for all pages, because it keeps the templates that it has compiled."""
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("glasshouse", "pages"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals.update(explanation_of=glossary.find, sections_of=page_contents.sections)
+    return environment
 
 
 def writable(text: str) -> str:

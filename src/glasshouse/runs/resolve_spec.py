@@ -1,5 +1,6 @@
 """Resolve a recipe and its overrides to the complete spec of a run. The spec alone reproduces the run. Writes no files."""
 
+import math
 import os
 from collections.abc import Iterable
 from dataclasses import replace
@@ -9,12 +10,16 @@ from typing import Any
 
 from glasshouse.records import progress_bar
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.records.run_list import flat_fields, override_text
 from glasshouse.specs import aliases, recipes
 from glasshouse.specs.spec import Spec
 from glasshouse.training import adaptation, warm_start
 
 # Tasks whose recipes from pretrained weights adapt rate, freezing and batch to the number of rows.
 FINE_TUNED = ("classify", "multi-label", "regress", "tag")
+# A run has so many evaluations, or more, unless they would be closer together than the shortest interval in steps.
+INTERVAL = "evaluation.every"
+FEWEST_EVALUATIONS, SHORTEST_INTERVAL = 8, 10
 
 
 def spec_of(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
@@ -36,6 +41,20 @@ def spec_of(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
         spec = recipes.spec(recipe, overrides, inherited, **sections)
         spec = replace(spec, training=replace(spec.training, start_from=_start_name(spec.training.start_from, origin)))
     return _with_absolute_paths(_adaptable(spec, recipe, overrides, sections))
+
+
+def run_spec(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
+    """The spec of a single run: `spec_of`, with enough evaluations for a curve unless someone has named their interval.
+
+    Studies keep the interval of the recipe, because the evaluations decide which weights are the best: a study that was
+    registered or begun earlier must stay the same.
+    """
+    spec = spec_of(recipe, *overrides, **sections)
+    named = recipe.endswith(".toml") or INTERVAL in _named(with_full_names(overrides), sections)
+    if named or not spec.training.steps or spec.training.patience or INTERVAL in spec.data.adapt:
+        return spec
+    every = max(math.ceil(spec.training.steps / FEWEST_EVALUATIONS), SHORTEST_INTERVAL)
+    return replace(spec, evaluation=replace(spec.evaluation, every=min(spec.evaluation.every, every)))
 
 
 def with_full_names(overrides: Iterable[str]) -> tuple[str, ...]:
@@ -61,12 +80,22 @@ def _adaptable(spec: Spec, recipe: str, overrides: tuple[str, ...], sections: di
     for_any_data = not recipe.endswith(".toml") and not {"source", "files"} & set(tables.get("data", {}))
     if not for_any_data or not spec.data.files:
         return spec
-    named = {word.partition("=")[0].strip() for word in overrides}
-    named |= {f"{section}.{name}" for section, table in sections.items() for name in table}
+    named = _named(overrides, sections)
     if spec.training.start_from:
         named |= {"model.width", "data.vocabulary", "data.context"}
     fine_tuned = "start_from" in tables.get("training", {}) and spec.task in FINE_TUNED
     return replace(spec, data=replace(spec.data, adapt=adaptation.adaptable(named, fine_tuned)))
+
+
+def _named(overrides: Iterable[str], sections: dict[str, dict[str, Any]]) -> set[str]:
+    """The fields that the user names."""
+    named = {word.partition("=")[0].strip() for word in overrides}
+    return named | {f"{section}.{name}" for section, table in sections.items() for name in table}
+
+
+def words_of(recipe: str, *overrides: str, **sections: dict[str, Any]) -> list[str]:
+    """What the user asked for, as the words of a command: the recipe and the overrides."""
+    return [recipe, *overrides, *(f"{name}={override_text(value)}" for name, value in flat_fields(sections).items())]
 
 
 def name_of(recipe: str) -> str:

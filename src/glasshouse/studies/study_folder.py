@@ -54,6 +54,7 @@ class Question:
     batch: int = 0  # seeds added at a time in a sequential study (--until-decided); 0: all seeds in one batch
     most: int = 0  # maximum number of seeds of a sequential study
     items: bool = False  # whether the items of the evaluation are a sample, as the seeds are
+    quick: bool = False  # whether this only tries that a study works, with tiny models and a few steps
 
     @property
     def looks(self) -> tuple[int, ...]:

@@ -7,12 +7,12 @@ import json
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from glasshouse.inspection import linked_page
 from glasshouse.metrics.verdicts import UNDECIDED, Difference, judge, summarise
-from glasshouse.pages import study_page, study_tables, study_text
+from glasshouse.pages import plain_verdict, study_page, study_sweep, study_tables, study_text
 from glasshouse.pages.study_content import Arm, MultiverseCell, ReplicationOutcome, StudyResults
 from glasshouse.records import atomic_files, metric_log
 from glasshouse.records.run_folder import RunFolder
@@ -20,13 +20,15 @@ from glasshouse.records.status import Status
 from glasshouse.runs import resolve_spec
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import RunError
-from glasshouse.studies import multiverse, run_queue, study_items, study_replication
+from glasshouse.studies import multiverse, run_queue, study_items, study_metric, study_replication
 from glasshouse.studies.item_verdicts import judge_with_items
 from glasshouse.studies.study_folder import FILE, Design, PlannedArm, StudyFolder
 from glasshouse.tasks.base import Task
 
 # The training loss has a point for every step; a curve with this many points shows its shape.
 MAX_CURVE_POINTS = 200
+# Fewer for the training losses beside the curves of the study: they are context.
+TRAINING_POINTS = 60
 Curve = list[tuple[int, float]]
 
 
@@ -101,6 +103,7 @@ def collect(study: StudyFolder) -> StudyResults:
     logs = {arm.name: _metric_logs(study, design, arm) for arm in design.arms}
     curve = _curve_metric(design, logs)
     arms = [_arm(study, design, arm, values[arm.name], logs[arm.name], curve, differences) for arm in design.arms]
+    arms = _in_plain_words(arms, design)
     machines = _machines(study, design)
     return StudyResults(
         name=study.name,
@@ -122,7 +125,25 @@ def collect(study: StudyFolder) -> StudyResults:
         registration=design.registration,
         replications=_replications(study, design, differences),
         multiverse=_multiverse(study, design),
+        curve_most=study_metric.metric_declaration(curve, design.arms[0].spec.task).most,
     )
+
+
+def _in_plain_words(arms: Sequence[Arm], design: Design) -> list[Arm]:
+    """The arms, each that has a verdict with the verdict in plain words."""
+    finite = [abs(value) for arm in arms for value in arm.values.values() if math.isfinite(value)]
+    metric = plain_verdict.plain_metric(design.metric, _task(design).metrics, max(finite, default=0.0))
+    first = arms[0]
+    return [
+        replace(
+            arm,
+            plain=plain_verdict.sentence(arm.name, first.name, arm.values, first.values, arm.difference, metric),
+            caution=plain_verdict.caution(arm.difference.pairs, design.question.quick),
+        )
+        if arm.difference
+        else arm
+        for arm in arms
+    ]
 
 
 def _task(design: Design) -> type[Task]:
@@ -184,14 +205,13 @@ def held_out_splits(study: StudyFolder, design: Design) -> list[str]:
 
 
 def verdict_sentences(results: StudyResults) -> dict[str, str]:
-    """Arm -> its verdict in one sentence, or the reason why it has none."""
+    """Arm -> its verdict in plain words and then with its statistics, or the reason why it has none."""
     first, *others = results.arms
     no_baseline = f"{_why_not_judged(first)}; the other arms have nothing to be compared with"
     sentences = {} if first.summary else {first.name: no_baseline}
     for arm in others:
         if arm.difference:
-            warning = study_text.fragility(arm.difference)
-            sentences[arm.name] = arm.difference.sentence + (f"; {warning}" if warning else "")
+            sentences[arm.name] = ". ".join(study_text.verdict_lines(arm))
         elif first.summary:
             sentences[arm.name] = _why_not_judged(arm)
     return sentences
@@ -250,10 +270,10 @@ def _curve_metric(design: Design, logs: Mapping[str, Mapping[int, Sequence[dict[
     return next((name for name in preferred if name in logged), "loss")
 
 
-def _curve(log: Sequence[dict[str, Any]], name: str) -> Curve:
+def _curve(log: Sequence[dict[str, Any]], name: str, most_points: int = MAX_CURVE_POINTS) -> Curve:
     """(step, value) points; a long curve is shortened to means over groups of consecutive points."""
     points = [(int(row["step"]), float(row[name])) for row in log if row.get(name) is not None]
-    group_size = -(-len(points) // MAX_CURVE_POINTS)
+    group_size = -(-len(points) // most_points)
     if group_size <= 1:
         return points
     groups = [points[start : start + group_size] for start in range(0, len(points), group_size)]
@@ -280,6 +300,9 @@ def _arm(
         seeds=design.seeds,
         values=dict(values),
         curves={seed: _curve(log, curve) for seed, log in logs.items()},
+        training_losses={seed: _curve(log, "loss", TRAINING_POINTS) for seed, log in logs.items()}
+        if curve != "loss"
+        else {},
         summary=summarise(finite, design.rule.alpha) if finite else None,
         difference=differences.get(arm.name),
         parameters=sum(plan["parameters"].values()),
@@ -317,11 +340,10 @@ def _mean(numbers: Sequence[float]) -> float:
 
 
 def _in_display_order(arms: list[Arm], design: Design) -> list[Arm]:
-    """A comparison keeps the order of the command. A sweep shows the first arm, then the others from best to worst."""
+    """A comparison keeps the order of the command. A sweep shows the first arm, then the others by the values swept."""
     if design.question.kind != "sweep":
         return arms
-    sign = -1 if design.rule.higher_is_better else 1
-    return [arms[0], *sorted(arms[1:], key=lambda arm: sign * arm.summary.mean if arm.summary else math.inf)]
+    return [arms[0], *study_sweep.in_order_of_values(arms[1:], arms)]
 
 
 def _machines(study: StudyFolder, design: Design) -> list[dict[str, str]]:
@@ -345,7 +367,7 @@ def _notes(design: Design, arms: Sequence[Arm], machines: Sequence[dict[str, str
             "more likely than alpha says; --until-decided plans its interim tests in advance"
         )
     if design.question.kind == "sweep" and any(arm.summary for arm in arms):
-        measured = _in_display_order([arm for arm in arms if arm.summary], design)
+        measured = [arm for arm in arms if arm.summary]
         sign = -1 if design.rule.higher_is_better else 1
         best = min(measured, key=lambda arm: sign * arm.summary.mean if arm.summary else math.inf)
         notes.append(

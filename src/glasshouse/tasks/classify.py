@@ -57,7 +57,7 @@ class Classify(WholeTextTask):
     metrics = Metrics([ACCURACY, MAJORITY, MACRO_F1, LOSS, EXAMPLES, RECALL], headline=("accuracy",))
     criterion = "accuracy"
     quality = QualityCurves(ACCURACY.title, {"validation": "validation.accuracy"})
-    report_sections = ("confusion",)
+    report_sections = ("confusion", "words")
     head = "classifier"
     reads = ("training.class_weights", "training.group_by_length")
     columns = ("label",)

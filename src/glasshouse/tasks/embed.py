@@ -26,9 +26,9 @@ from glasshouse.tokenizers import Tokenizer
 
 # k of recall@k: a retrieval is correct if a correct target is among the first k.
 RECALL_AT = (1, 10)
-RECALL_1 = Metric("recall_at_1", "recall@1", "{:.2%}", "higher")
-RECALL_10 = Metric("recall_at_10", "recall@10", "{:.2%}", "higher")
-MRR = Metric("mrr", "mean reciprocal rank", "{:.4f}", "higher")
+RECALL_1 = Metric("recall_at_1", "recall@1", "{:.2%}", "higher", most=1.0)
+RECALL_10 = Metric("recall_at_10", "recall@10", "{:.2%}", "higher", most=1.0)
+MRR = Metric("mrr", "mean reciprocal rank", "{:.4f}", "higher", most=1.0)
 # The two texts of a pair, as names of tensors in a batch.
 SIDES = ("source", "target")
 

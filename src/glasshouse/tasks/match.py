@@ -27,11 +27,11 @@ from glasshouse.tokenizers import Tokenizer
 
 # k of recall@k: a retrieval is correct if a correct candidate is among the first k.
 RECALL_AT = (1, 5)
-TEXT_TO_IMAGE_1 = Metric("retrieval_1", "text-to-image recall@1", "{:.2%}", "higher")
-TEXT_TO_IMAGE_5 = Metric("retrieval_5", "text-to-image recall@5", "{:.2%}", "higher")
-IMAGE_TO_TEXT_1 = Metric("picture_to_text_1", "image-to-text recall@1", "{:.2%}", "higher")
-IMAGE_TO_TEXT_5 = Metric("picture_to_text_5", "image-to-text recall@5", "{:.2%}", "higher")
-RECALL_1 = Metric("recall_1", "recall@1 both ways", "{:.2%}", "higher")
+TEXT_TO_IMAGE_1 = Metric("retrieval_1", "text-to-image recall@1", "{:.2%}", "higher", most=1.0)
+TEXT_TO_IMAGE_5 = Metric("retrieval_5", "text-to-image recall@5", "{:.2%}", "higher", most=1.0)
+IMAGE_TO_TEXT_1 = Metric("picture_to_text_1", "image-to-text recall@1", "{:.2%}", "higher", most=1.0)
+IMAGE_TO_TEXT_5 = Metric("picture_to_text_5", "image-to-text recall@5", "{:.2%}", "higher", most=1.0)
+RECALL_1 = Metric("recall_1", "recall@1 both ways", "{:.2%}", "higher", most=1.0)
 
 
 def normalise_pictures(pictures_MSSC: np.ndarray) -> Tensor:

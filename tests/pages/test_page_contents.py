@@ -1,0 +1,36 @@
+"""The list of contents follows from the sections of a page."""
+
+import dataclasses
+
+from glasshouse.pages import page_contents, report_page, study_page
+
+from . import example_report, example_study
+from .html_outline import Outline
+
+
+def test_sections_with_an_id_and_a_heading_are_listed() -> None:
+    markup = "".join(
+        f'<section id="s{i}"><div><h2>Part <b>{i}</b> &amp; more</h2></div><h2>second</h2></section>' for i in range(5)
+    )
+    markup += "<section><h2>no id</h2></section><section id='x'><p>no heading</p></section>"
+    assert page_contents.sections(markup) == [(f"s{i}", f"Part {i} & more") for i in range(5)]
+
+
+def test_a_short_page_has_no_list() -> None:
+    assert page_contents.sections('<section id="a"><h2>A</h2></section>') == []
+
+
+def test_every_entry_of_a_page_leads_to_a_section() -> None:
+    for page in (report_page.render(example_report.report()), study_page.render(example_study.study())):
+        elements = Outline(page).elements
+        links = [
+            attributes["href"] for tag, attributes in elements if tag == "a" and attributes.get("href", "").startswith("#")
+        ]
+        ids = {attributes["id"] for tag, attributes in elements if tag == "section" and "id" in attributes}
+        assert len(links) >= 4
+        assert {link[1:] for link in links} <= ids
+
+
+def test_samples_name_their_settings() -> None:
+    report = dataclasses.replace(example_report.report(), sampling="temperature 0.8, at most 60 tokens")
+    assert "Sampled with temperature 0.8, at most 60 tokens." in Outline(report_page.render(report)).text
