@@ -32,6 +32,15 @@ class Arm:
 
 
 @dataclass(frozen=True)
+class ArmPair:
+    """Two arms of a study and their difference, `arm` minus `against`, corrected for the number of all pairs of arms."""
+
+    arm: str
+    against: str
+    difference: Difference
+
+
+@dataclass(frozen=True)
 class StudyRegistration:
     """What a study fixed before its first run: when, and the SHA-256 digest of all of it."""
 
@@ -81,3 +90,4 @@ class StudyResults:
     registration: StudyRegistration | None = None
     replications: tuple[ReplicationOutcome, ...] = ()  # of this study, or of the study that this one replicates
     multiverse: tuple[MultiverseCell, ...] = ()
+    pairs: tuple[ArmPair, ...] = ()  # all pairs of arms that have a verdict; empty unless they were asked for

@@ -19,7 +19,7 @@ from glasshouse.records.status import Status
 from glasshouse.runs import resolve_spec
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import RunError
-from glasshouse.studies import multiverse, run_queue, study_items, study_replication
+from glasshouse.studies import multiverse, run_queue, study_items, study_pairs, study_replication
 from glasshouse.studies.item_verdicts import judge_with_items
 from glasshouse.studies.study_folder import FILE, Design, PlannedArm, StudyFolder
 from glasshouse.tasks.base import Task
@@ -121,6 +121,7 @@ def collect(study: StudyFolder) -> StudyResults:
         registration=design.registration,
         replications=_replications(study, design, differences),
         multiverse=_multiverse(study, design),
+        pairs=study_pairs.pair_verdicts(study, design, values) if design.all_pairs else (),
     )
 
 
