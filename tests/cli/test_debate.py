@@ -74,7 +74,7 @@ def test_bad_input_is_refused_before_anything_is_written() -> None:
     refused(call("debate", "trams", "--models", "run:tiny,run:tiny"), "repeated-model")
     refused(call("debate", "trams", *models, "--judge", "run:tiny"), "judge-needs-two-models")
     refused(call("debate", "trams", *models, "--entailment", "tiny"), "not-a-judge")
-    refused(call("debate", "trams", *models, "--encoder", "tiny"), "no-text-vector")
+    refused(call("debate", "trams", *models, "--encoder", "missing"), "unknown-run", "missing")
     Path("file.txt").write_text("")
     refused(call("debate", "trams", *models, "--output", "file.txt"), "file-not-folder")
     assert not Path("debates").exists()

@@ -1,5 +1,6 @@
 """`glasshouse import`: round trips through Hugging Face and GGUF, and refusals."""
 
+import gzip
 import json
 import shutil
 from pathlib import Path
@@ -71,6 +72,8 @@ def test_mistakes_of_import(llama_run: str, huggingface_folder: Path, gguf_file:
     mistaken(tmp_path / "text.gguf", "not-gguf")
     (tmp_path / "mine.csv").write_text("1,2\n")
     mistaken(tmp_path / "mine.csv", "unknown-model-format")
+    (tmp_path / "run.tar.gz").write_bytes(gzip.compress(b"a run"))
+    mistaken(tmp_path / "run.tar.gz", "unknown-model-format", "glasshouse unpack")
     mistaken(huggingface_folder / "model.safetensors", "unknown-model-format", "config.json")
     refused(call("import", str(huggingface_folder), "--name", llama_run), "run-exists")
     refused(call("import", str(huggingface_folder), "--name", "../out"), "bad-name")

@@ -1,5 +1,6 @@
 """`glasshouse studies`, and `glasshouse report` of a study."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from .program import (
     refused,
     worked,
 )
+from .study_commands import POSITIONS, compare
 
 pytestmark = pytest.mark.usefixtures("short_trials")
 
@@ -25,6 +27,28 @@ def test_a_study_is_listed_and_reported(study: Path) -> None:
     assert (study / "table.md").exists()
     (study / "study.json").write_text("{")
     assert "damaged" in worked(call("studies")).out
+
+
+def test_a_study_is_shown_again_with_all_pairs(study: Path, short_text: Path) -> None:
+    shown = worked(call("studies", "positions")).out
+    assert "comparison" not in shown.partition("study ")[0]
+    runs = {path: path.read_bytes() for path in study.glob("*/*/run.json")}
+    shown = worked(call("studies", "positions", "--all-pairs")).out
+    assert "p is corrected for 1 comparison," in shown
+    assert "against" in shown
+    assert "All pairs" in (study / "report.html").read_text()
+    printed = json.loads(worked(call("studies", "studies/positions", "--json")).out)
+    assert [(pair["arm"], pair["against"]) for pair in printed["pairs"]] == [("none", "learned")]
+    again = worked(compare(short_text, POSITIONS, "--seeds", "3", "--name", "positions", "--all-pairs"))
+    assert "asks the same question" in again.err
+    assert "p is corrected for 1 comparison," in again.out
+    assert all(path.read_bytes() == content for path, content in runs.items()), "nothing is trained"
+
+
+def test_what_studies_refuses(study: Path) -> None:
+    refused(call("studies", "--all-pairs"), "bad-option", "glasshouse studies STUDY --all-pairs")
+    refused(call("studies", "--json"), "bad-option")
+    refused(call("studies", "position"), "unknown-study", "positions")
 
 
 def test_no_studies_yet() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glasshouse.metrics import sequential_tests
-from glasshouse.metrics.verdicts import Summary, VerdictRule, judge, judge_family, summarise
+from glasshouse.metrics.verdicts import Summary, VerdictRule, judge, judge_family, judge_pairs, summarise
 from tests.refusals import refused
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -25,6 +25,9 @@ rules = st.builds(
     higher_is_better=st.booleans(),
     looks=st.sampled_from([(), (4, 8)]),
 )
+# All pairs are more work for each example.
+few_properties = settings(max_examples=15, deadline=None)
+one_look = st.builds(VerdictRule, margin=st.sampled_from([None, 1.0, 20.0]), higher_is_better=st.booleans())
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -393,3 +396,52 @@ def test_a_pair_of_which_one_side_diverged_in_every_seed_is_decided():
     }
     words = [difference.word for difference in judge_family(pairs, VerdictRule()).values()]
     assert words == ["worse", "better", "undecided"]
+
+
+@few_properties
+@given(studies(), one_look)
+def test_all_pairs_have_the_figures_of_two_arms_and_a_stricter_correction(values, rule):
+    names, pairs = list(values), judge_pairs(values, rule)
+    assert list(pairs) == [(arm, against) for index, against in enumerate(names) for arm in names[index + 1 :]]
+    against_first = judge(values, rule)
+    for (arm, against), pair in pairs.items():
+        # The margin is the first arm's. Apart from it, a pair is a study of its two arms.
+        alone = judge({against: values[against], arm: values[arm]}, rule)[arm]
+        for figure in ("mean", "low", "high", "p", "effect"):
+            assert getattr(pair, figure) == pytest.approx(getattr(alone, figure), rel=1e-9, nan_ok=True)
+        assert pair.adjusted_p >= alone.adjusted_p
+        if against == names[0]:
+            planned = against_first[arm]
+            assert pair.margin == pytest.approx(planned.margin, nan_ok=True)
+            assert pair.adjusted_p >= planned.adjusted_p
+            assert pair.equivalence_p >= planned.equivalence_p or math.isnan(planned.equivalence_p)
+            assert pair.word in (planned.word, "undecided", "better", "worse")
+            assert (pair.word in ("better", "worse")) <= (planned.adjusted_p <= rule.alpha)
+    smallest = min(pair.p for pair in pairs.values())
+    assert min(pair.adjusted_p for pair in pairs.values()) <= min(1.0, smallest * len(pairs)) + 1e-12
+
+
+@few_properties
+@given(studies(), one_look, st.randoms(use_true_random=False))
+def test_the_order_of_the_arms_turns_a_pair_and_changes_no_verdict(values, rule, random):
+    first, *others = values
+    random.shuffle(others)
+    turned = judge_pairs({name: values[name] for name in (first, *others)}, rule)
+    opposite = {"better": "worse", "worse": "better"}
+    for (arm, against), pair in judge_pairs(values, rule).items():
+        same = (arm, against) in turned
+        other = turned[(arm, against)] if same else turned[(against, arm)]
+        assert other.adjusted_p == pytest.approx(pair.adjusted_p, nan_ok=True)
+        assert other.mean == pytest.approx(pair.mean if same else -pair.mean)
+        assert other.word == (pair.word if same else opposite.get(pair.word, pair.word))
+
+
+def test_a_pair_without_the_first_arm_is_judged_if_the_first_arm_diverged():
+    values = {"first": dict.fromkeys(range(6), NAN)}
+    values["low"] = {seed: 2 + 0.01 * seed for seed in range(6)}
+    values["high"] = {seed: 3 + 0.02 * seed + 0.01 * (seed % 2) for seed in range(6)}
+    pairs = judge_pairs(values, VerdictRule())
+    assert pairs["high", "low"].word == "worse"
+    assert pairs["high", "low"].sentence.startswith("high is worse than low by")
+    assert pairs["low", "first"].word == "undecided"
+    assert judge_pairs({}, VerdictRule()) == {}

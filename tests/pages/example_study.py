@@ -9,7 +9,7 @@ from scipy import stats
 
 from glasshouse.metrics.verdicts import Difference, Summary, VerdictRule
 from glasshouse.pages import plain_verdict
-from glasshouse.pages.study_content import Arm, MultiverseCell, ReplicationOutcome, StudyRegistration, StudyResults
+from glasshouse.pages.study_content import Arm, ArmPair, MultiverseCell, ReplicationOutcome, StudyRegistration, StudyResults
 
 # Text that must be escaped in HTML, Markdown and LaTeX.
 HOSTILE = "<script>alert('1')</script> \\textbf{50 %} & $x_1^2$ #3 ~ | \"q\" `code` *s* {{ 7 * 7 }}"
@@ -250,3 +250,12 @@ def checked() -> StudyResults:
         ),
         multiverse=tuple(cells),
     )
+
+
+@cache
+def with_pairs() -> StudyResults:
+    """The study with all pairs of its arms."""
+    plain = study()
+    pairs = [(arm, against) for index, against in enumerate(plain.arms) for arm in plain.arms[index + 1 :]]
+    judged = ((arm.name, against.name, difference(arm, against, 0.035, False)) for arm, against in pairs)
+    return dataclasses.replace(plain, pairs=tuple(ArmPair(arm, against, found) for arm, against, found in judged if found))

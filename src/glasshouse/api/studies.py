@@ -10,7 +10,7 @@ from glasshouse.claims.claim import GROUPS
 from glasshouse.pages import claims_page
 from glasshouse.pages.claim_content import Case
 from glasshouse.records import atomic_files
-from glasshouse.studies import study_folder, study_runner
+from glasshouse.studies import study_folder, study_pairs, study_results, study_runner
 from glasshouse.studies.study import Study
 from glasshouse.studies.study_folder import Question
 
@@ -30,6 +30,7 @@ def compare(
     register: bool = False,
     replicate: str | PathLike[str] | None = None,
     multiverse: bool = False,
+    all_pairs: bool = False,
     name: str | None = None,
     device: str = "auto",
     replicas: str = "auto",
@@ -40,16 +41,18 @@ def compare(
     same call continues an interrupted study.
 
     With `items`, the items of the evaluation are a sample as the seeds are. `register` records a digest of the plan before
-    the first run. `multiverse` adds a table of the verdicts under other reasonable choices. `compare(replicate="a")` asks
-    the question of the study `a` again, with fresh seeds.
+    the first run. `multiverse` adds a table of the verdicts under other reasonable choices. `all_pairs` also judges every
+    pair of arms, corrected for that many comparisons. `compare(replicate="a")` asks the question of the study `a` again,
+    with fresh seeds.
     """
     sequential = study_runner.sequential_options(until_decided, batch, max_seeds)
     question = Question("compare", words, metric, match, tune, alpha, margin, **sequential, items=items, quick=False)
     if replicate is not None:
         study_runner.check_replication(question)
-        options = (name, device, str(replicas), register, multiverse)
+        options = (name, device, str(replicas), register, multiverse, all_pairs)
         return Study(study_runner.replicate_study(str(replicate), seeds, *options))
-    return Study(study_runner.run_study(question, seeds, name, device, str(replicas), None, register, multiverse))
+    plan = (question, seeds, name, device, str(replicas), None)
+    return Study(study_runner.run_study(*plan, register, multiverse, all_pairs))
 
 
 def sweep(
@@ -74,6 +77,17 @@ def sweep(
 def open_study(name: str | PathLike[str]) -> Study:
     """Open a study by its name or path."""
     return Study(name)
+
+
+def judge_all_pairs(name: str | PathLike[str]) -> Study:
+    """Judge all pairs of a study's arms, beside the comparisons with the first arm, and write its report again.
+
+    Nothing is trained. `Study.pairs` has the verdicts.
+    """
+    study = study_folder.find(name)
+    study_pairs.add(study)
+    study_results.write(study)
+    return Study(study)
 
 
 def list_studies() -> list[Study]:

@@ -29,6 +29,7 @@ EXAMPLES = (
     "glasshouse compare presidents model.norm=layer,rms --metric test.accuracy --items --register --name norms · "
     "glasshouse compare --replicate norms · "
     "glasshouse compare demo-lm model.position=learned,rotary --multiverse · "
+    "glasshouse compare demo-lm model.position=learned,rotary,none --all-pairs · "
     "glasshouse compare demo-lm model.norm=layer,rms --seeds 32 --on slurm --time 2:00:00"
 )
 
@@ -80,6 +81,9 @@ def compare(
             "--multiverse", help="Also judge with tuned and reported learning rates, other initialisations and both splits."
         ),
     ] = False,
+    all_pairs: Annotated[
+        bool, typer.Option("--all-pairs", help="Also judge every pair of arms, corrected for that many comparisons.")
+    ] = False,
     margin: Margin = None,
     alpha: Alpha = 0.05,
     name: StudyName = None,
@@ -100,7 +104,8 @@ def compare(
 
     --items makes a verdict one about the population that the items of the evaluation come from. A study with --register
     takes no seeds that it did not plan; --replicate asks its question again. --multiverse trains more studies, says how many
-    runs they have before it starts, and shows in which of them the verdict holds.
+    runs they have before it starts, and shows in which of them the verdict holds. --all-pairs answers for the other arms
+    among themselves too; the verdicts against the first arm stay the same.
 
     With --on slurm the jobs of an array train the runs, and a last job repeats the command to judge the study.
     """
@@ -125,6 +130,7 @@ def compare(
             register=register,
             replicate=replicate,
             multiverse=multiverse,
+            all_pairs=all_pairs,
             name=name,
             device=device,
             replicas=replicas,

@@ -10,6 +10,7 @@ from glasshouse.cli.arguments import Device, LabelledData, Run
 
 EXAMPLES = (
     "Examples: glasshouse features my-encoder --task presidents --limit 500 · "
+    "glasshouse features demo-lm --task presidents --limit 500 --pooling last · "
     "glasshouse features my-encoder --task mine.tsv --pooling max --json"
 )
 
@@ -28,8 +29,10 @@ def features(
 ) -> None:
     """Train a logistic regression and a linear SVM on the frozen features of a run, and evaluate both.
 
-    Each text becomes one standardised vector. The regularisation strength is chosen by cross-validation on the training
-    rows. The output shows accuracy, the accuracy of always predicting the most frequent class, and the recall of each class.
+    RUN is an encoder, a language model or a recurrent model. Each text becomes one standardised vector. A logistic
+    regression over TF-IDF of the same rows shows what counts of words achieve. The regularisation strength is chosen by
+    cross-validation on the training rows. The output shows accuracy, the accuracy of always predicting the most frequent
+    class, and the recall of each class.
     """
     import glasshouse
     from glasshouse.cli.run_output import print_metrics

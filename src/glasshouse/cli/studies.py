@@ -1,10 +1,56 @@
-"""`glasshouse studies`: list the studies."""
+"""`glasshouse studies`: list the studies, or show one."""
 
-EXAMPLES = "Example: glasshouse studies"
+from typing import Annotated
+
+import typer
+
+EXAMPLES = (
+    "Examples: glasshouse studies · glasshouse studies studies/demo-lm-position · "
+    "glasshouse studies studies/demo-lm-position --all-pairs · glasshouse studies studies/demo-lm-position --json"
+)
 
 
-def studies() -> None:
-    """List the studies in the studies folder, oldest first, and then the scaling studies."""
+def studies(
+    name: Annotated[
+        str | None, typer.Argument(metavar="STUDY", help="The name of a study, or its folder; default: list all studies.")
+    ] = None,
+    all_pairs: Annotated[
+        bool,
+        typer.Option("--all-pairs", help="Also judge every pair of arms, in the terminal and in the study's report."),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results of the study as JSON.")] = False,
+) -> None:
+    """List the studies in the studies folder, oldest first, and then the scaling studies; or show one study again.
+
+    --all-pairs trains nothing. It answers "rotary or none?" after a study that compared both with learned.
+    """
+    if name is not None:
+        _show_study(name, all_pairs, as_json)
+    else:
+        _refuse_options(all_pairs, as_json)
+        _list_studies()
+
+
+def _show_study(name: str, all_pairs: bool, as_json: bool) -> None:
+    import glasshouse
+    from glasshouse.cli.study_output import print_study
+
+    study = glasshouse.judge_all_pairs(name) if all_pairs else glasshouse.open_study(name)
+    if as_json:
+        print(study.to_json(), end="")
+    else:
+        print_study(study)
+
+
+def _refuse_options(all_pairs: bool, as_json: bool) -> None:
+    from glasshouse.specs.errors import SpecError
+
+    for option, given in (("--all-pairs", all_pairs), ("--json", as_json)):
+        if given:
+            raise SpecError("bad-option", f"{option} works on one study; name it: glasshouse studies STUDY {option}")
+
+
+def _list_studies() -> None:
     import glasshouse
     from glasshouse.cli.study_output import summary
     from glasshouse.cli.tables import console, show

@@ -4,7 +4,7 @@ from collections import Counter
 
 from glasshouse import Study
 from glasshouse.cli.tables import console, show
-from glasshouse.pages import study_checks, study_sweep, study_tables, study_text
+from glasshouse.pages import pair_table, study_checks, study_sweep, study_tables, study_text
 from glasshouse.pages.study_content import StudyResults
 
 
@@ -17,6 +17,7 @@ def print_study(study: Study) -> None:
     console.print()
     for warning in study_sweep.edge_warnings(comparison) if study.design.question.kind == "sweep" else ():
         console.print(f"warning {warning}", markup=False, soft_wrap=True)
+    _print_pairs(comparison)
     _print_checks(comparison)
     for note in (*study_tables.table(comparison).notes, *comparison.notes):
         console.print(f"note    {note}", markup=False, soft_wrap=True)
@@ -55,6 +56,14 @@ def _print_costs(comparison: StudyResults) -> None:
     names = list(rows[0].costs)
     cells = [(row.label, *(row.costs[name] for name in names)) for row in rows]
     show(("arm", *names), cells, right=range(1, len(names) + 1))
+
+
+def _print_pairs(comparison: StudyResults) -> None:
+    """Print the verdicts on all pairs of arms, if they were asked for."""
+    if table := pair_table.pair_table(comparison):
+        console.print(table.lead, markup=False, soft_wrap=True)
+        rows = [(row.arm, row.against, f"{row.difference} ({row.interval})", row.p, row.verdict) for row in table.rows]
+        show(("arm", "against", "difference", "p", "verdict"), rows, right=(2, 3))
 
 
 def _print_checks(comparison: StudyResults) -> None:

@@ -18,6 +18,8 @@ EXPORTS: dict[str, Callable[[Run, Path], None]] = {
 }
 # The exports that have as many heads in every layer.
 EQUAL_HEADS = ("huggingface", "gguf")
+# How a compressed file begins, such as a packed run.
+GZIP = b"\x1f\x8b"
 # Suffixes of pickled weights, which are never read.
 PICKLE_SUFFIXES = (".pt", ".pth", ".pkl", ".pickle", ".ckpt")
 
@@ -59,6 +61,10 @@ def _read(path: Path, source: str | PathLike[str], tokenizer: Path | None) -> Im
     if path.suffix == ".safetensors":
         raise CannotImport(
             "unknown-model-format", f"{path} holds weights without a config; import the directory with it and config.json"
+        )
+    if first_bytes[:2] == GZIP:
+        raise CannotImport(
+            "unknown-model-format", f"{path} is compressed; a packed run is opened with: glasshouse unpack {path}"
         )
     if path.suffix == ".bin":
         return llama2c.read(path, tokenizer)

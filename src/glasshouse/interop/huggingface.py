@@ -5,14 +5,14 @@ Pickled weights are never read, and code in a directory is never run.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from glasshouse.interop import imported_model, weight_mapping
+from glasshouse.interop import exported_tokenizer, imported_model, weight_mapping
 from glasshouse.interop.architectures import registry
 from glasshouse.interop.architectures.base import Architecture
 from glasshouse.interop.architectures.canonical_spec import canonical
@@ -36,6 +36,12 @@ TOKEN_NAMES = {
     "sep": ("[SEP]", "</s>"),
     "mask": ("<mask>", "[MASK]"),
 }
+# The number of classes of a head that names them.
+TASK_SIZES: dict[str, Callable[[Mapping[str, Any]], int]] = {
+    "classifier": lambda own: int(own["classes"]),
+    "tagger": lambda own: int(own["tags"]),
+}
+SINGLE_LABEL, MULTI_LABEL = "single_label_classification", "multi_label_classification"
 # What precedes the name of a model to download.
 HUB = "hub:"
 
@@ -77,7 +83,8 @@ def read(directory: Path) -> ImportedModel:
         )
     if not (directory / CONFIG).is_file():
         raise CannotImport("not-a-model-folder", f"{directory} has no {CONFIG}; give the directory of a Hugging Face model")
-    architecture, values, token_ids = _read_config(directory / CONFIG)
+    config = _read_json(directory / CONFIG)
+    architecture, values, token_ids = _read_config(config, directory / CONFIG)
     theirs = _read_tensors(directory)
     for tensor, spec_field in architecture.optional_tensors.items():
         values[spec_field] = values[spec_field] and tensor in theirs
@@ -103,7 +110,22 @@ def read(directory: Path) -> ImportedModel:
         origin=where,
         architecture=architecture.name,
         token_ids=token_ids,
+        **_task_and_labels(config, model),
     )
+
+
+def _task_and_labels(config: Mapping[str, Any], model: ModelSpec) -> dict[str, Any]:
+    """The task of a model that names classes, and their names. `transformers` calls classes without names LABEL_0, ..."""
+    count = TASK_SIZES.get(model.head.kind, lambda own: 0)(model.head.own)
+    if not count:
+        return {}
+    names = config.get("id2label")
+    given = names if isinstance(names, Mapping) else {}
+    labels = tuple(str(given.get(str(index), f"LABEL_{index}")) for index in range(count))
+    if len(set(labels)) < count:
+        labels = tuple(f"LABEL_{index}" for index in range(count))
+    several = config.get("problem_type") == MULTI_LABEL
+    return {"task": "tag" if model.head.kind == "tagger" else "multi-label" if several else "classify", "labels": labels}
 
 
 def _check_sizes(values: FieldValues, theirs: Tensors, where: str) -> None:
@@ -123,9 +145,8 @@ def _check_sizes(values: FieldValues, theirs: Tensors, where: str) -> None:
         )
 
 
-def _read_config(path: Path) -> tuple[Architecture, FieldValues, dict[str, Any]]:
+def _read_config(config: Mapping[str, Any], path: Path) -> tuple[Architecture, FieldValues, dict[str, Any]]:
     """The contents of config.json: the architecture, our spec fields and the ids of special tokens."""
-    config = _read_json(path)
     names = config.get("architectures")
     try:
         if not isinstance(names, list) or not names or not isinstance(names[0], str):
@@ -211,7 +232,7 @@ def export(run: Run, output: Path) -> None:
             ours[name] = torch.zeros(shape)
     exported = weight_mapping.export_tensors(architecture.weight_mappings(model), ours)
     theirs = architecture.add_shared_copies(exported, model)
-    tokenizer = _read_json(run.folder.tokenizer_file) if run.folder.tokenizer_file.exists() else None
+    tokenizer = exported_tokenizer.document(run)
     ids_by_role = _ids_by_role(tokenizer)
     token_ids: dict[str, Any] = {role: ids_by_role[role] for role in ("bos", "eos", "pad") if role in ids_by_role}
     token_ids |= facts.get("token_ids", {})
@@ -229,10 +250,11 @@ def export(run: Run, output: Path) -> None:
                     temporary / "generation_config.json", {f"{role}_token_id": id for role, id in token_ids.items()}
                 )
             if tokenizer is not None:
-                atomic_files.write_text(temporary / TOKENIZER, run.folder.tokenizer_file.read_text(encoding="utf-8"))
-                atomic_files.write_json(
-                    temporary / "tokenizer_config.json", _tokenizer_config(tokenizer, token_ids, ids_by_role, context)
-                )
+                atomic_files.write_json(temporary / TOKENIZER, tokenizer)
+                written = _tokenizer_config(tokenizer, token_ids, ids_by_role, context)
+                if model.own.get("segments", 0) > 1:
+                    written["model_input_names"].append("token_type_ids")
+                atomic_files.write_json(temporary / "tokenizer_config.json", written)
     except FileExistsError:
         raise CannotExport(
             "output-exists", f"{output} was created by another program during the export; choose another directory"
@@ -245,11 +267,11 @@ def export(run: Run, output: Path) -> None:
 
 def _label_names(labels: Sequence[str], task: str) -> dict[str, Any]:
     """The keys of config.json that name the classes, and say whether a text has one of them or several."""
-    problem = "multi_label_classification" if task == "multi-label" else "single_label_classification"
+    problem = {} if task == "tag" else {"problem_type": MULTI_LABEL if task == "multi-label" else SINGLE_LABEL}
     return {
         "id2label": {str(index): label for index, label in enumerate(labels)},
         "label2id": {label: index for index, label in enumerate(labels)},
-        "problem_type": problem,
+        **problem,
     }
 
 

@@ -28,6 +28,8 @@ class ImportedModel:
     origin: the file or directory that was read, for messages and reports.
     architecture: the name of its Hugging Face architecture if known, so that it is exported as the same.
     token_ids: the ids of special tokens by role (bos, eos, pad, ...), as far as they are known.
+    task: the task of the run, if it is not to predict tokens.
+    labels: the names of the classes of a classifier or of the tags of a tagger.
     """
 
     model: ModelSpec
@@ -38,6 +40,8 @@ class ImportedModel:
     origin: str
     architecture: str = ""
     token_ids: dict[str, Any] = field(default_factory=dict)
+    task: str = ""
+    labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", declared.completed(Spec(model=self.model)).model)
@@ -46,6 +50,7 @@ class ImportedModel:
     def spec(self) -> Spec:
         """The spec of the run. It names the model's parts; its data and training tables are defaults and were not used."""
         spec = Spec(data=DataSpec(context=self.context), model=self.model)
+        spec = replace(spec, task=self.task) if self.task else spec
         return replace(spec, evaluation=replace(spec.evaluation, sample_tokens=min(60, self.context)))
 
 
@@ -103,5 +108,6 @@ def save_as_run(imported: ImportedModel, name: str, path: Path | None = None) ->
         origin=imported.origin,
         architecture=imported.architecture,
         token_ids=imported.token_ids,
+        **({"labels": list(imported.labels)} if imported.labels else {}),
     )
     return run

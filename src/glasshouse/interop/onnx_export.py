@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from glasshouse.interop import onnx_operators
+from glasshouse.interop import exported_tokenizer, onnx_operators
 from glasshouse.models.heads.regressor import RegressorHead
 from glasshouse.parts.attention.base import Attention
 from glasshouse.records import atomic_files
@@ -42,8 +42,8 @@ def export(run: Run, output: Path) -> None:
         with atomic_files.folder(output) as temporary:
             _write(run, model, temporary / MODEL)
             _check_outputs(run, temporary / MODEL)
-            if run.folder.tokenizer_file.exists():
-                atomic_files.write_text(temporary / TOKENIZER, run.folder.tokenizer_file.read_text(encoding="utf-8"))
+            if tokenizer := exported_tokenizer.document(run):
+                atomic_files.write_json(temporary / TOKENIZER, tokenizer)
     except FileExistsError:
         raise CannotExport("output-exists", f"{output} exists already; choose another directory, or delete it") from None
     except OSError as error:

@@ -10,6 +10,7 @@ docs/verdicts.md explains the method; benchmarks/verdict_errors.py measures its 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -110,7 +111,21 @@ def judge(values: Mapping[str, Mapping[int, float]], rule: VerdictRule) -> dict[
     if len(names) < 2:
         return {}
     margin = _Margin(values[names[0]], rule)
-    return _judge_all([_PairedArm(name, names[0], values[name], values[names[0]], margin, rule) for name in names[1:]])
+    arms = [_PairedArm(name, names[0], values[name], values[names[0]], margin, rule) for name in names[1:]]
+    return dict(zip(names[1:], _judge_all(arms), strict=True))
+
+
+def judge_pairs(values: Mapping[str, BySeed], rule: VerdictRule) -> dict[tuple[str, str], Difference]:
+    """(arm, earlier arm) -> difference of the arm from the earlier arm, for all pairs of arms, corrected over all of them.
+
+    All pairs have the same margin: that of `judge`, from the seeds of the first arm.
+    """
+    if not values:
+        return {}
+    margin = _Margin(next(iter(values.values())), rule)
+    pairs = [(arm, against) for against, arm in combinations(values, 2)]
+    arms = [_PairedArm(arm, against, values[arm], values[against], margin, rule) for arm, against in pairs]
+    return dict(zip(pairs, _judge_all(arms), strict=True))
 
 
 def judge_family(pairs: Mapping[str, tuple[BySeed, BySeed]], rule: VerdictRule) -> dict[str, Difference]:
@@ -118,21 +133,20 @@ def judge_family(pairs: Mapping[str, tuple[BySeed, BySeed]], rule: VerdictRule) 
 
     If only one side of a pair diverged in every seed, that side is worse.
     """
-    return _judge_all(
-        [
-            _PairedArm(name, "the first", second, first, _Margin(first, rule), rule, divergence_decides=True)
-            for name, (first, second) in pairs.items()
-        ]
-    )
+    arms = [
+        _PairedArm(name, "the first", second, first, _Margin(first, rule), rule, divergence_decides=True)
+        for name, (first, second) in pairs.items()
+    ]
+    return dict(zip(pairs, _judge_all(arms), strict=True))
 
 
-def _judge_all(arms: Sequence["_PairedArm"]) -> dict[str, Difference]:
+def _judge_all(arms: Sequence["_PairedArm"]) -> list[Difference]:
     if not arms:
-        return {}
+        return []
     # An arm without a p-value still counts in the correction, because more seeds may give it one.
     raw = np.array([arm.sequential_p_values() for arm in arms])
     different, equivalent = statistics.holm_over_arms(*np.where(np.isnan(raw), 1.0, raw).T)
-    return {arm.name: arm.difference(len(arms), float(different[i]), float(equivalent[i])) for i, arm in enumerate(arms)}
+    return [arm.difference(len(arms), float(different[i]), float(equivalent[i])) for i, arm in enumerate(arms)]
 
 
 class _Margin:
@@ -153,7 +167,7 @@ class _Margin:
 
 
 class _PairedArm:
-    """One arm and the first arm, paired by the seeds that have a finite value in both."""
+    """An arm and the arm that it is compared with, `first`, paired by the seeds that have a finite value in both."""
 
     def __init__(
         self,
@@ -182,7 +196,8 @@ class _PairedArm:
         self.mean = self.deviation = self.skewness = self.p = self.equivalence_p = NAN
         self.pairs = len(self.differences)
         self.strength = sequential_tests.strength(self.looks)
-        self.influence = [margin.influence[seed] for seed in self.seeds]
+        # A seed that diverged in the first arm of the study has no influence on the margin.
+        self.influence = [margin.influence.get(seed, 0.0) for seed in self.seeds]
         if self.pairs > 1:
             self.mean, self.deviation = map(float, statistics.moments(self.differences))
             self.skewness = float(skewness.sample_skewness(self.differences))
@@ -204,7 +219,7 @@ class _PairedArm:
         )
 
     def difference(self, arms: int, adjusted_p: float, equivalence_p: float) -> Difference:
-        """The result for this arm, from its corrected p-values and the number of arms besides the first."""
+        """The result for this arm, from its corrected p-values and the number of comparisons."""
         rule, margin = self.rule, self.margin.value
         if self.divergence_word:
             word = self.divergence_word

@@ -37,6 +37,15 @@ class Arm:
 
 
 @dataclass(frozen=True)
+class ArmPair:
+    """Two arms of a study and their difference, `arm` minus `against`, corrected for the number of all pairs of arms."""
+
+    arm: str
+    against: str
+    difference: Difference
+
+
+@dataclass(frozen=True)
 class StudyRegistration:
     """What a study fixed before its first run: when, and the SHA-256 digest of all of it."""
 
@@ -87,3 +96,4 @@ class StudyResults:
     replications: tuple[ReplicationOutcome, ...] = ()  # of this study, or of the study that this one replicates
     multiverse: tuple[MultiverseCell, ...] = ()
     curve_most: float = math.inf  # the largest possible value of the curves' metric
+    pairs: tuple[ArmPair, ...] = ()  # all pairs of arms that have a verdict; empty unless they were asked for

@@ -11,7 +11,16 @@ from typing import Any
 
 from glasshouse import formatting
 from glasshouse.metrics.verdicts import NO_DIFFERENCE, UNDECIDED
-from glasshouse.pages import study_checks, study_curves, study_differences, study_sweep, study_tables, study_text, template
+from glasshouse.pages import (
+    pair_table,
+    study_checks,
+    study_curves,
+    study_differences,
+    study_sweep,
+    study_tables,
+    study_text,
+    template,
+)
 from glasshouse.pages.study_content import Arm, StudyResults
 from glasshouse.pages.study_figure import draw
 
@@ -58,6 +67,7 @@ def render(comparison: StudyResults) -> str:
             for outcome in comparison.replications
         ],
         multiverse=study_checks.multiverse(comparison),
+        pairs=pair_table.pair_table(comparison),
         tables=(("LaTeX", study_tables.latex(comparison)), ("Markdown", study_tables.markdown(comparison))),
         symbols=study_text.SYMBOLS,
     )

@@ -174,12 +174,16 @@ def _reading(file: Path) -> Iterator[gzip.GzipFile]:
     try:
         opened = open(file, "rb")  # noqa: SIM115 (it is closed below)
     except OSError as error:
-        raise RunError("unreadable-file", f"cannot read {file}: {error.strerror}; check the path") from None
+        raise RunError(
+            "unreadable-file", f"cannot read {file}: {error.strerror}; give a file that `glasshouse pack` wrote"
+        ) from None
     with opened, gzip.GzipFile(fileobj=opened) as source:
         try:
             yield source
-        except (EOFError, zlib.error, gzip.BadGzipFile, tarfile.HeaderError) as error:
-            raise _refusal(file, f"it cannot be read ({error or 'its end is missing'})") from None
+        except gzip.BadGzipFile:
+            raise _refusal(file, "it is no .tar.gz file") from None
+        except (EOFError, zlib.error, tarfile.HeaderError) as error:
+            raise _refusal(file, f"it cannot be read ({str(error) or 'its end is missing'})") from None
 
 
 def _read_manifest(file: Path, source: gzip.GzipFile, most_bytes: int) -> tuple[str, dict[str, Entry]]:
@@ -253,4 +257,7 @@ def _exactly(source: gzip.GzipFile, length: int) -> bytes:
 
 
 def _refusal(file: Path, problem: str) -> RunError:
-    return RunError("damaged-archive", f"{file} is no intact packed run: {problem}; pack or copy it again")
+    return RunError(
+        "damaged-archive",
+        f"{file} is no intact packed run: {problem}; pack or copy it again (models of other programs: glasshouse import)",
+    )

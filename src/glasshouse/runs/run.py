@@ -26,6 +26,7 @@ from glasshouse.generation.beam_search import BeamOptions
 from glasshouse.generation.sampling import Sampling
 from glasshouse.generation.text_stream import Completion, TextPiece
 from glasshouse.generation.token_constraint import TokenConstraint
+from glasshouse.models.decoder import Decoder
 from glasshouse.models.dual_encoder import DualEncoder
 from glasshouse.models.encoder import Encoder
 from glasshouse.models.heads.next_token import NextTokenHead
@@ -405,7 +406,9 @@ class Run:
     def embed(self, texts: Sequence[str], pooling: str | None = None, batch: int = 32) -> Tensor:
         """One vector (D) per text: its features pooled over tokens, by default with the pooling of the model's head.
 
-        The vectors of a dual encoder are in the space that it shares with pictures; it ignores `pooling`.
+        A head without pooling, such as that of a language model, has the mean. A decoder sees the tokens before each token
+        alone, so its last token has seen the whole text, and its first token only itself. The vectors of a dual encoder are
+        in the space that it shares with pictures; it ignores `pooling`.
         """
         if isinstance(texts, str):
             raise GlasshouseError("one-text", "embed takes a list of texts, not one string; write [text]")
@@ -413,14 +416,18 @@ class Run:
         for tokens, lengths in self._batches(texts, batch):
             if isinstance(self.model, DualEncoder):
                 vectors.append(self.model.head.text(self.model.encode_text(tokens, lengths)))
-            elif isinstance(self.model, Encoder | Recurrent):
-                features = self.model.features(tokens, lengths=lengths)
+            elif isinstance(self.model, Encoder | Recurrent | Decoder):
+                # The padding is behind the text, where no token of a decoder looks.
+                if isinstance(self.model, Decoder):
+                    features = self.model.features(tokens)
+                else:
+                    features = self.model.features(tokens, lengths=lengths)
                 vectors.append(pool(features, pooling or str(getattr(self.model.head, "pooling", "mean")), lengths))
             else:
                 raise GlasshouseError(
                     "no-text-vector",
                     f"{self.name} is a model of kind {self.spec.model.kind!r}, which has no vector for a text; "
-                    "use an encoder, a dual encoder or a recurrent model",
+                    "use an encoder, a decoder, a dual encoder or a recurrent model",
                 )
         return torch.cat(vectors) if vectors else torch.zeros(0, self.spec.model.width)
 

@@ -14,7 +14,7 @@ import numpy as np
 from glasshouse.formatting import rounded
 from glasshouse.metrics import estimates, sequential_tests, statistics
 from glasshouse.metrics.estimates import Estimate
-from glasshouse.metrics.verdicts import BETTER, NO_DIFFERENCE, UNDECIDED, WORSE, Difference, VerdictRule, judge
+from glasshouse.metrics.verdicts import BETTER, NO_DIFFERENCE, UNDECIDED, WORSE, Difference, VerdictRule, judge, judge_pairs
 
 Values = Mapping[str, Mapping[int, float]]  # arm -> seed -> metric; NaN means diverged
 Items = Mapping[str, Mapping[int, np.ndarray]]  # arm -> seed -> the metric of each item
@@ -27,17 +27,41 @@ def judge_with_items(values: Values, items: Items, rule: VerdictRule, item_name:
     if len(values) < 2:
         return {}
     first, *others = values
-    scored = {arm: {s: v for s, v in values[arm].items() if s in items[arm] or math.isnan(v)} for arm in values}
+    scored = _scored(values, items)
     # These take the items as fixed. They have the margin, the effect size and the warnings about seeds.
     about_seeds = judge(scored, rule)
     margin = _Margin.of(scored[first], rule)
     arms = [_ItemArm(arm, first, scored, items, about_seeds[arm], margin, rule) for arm in others]
+    return dict(zip(others, _judge_all(arms, item_name), strict=True))
+
+
+def judge_pairs_with_items(
+    values: Values, items: Items, rule: VerdictRule, item_name: str
+) -> dict[tuple[str, str], Difference]:
+    """(arm, earlier arm) -> its difference from the earlier arm, for all pairs of arms, corrected over all of them."""
+    if len(values) < 2:
+        return {}
+    scored = _scored(values, items)
+    about_seeds = judge_pairs(scored, rule)
+    margin = _Margin.of(next(iter(scored.values())), rule)
+    arms = [
+        _ItemArm(arm, against, scored, items, difference, margin, rule) for (arm, against), difference in about_seeds.items()
+    ]
+    return dict(zip(about_seeds, _judge_all(arms, item_name), strict=True))
+
+
+def _scored(values: Values, items: Items) -> Values:
+    """The values of the seeds whose items were scored, and of those that diverged."""
+    return {arm: {s: v for s, v in values[arm].items() if s in items[arm] or math.isnan(v)} for arm in values}
+
+
+def _judge_all(arms: Sequence["_ItemArm"], item_name: str) -> list[Difference]:
     raw = np.array([arm.sequential_p_values() for arm in arms])
-    different, equivalent = statistics.holm_over_arms(*raw.T)
-    return {
-        arm.name: arm.difference(len(arms), float(different[index]), float(equivalent[index]), item_name)
+    different, equivalent = statistics.holm_over_arms(*np.where(np.isnan(raw), 1.0, raw).T)
+    return [
+        arm.difference(len(arms), float(different[index]), float(equivalent[index]), item_name)
         for index, arm in enumerate(arms)
-    }
+    ]
 
 
 @dataclass(frozen=True)
@@ -59,7 +83,7 @@ class _Margin:
 
 
 class _ItemArm:
-    """One arm and the first arm: the table of their differences, seeds by items."""
+    """An arm and the arm that it is compared with, `first`: the table of their differences, seeds by items."""
 
     def __init__(
         self,
@@ -104,13 +128,13 @@ class _ItemArm:
         if self.margin.degrees is None:
             return max(self.estimate.p_below(margin, strength), self.estimate.p_above(-margin, strength))
         pairs, deviation = _equivalent_sample(self.estimate.error, self.estimate.degrees)
-        influence = [self.margin.influence[seed] for seed in self.seeds]
+        influence = [self.margin.influence.get(seed, 0.0) for seed in self.seeds]
         correlation = statistics.correlation(self.by_seed, influence)
         sample, adjustment = (self.estimate.mean, deviation, pairs), (self.estimate.skewness, strength)
         return float(statistics.equivalence_p(*sample, margin, self.margin.degrees, correlation, *adjustment))
 
     def difference(self, arms: int, adjusted_p: float, equivalence_p: float, item_name: str) -> Difference:
-        """The result for this arm, from its corrected p-values and the number of arms besides the first."""
+        """The result for this arm, from its corrected p-values and the number of comparisons."""
         estimate, rule, about_seeds = self.estimate, self.rule, self.about_seeds
         if estimate is None:
             return about_seeds

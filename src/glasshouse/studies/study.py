@@ -4,10 +4,11 @@ from html import escape
 from os import PathLike
 from pathlib import Path
 
+from glasshouse.metrics.verdicts import Difference
 from glasshouse.pages import study_tables
 from glasshouse.pages.study_content import StudyResults
 from glasshouse.runs.run import Run
-from glasshouse.studies import study_folder, study_results
+from glasshouse.studies import study_folder, study_pairs, study_results
 from glasshouse.studies.study_folder import Design, StudyFolder
 
 
@@ -37,9 +38,21 @@ class Study:
         return study_results.verdict_sentences(self.comparison)
 
     @property
+    def pairs(self) -> dict[tuple[str, str], Difference]:
+        """(arm, earlier arm) -> their difference, for all pairs of arms, corrected for that many comparisons."""
+        design = self.design
+        study_pairs.check(len(design.arms))
+        found = study_pairs.pair_verdicts(self.folder, design, study_results.final_values(self.folder, design))
+        return {(pair.arm, pair.against): pair.difference for pair in found}
+
+    @property
     def report(self) -> Path:
         """The path of the HTML report."""
         return self.folder.report_file
+
+    def to_json(self) -> str:
+        """The results as JSON, as in comparison.json."""
+        return study_results.to_json(self.comparison)
 
     def run(self, arm: str, seed: int, device: str = "auto") -> Run:
         """The run of one arm with one seed."""

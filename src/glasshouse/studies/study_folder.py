@@ -123,6 +123,7 @@ class Design:
     registration: StudyRegistration | None = None
     replicates: str = ""  # the name of the study that this one replicates, in the same folder of studies
     multiverse: bool = False  # whether the verdicts are also computed under other reasonable choices
+    all_pairs: bool = False  # whether all pairs of arms are judged besides the comparisons with the first arm
 
     @property
     def planned_seeds(self) -> tuple[int, ...]:
@@ -142,6 +143,7 @@ class Design:
             *(["--replicas", self.replicas] if self.replicas != "auto" else []),
             *(["--register"] if self.registration else []),
             *(["--multiverse"] if self.multiverse else []),
+            *(["--all-pairs"] if self.all_pairs and self.question.kind == "compare" else []),
         ]
         return shlex.join(["glasshouse", self.question.kind, *words, *options, "--name", name])
 
@@ -150,8 +152,8 @@ class Design:
         for arm in self.arms:
             plain = {name: getattr(arm, name) for name in PLAIN_ARM_FIELDS}
             arms.append({**plain, "notes": list(arm.notes), "spec": spec_files.to_toml(arm.spec)})
-        names = ("created", "seeds", "metric", "step_seconds", "judged", "notes", "replicas", "replicates", "multiverse")
-        fields = {name: getattr(self, name) for name in names}
+        names = ("created", "seeds", "metric", "step_seconds", "judged", "notes", "replicas", "replicates")
+        fields = {name: getattr(self, name) for name in (*names, "multiverse", "all_pairs")}
         tables = {"question": asdict(self.question), "rule": asdict(self.rule), "arms": arms}
         tuning = asdict(self.tuning) if self.tuning else None
         head = {"format": FORMAT, "glasshouse": __version__}
@@ -189,6 +191,7 @@ class Design:
             registration=StudyRegistration(**table["registered"]) if "registered" in table else None,
             replicates=table.get("replicates", ""),
             multiverse=table.get("multiverse", False),
+            all_pairs=table.get("all_pairs", False),
         )
 
 

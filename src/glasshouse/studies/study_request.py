@@ -12,7 +12,7 @@ from glasshouse.formatting import duration
 from glasshouse.records import progress_bar
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import RunError, SpecError
-from glasshouse.studies import multiverse, run_queue, study_folder, study_planning, study_registration, tuning
+from glasshouse.studies import multiverse, run_queue, study_folder, study_pairs, study_planning, study_registration, tuning
 from glasshouse.studies.arms import Variant
 from glasshouse.studies.study_folder import FIRST_TUNING_SEED, Design, Question, StudyFolder, Tuning
 
@@ -30,6 +30,7 @@ class StudyRequest:
     root: Path
     register: bool = False
     with_multiverse: bool = False
+    all_pairs: bool = False
     replicates: str = ""
 
     def find(self) -> tuple[StudyFolder | None, str]:
@@ -62,12 +63,14 @@ def open_or_create(request: StudyRequest, device: str, replicas: str) -> StudyFo
     """The study with the same question, extended by what is new in the request; else a new study. Trains nothing."""
     if request.with_multiverse:
         multiverse.check(request.question, request.variants)
+    if request.all_pairs:
+        study_pairs.check(len(request.variants))
     study, unused_name = request.find()
     if study is None:
         run_queue.before_planning(unused_name)
         plan = (request.question, request.variants, request.seeds, device, replicas, request.tuning)
         design = study_planning.make_design(*plan, with_multiverse=request.with_multiverse)
-        design = replace(design, replicates=request.replicates)
+        design = replace(design, replicates=request.replicates, all_pairs=request.all_pairs)
         if request.with_multiverse:
             design = _with_multiverse(design, request.variants)
         if request.register:
@@ -88,6 +91,8 @@ def open_or_create(request: StudyRequest, device: str, replicas: str) -> StudyFo
     _add_seeds(study, request.seeds)
     if request.with_multiverse:
         _add_multiverse(study, request.variants)
+    if request.all_pairs:
+        study_pairs.add(study)
     return study
 
 

@@ -20,7 +20,7 @@ from glasshouse.records.status import Status
 from glasshouse.runs import resolve_spec
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import RunError
-from glasshouse.studies import multiverse, run_queue, study_items, study_metric, study_replication
+from glasshouse.studies import multiverse, run_queue, study_items, study_metric, study_pairs, study_replication
 from glasshouse.studies.item_verdicts import judge_with_items
 from glasshouse.studies.study_folder import FILE, Design, PlannedArm, StudyFolder
 from glasshouse.tasks.base import Task
@@ -126,6 +126,7 @@ def collect(study: StudyFolder) -> StudyResults:
         replications=_replications(study, design, differences),
         multiverse=_multiverse(study, design),
         curve_most=study_metric.metric_declaration(curve, design.arms[0].spec.task).most,
+        pairs=study_pairs.pair_verdicts(study, design, values) if design.all_pairs else (),
     )
 
 

@@ -40,11 +40,13 @@ def run_study(
     root: Path | None = None,
     register: bool = False,
     with_multiverse: bool = False,
+    all_pairs: bool = False,
 ) -> StudyFolder:
     """Run a study to its verdicts, or continue the study that has the same question.
 
     Its folder is in `root`, by default the studies folder. With `register`, a new study records a digest of its plan. With
-    `with_multiverse`, its verdicts are also computed under other reasonable choices.
+    `with_multiverse`, its verdicts are also computed under other reasonable choices. With `all_pairs`, every pair of arms is
+    judged too.
     """
     root = study_folder.root() if root is None else root
     _check_options(question, seeds, replicas)
@@ -70,6 +72,7 @@ def run_study(
         root=root,
         register=register,
         with_multiverse=with_multiverse,
+        all_pairs=all_pairs,
     )
     return continue_study(open_or_create(request, device, replicas), device)
 
@@ -82,6 +85,7 @@ def replicate_study(
     replicas: str,
     register: bool = False,
     with_multiverse: bool = False,
+    all_pairs: bool = False,
 ) -> StudyFolder:
     """Ask the question of a study again, with fresh seeds, or continue that replication.
 
@@ -116,6 +120,7 @@ def replicate_study(
         root=root,
         register=register or (existing is None and design.registration is not None),
         with_multiverse=with_multiverse,
+        all_pairs=all_pairs,
         replicates=original.name,
     )
     return continue_study(open_or_create(request, device, replicas), device)

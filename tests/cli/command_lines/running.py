@@ -28,7 +28,7 @@ NOT_RUN = {
     r"(training\.processes=|--processes )": "starts torchrun: tests/training/test_parallelism.py does",
     r" --multiverse": "trains more than a hundred runs: tests/studies does with small ones",
     r"compare --replicate ": "needs a registered study of the reader: tests/cli/test_compare.py has one",
-    r"^glasshouse (resume|report) studies/": "needs a study of the reader: tests/cli/test_studies.py has one",
+    r"^glasshouse (resume|report|studies) studies/": "needs a study of the reader: tests/cli/test_studies.py has one",
     r"^glasshouse replay": "needs a run that failed: tests/cli/test_replay.py has one",
     r"^glasshouse compare shakespeare .*--match time": "measures step times: tests/cli/test_compare.py does",
     r"^glasshouse (patch stories|attribute .*--target)": "needs the tokens of a trained model: tests/cli/test_look.py",

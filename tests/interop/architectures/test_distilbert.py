@@ -42,6 +42,6 @@ def test_a_pipeline_gives_the_same_probabilities(tokenizer, tmp_path):
 
 def test_the_classifier_of_the_recipe_is_refused_with_the_fields_to_change(tmp_path):
     run = train(tmp_path, "classifier", ("sunny", "wet", "windy"))
-    named = ("DistilBertForSequenceClassification", *(override.split("=")[0] for override in EXPORTABLE))
-    with refused("no-fitting-architecture", *named, "instead of 16, which is model.width"):
+    fields = ("model.connection", "model.embedding_norm", "model.head.pooling", "model.head.hidden", "model.head.wide")
+    with refused("no-fitting-architecture", "BertForSequenceClassification", *fields, "instead of 'post-norm'"):
         huggingface.export(run, tmp_path / "out")

@@ -67,6 +67,8 @@ class Architecture:
     upgrade_config: converts an old config.json to the current keys.
     token_id_prefix: the table of config.json that holds the ids of special tokens, with a dot.
     round_trip_only: if set, only runs that were imported from this architecture are exported to it, for this reason.
+    constant_tensors: tensors of theirs that no tensor of ours determines; an export writes them.
+    export_only: whether it cannot be imported.
     """
 
     names: tuple[str, ...]
@@ -85,6 +87,8 @@ class Architecture:
     upgrade_config: Callable[[Config], Config] = lambda config: config
     token_id_prefix: str = ""
     round_trip_only: str = ""
+    constant_tensors: Callable[[ModelSpec], Tensors] = lambda model: {}
+    export_only: bool = False
 
     @property
     def name(self) -> str:
@@ -177,14 +181,14 @@ class Architecture:
         return normalised
 
     def add_shared_copies(self, theirs: Tensors, model: ModelSpec) -> Tensors:
-        """Their state dict with a copy under every further name that an export writes."""
+        """Their state dict with a copy under every further name that an export writes, and with constant tensors."""
         copies = {
             name: theirs[shared.names[0]].clone()
             for shared in self.shared_tensors(model)
             if shared.write_all
             for name in shared.names[1:] + shared.fallback_names
         }
-        return {**theirs, **copies}
+        return {**theirs, **copies, **self.constant_tensors(model)}
 
 
 def _merge_shared(theirs: Tensors, shared: SharedTensor, where: str) -> None:

@@ -6,10 +6,11 @@ Another package adds an architecture by declaring an entry point in the group `g
 from glasshouse.interop.architectures.bart import BART
 from glasshouse.interop.architectures.base import Architecture
 from glasshouse.interop.architectures.bert import BERT, BERT_FOR_MASKED_TOKENS
+from glasshouse.interop.architectures.bert_heads import BERT_FOR_CLASSES, BERT_FOR_TAGS
 from glasshouse.interop.architectures.canonical_spec import canonical
 from glasshouse.interop.architectures.clip import CLIP
 from glasshouse.interop.architectures.config_fields import field_values, with_field_values
-from glasshouse.interop.architectures.distilbert import DISTILBERT_FOR_CLASSES
+from glasshouse.interop.architectures.distilbert import DISTILBERT_FOR_CLASSES, DISTILBERT_FOR_VALUES
 from glasshouse.interop.architectures.gpt2 import GPT2
 from glasshouse.interop.architectures.llama import LLAMA
 from glasshouse.interop.architectures.roberta import ROBERTA, ROBERTA_FOR_MASKED_TOKENS
@@ -26,6 +27,9 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     ROBERTA_FOR_MASKED_TOKENS,
     ROBERTA,
     DISTILBERT_FOR_CLASSES,
+    DISTILBERT_FOR_VALUES,
+    BERT_FOR_CLASSES,
+    BERT_FOR_TAGS,
     BART,
     CLIP,
 )
@@ -37,8 +41,9 @@ def all_architectures() -> tuple[Architecture, ...]:
 
 
 def by_name() -> dict[str, Architecture]:
-    """Every architecture under each of its names in config.json."""
-    return {name: architecture for architecture in all_architectures() for name in architecture.names}
+    """Every architecture that can be imported, under each of its names in config.json."""
+    known = (architecture for architecture in all_architectures() if not architecture.export_only)
+    return {name: architecture for architecture in known for name in architecture.names}
 
 
 def find(name: str) -> Architecture:

@@ -1,0 +1,49 @@
+"""The tokenizer.json of an export: that of the run, with the special tokens that the run's task adds to its texts.
+
+The tokenizers of Glasshouse add no tokens, because the tasks do. Other programs know no tasks, so their tokenizer must: the
+separator between the texts of a pair, and the end of a text that is to be translated. A tokenizer from elsewhere that has a
+template keeps it, because the run used it.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from glasshouse.runs.run import Run
+from glasshouse.specs.errors import CannotExport
+
+# A ByteLevel post-processor changes offsets, not ids, so a template may take its place.
+REPLACEABLE = (None, "ByteLevel")
+
+
+def document(run: Run) -> dict[str, Any] | None:
+    """The contents of tokenizer.json; None if the run has no tokenizer."""
+    if not run.folder.tokenizer_file.exists():
+        return None
+    try:
+        contents: dict[str, Any] = json.loads(run.folder.tokenizer_file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise CannotExport(
+            "not-json", f"{run.folder.tokenizer_file} is not JSON: {error}; restore it, or train the run again"
+        ) from None
+    if (contents.get("post_processor") or {}).get("type") not in REPLACEABLE:
+        return contents
+    if run.spec.data.second:
+        contents["post_processor"] = _template(run, between=run.tokenizer.pair_separator)
+    elif run.spec.task == "translate" and run.spec.model.kind == "encoder-decoder":
+        end = run.tokenizer.end_of_text
+        contents["post_processor"] = _template(run, after=[] if end is None else [end])
+    return contents
+
+
+def _template(run: Run, between: Sequence[int] = (), after: Sequence[int] = ()) -> dict[str, Any]:
+    """A post-processor with these tokens between two texts and after the last text, and segment 1 for the second text."""
+    names = {id: text for text, id in run.tokenizer.specials.items()}
+    first, second = ({"Sequence": {"id": name, "type_id": segment}} for name, segment in (("A", 0), ("B", 1)))
+    separator, end = ([{"SpecialToken": {"id": names[id], "type_id": 0}} for id in ids] for ids in (between, after))
+    return {
+        "type": "TemplateProcessing",
+        "single": [first, *end],
+        "pair": [first, *separator, second, *end],
+        "special_tokens": {names[id]: {"id": names[id], "ids": [id], "tokens": [names[id]]} for id in (*between, *after)},
+    }

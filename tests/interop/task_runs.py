@@ -1,0 +1,64 @@
+"""Small trained runs of every task, for exports that must give the same answers."""
+
+from pathlib import Path
+
+import glasshouse
+from glasshouse.runs.run import Run
+
+TEXTS = ["the sun is warm", "no rain", "the wind in the garden, and the rain after the sun", "warm"]
+SECOND = ["rain", "the sun and the wind in the warm garden", "no", "the garden"]
+SMALL = (
+    "data.vocabulary=270",
+    "data.context=64",
+    "model.width=16",
+    "model.layers=1",
+    "training.steps=3",
+    "evaluation.every=3",
+)
+ENCODER = ("model.heads=2",)
+# What makes an encoder of ours one of BERT's shape.
+BERT = ("model.position=learned", "model.connection=post-norm", "model.embedding_norm=true")
+FIRST_TOKEN = (*BERT, "model.head.pooling=first", "model.head.hidden=0", "model.head.wide=0")
+DISTILBERT = (*BERT, "model.head.pooling=first", "model.head.hidden=16", "model.epsilon=1e-12")
+WORDS = ("sun", "rain", "wind", "garden", "warm")
+
+
+def _sentence(index: int) -> str:
+    return " ".join(WORDS[(index * step) % 5] for step in (1, 2, 3, 7)) + f" in the {WORDS[index % 5]}"
+
+
+def _rows(task: str) -> list[str]:
+    texts = [_sentence(index) for index in range(60)]
+    fields = {
+        "classify": ["text,label", *(f"{text},{WORDS[i % 3]}" for i, text in enumerate(texts))],
+        "multi-label": ["text,labels", *(f"{text},{WORDS[i % 3]}|{WORDS[3 + i % 2]}" for i, text in enumerate(texts))],
+        "regress": ["text,value", *(f"{text},{10 + i % 7}" for i, text in enumerate(texts))],
+        "tag": ["text,tags", *(f"{text},{' '.join('AB'[len(word) % 2] for word in text.split())}" for text in texts)],
+        "pairs": ["text,second,label", *(f"{text},{texts[i // 2]},{WORDS[i % 2]}" for i, text in enumerate(texts))],
+        "embed": ["source,target", *(f"{text},{text[::-1]}" for text in texts)],
+        "translate": ["source,target", *(f"{text},{text.upper()}" for text in texts)],
+    }
+    return fields[task]
+
+
+RECIPES = {
+    "classify": "classifier",
+    "multi-label": "multi-label-classifier",
+    "regress": "regressor",
+    "tag": "tagger",
+    "pairs": "pair-classifier",
+    "embed": "embedder",
+    "translate": "translator",
+}
+
+
+def trained(task: str, folder: Path, *overrides: str) -> Run:
+    """A run of this task after a few steps. Its answers are poor and not all the same."""
+    if task == "lm":
+        path = folder / "text.txt"
+        path.write_text("\n".join(map(_sentence, range(200))))
+        return glasshouse.train("language-model", f"data.files={path}", *SMALL, *ENCODER, *overrides, device="cpu")
+    path = folder / "rows.csv"
+    path.write_text("\n".join(_rows(task)) + "\n")
+    start = ("training.start_from=",) if task == "embed" else ()
+    return glasshouse.train(RECIPES[task], f"data.files={path}", *SMALL, *ENCODER, *start, *overrides, device="cpu")

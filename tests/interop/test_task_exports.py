@@ -1,0 +1,291 @@
+"""Runs of every task, exported: onnxruntime and `transformers` give the answers of the run, from the same texts."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import glasshouse
+import tokenizers
+from glasshouse.interop import onnx_export
+from glasshouse.runs.run import Run
+from tests import needs
+from tests.refusals import refused
+
+from .task_runs import BERT, DISTILBERT, FIRST_TOKEN, SECOND, TEXTS, trained
+from .transformers_models import TOLERANCE, transformers
+
+
+def padded(rows: list[list[int]]) -> dict[str, np.ndarray]:
+    lengths = [len(row) for row in rows]
+    tokens = [row + [0] * (max(lengths) - len(row)) for row in rows]
+    return {"tokens": np.array(tokens, np.int64), "lengths": np.array(lengths, np.int64)}
+
+
+def in_onnxruntime(run: Run, folder: Path, second: list[str] | None = None) -> tuple[Any, np.ndarray]:
+    """The encoded texts and the output of the exported graph for them."""
+    for package in onnx_export.PACKAGES:
+        needs.package(package)
+    import onnxruntime
+
+    glasshouse.export(run.folder.path, "onnx", folder)
+    tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    encoded = [tokenizer.encode(*texts) for texts in zip(TEXTS, *([second] if second else []), strict=True)]
+    session = onnxruntime.InferenceSession(folder / "model.onnx", providers=["CPUExecutionProvider"])
+    inputs = padded([each.ids for each in encoded])
+    names = [given.name for given in session.get_inputs()]
+    if "segments" in names:
+        inputs["segments"] = padded([each.type_ids for each in encoded])["tokens"]
+    (output,) = session.run(None, {name: inputs[name] for name in names})
+    return encoded, output
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    return torch.from_numpy(logits).softmax(-1).numpy()
+
+
+def by_label(run: Run, rows: np.ndarray) -> list[dict[str, float]]:
+    return [dict(zip(run.facts["labels"], map(float, row), strict=True)) for row in rows]
+
+
+# --- ONNX ---
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("overrides", [(), ("model.head.naive_bayes=0.5",)], ids=["recipe", "naive Bayes"])
+def test_a_classifier_in_onnxruntime(overrides, tmp_path):
+    run = trained("classify", tmp_path, *overrides)
+    _, logits = in_onnxruntime(run, tmp_path / "out")
+    for ours, theirs in zip(run.classify(TEXTS), by_label(run, softmax(logits)), strict=True):
+        assert theirs == pytest.approx(ours, abs=TOLERANCE)
+
+
+@pytest.mark.slow
+def test_several_labels_in_onnxruntime(tmp_path):
+    run = trained("multi-label", tmp_path)
+    _, logits = in_onnxruntime(run, tmp_path / "out")
+    for ours, theirs in zip(run.predict(TEXTS), by_label(run, 1 / (1 + np.exp(-logits))), strict=True):
+        assert theirs == pytest.approx(ours["probabilities"], abs=TOLERANCE)
+
+
+@pytest.mark.slow
+def test_numbers_in_onnxruntime(tmp_path):
+    run = trained("regress", tmp_path)
+    _, values = in_onnxruntime(run, tmp_path / "out")
+    assert values[:, 0] == pytest.approx([answer["value"] for answer in run.predict(TEXTS)], abs=TOLERANCE)
+
+
+@pytest.mark.slow
+def test_tags_in_onnxruntime(tmp_path):
+    run = trained("tag", tmp_path)
+    encoded, logits = in_onnxruntime(run, tmp_path / "out")
+    for text, each, rows, ours in zip(TEXTS, encoded, logits, run.predict(TEXTS), strict=True):
+        starts = [each.char_to_token(text.index(word)) for word in text.split() if text.count(word) == 1]
+        chosen = [tag for word, tag in zip(ours["words"], ours["tags"], strict=True) if text.count(word) == 1]
+        assert [run.facts["labels"][row.argmax()] for row in rows[starts]] == chosen
+
+
+@pytest.mark.slow
+def test_vectors_in_onnxruntime(tmp_path):
+    run = trained("embed", tmp_path)
+    _, vectors = in_onnxruntime(run, tmp_path / "out")
+    assert vectors == pytest.approx(run.embed(TEXTS).numpy(), abs=TOLERANCE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("segments", [0, 2])
+def test_pairs_in_onnxruntime(segments, tmp_path):
+    run = trained("pairs", tmp_path, f"model.segments={segments}")
+    encoded, logits = in_onnxruntime(run, tmp_path / "out", SECOND)
+    for ours, theirs in zip(run.classify(TEXTS, SECOND), by_label(run, softmax(logits)), strict=True):
+        assert theirs == pytest.approx(ours, abs=TOLERANCE)
+    assert sum(encoded[0].type_ids) == len(run.tokenizer.encode(SECOND[0]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["lm", "classify"])
+def test_a_pruned_model_in_onnxruntime(task, tmp_path):
+    trained(task, tmp_path)
+    name = "language-model" if task == "lm" else "classifier"
+    glasshouse.prune(name, heads=0.5, name="pruned", device="cpu")
+    run = glasshouse.open_run("pruned", device="cpu")
+    assert run.spec.model.pruned_heads
+    encoded, logits = in_onnxruntime(run, tmp_path / "out")
+    for row, each, text in zip(logits, encoded, TEXTS, strict=True):
+        with torch.inference_mode():
+            ours = run.model(torch.tensor([each.ids]))[0]
+        length = len(each.ids) if task == "lm" else None
+        assert row[:length] == pytest.approx(ours.numpy(), abs=TOLERANCE), text
+    for form in ("huggingface", "gguf"):
+        with refused("unequal-heads", "onnx"):
+            glasshouse.export("pruned", form, tmp_path / form)
+
+
+@pytest.mark.slow
+def test_a_translator_in_onnxruntime(tmp_path):
+    """Greedy decoding with the graph, token by token, gives the translation of the run."""
+    for package in onnx_export.PACKAGES:
+        needs.package(package)
+    import onnxruntime
+
+    run = trained("translate", tmp_path)
+    glasshouse.export(run.folder.path, "onnx", tmp_path / "out")
+    session = onnxruntime.InferenceSession(tmp_path / "out/model.onnx", providers=["CPUExecutionProvider"])
+    tokenizer = tokenizers.Tokenizer.from_file(str(tmp_path / "out/tokenizer.json"))
+    end = run.tokenizer.specials["<|endoftext|>"]
+    for text, (best,) in zip(TEXTS, run.translate(TEXTS, beams=1), strict=True):
+        source = np.array([tokenizer.encode(text).ids], np.int64)
+        target = [end]
+        while len(target) <= run.task.max_lengths[1]:
+            given = {"source": source, "target": np.array([target]), "lengths": np.array([source.shape[1]])}
+            (logits,) = session.run(None, given)
+            target.append(int(logits[0, -1].argmax()))
+            if target[-1] == end:
+                break
+        assert run.tokenizer.decode([token for token in target if token != end]) == best.text
+
+
+# --- transformers ---
+
+
+def pipeline_scores(folder: Path, texts: list[Any], **options: Any) -> list[dict[str, float]]:
+    pipeline = transformers.pipeline("text-classification", model=str(folder), top_k=None, device="cpu")
+    return [{each["label"]: each["score"] for each in row} for row in pipeline(texts, truncation=True, **options)]
+
+
+def test_a_classifier_without_a_hidden_layer_is_a_bert(tmp_path):
+    run = trained("classify", tmp_path, *FIRST_TOKEN, "model.activation=gelu-exact")
+    glasshouse.export(run.folder.path, "huggingface", tmp_path / "out")
+    assert json.loads((tmp_path / "out/config.json").read_text())["architectures"] == ["BertForSequenceClassification"]
+    for ours, theirs in zip(run.classify(TEXTS), pipeline_scores(tmp_path / "out", TEXTS), strict=True):
+        assert theirs == pytest.approx(ours, abs=TOLERANCE)
+    with refused("unsupported-architecture", "BertForSequenceClassification"):
+        glasshouse.import_model(tmp_path / "out", "back")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("head", [FIRST_TOKEN, (*DISTILBERT, "model.head.wide=0")], ids=["BERT", "DistilBERT"])
+def test_several_labels_in_transformers(head, tmp_path):
+    run = trained("multi-label", tmp_path, *head)
+    glasshouse.export(run.folder.path, "huggingface", tmp_path / "out")
+    for ours, theirs in zip(run.predict(TEXTS), pipeline_scores(tmp_path / "out", TEXTS), strict=True):
+        assert theirs == pytest.approx(ours["probabilities"], abs=TOLERANCE)
+    if head is not FIRST_TOKEN:
+        back = glasshouse.import_model(tmp_path / "out", "back")
+        assert back.spec.task == "multi-label"
+        for ours, theirs in zip(run.predict(TEXTS), back.predict(TEXTS), strict=True):
+            assert theirs["probabilities"] == pytest.approx(ours["probabilities"], abs=TOLERANCE)
+
+
+def test_an_imported_classifier_classifies(tmp_path):
+    run = trained("classify", tmp_path, *DISTILBERT, "model.head.wide=0")
+    glasshouse.export(run.folder.path, "huggingface", tmp_path / "out")
+    back = glasshouse.import_model(tmp_path / "out", "back")
+    assert back.spec.task == "classify"
+    for ours, theirs in zip(run.classify(TEXTS), back.classify(TEXTS), strict=True):
+        assert theirs == pytest.approx(ours, abs=TOLERANCE)
+    config = json.loads((tmp_path / "out/config.json").read_text())
+    for names in ({"0": "a", "1": "a", "2": "b"}, None):
+        (tmp_path / "out/config.json").write_text(json.dumps({**config, "id2label": names, "num_labels": 3}))
+        unnamed = glasshouse.import_model(tmp_path / "out", f"unnamed-{names is None}")
+        assert sorted(unnamed.classify(["warm"])[0]) == ["LABEL_0", "LABEL_1", "LABEL_2"]
+
+
+@pytest.mark.slow
+def test_numbers_in_transformers(tmp_path):
+    run = trained("regress", tmp_path, *DISTILBERT)
+    glasshouse.export(run.folder.path, "huggingface", tmp_path / "out")
+    pipeline = transformers.pipeline(
+        "text-classification", model=str(tmp_path / "out"), function_to_apply="none", device="cpu"
+    )
+    theirs = [answer["score"] for answer in pipeline(TEXTS)]
+    assert theirs == pytest.approx([answer["value"] for answer in run.predict(TEXTS)], abs=TOLERANCE)
+
+
+@pytest.mark.slow
+def test_tags_in_transformers(tmp_path):
+    run = trained("tag", tmp_path, *BERT)
+    glasshouse.export(run.folder.path, "huggingface", tmp_path / "out")
+    theirs = transformers.BertForTokenClassification.from_pretrained(tmp_path / "out").eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    for text, ours in zip(TEXTS, run.predict(TEXTS), strict=True):
+        encoded = tokenizer(text, return_tensors="pt")
+        with torch.inference_mode():
+            scores = theirs(**encoded).logits[0].softmax(-1)
+        chosen = dict(zip(ours["words"], zip(ours["tags"], ours["probabilities"], strict=True), strict=True))
+        for word in (word for word in text.split() if text.count(word) == 1):
+            row = scores[encoded.char_to_token(text.index(word))]
+            tag, probability = chosen[word]
+            assert theirs.config.id2label[int(row.argmax())] == tag
+            assert float(row.max()) == pytest.approx(probability, abs=TOLERANCE)
+    back = glasshouse.import_model(tmp_path / "out", "back")
+    assert [answer["tags"] for answer in back.predict(TEXTS)] == [answer["tags"] for answer in run.predict(TEXTS)]
+
+
+@pytest.mark.slow
+def test_vectors_in_transformers(tmp_path):
+    run = trained("embed", tmp_path, *BERT)
+    glasshouse.export(run.folder.path, "huggingface", tmp_path / "out")
+    theirs = transformers.AutoModel.from_pretrained(tmp_path / "out").eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    for text, ours in zip(TEXTS, run.embed(TEXTS), strict=True):
+        with torch.inference_mode():
+            hidden = theirs(**tokenizer(text, return_tensors="pt")).last_hidden_state
+        assert torch.allclose(hidden.mean(1)[0], ours, atol=TOLERANCE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("segments", [0, 2])
+@pytest.mark.parametrize("tokenizer", ["byte-pair", "words"])
+def test_pairs_in_transformers(segments, tokenizer, tmp_path):
+    run = trained("pairs", tmp_path, *FIRST_TOKEN, f"model.segments={segments}", f"data.tokenizer={tokenizer}")
+    glasshouse.export(run.folder.path, "huggingface", tmp_path / "out")
+    pairs = [{"text": text, "text_pair": second} for text, second in zip(TEXTS, SECOND, strict=True)]
+    for ours, theirs in zip(run.classify(TEXTS, SECOND), pipeline_scores(tmp_path / "out", pairs), strict=True):
+        assert theirs == pytest.approx(ours, abs=TOLERANCE)
+    long = ["warm sun " * 90, "the rain"]
+    cut = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")(*long, truncation=True).input_ids
+    ours = run.task.inputs.batch_of(*([run.tokenizer.encode(text).tolist()] for text in long))
+    assert cut == ours["tokens"][0].tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beams", [1, 3])
+def test_translations_in_transformers(beams, tmp_path):
+    """`generate` of an exported translator finds the translations of the run, greedily and by beam search."""
+    norms = ("model.norm=layer", "model.activation=relu", "model.feed_forward=32")
+    run = trained("translate", tmp_path, *BERT, *norms, "training.steps=40")
+    glasshouse.export(run.folder.path, "huggingface", tmp_path / "out")
+    theirs = transformers.BartForConditionalGeneration.from_pretrained(tmp_path / "out").eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    for text, best in zip(TEXTS, run.translate(TEXTS, beams=beams, length_penalty=0.0), strict=True):
+        source = run.task.encoder_inputs([run.tokenizer.encode(text).tolist()])["source"]
+        encoded = tokenizer(text, return_tensors="pt")
+        assert encoded.input_ids.tolist() == source.tolist()
+        made = theirs.generate(
+            **encoded,
+            num_beams=beams,
+            do_sample=False,
+            length_penalty=0.0,
+            early_stopping=False,
+            max_new_tokens=run.task.max_lengths[1],
+        )
+        assert tokenizer.decode(made[0], skip_special_tokens=True) == best[0].text
+
+
+def test_a_language_model_in_transformers(tmp_path):
+    """An exported GPT-2 has the run's tokenizer, its logits and its greedy continuation."""
+    run = trained("lm", tmp_path, "model.position=learned", "model.norm=layer", "model.activation=gelu")
+    glasshouse.export(run.folder.path, "huggingface", tmp_path / "out")
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out").eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    for text in TEXTS[:2]:
+        encoded = tokenizer(text, return_tensors="pt")
+        with torch.inference_mode():
+            assert torch.allclose(theirs(**encoded).logits, run.model(encoded.input_ids), atol=TOLERANCE)
+        made = theirs.generate(**encoded, do_sample=False, max_new_tokens=8)[0, encoded.input_ids.shape[1] :]
+        (ours,) = run.sample(text, tokens=8, temperature=0)
+        assert tokenizer.decode(made, skip_special_tokens=True) == ours.text
