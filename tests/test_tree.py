@@ -25,6 +25,7 @@ CROSS_CUTTING = {
     "cli/test_study_interrupts.py",
     "data/sources/scenes/test_held_out_meanings.py",
     "data/sources/test_published_sets.py",
+    "hostile/test_containment.py",
     "how_to/test_how_to.py",
     "interop/architectures/test_round_trip.py",
     "interop/test_task_exports.py",

@@ -92,12 +92,12 @@ def tail_rows(path: Path, most_bytes: int = TAIL_BYTES) -> list[dict[str, Any]]:
 def _parsed(lines: list[bytes]) -> list[dict[str, Any]]:
     """The rows of these lines. One that is still being written, or that a crash truncated, is left out."""
     try:
-        values = json.loads(b"[" + b",".join(filter(None, lines)) + b"]")
+        values = kept_json.parse(b"[" + b",".join(filter(None, lines)) + b"]")
     except ValueError:
         values = []
         for line in lines:
             with suppress(ValueError):
-                values.append(json.loads(line))
+                values.append(kept_json.parse(line))
     return [row for row in values if isinstance(row, dict) and isinstance(row.get("step"), int)]
 
 

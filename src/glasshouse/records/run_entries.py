@@ -4,7 +4,6 @@
 the end is read; curves are read apart. A damaged or half-written run gives an entry with what can be read.
 """
 
-import json
 import math
 import os
 import re
@@ -12,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from glasshouse.records import lock, metric_log
+from glasshouse.records import kept_json, lock, metric_log
 from glasshouse.records.metric_log import TAIL_BYTES
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.run_list import MAIN_SPLIT
@@ -125,7 +124,7 @@ def _read(path: Path, stamp: Stamp) -> RunEntry:
         spec = ""
         problems.append(f"spec.toml cannot be read ({error.strerror})")
     try:
-        facts = json.loads((path / "run.json").read_text(encoding="utf-8"))
+        facts = kept_json.read(path / "run.json")
         if not isinstance(facts, dict):
             raise ValueError("it is not a JSON object")
     except (OSError, ValueError) as error:

@@ -1,6 +1,5 @@
 """The live view of a run: its curves, the time left and the cost so far, read from the run folder as it is now."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from glasshouse import formatting
 from glasshouse.pages.index_content import PageLink
 from glasshouse.pages.live_content import LiveRun, LiveSample
 from glasshouse.pages.report_content import Curve
-from glasshouse.records import metric_log, stop_request
+from glasshouse.records import kept_json, metric_log, stop_request
 from glasshouse.records.run_entries import RunEntry
 from glasshouse.records.status import Status
 from glasshouse.serving import run_commands
@@ -71,7 +70,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 def _facts(path: Path) -> dict[str, Any]:
     try:
-        facts = json.loads((path / "run.json").read_text(encoding="utf-8"))
+        facts = kept_json.read(path / "run.json")
         return facts if isinstance(facts, dict) else {}
     except (OSError, ValueError):
         return {}

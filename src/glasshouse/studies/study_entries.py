@@ -1,13 +1,12 @@
 """A study as an entry of the index page: read from its JSON files, without specs. A damaged one gives what can be read."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from glasshouse.pages import study_text
-from glasshouse.records import lock
+from glasshouse.records import kept_json, lock
 from glasshouse.records.run_entries import RunEntry, RunEntryReader, is_run
 from glasshouse.records.status import Status
 from glasshouse.studies.study_folder import FILE
@@ -59,7 +58,7 @@ def read(path: Path, reader: RunEntryReader) -> StudyEntry:
     has_report = (path / "report.html").is_file()
     try:
         changed = (path / FILE).stat().st_mtime
-        design = json.loads((path / FILE).read_text(encoding="utf-8"))
+        design = kept_json.read(path / FILE)
         arms = [(str(arm["name"]), path / str(arm["folder"]), str(arm["recipe"])) for arm in design["arms"]]
         seeds, kind, finished = list(design["seeds"]), str(design["question"]["kind"]), bool(design["finished"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -88,12 +87,13 @@ def read(path: Path, reader: RunEntryReader) -> StudyEntry:
 def _first_verdict(path: Path) -> tuple[str, str]:
     """The word and the sentence of the first verdict in `comparison.json`; empty if there is none yet."""
     try:
-        content: Mapping[str, Any] = json.loads((path / "comparison.json").read_text(encoding="utf-8"))
-        found = [arm["difference"] for arm in content["arms"] if arm.get("difference")]
+        content: Mapping[str, Any] = kept_json.read(path / "comparison.json")
+        found = [arm for arm in content["arms"] if arm.get("difference")]
         if not found:
             return "", ""
         more = f" ({len(found) - 1} more)" if len(found) > 1 else ""
-        word = str(found[0]["word"])
-        return (word if word in study_text.SYMBOLS else ""), str(found[0]["sentence"]) + more
+        difference = found[0]["difference"]
+        word, sentence = str(difference["word"]), str(found[0].get("plain") or difference["sentence"])
+        return (word if word in study_text.SYMBOLS else ""), sentence + more
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return "", ""
