@@ -49,8 +49,7 @@
     const room = (high - low) * 0.05 || Math.abs(high) * 0.05 || 1;
     low = Math.max(low - room, low >= 0 ? 0 : -Infinity);
     high += room;
-    const first = Math.min(...lines.map((line) => line.steps[0])), last = Math.max(...lines.map((line) => line.steps.at(-1)));
-    const across = first === last ? [first - 0.5, last + 0.5] : [Math.min(first, 0), last];
+    const across = [0, Math.max(...lines.map((line) => line.steps.at(-1)), 1)];
     const down = ticks(low, high, 5), frame = [14 + 7.2 * Math.max(...down.map((tick) => String(tick).length)), 10, width - 8, height - 30];
     const x = (step) => frame[0] + ((step - across[0]) / (across[1] - across[0])) * (frame[2] - frame[0]);
     const y = (value) => frame[3] - ((value - low) / (high - low)) * (frame[3] - frame[1]);
