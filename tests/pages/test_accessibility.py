@@ -3,18 +3,69 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from glasshouse.pages import index_page, report_page, study_page
+from glasshouse.claims.claim import GROUPS
+from glasshouse.pages import (
+    attention_page,
+    claims_page,
+    debate_page,
+    explorer_page,
+    grid_page,
+    index_page,
+    playground_page,
+    report_page,
+    retrieval_page,
+    scaling_page,
+    study_page,
+    transfer_page,
+)
+from glasshouse.pages.retrieval_page import RankedPrompt, Retrieval, Retrieved
+from glasshouse.scaling import recipe_transfer, scaling_fit, scaling_report, transfer_report
+from glasshouse.scaling.scaling_fit import ScalingFit
 from tests import accessibility, needs
+from tests.scaling import known_law
 
-from . import example_index, example_report, example_study
+from . import (
+    example_claims,
+    example_exploration,
+    example_index,
+    example_report,
+    example_study,
+    test_debate_page,
+    test_grid_page,
+)
+
+
+def laws(seed: int) -> ScalingFit:
+    """Laws of a study whose losses follow known ones."""
+    return scaling_fit.fit_laws(known_law.draw(seed, law=known_law.better_law(1.0 + seed)), resamples=40, seed=seed)
+
+
+def retrieval() -> Retrieval:
+    picture = np.zeros((8, 8, 3), np.uint8)
+    found = (Retrieved(picture, "a red circle", 0.5, True), Retrieved(picture, "a square", 0.25, False))
+    prompts = (RankedPrompt("a circle", 0.5, 1, 1, found), RankedPrompt("a zebra", 0.25, 2, 3, found, ("zebra",)))
+    return Retrieval("a run", picture, "held-out picture 3", "a red circle", prompts, (("a red circle", 0.5),), 20, 20)
+
 
 PAGES: dict[str, Callable[[], str]] = {
     "index": lambda: index_page.render(example_index.content()),
     "report": lambda: report_page.render(example_report.report()),
     "study": lambda: study_page.render(example_study.checked()),
     "sweep": lambda: study_page.render(example_study.sweep()),
+    "claims": lambda: claims_page.render(example_claims.example_cases(), GROUPS),
+    "attention": lambda: attention_page.render(example_report.attention(), "a run"),
+    "explorer": lambda: explorer_page.render(example_exploration.exploration()),
+    "debate": lambda: debate_page.render(test_debate_page.content("a topic")),
+    "scaling": lambda: scaling_page.render(scaling_report.content(laws(0), "a study", 1e18)),
+    "transfer": lambda: transfer_page.render(
+        transfer_report.content(recipe_transfer.compare(laws(0), laws(1), "old", "new"))
+    ),
+    "retrieval": lambda: retrieval_page.render(retrieval()),
+    "grid": lambda: grid_page.render(test_grid_page.content()),
+    "playground": lambda: playground_page.render(["a run", "another"], [], 100),
 }
 
 

@@ -27,22 +27,27 @@ SHARE = MeanWithInterval(0.25, 0.1, 0.5, 12)
 NASTY = "<script>alert(1)</script> & \0 \ud800"
 
 
-def block(value: MeanWithInterval = SHARE, control: MeanWithInterval = NO_MEAN, share: bool = True) -> MeasureBlock:
-    return MeasureBlock("repetition", "what it is", "another topic", (MeasuredModel(NASTY, value, control),), share)
+def block(
+    value: MeanWithInterval = SHARE, control: MeanWithInterval = NO_MEAN, share: bool = True, model: str = NASTY
+) -> MeasureBlock:
+    return MeasureBlock("repetition", "what it is", "another topic", (MeasuredModel(model, value, control),), share)
+
+
+def content(text: str) -> DebateContent:
+    point = PointText(text, ((text, False), (text, True)), (text,), (text,))
+    return DebateContent(
+        text,
+        (text,),
+        text,
+        (block(model=text), block(NO_MEAN, model=text)),
+        (TextTable(text, text, ("model", text), ((text, text),)),),
+        (text,),
+        (TranscriptPart(text, (ModelPoints(text, (point,), (PointText("empty", ()),)),)),),
+    )
 
 
 def test_the_page_is_self_contained_and_escapes_what_models_write() -> None:
-    point = PointText(NASTY, ((NASTY, False), (NASTY, True)), (NASTY,), (NASTY,))
-    content = DebateContent(
-        NASTY,
-        (NASTY,),
-        NASTY,
-        (block(), block(NO_MEAN)),
-        (TextTable(NASTY, NASTY, ("model", NASTY), ((NASTY, NASTY),)),),
-        (NASTY,),
-        (TranscriptPart(NASTY, (ModelPoints(NASTY, (point,), (PointText("empty", ()),)),)),),
-    )
-    page = render(content)
+    page = render(content(NASTY))
     outline = Outline(page)
     assert_self_contained(page, outline)
     assert "<script>" not in page
