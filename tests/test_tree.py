@@ -26,6 +26,7 @@ CROSS_CUTTING = {
     "data/sources/scenes/test_held_out_meanings.py",
     "data/sources/test_published_sets.py",
     "hostile/test_containment.py",
+    "hostile/test_terminal.py",
     "how_to/test_how_to.py",
     "interop/architectures/test_round_trip.py",
     "interop/test_task_exports.py",

@@ -20,7 +20,18 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 # Symbols for common invisible characters; every other invisible character is written as its code point.
 VISIBLE = {" ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"}
+# Control characters that a terminal would obey, and the sign of each; those from 128 on are written as their code.
+CONTROLS = {
+    **{number: chr(0x2400 + number) for number in range(32) if chr(number) not in "\n\t"},
+    127: "\u2421",
+    **{number: f"\\x{number:02x}" for number in range(128, 160)},
+}
 INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
+
+
+def without_controls(text: str) -> str:
+    """A text with signs in place of the control characters that could change a terminal. Lines and tabs stay."""
+    return text.translate(CONTROLS)
 
 
 def count(number: float) -> str:

@@ -7,6 +7,7 @@ import os
 import sys
 
 from glasshouse.cli.application import application
+from glasshouse.formatting import without_controls
 from glasshouse.specs.errors import GlasshouseError
 
 # Errors of the file system that the user can fix. Any other OSError is a bug and keeps its traceback.
@@ -28,7 +29,7 @@ def main() -> None:
         else:
             application()()
     except GlasshouseError as error:
-        print(f"glasshouse: {error} [{error.code}]", file=sys.stderr)
+        print(f"glasshouse: {without_controls(str(error))} [{error.code}]", file=sys.stderr)
         sys.exit(error.exit_status)
     except KeyboardInterrupt:
         print("glasshouse: stopped", file=sys.stderr)
@@ -38,5 +39,6 @@ def main() -> None:
     except OSError as error:
         if error.errno not in FIXABLE_ERRORS:
             raise
-        print(f"glasshouse: cannot use {error.filename or 'a file'}: {error.strerror} [cannot-use-file]", file=sys.stderr)
+        name = without_controls(str(error.filename or "a file"))
+        print(f"glasshouse: cannot use {name}: {error.strerror} [cannot-use-file]", file=sys.stderr)
         sys.exit(2)

@@ -53,6 +53,7 @@ def sample(
     """Continue a prompt. A single continuation is printed token by token."""
     import glasshouse
     from glasshouse.cli.run_output import print_completion
+    from glasshouse.cli.tables import for_terminal
 
     opened = glasshouse.open_run(run, device, dtype)
     completions = [opened.new_completion(prompt) for _ in range(count)]
@@ -77,9 +78,9 @@ def sample(
         for completion in completions:
             print_completion(completion)
     else:
-        sys.stdout.write(prompt)
+        sys.stdout.write(for_terminal(prompt))
         for piece in pieces:
-            sys.stdout.write(piece.text)
+            sys.stdout.write(for_terminal(piece.text))
             sys.stdout.flush()
         sys.stdout.write("\n")
     cut = sum(completion.finish != "end" for completion in completions)

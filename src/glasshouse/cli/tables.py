@@ -1,13 +1,16 @@
 """Tables on the terminal, all in the same style."""
 
+import sys
 from collections.abc import Iterable, Sequence
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-console = Console(highlight=False)
+from glasshouse.formatting import without_controls
+from glasshouse.records.progress_bar import SafeConsole
+
+console = SafeConsole(highlight=False)
 
 
 def show(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> None:
@@ -18,3 +21,8 @@ def show(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     console.print(table)
+
+
+def for_terminal(text: str) -> str:
+    """A text as it is written to the output: on a terminal with signs for control characters, else as it is."""
+    return without_controls(text) if sys.stdout.isatty() else text

@@ -36,7 +36,7 @@ def translate(
 ) -> None:
     """Translate texts, or the lines of a file, by greedy decoding or beam search."""
     import glasshouse
-    from glasshouse.cli.tables import console
+    from glasshouse.cli.tables import console, for_terminal
     from glasshouse.records.progress_bar import say
 
     if (file is None) == (not texts):
@@ -67,4 +67,4 @@ def translate(
         console.print(f"wrote {len(translations)} translations to {output}", soft_wrap=True)
         return
     for line in lines:
-        print(line)
+        print(for_terminal(line))

@@ -5,12 +5,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.segment import Segment
 
-console = Console(stderr=True)
+from glasshouse.formatting import without_controls
+
+
+class SafeConsole(Console):
+    """A console that shows control characters in texts and never obeys them: texts, labels and names may be anybody's."""
+
+    def render(self, renderable: Any, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(without_controls(segment.text), segment.style)
+
+
+console = SafeConsole(stderr=True)
 # A second console, which `quiet` does not silence.
-_outer = Console(stderr=True)
+_outer = SafeConsole(stderr=True)
 
 
 def is_terminal() -> bool:
