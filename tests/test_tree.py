@@ -25,6 +25,7 @@ CROSS_CUTTING = {
     "cli/test_study_interrupts.py",
     "data/sources/scenes/test_held_out_meanings.py",
     "data/sources/test_published_sets.py",
+    "hostile/test_bounds.py",
     "hostile/test_containment.py",
     "hostile/test_terminal.py",
     "how_to/test_how_to.py",

@@ -62,12 +62,14 @@ class DataSpec:
     )
     adapt: tuple[str, ...] = setting((), "settings that still adapt to the amount of your own data", rare=True)
     insist: bool = setting(False, "take labels as they are, even if they look like an accident", rare=True)
-    picture_size: int = setting(32, "side length in pixels that pictures are resized to", minimum=8)
+    picture_size: int = setting(32, "side length in pixels that pictures are resized to", minimum=8, maximum=4096)
     tokenizer: str = setting("byte-pair", "the tokenizer to train", family="tokenizer", instead_of="tokenizer_file")
     tokenizer_file: str = setting("", "an existing tokenizer.json to use instead of training one")
-    vocabulary: int = setting(4096, "vocabulary size (an upper bound for words and characters)", minimum=2)
+    vocabulary: int = setting(
+        4096, "vocabulary size (an upper bound for words and characters)", minimum=2, maximum=10_000_000
+    )
     pattern: str = setting("gpt-2", "the pre-tokenizer pattern of byte-pair encoding", choices=("gpt-2", "gpt-4"))
-    context: int = setting(128, "context length in tokens", minimum=2)
+    context: int = setting(128, "context length in tokens", minimum=2, maximum=10_000_000)
     validation: float = setting(0.05, "share of your own files held out for validation", minimum=0, maximum=0.5)
     test: float = setting(0.05, "share of your own files held out for testing", minimum=0, maximum=0.4)
 
@@ -88,11 +90,13 @@ class ModelSpec:
     """The parts of the model and their sizes. `own` holds the settings that the kind of model and its parts declare."""
 
     kind: str = setting("decoder", "the kind of model", family="model")
-    width: int = setting(128, "width of the residual stream (the hidden size)", minimum=1)
-    layers: int = setting(4, "number of blocks; an encoder may have none", minimum=0)
-    heads: int = setting(4, "attention heads of a block; must divide the width", minimum=1)
-    head_width: int = setting(0, "size of a head; 0 means width / heads", minimum=0)
-    feed_forward: int = setting(0, "inner size of the feed-forward part; 0 means four times the width", minimum=0)
+    width: int = setting(128, "width of the residual stream (the hidden size)", minimum=1, maximum=100_000)
+    layers: int = setting(4, "number of blocks; an encoder may have none", minimum=0, maximum=10_000)
+    heads: int = setting(4, "attention heads of a block; must divide the width", minimum=1, maximum=10_000)
+    head_width: int = setting(0, "size of a head; 0 means width / heads", minimum=0, maximum=100_000)
+    feed_forward: int = setting(
+        0, "inner size of the feed-forward part; 0 means four times the width", minimum=0, maximum=1_000_000
+    )
     embedding: str = setting("token", "how tokens become vectors", family="embedding")
     attention: str = setting("dot-product", "the attention part", family="attention")
     position: str = setting("rotary", "the positional encoding", family="position")
@@ -120,9 +124,9 @@ class ModelSpec:
 class TrainingSpec:
     """Optimiser, schedule, fine-tuning, precision and checkpoints. `own` holds the settings that the optimiser declares."""
 
-    steps: int = setting(0, "optimiser steps (or set epochs)", minimum=0, instead_of="epochs")
+    steps: int = setting(0, "optimiser steps (or set epochs)", minimum=0, maximum=10**12, instead_of="epochs")
     epochs: float = setting(0.0, "passes over the training data (or set steps)", minimum=0, instead_of="steps")
-    batch: int = setting(16, "batch size: sequences in a step", minimum=1)
+    batch: int = setting(16, "batch size: sequences in a step", minimum=1, maximum=10_000_000)
     batch_warmup: float = setting(
         0.0,
         "share of the steps in which the batch grows: first a quarter of it, then half of it",
@@ -228,7 +232,9 @@ class TrainingSpec:
         "number format; auto chooses by what `glasshouse doctor --measure` has kept, or by a rule, and says so",
         choices=("auto", "fp32", "tf32", "bf16"),
     )
-    threads: int = setting(0, "CPU threads; 0 chooses the number as precision=auto chooses the format", minimum=0)
+    threads: int = setting(
+        0, "CPU threads; 0 chooses the number as precision=auto chooses the format", minimum=0, maximum=1024
+    )
     processes: int = setting(
         1,
         "number of processes (`torchrun`) that take every step together; each takes its rows of the batch",
@@ -281,8 +287,8 @@ class TrainingSpec:
 class EvaluationSpec:
     """What is measured during training and at the end."""
 
-    every: int = setting(100, "steps between evaluations", minimum=1)
-    batch: int = setting(32, "batch size in evaluations", minimum=1)
+    every: int = setting(100, "steps between evaluations", minimum=1, maximum=10**12)
+    batch: int = setting(32, "batch size in evaluations", minimum=1, maximum=10_000_000)
     tokens: int = setting(
         0, "validation tokens used in evaluations during training; 0 means all", minimum=0, task_specific=True
     )
@@ -290,8 +296,10 @@ class EvaluationSpec:
         0, "tokens scored per window in the final evaluation; 0 means half the context", minimum=0, task_specific=True
     )
     prompts: tuple[str, ...] = setting((), "prompts that the report's samples continue or translate")
-    sample_tokens: int = setting(60, "length of each of these samples in tokens", minimum=1)
-    beams: int = setting(1, "beam size in the final evaluation; 1 is greedy decoding", minimum=1, task_specific=True)
+    sample_tokens: int = setting(60, "length of each of these samples in tokens", minimum=1, maximum=1_000_000)
+    beams: int = setting(
+        1, "beam size in the final evaluation; 1 is greedy decoding", minimum=1, maximum=1000, task_specific=True
+    )
     length_penalty: float = setting(
         1.0, "beams are ranked by log-probability / length ** length_penalty", minimum=0, task_specific=True
     )

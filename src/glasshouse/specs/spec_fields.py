@@ -109,6 +109,13 @@ def _noun(kind: type) -> str:
     return {int: "a whole number", float: "a number", bool: "true or false", str: "text"}[kind]
 
 
+def _written(value: float) -> str:
+    """A number as it stands in a message."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value) if abs(value) < 10**20 else f"{str(value)[:10]}... ({len(str(abs(value)))} digits)"
+
+
 def check(value: Any, rule: FieldRule, where: str) -> None:
     """Refuse a value that the field's rule does not allow."""
     if rule.choices and value not in rule.choices:
@@ -123,6 +130,10 @@ def check(value: Any, rule: FieldRule, where: str) -> None:
         if value in (float("inf"), float("-inf")):
             raise SpecError("not-finite", f"{where}={value} is infinite; choose a finite value")
         if rule.minimum is not None and value < rule.minimum:
-            raise SpecError("out-of-range", f"{where}={value:g} is below the minimum; choose {rule.minimum:g} or more")
+            raise SpecError(
+                "out-of-range", f"{where}={_written(value)} is below the minimum; choose {_written(rule.minimum)} or more"
+            )
         if rule.maximum is not None and value > rule.maximum:
-            raise SpecError("out-of-range", f"{where}={value:g} is above the maximum; choose {rule.maximum:g} or less")
+            raise SpecError(
+                "out-of-range", f"{where}={_written(value)} is above the maximum; choose {_written(rule.maximum)} or less"
+            )

@@ -1,0 +1,30 @@
+"""Wild values of a spec are refused before anything is allocated."""
+
+import pytest
+
+import glasshouse
+from tests.refusals import refused
+
+WILD = [
+    "model.width=1000000000",
+    "model.layers=1000000",
+    "model.heads=99999999",
+    f"model.feed_forward={'9' * 400}",
+    "data.vocabulary=1099511627776",
+    "data.context=99999999999",
+    "training.batch=1000000000000",
+    "training.threads=1000000",
+    "evaluation.beams=1000000",
+    "evaluation.sample_tokens=1000000000",
+]
+
+
+@pytest.mark.parametrize("change", WILD, ids=lambda change: change[:30])
+def test_a_number_far_beyond_use_is_refused(change):
+    with refused("out-of-range", change.partition("=")[0]):
+        glasshouse.spec_of("demo-lm", change)
+
+
+def test_a_number_that_python_cannot_read_is_refused():
+    with refused("wrong-type"):
+        glasshouse.spec_of("demo-lm", f"model.width={'9' * 5000}")
