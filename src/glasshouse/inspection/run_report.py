@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from glasshouse.records.status import Status
 from glasshouse.runs import suggestions
 from glasshouse.runs.run import Run
 from glasshouse.specs import spec_files
+from glasshouse.specs.errors import GlasshouseError
 
 # An attention map with more tokens than this is not readable.
 MAP_TOKENS = 40
@@ -145,9 +147,11 @@ def _attention_map(run: Run, samples: list[Completion], explained: Sequence[page
         return None
     texts = [(sample.prompt_tokens + [choice.token for choice in sample.choices])[:MAP_TOKENS] for sample in samples]
     for text in explained:
-        ids = TextInput(run, " ".join(word.text for word in text.words)).ids
-        # A classifier reads in both directions, so a text cannot be cut off for its map.
-        texts += [ids] if 0 < len(ids) <= min(MAP_TOKENS, run.spec.data.context) else []
+        # A classifier reads in both directions, so a text cannot be cut off for its map. One that is longer than the
+        # context is refused.
+        with suppress(GlasshouseError):
+            ids = TextInput(run, " ".join(word.text for word in text.words)).ids
+            texts += [ids] if 0 < len(ids) <= MAP_TOKENS else []
     # The longest text shows the most; of equally long ones, that with the most different tokens.
     return attention_map(run, max(texts, key=lambda tokens: (len(tokens), len(set(tokens))))) if texts else None
 
