@@ -28,6 +28,7 @@ def test_doctor_with_a_recipe(text: Path) -> None:
         assert words in shown
 
 
+@pytest.mark.slow
 def test_measured_settings_are_kept_and_renewed(text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLASSHOUSE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(format_timing, "ROUNDS", 1)

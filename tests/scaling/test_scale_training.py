@@ -62,6 +62,7 @@ def test_a_branch_equals_a_run_from_the_start(words, seeds):
         assert branch.run.metrics_file.read_text().splitlines()[0] == lines[0]
 
 
+@pytest.mark.slow
 def test_every_size_has_its_learning_rate_and_the_largest_budget_is_predicted_first(words, monkeypatch):
     monkeypatch.setattr(rate_rule, "FACTORS", (0.5, 1.0, 2.0))
     study = glasshouse.scale_plan(*words, budgets="1e8,2e8,4e8", seeds=1, **OPTIONS)

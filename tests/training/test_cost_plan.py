@@ -13,7 +13,7 @@ RECOMPUTED = "training.checkpoint_activations=true"
 
 
 def test_a_job_that_needs_more_memory_than_the_device_has_is_refused(text):
-    job = Job.prepare(demo_spec(text, "training.batch=100000000"), CPU)
+    job = Job.prepare(demo_spec(text, "training.batch=10000000"), CPU)
     with refused("too-little-memory"):
         cost_plan.make(job)
     priced = cost_plan.make(job, even_if_too_large=True)
