@@ -217,6 +217,7 @@ def test_specs_that_cannot_be(runs: Path, text: Path, overrides: list[str], word
     assert folders(runs) == []
 
 
+@pytest.mark.slow
 def test_a_logger_that_is_not_installed(runs: Path, text: Path) -> None:
     if importlib.util.find_spec("wandb"):
         pytest.skip("wandb is installed")

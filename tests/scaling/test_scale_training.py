@@ -30,7 +30,8 @@ def final_weights(run):
     return checkpoint.load(run.checkpoints, max(checkpoint.steps(run.checkpoints))).weights
 
 
-@pytest.mark.parametrize("seeds", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [1, 2])
 def test_a_branch_equals_a_run_from_the_start(words, seeds):
     """Two seeds train as replicas."""
     study = glasshouse.scale_plan(*words, budgets="1e8,3e8", seeds=seeds, rates="recipe", **OPTIONS)
