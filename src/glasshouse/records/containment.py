@@ -1,6 +1,6 @@
 """Whatever is written or deleted for a run or a study stays inside its folder, also if somebody else made the folder.
 
-Names of other folders are read from files of the folder: they pass the check that names from a person pass. Symbolic links
+Names of other folders that are read from files of the folder must be plain names, without a way out of it. Symbolic links
 inside a folder are refused before the first file is written.
 """
 

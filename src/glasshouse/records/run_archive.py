@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from glasshouse.formatting import size
-from glasshouse.records import atomic_files, lock, run_folder
+from glasshouse.records import atomic_files, kept_json, lock, run_folder
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.specs.errors import RunError
 from glasshouse.version import __version__
@@ -192,7 +192,7 @@ def _read_manifest(file: Path, source: gzip.GzipFile, most_bytes: int) -> tuple[
     if header is None or header.name != MANIFEST or not 0 <= header.size <= MOST_MANIFEST_BYTES:
         raise _refusal(file, f"it does not begin with {MANIFEST}")
     try:
-        manifest = json.loads(_exactly(source, header.size))
+        manifest = kept_json.parse(_exactly(source, header.size))
         _exactly(source, -header.size % tarfile.BLOCKSIZE)
         if manifest["format"] != FORMAT:
             raise RunError(

@@ -38,7 +38,7 @@ Points = tuple[list[float], list[float]]
 
 @dataclass(frozen=True)
 class RunEntry:
-    """What the index page shows of a run. `changed` is the time of the last change of its files;."""
+    """What the index page shows of a run. `changed` is the time of the last change of its files."""
 
     path: Path
     status: str
