@@ -28,4 +28,4 @@ def test_a_question_is_answered(runs: Path, tmp_path: Path) -> None:
 
 
 def test_a_model_cannot_change_the_terminal() -> None:
-    assert printable("a\x1b[2Jb\r\n\tc\x07é") == "a[2Jb\n\tcé"
+    assert printable("a\x1b[2Jb\r\n\tc\x07é") == "a␛[2Jb␍\n\tc␇é"

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.table import Table
 
+from glasshouse.cli.tables import shown
 from glasshouse.formatting import without_controls
 from glasshouse.records.progress_bar import SafeConsole
 
@@ -41,3 +42,12 @@ def test_a_console_still_has_styles():
     written = io.StringIO()
     SafeConsole(file=written, force_terminal=True, color_system="standard").print("[bold]a[/bold]")
     assert "\x1b[1m" in written.getvalue()
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+@pytest.mark.parametrize("raw", [False, True])
+def test_control_characters_leave_as_they_are_only_when_asked_for_and_piped(monkeypatch, terminal, raw):
+    output = io.StringIO()
+    monkeypatch.setattr(output, "isatty", lambda: terminal)
+    monkeypatch.setattr("sys.stdout", output)
+    assert shown("a\x1b[2J\n\tb", raw) == ("a\x1b[2J\n\tb" if raw and not terminal else "a␛[2J\n\tb")

@@ -1,13 +1,10 @@
 """Prints the answer of a language model as it comes, and a line about it on the error stream."""
 
 import sys
-import unicodedata
 from typing import Any
 
 from glasshouse import formatting
 from glasshouse.records.progress_bar import console
-
-KEPT = "\n\t"
 
 
 class Printer:
@@ -36,7 +33,6 @@ class Printer:
 
 
 def printable(text: str) -> str:
-    """A text without control characters, with which a model could change the terminal."""
-    safe = "".join(c for c in text if c in KEPT or unicodedata.category(c) not in ("Cc", "Cs"))
+    """A text with signs for the control characters with which a model could change the terminal."""
     encoding = sys.stdout.encoding or "utf-8"
-    return safe.encode(encoding, "replace").decode(encoding)
+    return formatting.without_controls(text).encode(encoding, "replace").decode(encoding)

@@ -47,13 +47,16 @@ def sample(
     ahead: Annotated[int, typer.Option(min=1, help="How many tokens the draft is ahead.")] = 4,
     count: Annotated[int, typer.Option(min=1, help="The number of continuations.")] = 1,
     seed: Annotated[int, typer.Option(help="The random seed; the same seed gives the same text.")] = 0,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Leave control characters as they are where the output is no terminal.")
+    ] = False,
     device: Device = "auto",
     dtype: DType = "float32",
 ) -> None:
     """Continue a prompt. A single continuation is printed token by token."""
     import glasshouse
     from glasshouse.cli.run_output import print_completion
-    from glasshouse.cli.tables import for_terminal
+    from glasshouse.cli.tables import shown
 
     opened = glasshouse.open_run(run, device, dtype)
     completions = [opened.new_completion(prompt) for _ in range(count)]
@@ -76,11 +79,14 @@ def sample(
         for _ in pieces:
             pass
         for completion in completions:
-            print_completion(completion)
+            if raw:
+                sys.stdout.write(shown(completion.prompt + completion.text, raw) + "\n\n")
+            else:
+                print_completion(completion)
     else:
-        sys.stdout.write(for_terminal(prompt))
+        sys.stdout.write(shown(prompt, raw))
         for piece in pieces:
-            sys.stdout.write(for_terminal(piece.text))
+            sys.stdout.write(shown(piece.text, raw))
             sys.stdout.flush()
         sys.stdout.write("\n")
     cut = sum(completion.finish != "end" for completion in completions)

@@ -23,6 +23,6 @@ def show(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[
     console.print(table)
 
 
-def for_terminal(text: str) -> str:
-    """A text as it is written to the output: on a terminal with signs for control characters, else as it is."""
-    return without_controls(text) if sys.stdout.isatty() else text
+def shown(text: str, raw: bool = False) -> str:
+    """A text for the output: signs stand for control characters. With `raw` they stay, where no terminal reads."""
+    return text if raw and not sys.stdout.isatty() else without_controls(text)

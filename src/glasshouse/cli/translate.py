@@ -31,12 +31,15 @@ def translate(
             "--word-by-word/--whole", help="Translate each word separately, or the whole text; default: as trained."
         ),
     ] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Leave control characters as they are where the output is no terminal.")
+    ] = False,
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON with scores.")] = False,
 ) -> None:
     """Translate texts, or the lines of a file, by greedy decoding or beam search."""
     import glasshouse
-    from glasshouse.cli.tables import console, for_terminal
+    from glasshouse.cli.tables import console, shown
     from glasshouse.records.progress_bar import say
 
     if (file is None) == (not texts):
@@ -67,4 +70,4 @@ def translate(
         console.print(f"wrote {len(translations)} translations to {output}", soft_wrap=True)
         return
     for line in lines:
-        print(for_terminal(line))
+        print(shown(line, raw))
