@@ -31,6 +31,8 @@ if __name__ == "__main__" and os.environ.get("OMP_NUM_THREADS") != "1":
     os.environ.update(NUMBA_CACHE_DIR=str(shared / "numba"), MPLCONFIGDIR=str(shared / "matplotlib"))
     os.execv(sys.executable, [sys.executable, *sys.argv])
 
+from glasshouse.cli.tables import console, show
+from glasshouse.records import progress_bar
 from hostile_inputs import (
     archives,
     command_lines,
@@ -44,9 +46,6 @@ from hostile_inputs import (
     web_requests,
 )
 from hostile_inputs.trying import FINE, OUTCOMES, Attempt, Kind, Result, call_program, measure_parent
-
-from glasshouse.cli.tables import console, show
-from glasshouse.records import progress_bar
 
 KINDS: tuple[Kind, ...] = (
     *kept_files.KINDS,
@@ -139,6 +138,8 @@ def run_all(
                 running.remove(attempt)
                 for result in ended:
                     results.append(result)
+                    if keep:
+                        write_line(keep / "tries.jsonl", result, seed)
                     if result.outcome not in FINE or verbose:
                         note(result, seed, attempt.folder, keep, verbose)
                 shutil.rmtree(attempt.folder, ignore_errors=True)
@@ -160,9 +161,16 @@ def note(result: Result, seed: int, folder: Path, keep: Path | None, verbose: bo
             folder, kept, symlinks=True, ignore=shutil.ignore_patterns("tmp", "cache"), ignore_dangling_symlinks=True
         )
         (kept / "output.txt").write_text(f"{json.dumps(result.words)}\n{result.seen}\n", errors="backslashreplace")
-        with open(keep / "failures.jsonl", "a") as file:
-            facts = {"kind": result.kind, "number": result.number, "seed": seed, "outcome": result.outcome}
-            file.write(json.dumps({**facts, "words": result.words, "last": last[0]}) + "\n")
+        write_line(keep / "failures.jsonl", result, seed)
+
+
+def write_line(path: Path, result: Result, seed: int) -> None:
+    """Add a try to a list."""
+    facts = {"kind": result.kind, "number": result.number, "seed": seed, "outcome": result.outcome}
+    last = (result.seen.strip().splitlines() or [""])[-1]
+    measured = {"seconds": round(result.seconds, 1), "mebibytes": result.resident >> 20}
+    with open(path, "a") as file:
+        file.write(json.dumps({**facts, **measured, "words": result.words, "last": last[:2000]}) + "\n")
 
 
 def report(results: list[Result], skipped: list[str], seconds: float) -> None:
@@ -188,18 +196,20 @@ def report(results: list[Result], skipped: list[str], seconds: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=10_000, help="tries in all")
-    parser.add_argument("--only", metavar="KIND", help=f"one kind: {', '.join(kind.name for kind in KINDS)}")
+    parser.add_argument(
+        "--only", metavar="KIND", action="append", help=f"a kind; can be repeated: {', '.join(kind.name for kind in KINDS)}"
+    )
     parser.add_argument("--number", type=int, help="one try of the kind, with its output")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="tries at the same time")
-    parser.add_argument("--keep", type=Path, help="a folder for the files of failing tries")
+    parser.add_argument("--keep", type=Path, help="a folder for a list of all tries, and the files of failing ones")
     parser.add_argument("--again", type=Path, metavar="FILE", help="repeat the tries of a failures.jsonl")
     parser.add_argument("--folder", type=Path, help="where tries happen; default: a temporary folder")
     parser.add_argument("--smoke", action="store_true", help="a few tries of each kind")
     arguments = parser.parse_args()
-    kinds = [kind for kind in KINDS if arguments.only in (None, kind.name)]
-    if not kinds:
-        parser.error(f"there is no kind {arguments.only!r}; choose one of: {', '.join(kind.name for kind in KINDS)}")
+    kinds = [kind for kind in KINDS if not arguments.only or kind.name in arguments.only]
+    if unknown := set(arguments.only or ()) - {kind.name for kind in kinds}:
+        parser.error(f"there is no kind {min(unknown)!r}; choose one of: {', '.join(kind.name for kind in KINDS)}")
     skipped = [
         f"{kind.name}: not tried, because {package} is not installed"
         for kind in kinds

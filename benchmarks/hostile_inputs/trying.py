@@ -5,6 +5,7 @@ the child. An audit hook refuses and records what would be written outside the f
 another machine.
 """
 
+import contextlib
 import errno
 import faulthandler
 import json
@@ -91,7 +92,7 @@ RunGroup = Callable[[Callable[[int], random.Random], list[int], Place], dict[int
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of hostile input. `share` is its part of all tries. Either every try is a command, or a group is one process."""
+    """A kind of hostile input. `share` is its part of all tries. A try is a command, or a group of tries is one process."""
 
     name: str
     share: float
@@ -180,7 +181,7 @@ class Attempt:
     def watch(self) -> None:
         """Ask a command that shows progress to stop, and end one that shows nothing.
 
-        A busy machine is no hang: ten seconds of silence count only if the child had the processor, or waited four times as long.
+        A busy machine is no hang: silence counts only if the child had the processor, or is four times as long.
         """
         now = time.monotonic()
         silent = now - self.heard
@@ -204,10 +205,8 @@ class Attempt:
                 self.read(descriptor)
         for descriptor in (self.terminal, self.pipe):
             os.close(descriptor)
-        try:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
         rows = [json.loads(line) for line in self.report.decode("utf-8", "replace").splitlines() if line.startswith("{")]
         report: dict[str, Any] = {key: value for row in rows for key, value in row.items() if key != "outside"}
         outside = [row["outside"] for row in rows if "outside" in row]
