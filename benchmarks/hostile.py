@@ -121,7 +121,9 @@ def run_all(
     waiting: deque[tuple[Kind, list[int]]], seed: int, jobs: int, folder: Path, keep: Path | None, verbose: bool
 ) -> list[Result]:
     """Run every try, `jobs` at a time."""
-    total, running, results, made = sum(len(part) for _, part in waiting), [], [], 0
+    total, made = sum(len(part) for _, part in waiting), 0
+    running: list[Attempt] = []
+    results: list[Result] = []
     with progress_bar.bar(f"{total:,} tries") as progress:
         while waiting or running:
             while waiting and len(running) < jobs:

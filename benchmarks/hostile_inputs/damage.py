@@ -149,7 +149,7 @@ def wild_value(rng: random.Random, depth: int = 0) -> Any:
     if draw == 10:
         return list(range(rng.choice((10, 1000, 100_000))))
     nested: Any = []
-    for _ in range(rng.choice((5, 50, 400))):
+    for _ in range(rng.choice((5, 50, 100))):
         nested = [nested] if rng.random() < 0.5 else {"a": nested}
     return nested
 

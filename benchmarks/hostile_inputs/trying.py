@@ -354,7 +354,7 @@ class _Fence:
 
     def __init__(self, place: Place, words: list[str], report: int) -> None:
         shared = [os.environ.get(name, "") for name in ("NUMBA_CACHE_DIR", "MPLCONFIGDIR")]
-        self.allowed = tuple(os.path.realpath(path) for path in (place.folder, *filter(None, shared), "/dev", "/proc"))
+        self.allowed = tuple(os.path.realpath(path) for path in (str(place.folder), *filter(None, shared), "/dev", "/proc"))
         given = " ".join([*words, *place.environment.values()])
         self.given, self.report = given, report
 
