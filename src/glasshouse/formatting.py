@@ -20,11 +20,13 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 # Symbols for common invisible characters; every other invisible character is written as its code point.
 VISIBLE = {" ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"}
-# Control characters that a terminal would obey, and the sign of each; those from 128 on are written as their code.
+# Control characters that a terminal would obey, and the sign of each; those from 128 on are written as their code. So are
+# halves of surrogate pairs (bytes of a command line that are no UTF-8), which cannot be written at all.
 CONTROLS = {
     **{number: chr(0x2400 + number) for number in range(32) if chr(number) not in "\n\t"},
     127: "\u2421",
     **{number: f"\\x{number:02x}" for number in range(128, 160)},
+    **{number: f"\\u{number:04x}" for number in range(0xD800, 0xE000)},
 }
 INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
 
@@ -32,6 +34,12 @@ INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
 def without_controls(text: str) -> str:
     """A text with signs in place of the control characters that could change a terminal. Lines and tabs stay."""
     return text.translate(CONTROLS)
+
+
+def one_line(text: str, most: int = 2000) -> str:
+    """A text on one line, without control characters; the middle of a very long one is left out."""
+    line = " ".join(without_controls(text).split("\n"))
+    return line if len(line) <= most else f"{line[: most // 2]} ... {line[-most // 2 :]}"
 
 
 def count(number: float) -> str:

@@ -30,6 +30,7 @@ SLOW = (
     "fault_injection",
     "fine_tuning",
     "generation",
+    "hostile",
     "index_pages",
     "ingredients",
     "number_formats",

@@ -7,11 +7,25 @@ import os
 import sys
 
 from glasshouse.cli.application import application
-from glasshouse.formatting import without_controls
+from glasshouse.formatting import one_line
 from glasshouse.specs.errors import GlasshouseError
 
-# Errors of the file system that the user can fix. Any other OSError is a bug and keeps its traceback.
-FIXABLE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR)
+# Errors of the file system that the user can fix, and how. Any other OSError is a bug and keeps its traceback.
+_SPACE, _PATH = "free some space, or use another disk", "choose another path"
+_RIGHTS = "change its permissions, or choose another path"
+FIXABLE_ERRORS = {
+    errno.ENOSPC: _SPACE,
+    errno.EDQUOT: _SPACE,
+    errno.EFBIG: _SPACE,
+    errno.EROFS: _RIGHTS,
+    errno.EACCES: _RIGHTS,
+    errno.EPERM: _RIGHTS,
+    errno.ENOTDIR: _PATH,
+    errno.EISDIR: _PATH,
+    errno.EEXIST: _PATH,
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ELOOP: "remove the link that leads to itself",
+}
 
 
 def main() -> None:
@@ -29,7 +43,7 @@ def main() -> None:
         else:
             application()()
     except GlasshouseError as error:
-        print(f"glasshouse: {without_controls(str(error))} [{error.code}]", file=sys.stderr)
+        print(f"glasshouse: {one_line(str(error))} [{error.code}]", file=sys.stderr)
         sys.exit(error.exit_status)
     except KeyboardInterrupt:
         print("glasshouse: stopped", file=sys.stderr)
@@ -39,6 +53,6 @@ def main() -> None:
     except OSError as error:
         if error.errno not in FIXABLE_ERRORS:
             raise
-        name = without_controls(str(error.filename or "a file"))
-        print(f"glasshouse: cannot use {name}: {error.strerror} [cannot-use-file]", file=sys.stderr)
+        name, remedy = one_line(str(error.filename or "a file"), most=200), FIXABLE_ERRORS[error.errno]
+        print(f"glasshouse: cannot use {name}: {error.strerror}; {remedy} [cannot-use-file]", file=sys.stderr)
         sys.exit(2)

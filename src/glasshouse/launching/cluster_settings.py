@@ -3,13 +3,13 @@ jobs."""
 
 import os
 import re
-import tomllib
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from glasshouse.launching import cluster_hardware
 from glasshouse.launching.cluster_hardware import ClusterHardware, check_lines
+from glasshouse.specs import toml_text
 from glasshouse.specs.errors import LaunchError
 
 FILE = "cluster.toml"
@@ -147,9 +147,10 @@ def load(**options: Any) -> ClusterSettings:
 def read(path: Path) -> ClusterSettings:
     """The settings in a TOML file."""
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = toml_text.read(path)
     except (OSError, ValueError) as error:
-        raise LaunchError("bad-cluster-file", f"the cluster file {path} cannot be read: {error}") from None
+        problem = f"the cluster file {path} cannot be read: {error}; correct or delete it"
+        raise LaunchError("bad-cluster-file", problem) from None
     hardware = ClusterHardware.from_table(table.pop("hardware", {}), f"the cluster file {path}")
     kinds = {line.name: type(line.default) for line in fields(ClusterSettings) if line.name != "hardware"}
     check_lines(table, kinds, f"the cluster file {path}")

@@ -20,6 +20,7 @@ from glasshouse.llms.language_model import LanguageModel, Message, Reply
 from glasshouse.llms.openai_model import OpenAIModel
 from glasshouse.llms.run_model import RunModel
 from glasshouse.runs.run import Run
+from glasshouse.specs import toml_text
 from glasshouse.specs.errors import GlasshouseError
 
 FILE: Final = "llms.toml"
@@ -120,7 +121,7 @@ def read_model_list(file: Path | None = None) -> dict[str, ModelEntry]:
     if file is None and not path.exists():
         return {}
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = toml_text.read(path)
     except FileNotFoundError:
         raise GlasshouseError("missing-file", f"there is no file {path} with models; check --config") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

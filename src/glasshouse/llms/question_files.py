@@ -9,6 +9,7 @@ from typing import Any
 
 from glasshouse.llms.answer_checks import AnswerCheck, parse_check
 from glasshouse.llms.language_model import Message
+from glasshouse.specs import toml_text
 from glasshouse.specs.errors import GlasshouseError
 
 FIELDS = ("name", "prompt", "system", "check", "checks")
@@ -33,8 +34,7 @@ def read_questions(file: str | PathLike[str] | None = None) -> list[PromptQuesti
     """The questions of a file, by default those that ship with the package."""
     where = "the questions of the package" if file is None else str(file)
     try:
-        text = _shipped() if file is None else Path(file).read_text(encoding="utf-8")
-        content = tomllib.loads(text)
+        content = toml_text.parse(_shipped()) if file is None else toml_text.read(Path(file))
     except FileNotFoundError:
         raise GlasshouseError("missing-file", f"there is no file {where} with questions; check the path") from None
     except IsADirectoryError:

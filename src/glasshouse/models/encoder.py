@@ -29,7 +29,7 @@ class Encoder(TransformerStack):
     @dataclass(frozen=True)
     class Settings:
         causal: bool = setting(False, "causal mask: each token sees only itself and earlier tokens")
-        segments: int = setting(0, "number of segment types (BERT's token types); 0 means none", minimum=0)
+        segments: int = setting(0, "number of segment types (BERT's token types); 0 means none", minimum=0, maximum=10_000)
 
     default_head: ClassVar[str] = "masked-token"
     # Without blocks it is a bag-of-words model.

@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from glasshouse.specs import catalogue, migrations, spec_files
+from glasshouse.specs import catalogue, migrations, spec_files, toml_text
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 
@@ -48,8 +48,8 @@ def tables_of(recipe: str) -> dict[str, Any]:
         # and has the current format.
         from_run = path.name == "spec.toml" and (path.parent / "run.json").exists()
         try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
+            text = toml_text.read_text(path)
+        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise SpecError("not-toml", f"{recipe} is not TOML: {error}; use a TOML file in UTF-8") from None
         tables = spec_files.tables_from_toml(text, recipe, default_format=1 if from_run else migrations.FORMAT)
         tables.pop("about", None)

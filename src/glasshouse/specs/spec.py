@@ -62,7 +62,7 @@ class DataSpec:
     )
     adapt: tuple[str, ...] = setting((), "settings that still adapt to the amount of your own data", rare=True)
     insist: bool = setting(False, "take labels as they are, even if they look like an accident", rare=True)
-    picture_size: int = setting(32, "side length in pixels that pictures are resized to", minimum=8, maximum=4096)
+    picture_size: int = setting(32, "side length in pixels that pictures are resized to", minimum=8, maximum=1024)
     tokenizer: str = setting("byte-pair", "the tokenizer to train", family="tokenizer", instead_of="tokenizer_file")
     tokenizer_file: str = setting("", "an existing tokenizer.json to use instead of training one")
     vocabulary: int = setting(
@@ -91,7 +91,7 @@ class ModelSpec:
 
     kind: str = setting("decoder", "the kind of model", family="model")
     width: int = setting(128, "width of the residual stream (the hidden size)", minimum=1, maximum=100_000)
-    layers: int = setting(4, "number of blocks; an encoder may have none", minimum=0, maximum=10_000)
+    layers: int = setting(4, "number of blocks; an encoder may have none", minimum=0, maximum=1000)
     heads: int = setting(4, "attention heads of a block; must divide the width", minimum=1, maximum=10_000)
     head_width: int = setting(0, "size of a head; 0 means width / heads", minimum=0, maximum=100_000)
     feed_forward: int = setting(
@@ -216,7 +216,10 @@ class TrainingSpec:
         1.0, "learning rate of a block as a share of the learning rate of the block above", minimum=0, maximum=1
     )
     lora_rank: int = setting(
-        0, "rank of LoRA adapters; everything except them and the head is frozen; 0 means no adapters", minimum=0
+        0,
+        "rank of LoRA adapters; everything except them and the head is frozen; 0 means no adapters",
+        minimum=0,
+        maximum=100_000,
     )
     lora_alpha: float = setting(16.0, "adapters are scaled by lora_alpha / lora_rank", minimum=0)
     lora_targets: tuple[str, ...] = setting(("projection", "output"), "matrices of a block that get LoRA adapters")

@@ -10,8 +10,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from glasshouse.specs import catalogue
+from glasshouse.specs import catalogue, toml_text
 from glasshouse.specs.errors import SpecError
+
+# Of a path, a pattern or a word in a spec.
+LONGEST_TEXT = 20_000
+# Of a whole number without a maximum of its own.
+LARGEST_NUMBER = 10**12
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ def from_text(kind: Any, text: str, where: str) -> Any:
     if get_origin(kind) is tuple:
         if text.startswith("[") and text.endswith("]"):
             with suppress(tomllib.TOMLDecodeError):  # quoted items may hold commas
-                return coerce(kind, tomllib.loads(f"list = {text}")["list"], where)
+                return coerce(kind, toml_text.parse(f"list = {text}")["list"], where)
             return tuple(part.strip().strip("\"'") for part in text[1:-1].split(",") if part.strip())
         return (text,)
     if kind is bool:
@@ -116,8 +121,21 @@ def _written(value: float) -> str:
     return str(value) if abs(value) < 10**20 else f"{str(value)[:10]}... ({len(str(abs(value)))} digits)"
 
 
+def _check_text(text: str, where: str) -> None:
+    """Refuse a text that a spec file cannot hold, or that no name, path or word of a spec has."""
+    if len(text) > LONGEST_TEXT:
+        raise SpecError(
+            "out-of-range", f"{where} has {len(text):,} characters, and at most {LONGEST_TEXT:,} are possible; choose less"
+        )
+    if any("\ud800" <= sign <= "\udfff" or sign == "\0" for sign in text):
+        raise SpecError("wrong-type", f"{where}={text!r} has a zero byte or bytes that are no UTF-8; write it in UTF-8")
+
+
 def check(value: Any, rule: FieldRule, where: str) -> None:
     """Refuse a value that the field's rule does not allow."""
+    for text in value if isinstance(value, tuple) else (value,):
+        if isinstance(text, str):
+            _check_text(text, where)
     if rule.choices and value not in rule.choices:
         hint = catalogue.did_you_mean(str(value), rule.choices)
         raise SpecError("unknown-word", f"{where}={value!r} is not one of: {', '.join(rule.choices)}{hint}")
@@ -133,7 +151,8 @@ def check(value: Any, rule: FieldRule, where: str) -> None:
             raise SpecError(
                 "out-of-range", f"{where}={_written(value)} is below the minimum; choose {_written(rule.minimum)} or more"
             )
-        if rule.maximum is not None and value > rule.maximum:
+        maximum = LARGEST_NUMBER if rule.maximum is None and isinstance(value, int) else rule.maximum
+        if maximum is not None and value > maximum:
             raise SpecError(
-                "out-of-range", f"{where}={_written(value)} is above the maximum; choose {_written(rule.maximum)} or less"
+                "out-of-range", f"{where}={_written(value)} is above the maximum; choose {_written(maximum)} or less"
             )

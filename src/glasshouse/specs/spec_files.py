@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from glasshouse.specs import catalogue, combinations, declared, migrations, spec_fields
+from glasshouse.specs import catalogue, combinations, declared, migrations, spec_fields, toml_text
 from glasshouse.specs.aliases import ALIASES
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import SECTIONS, ModelSpec, Spec
@@ -46,7 +46,7 @@ def from_toml(text: str, where: str) -> Spec:
 def tables_from_toml(text: str, where: str, default_format: int = migrations.FORMAT) -> dict[str, Any]:
     """The tables of a spec's TOML text, in the current fields. Text without `format` has format `default_format`."""
     try:
-        tables = tomllib.loads(text)
+        tables = toml_text.parse(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError("not-toml", f"{where} is not TOML: {error}; correct its syntax") from None
     return migrations.migrated(tables, tables.pop("format", default_format)) if tables else {}

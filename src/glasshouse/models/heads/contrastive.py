@@ -21,7 +21,9 @@ class ContrastiveHead(nn.Module):
     @dataclass(frozen=True)
     class Settings:
         pooling: str = setting("mean", "how the token vectors are pooled to one", choices=POOLINGS)
-        width: int = setting(0, "width of the shared space of texts and pictures; 0 means the model's width", minimum=0)
+        width: int = setting(
+            0, "width of the shared space of texts and pictures; 0 means the model's width", minimum=0, maximum=100_000
+        )
 
     predicts: ClassVar[str] = "pairs"
 

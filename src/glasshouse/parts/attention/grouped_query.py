@@ -23,7 +23,7 @@ class GroupedQueryAttention(Attention):
 
     @dataclass(frozen=True)
     class Settings(DotProductSettings):
-        key_value_heads: int = setting(0, "number of key-value heads; 0 means half of heads", minimum=0)
+        key_value_heads: int = setting(0, "number of key-value heads; 0 means half of heads", minimum=0, maximum=10_000)
 
     def __init__(
         self,

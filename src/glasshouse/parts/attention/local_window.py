@@ -29,7 +29,9 @@ class LocalAttention(Attention):
 
     @dataclass(frozen=True)
     class Settings(DotProductSettings):
-        window: int = setting(0, "distance at which the window ends; 0 means a quarter of the context", minimum=0)
+        window: int = setting(
+            0, "distance at which the window ends; 0 means a quarter of the context", minimum=0, maximum=10_000_000
+        )
 
     unsupported: ClassVar[Unsupported] = {
         "cross": "tokens of two sequences have no distance, so there is no window between them; "

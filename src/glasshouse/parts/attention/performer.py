@@ -34,7 +34,9 @@ class PerformerAttention(Attention):
 
     @dataclass(frozen=True)
     class Settings:
-        rank: int = setting(0, "number of random features per head; 0 means four times the head width", minimum=0)
+        rank: int = setting(
+            0, "number of random features per head; 0 means four times the head width", minimum=0, maximum=1_000_000
+        )
 
     unsupported: ClassVar[Unsupported] = {
         "rows": "Performer never forms attention weights, because it sums the features of the keys first",
