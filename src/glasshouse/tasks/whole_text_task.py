@@ -99,6 +99,15 @@ class WholeTextTask(Task):
             predictions += self.describe(model(inputs["tokens"], **arguments(inputs)).float())
         return predictions
 
+    def for_pairs(self, tokenizer: Tokenizer) -> "WholeTextTask":
+        """The same task for pairs of texts; itself if it reads pairs."""
+        if self.inputs.paired:
+            return self
+        task = copy(self)
+        task.inputs = TextInputs(self.inputs.context, paired=True, segments=self.inputs.segments)
+        task.inputs.set_tokenizer(tokenizer)
+        return task
+
     @abstractmethod
     def describe(self, output: Tensor) -> list[dict[str, Any]]:
         """The predictions of a batch, from the model's output."""
