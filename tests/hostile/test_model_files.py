@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -381,7 +380,7 @@ def damaged(content: bytes, damage: list[tuple[str, float, int, bool]]) -> bytes
     ],
 )
 @given(damage=damages)
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_damaged_bytes(kind, name, files, tmp_path_factory, damage):
     contents = files(kind)
     folder = tmp_path_factory.getbasetemp() / "damaged"
@@ -397,7 +396,7 @@ def places(value: Any, depth: int = 0) -> list[tuple[Any, Any]]:
 
 @pytest.mark.parametrize("name", [CONFIG, TOKENIZER, INDEX])
 @given(share=st.floats(0, 1, exclude_max=True), value=st.sampled_from(WILD), removed=st.booleans())
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_wild_values(name, files, tmp_path_factory, share, value, removed):
     contents = files("huggingface")
     if name == INDEX:
@@ -416,18 +415,19 @@ def test_wild_values(name, files, tmp_path_factory, share, value, removed):
 
 
 @given(values=st.lists(st.sampled_from([-1, 0, 1, 2, 8, 300, 2**24 - 1, 2**31 - 1, -(2**31)]), min_size=7, max_size=7))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_wild_llama2c_headers(values, files, tmp_path_factory):
     contents = files("llama2c")
     content = struct.pack("<7i", *values) + contents["model.bin"][28:]
     answers_or_refuses(written(tmp_path_factory.getbasetemp() / "header", {**contents, "model.bin": content}) / "model.bin")
 
 
-def test_huge_but_finite_weights_are_no_traceback(files, tmp_path):
+def test_huge_but_finite_weights_are_not_sampled_from(files, tmp_path):
     folder = written(tmp_path / "model", files("huggingface"))
-    tensors = {
-        name: torch.full_like(tensor, np.finfo(np.float32).max) for name, tensor in load_file(folder / WEIGHTS).items()
-    }
+    tensors = load_file(folder / WEIGHTS)
+    tensors["model.norm.weight"].fill_(3e38)
+    tensors["model.embed_tokens.weight"].mul_(1e6)
     save_file(tensors, folder / WEIGHTS)
     run = glasshouse.import_model(folder, "huge")
-    assert "\n" not in message_of(lambda: run.sample("the", tokens=2))
+    with refused("logits-not-finite"):
+        run.sample("the", tokens=2)

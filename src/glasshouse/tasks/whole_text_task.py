@@ -96,7 +96,14 @@ class WholeTextTask(Task):
         for begin in range(0, len(texts), batch):
             rows = [[ids.tolist() for ids in given[begin : begin + batch]] for given in encoded]
             inputs = {name: tensor.to(device) for name, tensor in self.inputs.batch_of(*rows).items()}
-            predictions += self.describe(model(inputs["tokens"], **arguments(inputs)).float())
+            output = model(inputs["tokens"], **arguments(inputs)).float()
+            if bool(output.isnan().any()):
+                raise DataError(
+                    "logits-not-finite",
+                    "the outputs of this model are NaN for one of these texts, so they say nothing: its weights are too "
+                    "large; use another model",
+                )
+            predictions += self.describe(output)
         return predictions
 
     def for_pairs(self, tokenizer: Tokenizer) -> "WholeTextTask":
