@@ -431,3 +431,11 @@ def test_huge_but_finite_weights_are_not_sampled_from(files, tmp_path):
     run = glasshouse.import_model(folder, "huge")
     with refused("logits-not-finite"):
         run.sample("the", tokens=2)
+
+
+def test_a_configuration_with_a_number_that_no_float_holds(files, tmp_path):
+    contents = files("huggingface")
+    config = json.loads(contents[CONFIG]) | {"rms_norm_eps": 10**400}
+    folder = written(tmp_path / "model", {**contents, CONFIG: json.dumps(config).encode()})
+    with refused("out-of-range", "rms_norm_eps"):
+        glasshouse.import_model(folder, "wild")

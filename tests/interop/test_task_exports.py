@@ -16,7 +16,7 @@ from glasshouse.runs.run import Run
 from tests import needs
 from tests.refusals import refused
 
-from .task_runs import BERT, DISTILBERT, FIRST_TOKEN, GPT2, LAST_TOKEN, LLAMA, SECOND, TEXTS, trained
+from .task_runs import BERT, DISTILBERT, FIRST_TOKEN, GPT2, LAST_TOKEN, LLAMA, LONGER, SECOND, TEXTS, trained
 from .transformers_models import TOLERANCE, transformers
 
 # Outputs of different texts differ by more than this.
@@ -168,7 +168,7 @@ def test_a_translator_in_onnxruntime(tmp_path):
         needs.package(package)
     import onnxruntime
 
-    run = trained("translate", tmp_path, "training.steps=150")
+    run = trained("translate", tmp_path, *LONGER)
     glasshouse.export(run.folder.path, "onnx", tmp_path / "out")
     session = onnxruntime.InferenceSession(tmp_path / "out/model.onnx", providers=["CPUExecutionProvider"])
     tokenizer = tokenizers.Tokenizer.from_file(str(tmp_path / "out/tokenizer.json"))
@@ -315,7 +315,7 @@ def test_pairs_in_transformers(segments, tokenizer, tmp_path):
 def test_translations_in_transformers(beams, tmp_path):
     """`generate` of an exported translator finds the translations of the run, greedily and by beam search."""
     norms = ("model.norm=layer", "model.activation=relu", "model.feed_forward=32")
-    run = trained("translate", tmp_path, *BERT, *norms, "training.steps=150")
+    run = trained("translate", tmp_path, *BERT, *norms, *LONGER)
     glasshouse.export(run.folder.path, "huggingface", tmp_path / "out")
     theirs = transformers.BartForConditionalGeneration.from_pretrained(tmp_path / "out").eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
@@ -377,7 +377,7 @@ def test_a_decoder_with_a_classifier_in_transformers(parts, name, tmp_path):
 
 @pytest.mark.slow
 def test_an_imported_classifier_reads_pairs_that_its_tokenizer_joins(tmp_path):
-    run = trained("pairs", tmp_path, *DISTILBERT, "model.head.wide=0")
+    run = trained("pairs", tmp_path, *DISTILBERT, "model.head.wide=0", "model.segments=0")
     in_transformers(run, tmp_path / "out", SECOND)
     back = glasshouse.import_model(tmp_path / "out", "back")
     for ours, theirs in zip(run.classify(TEXTS, SECOND), back.classify(TEXTS, SECOND), strict=True):
