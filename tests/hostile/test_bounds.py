@@ -3,6 +3,7 @@
 import pytest
 
 import glasshouse
+from glasshouse.specs import spec_files
 from tests.refusals import refused
 
 WILD = [
@@ -28,3 +29,8 @@ def test_a_number_far_beyond_use_is_refused(change):
 def test_a_number_that_python_cannot_read_is_refused():
     with refused("wrong-type"):
         glasshouse.spec_of("demo-lm", f"model.width={'9' * 5000}")
+
+
+def test_a_whole_number_that_no_float_holds_is_refused():
+    with refused("out-of-range", "training.learning_rate"):
+        spec_files.from_tables({"training": {"learning_rate": 10**400}})

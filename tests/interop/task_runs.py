@@ -12,14 +12,28 @@ SMALL = (
     "data.context=64",
     "model.width=16",
     "model.layers=1",
-    "training.steps=3",
-    "evaluation.every=3",
+    "training.steps=40",
+    "training.learning_rate=0.01",
+    "evaluation.every=40",
+    "model.dropout=0",
 )
 ENCODER = ("model.heads=2",)
 # What makes an encoder of ours one of BERT's shape.
 BERT = ("model.position=learned", "model.connection=post-norm", "model.embedding_norm=true")
 FIRST_TOKEN = (*BERT, "model.head.pooling=first", "model.head.hidden=0", "model.head.wide=0")
 DISTILBERT = (*BERT, "model.head.pooling=first", "model.head.hidden=16", "model.epsilon=1e-12")
+# What makes a decoder of ours a classifier of GPT-2's or Llama's shape.
+LAST_TOKEN = (
+    "model.kind=decoder",
+    "model.head.pooling=last",
+    "model.head.hidden=0",
+    "model.head.wide=0",
+    "model.head.answer_bias=false",
+)
+GPT2 = ("model.position=learned", "model.norm=layer", "model.activation=gelu")
+LLAMA = ("model.position=rotary", "model.norm=rms", "model.activation=swiglu", "model.bias=false")
+# Until a translator's answers depend on the source. One evaluation at the end: the last weights are kept.
+LONGER = ("training.steps=150", "evaluation.every=150")
 WORDS = ("sun", "rain", "wind", "garden", "warm")
 
 
@@ -36,7 +50,10 @@ def _rows(task: str) -> list[str]:
         "tag": ["text,tags", *(f"{text},{' '.join('AB'[len(word) % 2] for word in text.split())}" for text in texts)],
         "pairs": ["text,second,label", *(f"{text},{texts[i // 2]},{WORDS[i % 2]}" for i, text in enumerate(texts))],
         "embed": ["source,target", *(f"{text},{text[::-1]}" for text in texts)],
-        "translate": ["source,target", *(f"{text},{text.upper()}" for text in texts)],
+        "translate": [
+            "source,target",
+            *(f"{text},{WORDS[i % 5].upper()} {WORDS[2 * i % 5]}" for i, text in enumerate(texts)),
+        ],
     }
     return fields[task]
 
@@ -51,13 +68,15 @@ RECIPES = {
     "translate": "translator",
 }
 
+TEXT_RECIPES = {"lm": "language-model", "masked": "masked-model"}
+
 
 def trained(task: str, folder: Path, *overrides: str) -> Run:
-    """A run of this task after a few steps. Its answers are poor and not all the same."""
-    if task == "lm":
+    """A small run of this task, trained until its answers depend on the text."""
+    if task in TEXT_RECIPES:
         path = folder / "text.txt"
         path.write_text("\n".join(map(_sentence, range(200))))
-        return glasshouse.train("language-model", f"data.files={path}", *SMALL, *ENCODER, *overrides, device="cpu")
+        return glasshouse.train(TEXT_RECIPES[task], f"data.files={path}", *SMALL, *ENCODER, *overrides, device="cpu")
     path = folder / "rows.csv"
     path.write_text("\n".join(_rows(task)) + "\n")
     start = ("training.start_from=",) if task == "embed" else ()

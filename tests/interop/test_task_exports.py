@@ -1,6 +1,7 @@
 """Runs of every task, exported: onnxruntime and `transformers` give the answers of the run, from the same texts."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,11 @@ from glasshouse.runs.run import Run
 from tests import needs
 from tests.refusals import refused
 
-from .task_runs import BERT, DISTILBERT, FIRST_TOKEN, SECOND, TEXTS, trained
+from .task_runs import BERT, DISTILBERT, FIRST_TOKEN, GPT2, LAST_TOKEN, LLAMA, LONGER, SECOND, TEXTS, trained
 from .transformers_models import TOLERANCE, transformers
+
+# Outputs of different texts differ by more than this.
+DIFFERENT = 100 * TOLERANCE
 
 
 def padded(rows: list[list[int]]) -> dict[str, np.ndarray]:
@@ -40,7 +44,34 @@ def in_onnxruntime(run: Run, folder: Path, second: list[str] | None = None) -> t
     if "segments" in names:
         inputs["segments"] = padded([each.type_ids for each in encoded])["tokens"]
     (output,) = session.run(None, {name: inputs[name] for name in names})
+    ids = [each.ids for each in encoded]
+    segments = [each.type_ids for each in encoded] if "segments" in names else None
+    same_outputs(own_outputs(run, ids, segments), output)
     return encoded, output
+
+
+@torch.inference_mode()
+def own_outputs(run: Run, ids: list[list[int]], segments: list[list[int]] | None = None) -> list[np.ndarray]:
+    """The output of the run for each text: logits, vectors, or values in the unit of the data."""
+    rows = zip(*([torch.tensor([row]) for row in given] for given in (ids, segments) if given), strict=True)
+    names = ("tokens_BT", "segments")
+    outputs = [run.model(**dict(zip(names, row, strict=False)))[0].numpy() for row in rows]
+    if run.spec.task == "regress":
+        head: Any = run.model.head
+        outputs = [output * head.deviation + head.mean for output in outputs]
+    return outputs
+
+
+def same_outputs(ours: list[np.ndarray], theirs: Any) -> None:
+    """The outputs are equal, and those of different texts differ, so that equal ones mean something.
+
+    A model with an output for each token gives as many as a text has tokens, and others for its padding.
+    """
+    for our, their in zip(ours, theirs, strict=True):
+        assert our == pytest.approx(np.asarray(their)[: len(our)], abs=TOLERANCE, rel=0)
+    last = [our[-1] if our.ndim > 1 else our for our in ours]
+    differences = [np.abs(first - second).max() for number, first in enumerate(last) for second in last[:number]]
+    assert min(differences) > DIFFERENT
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -96,6 +127,12 @@ def test_vectors_in_onnxruntime(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("task", ["lm", "masked"])
+def test_the_logits_of_tokens_in_onnxruntime(task, tmp_path):
+    in_onnxruntime(trained(task, tmp_path), tmp_path / "out")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("segments", [0, 2])
 def test_pairs_in_onnxruntime(segments, tmp_path):
     run = trained("pairs", tmp_path, f"model.segments={segments}")
@@ -131,12 +168,14 @@ def test_a_translator_in_onnxruntime(tmp_path):
         needs.package(package)
     import onnxruntime
 
-    run = trained("translate", tmp_path)
+    run = trained("translate", tmp_path, *LONGER)
     glasshouse.export(run.folder.path, "onnx", tmp_path / "out")
     session = onnxruntime.InferenceSession(tmp_path / "out/model.onnx", providers=["CPUExecutionProvider"])
     tokenizer = tokenizers.Tokenizer.from_file(str(tmp_path / "out/tokenizer.json"))
     end = run.tokenizer.specials["<|endoftext|>"]
-    for text, (best,) in zip(TEXTS, run.translate(TEXTS, beams=1), strict=True):
+    translations, ours, found = run.translate(TEXTS, beams=1), [], []
+    assert len({best.text for (best,) in translations}) > 1
+    for text, (best,) in zip(TEXTS, translations, strict=True):
         source = np.array([tokenizer.encode(text).ids], np.int64)
         target = [end]
         while len(target) <= run.task.max_lengths[1]:
@@ -146,9 +185,29 @@ def test_a_translator_in_onnxruntime(tmp_path):
             if target[-1] == end:
                 break
         assert run.tokenizer.decode([token for token in target if token != end]) == best.text
+        with torch.inference_mode():
+            ours.append(run.model(torch.from_numpy(source), torch.tensor([target[:-1]]))[0].numpy())
+        found.append(logits[0])
+    same_outputs(ours, found)
 
 
 # --- transformers ---
+
+
+def in_transformers(run: Run, folder: Path, second: list[str] | None = None) -> str:
+    """Export a run and compare its outputs with those of `transformers`, for single texts. Returns the name of the class."""
+    glasshouse.export(run.folder.path, "huggingface", folder)
+    (name,) = json.loads((folder / "config.json").read_text())["architectures"]
+    theirs = getattr(transformers, name).from_pretrained(folder).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    texts = list(zip(TEXTS, *([second] if second else []), strict=True))
+    encoded = [tokenizer(*given, return_tensors="pt") for given in texts]
+    with torch.inference_mode():
+        outputs = [theirs(**each) for each in encoded]
+    found = [output.logits[0] if "logits" in output else output.last_hidden_state[0].mean(0) for output in outputs]
+    segments = [each.token_type_ids[0].tolist() for each in encoded] if "token_type_ids" in encoded[0] else None
+    same_outputs(own_outputs(run, [each.input_ids[0].tolist() for each in encoded], segments), found)
+    return name
 
 
 def pipeline_scores(folder: Path, texts: list[Any], **options: Any) -> list[dict[str, float]]:
@@ -158,8 +217,7 @@ def pipeline_scores(folder: Path, texts: list[Any], **options: Any) -> list[dict
 
 def test_a_classifier_without_a_hidden_layer_is_a_bert(tmp_path):
     run = trained("classify", tmp_path, *FIRST_TOKEN, "model.activation=gelu-exact")
-    glasshouse.export(run.folder.path, "huggingface", tmp_path / "out")
-    assert json.loads((tmp_path / "out/config.json").read_text())["architectures"] == ["BertForSequenceClassification"]
+    assert in_transformers(run, tmp_path / "out") == "BertForSequenceClassification"
     for ours, theirs in zip(run.classify(TEXTS), pipeline_scores(tmp_path / "out", TEXTS), strict=True):
         assert theirs == pytest.approx(ours, abs=TOLERANCE)
     with refused("unsupported-architecture", "BertForSequenceClassification"):
@@ -170,7 +228,7 @@ def test_a_classifier_without_a_hidden_layer_is_a_bert(tmp_path):
 @pytest.mark.parametrize("head", [FIRST_TOKEN, (*DISTILBERT, "model.head.wide=0")], ids=["BERT", "DistilBERT"])
 def test_several_labels_in_transformers(head, tmp_path):
     run = trained("multi-label", tmp_path, *head)
-    glasshouse.export(run.folder.path, "huggingface", tmp_path / "out")
+    in_transformers(run, tmp_path / "out")
     for ours, theirs in zip(run.predict(TEXTS), pipeline_scores(tmp_path / "out", TEXTS), strict=True):
         assert theirs == pytest.approx(ours["probabilities"], abs=TOLERANCE)
     if head is not FIRST_TOKEN:
@@ -182,7 +240,7 @@ def test_several_labels_in_transformers(head, tmp_path):
 
 def test_an_imported_classifier_classifies(tmp_path):
     run = trained("classify", tmp_path, *DISTILBERT, "model.head.wide=0")
-    glasshouse.export(run.folder.path, "huggingface", tmp_path / "out")
+    in_transformers(run, tmp_path / "out")
     back = glasshouse.import_model(tmp_path / "out", "back")
     assert back.spec.task == "classify"
     for ours, theirs in zip(run.classify(TEXTS), back.classify(TEXTS), strict=True):
@@ -197,7 +255,7 @@ def test_an_imported_classifier_classifies(tmp_path):
 @pytest.mark.slow
 def test_numbers_in_transformers(tmp_path):
     run = trained("regress", tmp_path, *DISTILBERT)
-    glasshouse.export(run.folder.path, "huggingface", tmp_path / "out")
+    in_transformers(run, tmp_path / "out")
     pipeline = transformers.pipeline(
         "text-classification", model=str(tmp_path / "out"), function_to_apply="none", device="cpu"
     )
@@ -208,7 +266,7 @@ def test_numbers_in_transformers(tmp_path):
 @pytest.mark.slow
 def test_tags_in_transformers(tmp_path):
     run = trained("tag", tmp_path, *BERT)
-    glasshouse.export(run.folder.path, "huggingface", tmp_path / "out")
+    in_transformers(run, tmp_path / "out")
     theirs = transformers.BertForTokenClassification.from_pretrained(tmp_path / "out").eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
     for text, ours in zip(TEXTS, run.predict(TEXTS), strict=True):
@@ -228,13 +286,13 @@ def test_tags_in_transformers(tmp_path):
 @pytest.mark.slow
 def test_vectors_in_transformers(tmp_path):
     run = trained("embed", tmp_path, *BERT)
-    glasshouse.export(run.folder.path, "huggingface", tmp_path / "out")
-    theirs = transformers.AutoModel.from_pretrained(tmp_path / "out").eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
-    for text, ours in zip(TEXTS, run.embed(TEXTS), strict=True):
-        with torch.inference_mode():
-            hidden = theirs(**tokenizer(text, return_tensors="pt")).last_hidden_state
-        assert torch.allclose(hidden.mean(1)[0], ours, atol=TOLERANCE)
+    assert in_transformers(run, tmp_path / "out") == "BertModel"
+
+
+@pytest.mark.slow
+def test_masked_tokens_in_transformers(tmp_path):
+    run = trained("masked", tmp_path, *BERT, "model.activation=gelu-exact")
+    assert in_transformers(run, tmp_path / "out") == "BertForMaskedLM"
 
 
 @pytest.mark.slow
@@ -242,7 +300,7 @@ def test_vectors_in_transformers(tmp_path):
 @pytest.mark.parametrize("tokenizer", ["byte-pair", "words"])
 def test_pairs_in_transformers(segments, tokenizer, tmp_path):
     run = trained("pairs", tmp_path, *FIRST_TOKEN, f"model.segments={segments}", f"data.tokenizer={tokenizer}")
-    glasshouse.export(run.folder.path, "huggingface", tmp_path / "out")
+    in_transformers(run, tmp_path / "out", SECOND)
     pairs = [{"text": text, "text_pair": second} for text, second in zip(TEXTS, SECOND, strict=True)]
     for ours, theirs in zip(run.classify(TEXTS, SECOND), pipeline_scores(tmp_path / "out", pairs), strict=True):
         assert theirs == pytest.approx(ours, abs=TOLERANCE)
@@ -257,11 +315,14 @@ def test_pairs_in_transformers(segments, tokenizer, tmp_path):
 def test_translations_in_transformers(beams, tmp_path):
     """`generate` of an exported translator finds the translations of the run, greedily and by beam search."""
     norms = ("model.norm=layer", "model.activation=relu", "model.feed_forward=32")
-    run = trained("translate", tmp_path, *BERT, *norms, "training.steps=40")
+    run = trained("translate", tmp_path, *BERT, *norms, *LONGER)
     glasshouse.export(run.folder.path, "huggingface", tmp_path / "out")
     theirs = transformers.BartForConditionalGeneration.from_pretrained(tmp_path / "out").eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
-    for text, best in zip(TEXTS, run.translate(TEXTS, beams=beams, length_penalty=0.0), strict=True):
+    translations = run.translate(TEXTS, beams=beams, length_penalty=0.0)
+    assert len({best[0].text for best in translations}) > 1
+    ours, found = [], []
+    for text, best in zip(TEXTS, translations, strict=True):
         source = run.task.encoder_inputs([run.tokenizer.encode(text).tolist()])["source"]
         encoded = tokenizer(text, return_tensors="pt")
         assert encoded.input_ids.tolist() == source.tolist()
@@ -274,18 +335,77 @@ def test_translations_in_transformers(beams, tmp_path):
             max_new_tokens=run.task.max_lengths[1],
         )
         assert tokenizer.decode(made[0], skip_special_tokens=True) == best[0].text
+        target = torch.tensor([[run.tokenizer.end_of_text, *run.tokenizer.encode(best[0].text)]])
+        with torch.inference_mode():
+            ours.append(run.model(source, target)[0].numpy())
+            found.append(theirs(**encoded, decoder_input_ids=target).logits[0])
+    same_outputs(ours, found)
 
 
 def test_a_language_model_in_transformers(tmp_path):
     """An exported GPT-2 has the run's tokenizer, its logits and its greedy continuation."""
-    run = trained("lm", tmp_path, "model.position=learned", "model.norm=layer", "model.activation=gelu")
-    glasshouse.export(run.folder.path, "huggingface", tmp_path / "out")
+    run = trained("lm", tmp_path, *GPT2)
+    assert in_transformers(run, tmp_path / "out") == "GPT2LMHeadModel"
     theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "out").eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
     for text in TEXTS[:2]:
         encoded = tokenizer(text, return_tensors="pt")
-        with torch.inference_mode():
-            assert torch.allclose(theirs(**encoded).logits, run.model(encoded.input_ids), atol=TOLERANCE)
         made = theirs.generate(**encoded, do_sample=False, max_new_tokens=8)[0, encoded.input_ids.shape[1] :]
         (ours,) = run.sample(text, tokens=8, temperature=0)
         assert tokenizer.decode(made, skip_special_tokens=True) == ours.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("parts", "name"),
+    [(GPT2, "GPT2ForSequenceClassification"), (LLAMA, "LlamaForSequenceClassification")],
+    ids=["GPT-2", "Llama"],
+)
+def test_a_decoder_with_a_classifier_in_transformers(parts, name, tmp_path):
+    """Also for a padded batch, in which `transformers` looks for the last token. It can be imported again."""
+    run = trained("classify", tmp_path, *LAST_TOKEN, *parts)
+    assert in_transformers(run, tmp_path / "out") == name
+    theirs = getattr(transformers, name).from_pretrained(tmp_path / "out").eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    with torch.inference_mode():
+        scores = theirs(**tokenizer(TEXTS, padding=True, return_tensors="pt")).logits.softmax(-1)
+    back = glasshouse.import_model(tmp_path / "out", "back")
+    for ours, again, row in zip(run.classify(TEXTS), back.classify(TEXTS), by_label(run, scores.numpy()), strict=True):
+        assert row == pytest.approx(ours, abs=TOLERANCE)
+        assert again == pytest.approx(ours, abs=TOLERANCE)
+
+
+@pytest.mark.slow
+def test_an_imported_classifier_reads_pairs_that_its_tokenizer_joins(tmp_path):
+    run = trained("pairs", tmp_path, *DISTILBERT, "model.head.wide=0", "model.segments=0")
+    in_transformers(run, tmp_path / "out", SECOND)
+    back = glasshouse.import_model(tmp_path / "out", "back")
+    for ours, theirs in zip(run.classify(TEXTS, SECOND), back.classify(TEXTS, SECOND), strict=True):
+        assert theirs == pytest.approx(ours, abs=TOLERANCE)
+    assert back.classify(TEXTS) != back.classify(TEXTS, SECOND)
+    table = tmp_path / "new.csv"
+    table.write_text("text,other\n" + "".join(f'"{text}","{other}"\n' for text, other in zip(TEXTS, SECOND, strict=True)))
+    rows = list(glasshouse.predict_file("back", table, "cpu", second_field="other"))
+    assert [row["probabilities"] for row in rows] == [
+        pytest.approx(each, abs=TOLERANCE) for each in run.classify(TEXTS, SECOND)
+    ]
+    document = json.loads((tmp_path / "out/tokenizer.json").read_text())
+    (tmp_path / "out/tokenizer.json").write_text(json.dumps({**document, "post_processor": None}))
+    single = glasshouse.import_model(tmp_path / "out", "single")
+    with refused("wrong-text-count", "single"):
+        single.classify(TEXTS, SECOND)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["encoder", "decoder"])
+def test_the_remedy_of_a_classifier_that_does_not_fit_works(kind, tmp_path):
+    """The commands in the error make a model that can be exported, and export this one, with the wide part, to ONNX."""
+    run = trained("classify", tmp_path, f"model.kind={kind}", "training.steps=5")
+    with refused("no-fitting-architecture", "model.head.wide=2", "--to onnx") as caught:
+        glasshouse.export(run.folder.path, "huggingface", tmp_path / "out")
+    train, onnx = (shlex.split(part.split(": ")[-1]) for part in str(caught.value).split("; ")[-2:])
+    assert (train[:2], onnx[:2]) == (["glasshouse", "train"], ["glasshouse", "export"])
+    recipe, *overrides = train[2 : train.index("--name")]
+    made = glasshouse.train(recipe, *overrides, name=train[-1], device="cpu")
+    in_transformers(made, tmp_path / "out")
+    in_onnxruntime(run, tmp_path / onnx[-1])

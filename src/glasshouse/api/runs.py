@@ -145,7 +145,7 @@ def write_predictions(
             temporary = stack.enter_context(atomic_files.replacing(path))
             target = stack.enter_context(open(temporary, "w", encoding="utf-8", newline=""))
         predictions = text_predictions.predict_each(opened, texts)
-        for line in text_predictions.lines(opened, _counted(predictions, show, total), form):
+        for line in text_predictions.lines(opened, texts, _counted(predictions, show, total), form):
             cast(TextIO, target).write(line)
             written += 1
     return written - (form == text_predictions.CSV)

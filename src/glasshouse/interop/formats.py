@@ -1,6 +1,5 @@
 """The supported formats: detects which reader a model file needs, and lists the exporters."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from glasshouse.interop import gguf_export, gguf_import, huggingface, llama2c, onnx_export, package_weights
 from glasshouse.interop.imported_model import ImportedModel
+from glasshouse.records import kept_json
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotImport
 
@@ -37,7 +37,7 @@ def read(source: str | PathLike[str], tokenizer: Path | None = None) -> Imported
     if tokenizer is None or path.suffix == ".bin":
         return _read(path, source, tokenizer)
     try:
-        document = json.loads(tokenizer.read_text(encoding="utf-8"))
+        document = kept_json.read(tokenizer)
     except (OSError, ValueError) as error:
         raise CannotImport(
             "unreadable-tokenizer", f"cannot read the tokenizer {tokenizer}: {error}; give a tokenizer.json"
@@ -46,6 +46,16 @@ def read(source: str | PathLike[str], tokenizer: Path | None = None) -> Imported
 
 
 def _read(path: Path, source: str | PathLike[str], tokenizer: Path | None) -> ImportedModel:
+    try:
+        return _reader(path, source, tokenizer)
+    except MemoryError:
+        raise CannotImport(
+            "too-large",
+            f"{source} does not fit into the memory of this machine; import it on a larger one, or choose a smaller model",
+        ) from None
+
+
+def _reader(path: Path, source: str | PathLike[str], tokenizer: Path | None) -> ImportedModel:
     if not path.is_file():
         return huggingface.read(huggingface.resolve(str(source)))
     with open(path, "rb") as file:

@@ -14,12 +14,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from glasshouse.interop import file_limits
 from glasshouse.specs.errors import CannotImport, MissingExtra
 
 MAGIC: Final = b"GGUF"
 VERSIONS: Final = (2, 3)
 ALIGNMENT: Final = 32
 F32, F16, BF16 = 0, 1, 30
+# Metadata entries, their values, tensors and bytes of strings; the largest vocabularies need a quarter of it.
+MOST_ITEMS: Final = 2**24
 
 _SCALAR_TYPES: Final = {
     0: "<u1",
@@ -75,10 +78,13 @@ class GGUF:
                 f"{path} is a GGUF file of version {version}; supported are little-endian files of version "
                 f"{' or '.join(map(str, VERSIONS))}",
             )
+        self._items = 0
         tensors, entries = self._read_count("tensors"), self._read_count("metadata entries")
         self.metadata: dict[str, Any] = {}
         for _ in range(entries):
             key = self._read_string()
+            if key in self.metadata:
+                raise self._damaged(f"it has the metadata entry {key!r} twice")
             self.metadata[key] = self._read_value(self._read_number("<u4"), key)
         self.tensors = self._read_tensor_infos(tensors)
 
@@ -111,6 +117,8 @@ class GGUF:
         infos: dict[str, TensorInfo] = {}
         for _ in range(count):
             name = self._read_string()
+            if name in infos:
+                raise self._damaged(f"it has the tensor {name!r} twice")
             dimensions = self._read_number("<u4")
             if dimensions > _MAX_DIMENSIONS:
                 raise self._damaged(f"the tensor {name!r} has {dimensions} dimensions")
@@ -122,6 +130,7 @@ class GGUF:
         if not isinstance(alignment, int) or alignment < 1:
             raise self._damaged(f"general.alignment is {alignment!r}")
         data_start = -(-self._position // alignment) * alignment
+        file_limits.check_memory(self.path, sum(math.prod(info.shape) for info in infos.values()))
         for name, info in infos.items():
             start, end = data_start + info.start, data_start + info.start + info.size
             if end > len(self._bytes):
@@ -158,9 +167,13 @@ class GGUF:
         return [self._read_value(item_type, key, depth + 1) for _ in range(count)]
 
     def _read_count(self, items: str) -> int:
-        """Read a number of items. Every item takes at least one byte, so a number above the file size means damage."""
+        """Read a number of items. Every item takes at least one byte, so a number above the file size means damage.
+
+        All items of a file together are bounded too, because a sparse file can be of any size.
+        """
         count = self._read_number("<u8")
-        if count > len(self._bytes):
+        self._items += count
+        if count > len(self._bytes) or self._items > MOST_ITEMS:
             raise self._damaged(f"it claims {count} {items}")
         return count
 

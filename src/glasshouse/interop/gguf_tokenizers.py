@@ -91,7 +91,7 @@ def read(metadata: Mapping[str, Any], where: str) -> dict[str, Any]:
         problem = "it has no tokenizer" if kind is None or not texts else f"its tokenizer has the kind {kind!r}"
         raise UnsupportedGGUFTokenizer(f"{problem}; supported are the kinds 'gpt2' and 'llama'")
     for name in ("tokens", "merges"):
-        if not all(isinstance(text, str) for text in entries.get(name, [])):
+        if not isinstance(entries.get(name, []), list) or not all(isinstance(text, str) for text in entries.get(name, [])):
             raise CannotImport("bad-fact", f"{where}: {PREFIX}{name} must be a list of strings; export the file again")
     pre_tokenizer = entries.get("pre", "default")
     if kind == "gpt2" and pre_tokenizer not in PATTERN_NAMES:
@@ -103,6 +103,8 @@ def read(metadata: Mapping[str, Any], where: str) -> dict[str, Any]:
                 "bad-fact",
                 f"{where}: {PREFIX}{name} must have one entry for each of the {len(texts)} tokens; export the file again",
             )
+        if not all(isinstance(value, int | float) for value in entries[name]):
+            raise CannotImport("bad-fact", f"{where}: {PREFIX}{name} must be a list of numbers; export the file again")
     for name in ("bos_token_id", "eos_token_id"):
         if name in entries and not (isinstance(entries[name], int) and 0 <= entries[name] < len(texts)):
             raise CannotImport(

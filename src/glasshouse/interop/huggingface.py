@@ -3,8 +3,10 @@
 Pickled weights are never read, and code in a directory is never run.
 """
 
-import json
+import math
+import os
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -12,16 +14,17 @@ from typing import Any
 
 import torch
 
-from glasshouse.interop import exported_tokenizer, imported_model, weight_mapping
+from glasshouse.interop import exported_tokenizer, file_limits, imported_model, weight_mapping
 from glasshouse.interop.architectures import registry
 from glasshouse.interop.architectures.base import Architecture
 from glasshouse.interop.architectures.canonical_spec import canonical
 from glasshouse.interop.architectures.config_fields import FieldValues, field_values, with_field_values
 from glasshouse.interop.imported_model import ImportedModel
 from glasshouse.interop.weight_mapping import Tensors
-from glasshouse.records import atomic_files, checkpoint
+from glasshouse.records import atomic_files, checkpoint, kept_json
+from glasshouse.runs import suggestions
 from glasshouse.runs.run import Run
-from glasshouse.specs.errors import CannotExport, CannotImport, GlasshouseError, MissingExtra
+from glasshouse.specs.errors import CannotExport, CannotImport, GlasshouseError, MissingExtra, RunError
 from glasshouse.specs.spec import ModelSpec
 
 CONFIG, WEIGHTS, INDEX, TOKENIZER = "config.json", "model.safetensors", "model.safetensors.index.json", "tokenizer.json"
@@ -42,6 +45,8 @@ TASK_SIZES: dict[str, Callable[[Mapping[str, Any]], int]] = {
     "tagger": lambda own: int(own["tags"]),
 }
 SINGLE_LABEL, MULTI_LABEL = "single_label_classification", "multi_label_classification"
+# The most bytes of the header of a safetensors file, as in the package that reads it.
+LARGEST_HEADER = 100_000_000
 # What precedes the name of a model to download.
 HUB = "hub:"
 
@@ -83,6 +88,7 @@ def read(directory: Path) -> ImportedModel:
         )
     if not (directory / CONFIG).is_file():
         raise CannotImport("not-a-model-folder", f"{directory} has no {CONFIG}; give the directory of a Hugging Face model")
+    file_limits.refuse_links(directory)
     config = _read_json(directory / CONFIG)
     architecture, values, token_ids = _read_config(config, directory / CONFIG)
     theirs = _read_tensors(directory)
@@ -163,8 +169,8 @@ def _read_config(config: Mapping[str, Any], path: Path) -> tuple[Architecture, F
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        document = kept_json.read(path)
+    except (OSError, ValueError) as error:
         raise CannotImport("not-json", f"{path} is not JSON: {error}; download or export it again") from None
     if not isinstance(document, dict):
         raise CannotImport(
@@ -176,7 +182,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 def _read_tensors(directory: Path) -> Tensors:
     """The state dict, from one file or from the shards that an index lists."""
     if (directory / WEIGHTS).is_file():
-        return checkpoint.load_tensors(directory / WEIGHTS)
+        return _load(directory / WEIGHTS)
     if (directory / INDEX).is_file():
         return _read_shards(directory)
     if pickles := sorted(path.name for pattern in PICKLES for path in directory.glob(pattern)):
@@ -199,15 +205,12 @@ def _read_shards(directory: Path) -> Tensors:
         )
     tensors: Tensors = {}
     for file in sorted(set(file_of_tensor.values())):
-        if Path(file).name != file:
-            raise CannotImport(
-                "bad-index", f"{index} lists the file {file!r}, which is outside its directory; download or export it again"
-            )
-        if not (directory / file).is_file():
+        path = file_limits.file_within(directory, file, index)
+        if not path.is_file():
             raise CannotImport(
                 "missing-file", f"{directory} lacks {file!r}, one of the files that {INDEX} lists; download it again"
             )
-        tensors |= checkpoint.load_tensors(directory / file)
+        tensors |= _load(path)
     for name, file in file_of_tensor.items():
         if name not in tensors:
             raise CannotImport(
@@ -217,6 +220,30 @@ def _read_shards(directory: Path) -> Tensors:
     return tensors
 
 
+def _load(path: Path) -> Tensors:
+    """The tensors of a safetensors file."""
+    try:
+        file_limits.check_memory(path, _number_count(path))
+        return checkpoint.load_tensors(path)
+    except (RunError, ValueError, OSError, KeyError, TypeError, AttributeError) as error:
+        raise CannotImport(
+            "damaged-checkpoint", f"{path} is not a whole safetensors file ({error}); download or export it again"
+        ) from None
+
+
+def _number_count(path: Path) -> int:
+    """How many numbers a safetensors file says that it holds: 8 bytes with the size of the header, and the header."""
+    with open(path, "rb") as file:
+        size, most = int.from_bytes(file.read(8), "little"), os.fstat(file.fileno()).st_size - 8
+        if size > min(most, LARGEST_HEADER):
+            raise ValueError(f"its header would have {size:,} bytes")
+        header = kept_json.parse(file.read(size))
+    shapes = [entry["shape"] for name, entry in header.items() if name != "__metadata__"]
+    if any(not isinstance(length, int) or length < 0 for shape in shapes for length in shape):
+        raise ValueError("the shape of a tensor is not a list of sizes")
+    return sum(math.prod(shape) for shape in shapes)
+
+
 def export(run: Run, output: Path) -> None:
     """Write a run as a directory that `transformers` loads. The run's spec determines the architecture."""
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
@@ -224,8 +251,8 @@ def export(run: Run, output: Path) -> None:
     context, vocabulary, facts = run.spec.data.context, run.vocabulary, run.facts
     try:
         architecture, model = registry.find_for_export(run.spec.model, context, vocabulary, facts.get("architecture", ""))
-    except GlasshouseError as error:
-        raise CannotExport(error.code, f"{run.name} cannot be exported: {error}") from None
+    except registry.NoFittingArchitecture as error:
+        raise CannotExport(error.code, f"{run.name} cannot be exported: {error}; {_remedy(run, error.changes)}") from None
     ours = {name: tensor.detach().float().cpu() for name, tensor in run.model.state_dict().items()}
     for name, shape in imported_model.tensor_shapes(model, vocabulary, context).items():
         if name not in ours:  # a weight that only the exported architecture has; zeros leave the function unchanged
@@ -236,6 +263,11 @@ def export(run: Run, output: Path) -> None:
     ids_by_role = _ids_by_role(tokenizer)
     token_ids: dict[str, Any] = {role: ids_by_role[role] for role in ("bos", "eos", "pad") if role in ids_by_role}
     token_ids |= facts.get("token_ids", {})
+    if model.kind == "decoder" and "labels" in facts and tokenizer is not None:
+        # Their classifier pools the last token that is not padding, so padding must not end a text.
+        ending = run.tokenizer.prefix_and_suffix[1]
+        known = [token_ids.get("pad"), *run.tokenizer.specials.values()]
+        token_ids["pad"] = next((id for id in known if id is not None and id not in ending), None)
     if model.kind == "dual-encoder":
         token_ids.setdefault("eos", vocabulary - 1)  # CLIP needs an end-of-text token: its vector represents the text
     config = architecture.write_config(field_values(model, context, vocabulary), token_ids)
@@ -263,6 +295,16 @@ def export(run: Run, output: Path) -> None:
         raise CannotExport(
             "cannot-write", f"cannot write {output}: {error.strerror or error}; check the path and the free disk space"
         ) from None
+
+
+def _remedy(run: Run, changes: FieldValues) -> str:
+    """Commands that lead on: one that trains a model that can be exported, if there is one, and an export as ONNX."""
+    command = shlex.join(["glasshouse", "export", run.name, "--to", "onnx", "--output", f"{run.name}-onnx"])
+    onnx = f"export this run as it is with: {command}"
+    if not changes or "origin" in run.facts:
+        return onnx
+    fields = {f"model.{name}": value for name, value in changes.items()}
+    return f"train a model that fits with: {suggestions.changed_training(run, fields, f'{run.name}-hf')}; or {onnx}"
 
 
 def _label_names(labels: Sequence[str], task: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from glasshouse.records.status import Status
 from glasshouse.specs import declared, spec_files
 from glasshouse.specs.errors import CannotImport, GlasshouseError, MissingExtra, SpecError
 from glasshouse.specs.spec import DataSpec, ModelSpec, Spec
+
+# The tasks of imported models that may have been trained on single texts or on pairs. Their files do not say which.
+PAIR_TASKS = ("classify", "multi-label")
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ def check_spec(model: ModelSpec, context: int, origin: str) -> None:
         raise CannotImport(error.code, f"{origin} cannot be imported: {error}") from None
 
 
-def _check_tokenizer(imported: ImportedModel) -> None:
+def check_tokenizer(imported: ImportedModel) -> None:
     """Raise an error if the tokenizer cannot be read, or has more tokens than the model."""
     with tempfile.TemporaryDirectory() as temporary:
         path = Path(temporary) / "tokenizer.json"
@@ -82,6 +86,22 @@ def _check_tokenizer(imported: ImportedModel) -> None:
         )
 
 
+def joins_pairs(tokenizer: Mapping[str, Any] | None) -> bool:
+    """Whether a tokenizer.json puts tokens between the two texts of a pair."""
+    step = (tokenizer or {}).get("post_processor")
+    within = step.get("processors") if isinstance(step, Mapping) else None
+    return any(_puts_between(each) for each in (step, *(within if isinstance(within, list) else ())))
+
+
+def _puts_between(step: Any) -> bool:
+    """Whether a post-processor puts tokens between the two texts of a pair."""
+    if not isinstance(step, Mapping) or step.get("type") != "TemplateProcessing" or not isinstance(step.get("pair"), list):
+        return isinstance(step, Mapping) and step.get("type") in ("BertProcessing", "RobertaProcessing")
+    texts = [each["Sequence"] if isinstance(each, Mapping) and "Sequence" in each else {} for each in step["pair"]]
+    names = [text.get("id") if isinstance(text, Mapping) else None for text in texts]
+    return None in names[names.index("A") : names.index("B")] if "A" in names and "B" in names else False
+
+
 def tensor_shapes(model: ModelSpec, vocabulary: int, context: int) -> dict[str, tuple[int, ...]]:
     """The names and shapes of a model's state dict, without allocating memory for it."""
     with models.without_weights():
@@ -96,7 +116,7 @@ def save_as_run(imported: ImportedModel, name: str, path: Path | None = None) ->
     """
     check_spec(imported.model, imported.context, imported.origin)
     if imported.tokenizer is not None:
-        _check_tokenizer(imported)
+        check_tokenizer(imported)
     run = run_folder.create(imported.spec, name, name) if path is None else run_folder.create_at(path, imported.spec, name)
     saved = Checkpoint(0, {"model": imported.tensors}, {"seconds": 0.0, "best": {}})
     checkpoint.save(run.checkpoints, saved)
@@ -109,5 +129,6 @@ def save_as_run(imported: ImportedModel, name: str, path: Path | None = None) ->
         architecture=imported.architecture,
         token_ids=imported.token_ids,
         **({"labels": list(imported.labels)} if imported.labels else {}),
+        **({"joins_pairs": True} if imported.task in PAIR_TASKS and joins_pairs(imported.tokenizer) else {}),
     )
     return run

@@ -4,6 +4,7 @@ A model file is a header of seven integers, then the float32 weights in a fixed 
 determines the size of the file, which reveals a truncated file.
 """
 
+import math
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Final
 import numpy as np
 import torch
 
-from glasshouse.interop import imported_model, sentencepiece, weight_mapping
+from glasshouse.interop import file_limits, imported_model, sentencepiece, weight_mapping
 from glasshouse.interop.imported_model import ImportedModel
 from glasshouse.interop.sentencepiece import BYTE, CONTROL, NORMAL, SPACE, UNKNOWN, ScoredPieces
 from glasshouse.interop.weight_mapping import Tensors, concatenation, for_each_layer, one_to_one, rotary_permutation
@@ -25,6 +26,7 @@ HEADER: Final = struct.Struct("<7i")
 _VERSIONED_MAGIC: Final = 0x616B3432  # "ak42", the beginning of files of version 1 and 2
 _MAX_SIZE: Final = 1 << 24  # a larger number in a header is not a size
 _PIECE_HEADER: Final = struct.Struct("<fi")
+LARGEST_TOKENIZER: Final = 2**28  # in bytes, far more than any
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,10 @@ class Header:
     @property
     def head_width(self) -> int:
         return self.width // self.heads
+
+    @property
+    def number_count(self) -> int:
+        return sum(math.prod(shape) for shape in self.shapes().values())
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The tensors of the file in their order. The cosines and sines are precomputed rotary tables."""
@@ -72,8 +78,8 @@ def read(path: Path, tokenizer: Path | None = None) -> ImportedModel:
 
     Without a tokenizer file, `tokN.bin` (N is the size of the vocabulary) or `tokenizer.bin` in the same directory is read.
     """
-    content = _read_bytes(path)
-    header = read_header(content, path)
+    header = read_header(path)
+    file_limits.check_memory(path, header.number_count)
     grouped = header.key_value_heads < header.heads
     model = ModelSpec(
         kind="decoder",
@@ -92,7 +98,7 @@ def read(path: Path, tokenizer: Path | None = None) -> ImportedModel:
         bias=False,
     )
     shapes = imported_model.tensor_shapes(model, header.vocabulary, header.context)
-    theirs = _split_tensors(content, header)
+    theirs = _split_tensors(path, header)
     return ImportedModel(
         model=model,
         context=header.context,
@@ -108,12 +114,13 @@ def read(path: Path, tokenizer: Path | None = None) -> ImportedModel:
     )
 
 
-def read_header(content: bytes, path: Path) -> Header:
+def read_header(path: Path) -> Header:
     """The sizes of a model. Impossible sizes, or a file that is not exactly as long as they require, are an error."""
+    content, length = _read_bytes(path, HEADER.size), _file_size(path)
     if len(content) < HEADER.size:
         raise CannotImport(
             "not-llama2c",
-            f"{path} is not a llama2.c model: it has {len(content)} bytes, less than a header; check the path",
+            f"{path} is not a llama2.c model: it has {length} bytes, less than a header; check the path",
         )
     if struct.unpack_from("<I", content)[0] == _VERSIONED_MAGIC:
         raise CannotImport(
@@ -138,13 +145,13 @@ def read_header(content: bytes, path: Path) -> Header:
             f"{path} is not a llama2.c model: its header has dim={width}, n_heads={heads}, n_kv_heads={key_value_heads}, "
             "but n_kv_heads must divide n_heads, and n_heads must divide dim into even head widths; check the path",
         )
-    expected = HEADER.size + 4 * sum(int(np.prod(shape, dtype=np.int64)) for shape in header.shapes().values())
-    if len(content) != expected:
+    expected = HEADER.size + 4 * header.number_count
+    if length != expected:
         listing = ", ".join(f"{name}={size}" for name, size in sizes.items())
-        problem = "too short" if len(content) < expected else "too long"
+        problem = "too short" if length < expected else "too long"
         raise CannotImport(
             "damaged-llama2c",
-            f"{path} is {problem}: its header ({listing}) requires {expected} bytes, but it has {len(content)}; "
+            f"{path} is {problem}: its header ({listing}) requires {expected} bytes, but it has {length}; "
             "download or export it again",
         )
     return header
@@ -152,7 +159,7 @@ def read_header(content: bytes, path: Path) -> Header:
 
 def read_pieces(path: Path, vocabulary: int) -> ScoredPieces:
     """The pieces of a tokenizer file: the score, length and bytes of one piece for each token of the model."""
-    content = _read_bytes(path)
+    content = _read_bytes(path, LARGEST_TOKENIZER + 1)
     remedy = f"give the tokenizer of this model, usually tok{vocabulary}.bin or tokenizer.bin"
     texts, scores, position = [], [], 4
     for id in range(vocabulary):
@@ -170,10 +177,10 @@ def read_pieces(path: Path, vocabulary: int) -> ScoredPieces:
             ) from None
         scores.append(score)
         position += _PIECE_HEADER.size + length
-    if position != len(content):
+    if position != _file_size(path):
         raise CannotImport(
             "tokenizer-does-not-fit",
-            f"{path} is not the llama2.c tokenizer of a model with {vocabulary} tokens: {len(content) - position} bytes "
+            f"{path} is not the llama2.c tokenizer of a model with {vocabulary} tokens: {_file_size(path) - position} bytes "
             f"follow its last piece; {remedy}",
         )
     byte_pieces = texts[FIRST_BYTE_ID : FIRST_BYTE_ID + 256]
@@ -216,13 +223,13 @@ def _weight_mappings(header: Header) -> list[weight_mapping.WeightMapping]:
     ]
 
 
-def _split_tensors(content: bytes, header: Header) -> Tensors:
+def _split_tensors(path: Path, header: Header) -> Tensors:
     """The tensors of the file; those of the layers are separate, with names such as `queries.3`."""
-    numbers = np.frombuffer(content, "<f4", offset=HEADER.size)
+    numbers = np.memmap(path, "<f4", mode="r", offset=HEADER.size)
     tensors: Tensors = {}
     position = 0
     for name, shape in header.shapes().items():
-        count = int(np.prod(shape))
+        count = math.prod(shape)
         tensor = torch.from_numpy(numbers[position : position + count].reshape(shape).astype(np.float32))
         if len(shape) == 3 or name in ("attention_norm", "feed_forward_norm"):
             tensors |= {f"{name}.{layer}": matrix for layer, matrix in enumerate(tensor)}
@@ -243,8 +250,14 @@ def _find_tokenizer(path: Path, vocabulary: int) -> Path:
     )
 
 
-def _read_bytes(path: Path) -> bytes:
+def _file_size(path: Path) -> int:
+    return path.stat().st_size
+
+
+def _read_bytes(path: Path, most: int) -> bytes:
+    """The first bytes of a file, all of them if there are no more."""
     try:
-        return path.read_bytes()
+        with open(path, "rb") as file:
+            return file.read(min(most, _file_size(path)))
     except OSError as error:
         raise CannotImport("unreadable-file", f"cannot read {path}: {error.strerror}; check the path") from None

@@ -8,6 +8,7 @@ left to right.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,6 +20,7 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 
 SPACE: Final = "▁"
 """The symbol that stands for a space in a piece."""
+LONGEST_PIECE: Final = 1000
 _BYTE_PIECE: Final = re.compile(r"<0x[0-9A-F]{2}>")
 _ADDED_TOKEN_FLAGS: Final = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
 
@@ -41,8 +43,14 @@ class ScoredPieces:
 def to_tokenizer_json(pieces: ScoredPieces) -> dict[str, Any]:
     """The contents of the tokenizer.json that gives the same ids."""
     texts, types = pieces.texts, pieces.types
+    if long := next((text for text in texts if len(text) > LONGEST_PIECE), ""):
+        raise CannotImport(
+            "piece-too-long",
+            f"the vocabulary contains a piece of {len(long):,} letters, and at most {LONGEST_PIECE:,} are possible; "
+            "give another tokenizer",
+        )
     if len(set(texts)) < len(texts):
-        duplicate = next(text for id, text in enumerate(texts) if text in texts[:id])
+        duplicate, _ = Counter(texts).most_common(1)[0]
         raise CannotImport(
             "piece-twice",
             f"the vocabulary contains the piece {duplicate!r} twice, but every piece of a tokenizer.json is unique; "

@@ -135,6 +135,12 @@ def import_tensors(
                 f"{where}: {names} becomes shape {tuple(whole.shape)}, but the model needs {expected}; check the config",
             )
         ours[mapping.ours] = whole.to(torch.float32).contiguous()
+        if wrong := int((~torch.isfinite(ours[mapping.ours])).sum()):
+            raise CannotImport(
+                "weights-not-finite",
+                f"{where}: {names} must hold finite numbers, and {wrong:,} of its {whole.numel():,} values are NaN or "
+                "infinite in float32; download or export it again",
+            )
     return ours
 
 

@@ -135,7 +135,18 @@ class Run:
         # The weights of a model that is loaded in inference mode could never have gradients.
         with torch.inference_mode(False):
             model = warm_start.load_model(self.folder, self.spec, saved.weights, where)
+            self._check_finite(model, where)
             return weight_formats.convert(model.to(self.device), self.dtype, self.name).eval()
+
+    def _check_finite(self, model: nn.Module, where: str) -> None:
+        """Refuse weights of which some are no numbers: every answer of such a model would be without meaning."""
+        wrong = next((name for name, weights in model.named_parameters() if not bool(torch.isfinite(weights).all())), "")
+        if wrong:
+            remedy = "import it again" if "origin" in self.facts else "train again with a lower training.learning_rate"
+            raise RunError(
+                "weights-not-finite",
+                f"{self.name} cannot be used: {where} has weights in {wrong!r} that are NaN or infinite; {remedy}",
+            )
 
     def saved_weights(self) -> checkpoint.Tensors:
         """The weights of the model as they are saved, by name."""
@@ -317,9 +328,9 @@ class Run:
     def predict(self, texts: Sequence[str], second: Sequence[str] | None = None, batch: int = 32) -> list[dict[str, Any]]:
         """For each text, what the run predicts: {"label", "probabilities"}, or {"value"} of a regression.
 
-        `second` are the second texts of pairs, for a run that was trained on pairs.
+        `second` are the second texts of pairs, for a run that was trained on pairs, or an imported one that joins them.
         """
-        paired = self.reads_pairs
+        paired = self.reads_pairs or (second is not None and self.joins_pairs)
         if isinstance(texts, str):
             raise GlasshouseError("one-text", f"predictions need a list of texts, and got one text; use [{texts[:40]!r}]")
         if (second is not None) != paired or (second is not None and len(second) != len(texts)):
@@ -328,12 +339,18 @@ class Run:
                 "wrong-text-count",
                 f"{self.name} reads {needed}; it got {len(texts)} texts and {len(second or ())} second texts",
             )
-        return self._whole_text_task.predict(self.model, self.tokenizer, texts, second, batch)
+        task = self._whole_text_task.for_pairs(self.tokenizer) if paired else self._whole_text_task
+        return task.predict(self.model, self.tokenizer, texts, second, batch)
 
     @property
     def reads_pairs(self) -> bool:
         """Whether the run predicts something about pairs of texts, not about single texts."""
         return self._whole_text_task.inputs.paired
+
+    @property
+    def joins_pairs(self) -> bool:
+        """Whether the run is an imported one that reads single texts and pairs, because its tokenizer joins pairs."""
+        return bool(self.facts.get("joins_pairs"))
 
     @property
     def _whole_text_task(self) -> WholeTextTask:

@@ -5,7 +5,7 @@ make, is named by its spec file.
 """
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from glasshouse.runs.run import Run
@@ -34,6 +34,14 @@ def commands(run: Run) -> tuple[str, ...]:
         *((comparison,) if comparison else ()),
         shlex.join(["glasshouse", "train", *_changed(words, "model.position", position)]),
     )
+
+
+def changed_training(run: Run, fields: Mapping[str, Any], name: str) -> str:
+    """The command that trains the run with other values of some fields, under another name."""
+    words = _asked(run)
+    for field, value in fields.items():
+        words = _changed(words, field, str(value).lower() if isinstance(value, bool) else str(value))
+    return shlex.join(["glasshouse", "train", *words, "--name", name])
 
 
 def _asked(run: Run) -> list[str]:

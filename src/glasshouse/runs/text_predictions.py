@@ -35,8 +35,8 @@ class TextFile:
         second = ColumnRequest(
             second_field or second_default, "" if second_field else second_default, "--second-field", "second"
         )
-        self.path = path
-        self._pairs, self.remarks = unlabelled.read(path, text, second if run.reads_pairs else None)
+        self.path, self.paired = path, run.reads_pairs or (second_field is not None and run.joins_pairs)
+        self._pairs, self.remarks = unlabelled.read(path, text, second if self.paired else None)
         self.count = sum(1 for _ in self._pairs())
         if not self.count:
             raise DataError("empty-file", f"{path} is empty; choose a file that contains text")
@@ -47,7 +47,7 @@ class TextFile:
 
 def predict_each(run: Run, pairs: Iterable[Pair]) -> Iterator[dict[str, Any]]:
     """A dictionary for each text: the text itself and what `run.predict` gives. An empty text has no prediction."""
-    paired, waiting, empty, total = run.reads_pairs, iter(pairs), 0, 0
+    paired, waiting, empty, total = _are_pairs(run, pairs), iter(pairs), 0, 0
     while chunk := list(islice(waiting, CHUNK)):
         filled = [index for index, (text, _) in enumerate(chunk) if text.strip()]
         order = sorted(filled, key=lambda index: len(chunk[index][0]))
@@ -63,21 +63,25 @@ def predict_each(run: Run, pairs: Iterable[Pair]) -> Iterator[dict[str, Any]]:
         say(f"{empty:,} of {total:,} texts are empty and have no prediction")
 
 
-def lines(run: Run, predictions: Iterable[dict[str, Any]], form: str) -> Iterator[str]:
+def _are_pairs(run: Run, texts: Iterable[Pair]) -> bool:
+    return texts.paired if isinstance(texts, TextFile) else run.reads_pairs
+
+
+def lines(run: Run, texts: Iterable[Pair], predictions: Iterable[dict[str, Any]], form: str) -> Iterator[str]:
     """The lines of a file of predictions, with line endings. `form` is ".csv", with a header, or ".jsonl"."""
     if form == JSON_LINES:
         for prediction in predictions:
             yield json.dumps(prediction, ensure_ascii=False) + "\n"
         return
-    names = _columns(run)
+    names = _columns(run, _are_pairs(run, texts))
     yield _csv_line(names)
     for prediction in predictions:
         cells = _cells(prediction)
         yield _csv_line([cells.get(name, "") for name in names])
 
 
-def _columns(run: Run) -> list[str]:
-    texts = ["text", "second"] if run.reads_pairs else ["text"]
+def _columns(run: Run, paired: bool) -> list[str]:
+    texts = ["text", "second"] if paired else ["text"]
     shares = [_share_name(label) for label in run.facts.get("labels", ())]
     outputs = {"classify": ["label", *shares], "multi-label": ["labels", *shares], "tag": ["tags"]}
     return [*texts, *outputs.get(run.spec.task, ["value"])]

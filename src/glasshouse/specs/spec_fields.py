@@ -104,7 +104,10 @@ def coerce(kind: Any, value: Any, where: str) -> Any:
             return tuple(values)
         raise SpecError("wrong-type", f"{where}={value!r} must be a list, and each item must be {_noun(item)}")
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise SpecError("out-of-range", f"{where}={_written(value)} is too large for a number; lower it") from None
     if (kind is int and isinstance(value, bool)) or not isinstance(value, kind):
         raise SpecError("wrong-type", f"{where}={value!r} must be {_noun(kind)}")
     return value

@@ -96,8 +96,24 @@ class WholeTextTask(Task):
         for begin in range(0, len(texts), batch):
             rows = [[ids.tolist() for ids in given[begin : begin + batch]] for given in encoded]
             inputs = {name: tensor.to(device) for name, tensor in self.inputs.batch_of(*rows).items()}
-            predictions += self.describe(model(inputs["tokens"], **arguments(inputs)).float())
+            output = model(inputs["tokens"], **arguments(inputs)).float()
+            if bool(output.isnan().any()):
+                raise DataError(
+                    "logits-not-finite",
+                    "the outputs of this model are NaN for one of these texts, so they say nothing: its weights are too "
+                    "large; use another model",
+                )
+            predictions += self.describe(output)
         return predictions
+
+    def for_pairs(self, tokenizer: Tokenizer) -> "WholeTextTask":
+        """The same task for pairs of texts; itself if it reads pairs."""
+        if self.inputs.paired:
+            return self
+        task = copy(self)
+        task.inputs = TextInputs(self.inputs.context, paired=True, segments=self.inputs.segments)
+        task.inputs.set_tokenizer(tokenizer)
+        return task
 
     @abstractmethod
     def describe(self, output: Tensor) -> list[dict[str, Any]]:

@@ -9,6 +9,8 @@ from glasshouse.specs.errors import GlasshouseError, MissingExtra
 from glasshouse.tokenizers.base import Tokenizer
 from glasshouse.tokenizers.tokenizer_json import UnsupportedTokenizer
 
+# The most tokens of a vocabulary, as of `data.vocabulary`.
+MOST_TOKENS: Final = 10_000_000
 SUPPORTED: Final = (
     "without the package 'tokenizers', Glasshouse reads only byte-level BPE with the GPT-2 or the GPT-4 pattern, "
     "and WordLevel with Whitespace, with the rules of treebank-words, or with a Split into single characters"
@@ -35,14 +37,25 @@ def load(path: str | PathLike[str]) -> Tokenizer:
             "not-a-tokenizer", f"{path} is not a tokenizer.json: it has no object 'model'; choose another file"
         )
     try:
-        return _tokenizer_class(contents).from_json(contents)
-    except UnsupportedTokenizer as error:
-        return _load_external(contents, f"{path}: {error}; {SUPPORTED}")
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        _check_ids(contents)
+        try:
+            return _tokenizer_class(contents).from_json(contents)
+        except UnsupportedTokenizer as error:
+            return _load_external(contents, f"{path}: {error}; {SUPPORTED}")
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         raise GlasshouseError(
             "damaged-tokenizer",
             f"{path} is a damaged tokenizer.json ({type(error).__name__}: {error}); save the tokenizer again",
         ) from error
+
+
+def _check_ids(contents: dict[str, Any]) -> None:
+    """Raise ValueError for an id that is no possible row of an embedding, before a table of so many rows is made."""
+    vocabulary, added = contents["model"].get("vocab"), contents.get("added_tokens") or []
+    ids = [*(vocabulary.values() if isinstance(vocabulary, dict) else ()), *(token["id"] for token in added)]
+    for id in ids:
+        if type(id) is not int or not 0 <= id < MOST_TOKENS:
+            raise ValueError(f"the id {str(id)[:40]} of a token is not a whole number from 0 to {MOST_TOKENS - 1:,}")
 
 
 def _load_external(contents: dict[str, Any], reason: str) -> Tokenizer:

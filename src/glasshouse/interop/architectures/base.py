@@ -117,35 +117,44 @@ class Architecture:
         """
         if values["kind"] not in self.fixed_fields["kind"]:
             return [describe_mismatch("kind", values["kind"], self.fixed_fields["kind"])]
-        free = (
-            {"kind", *(config_field.spec_field for config_field in self.config_fields)} | self.unused_fields | TRAINING_ONLY
-        )
-        supported = {
-            name: self.fixed_fields.get(name, (field_definition(name).default,)) for name in values if name not in free
-        }
         reasons = [
             describe_mismatch(name, values[name], allowed)
-            for name, allowed in supported.items()
+            for name, allowed in self._supported(values).items()
             if values[name] not in allowed
         ]
         reasons += [reason for config_field in self.config_fields if (reason := config_field.mismatch(values))]
-        reasons += self._unequal_fields(values)
+        reasons += [
+            f"{describe_mismatch(name, values.get(name), (values.get(other),))}, which is model.{other}"
+            for name, other in self._unequal_fields(values)
+        ]
         for side in ("", "image_"):
             width, heads = values.get(f"{side}width", 0), values.get(f"{side}heads", 1)
             if width % heads:
                 reasons.append(f"model.{side}heads={heads}, which does not divide model.{side}width={width}")
         return reasons
 
-    def _unequal_fields(self, values: FieldValues) -> list[str]:
-        """The fields that differ from another field with the same key of config.json."""
-        first: dict[str, str] = {}
-        reasons = []
+    def changes(self, values: FieldValues) -> FieldValues:
+        """The fields to change, and their new values, so that a model has this architecture; empty if that is not enough."""
+        changed = {name: allowed[0] for name, allowed in self._supported(values).items() if values[name] not in allowed}
         for config_field in self.config_fields:
-            name = config_field.spec_field
-            other = first.setdefault(config_field.config_keys[0], name)
-            if values.get(name) != values.get(other):
-                reasons.append(f"{describe_mismatch(name, values.get(name), (values.get(other),))}, which is model.{other}")
-        return reasons
+            if config_field.value_names is not None and config_field.mismatch(values):
+                changed[config_field.spec_field] = next(iter(config_field.value_names.values()))
+        changed |= {name: values[other] for name, other in self._unequal_fields(values) if name in values}
+        return {} if self.round_trip_only or self.mismatches({**values, **changed}) else changed
+
+    def _supported(self, values: FieldValues) -> dict[str, tuple[Any, ...]]:
+        """The supported values of every field that config.json does not hold."""
+        free = (
+            {"kind", *(config_field.spec_field for config_field in self.config_fields)} | self.unused_fields | TRAINING_ONLY
+        )
+        return {name: self.fixed_fields.get(name, (field_definition(name).default,)) for name in values if name not in free}
+
+    def _unequal_fields(self, values: FieldValues) -> list[tuple[str, str]]:
+        """The fields that differ from an earlier field with the same key of config.json, each with that field."""
+        first: dict[str, str] = {}
+        fields = [config_field.spec_field for config_field in self.config_fields]
+        others = [first.setdefault(each.config_keys[0], each.spec_field) for each in self.config_fields]
+        return [(name, other) for name, other in zip(fields, others, strict=True) if values.get(name) != values.get(other)]
 
     def write_config(self, values: FieldValues, token_ids: Mapping[str, Any]) -> dict[str, Any]:
         """The contents of config.json.

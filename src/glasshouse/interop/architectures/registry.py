@@ -9,7 +9,8 @@ from glasshouse.interop.architectures.bert import BERT, BERT_FOR_MASKED_TOKENS
 from glasshouse.interop.architectures.bert_heads import BERT_FOR_CLASSES, BERT_FOR_TAGS
 from glasshouse.interop.architectures.canonical_spec import canonical
 from glasshouse.interop.architectures.clip import CLIP
-from glasshouse.interop.architectures.config_fields import field_values, with_field_values
+from glasshouse.interop.architectures.config_fields import FieldValues, field_values, with_field_values
+from glasshouse.interop.architectures.decoder_heads import GPT2_FOR_CLASSES, LLAMA_FOR_CLASSES
 from glasshouse.interop.architectures.distilbert import DISTILBERT_FOR_CLASSES, DISTILBERT_FOR_VALUES
 from glasshouse.interop.architectures.gpt2 import GPT2
 from glasshouse.interop.architectures.llama import LLAMA
@@ -30,6 +31,8 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     DISTILBERT_FOR_VALUES,
     BERT_FOR_CLASSES,
     BERT_FOR_TAGS,
+    GPT2_FOR_CLASSES,
+    LLAMA_FOR_CLASSES,
     BART,
     CLIP,
 )
@@ -56,6 +59,14 @@ def find(name: str) -> Architecture:
     return known[name]
 
 
+class NoFittingArchitecture(CannotExport):
+    """No architecture can express a model. `changes` are the fields that would make it fit the nearest; empty if unknown."""
+
+    def __init__(self, message: str, changes: FieldValues) -> None:
+        super().__init__("no-fitting-architecture", message)
+        self.changes = changes
+
+
 def find_for_export(model: ModelSpec, context: int, vocabulary: int, origin: str = "") -> tuple[Architecture, ModelSpec]:
     """The architecture to export a model as, and the spec with every field that the architecture switches on.
 
@@ -63,22 +74,23 @@ def find_for_export(model: ModelSpec, context: int, vocabulary: int, origin: str
     """
     model = with_field_values(canonical(model, context), {})
     values = field_values(model, context, vocabulary)
-    rejected: list[tuple[tuple[bool, bool, int], Architecture, list[str]]] = []
+    rejected: list[tuple[tuple[bool, bool, int], Architecture, list[str], FieldValues]] = []
     # The sort is stable: apart from the origin, the architectures keep their order.
     for architecture in sorted(all_architectures(), key=lambda each: origin not in each.names):
         switched_on = {name: value for name, value in architecture.zero_filled_fields.items() if not values.get(name)}
         exported = with_field_values(model, switched_on)
-        reasons = architecture.mismatches(field_values(exported, context, vocabulary))
+        exported_values = field_values(exported, context, vocabulary)
+        reasons = architecture.mismatches(exported_values)
         if architecture.round_trip_only and origin not in architecture.names:
             reasons.append(architecture.round_trip_only)
         if not reasons:
             return architecture, exported
         other_kind = model.kind not in architecture.fixed_fields["kind"]
         other_head = model.head.kind not in architecture.fixed_fields.get("head.kind", (model.head.kind,))
-        rejected.append(((other_kind, other_head, len(reasons)), architecture, reasons))
-    _, nearest, reasons = min(rejected, key=lambda each: each[0])
-    raise CannotExport(
-        "no-fitting-architecture",
+        rejected.append(((other_kind, other_head, len(reasons)), architecture, reasons, exported_values))
+    (other_kind, other_head, _), nearest, reasons, values = min(rejected, key=lambda each: each[0])
+    raise NoFittingArchitecture(
         f"no Hugging Face architecture can express this model; the nearest is {nearest.name}, which does not fit: "
-        f"{'; '.join(reasons)}; train a model with the values after 'instead of', or share the run folder itself",
+        f"{'; '.join(reasons)}",
+        {} if other_kind or other_head else nearest.changes(values),
     )

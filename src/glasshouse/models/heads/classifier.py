@@ -60,6 +60,7 @@ class ClassifierHead(Head):
             maximum=100_000_000,
             rare=True,
         )
+        answer_bias: bool = setting(True, "add a bias to the logits of the classes", rare=True)
 
     prior_C: Tensor
     evidence_VC: Tensor
@@ -75,13 +76,14 @@ class ClassifierHead(Head):
         naive_bayes: float = 0.0,
         vocabulary: int = 0,
         wide: WidePart | None = None,
+        answer_bias: bool = True,
     ) -> None:
         super().__init__()
         self.width, self.hidden_width, self.pooling = width, hidden, pooling
         self.hidden = nn.Linear(width, hidden) if hidden else None
         self.norm = norm or nn.Identity()
         self.dropout = nn.Dropout(dropout)
-        self.answer = nn.Linear(hidden or width, classes)
+        self.answer = nn.Linear(hidden or width, classes, bias=answer_bias)
         self.wide = wide
         self.naive_bayes = naive_bayes
         if naive_bayes:
@@ -118,6 +120,7 @@ class ClassifierHead(Head):
             settings.naive_bayes,
             sizes.vocabulary,
             wide,
+            settings.answer_bias,
         )
 
     def forward(self, features_BTD: Tensor, embedding_VD: Tensor, lengths_B: Tensor | None = None) -> Tensor:

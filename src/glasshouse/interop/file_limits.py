@@ -1,0 +1,64 @@
+"""What an import reads of a file from somebody else: what fits into memory, and only files inside the model's own folder."""
+
+import os
+from pathlib import Path
+
+from glasshouse.records import machine
+from glasshouse.specs.errors import CannotImport
+
+# An import holds each number in float32, and some of them twice: tensors that are concatenated to one of ours.
+BYTES_PER_NUMBER = 6
+# The longest name of a file on the usual file systems, in bytes.
+LONGEST_NAME = 255
+
+
+def check_memory(path: Path, numbers: int) -> None:
+    """Refuse a model with more numbers than fit into the memory of this machine, before any of them is read."""
+    needed, free = numbers * BYTES_PER_NUMBER, min(machine.available_memory(), _address_space())
+    if needed > free:
+        raise CannotImport(
+            "too-large",
+            f"{path} holds {numbers:,} numbers, which take {needed:,} bytes to import, and this machine has {free:,} free; "
+            "import it on a larger machine, or choose a smaller model",
+        )
+
+
+def _address_space() -> float:
+    """The bytes that this process may still map; infinite without a limit."""
+    try:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (ImportError, OSError, ValueError, IndexError):
+        return float("inf")
+    return float("inf") if limit == resource.RLIM_INFINITY else max(limit - used, 0)
+
+
+def file_within(directory: Path, name: str, listed_in: Path) -> Path:
+    """The file of this name in a directory. Refuses a name that leads out of it, or that no file can have."""
+    if not name or name in (".", "..") or any(sign in name for sign in "/\\\0") or len(os.fsencode(name)) > LONGEST_NAME:
+        shown = name if len(name) <= 60 else f"{name[:60]}..."
+        raise CannotImport(
+            "bad-index",
+            f"{listed_in} lists the file {shown!r}, which is no name of a file inside its directory; download or export it "
+            "again",
+        )
+    return directory / name
+
+
+def refuse_links(directory: Path) -> None:
+    """Refuse a model directory with a file that is a symbolic link to a place outside of it.
+
+    The cache of the Hugging Face hub is a directory of links into a folder `blobs` two levels above, which are followed.
+    """
+    inside = directory.resolve()
+    for path in directory.iterdir():
+        if path.is_symlink():
+            target = path.resolve()
+            if not (target.is_relative_to(inside) or target.parent == inside.parent.parent / "blobs"):
+                raise CannotImport(
+                    "link-in-folder",
+                    f"{path} is a symbolic link to {os.readlink(path)}, outside of its directory; copy the file there if "
+                    "you trust it",
+                )
