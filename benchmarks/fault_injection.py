@@ -1,12 +1,12 @@
-"""Kills commands with SIGKILL at every file operation, continues them, and compares all files with those of a command left alone.
+"""Kills commands with SIGKILL at their file operations, continues them, and compares what they leave with a kill-free run.
 
     python benchmarks/fault_injection.py --count 1000 --jobs 16 --state kills.jsonl
     python benchmarks/fault_injection.py --smoke       # does it run? A few kills of a run and of a packed run
 
-Each scenario is a command that writes: a run, replicas, a study, a tuned study, a claim, reports, an archive, an export. A first pass
-lists its file operations: a file opened for writing, a rename, a new or deleted file or folder, a changed mode. Then the
-command is killed before operation k, for many k; also with the file that was written last cut off in the middle, as a kill
-during that write leaves it. Only kills that land are counted. In a third of the tries the continued command is killed too.
+Each scenario is a command that writes: a run, replicas, studies, a claim, reports, an archive, an export. A first pass lists
+its file operations: a file opened for writing, a rename, a new or deleted file or folder, a changed mode. Then the command
+is killed before operation k, for many k; also with the file that was written last cut off in the middle, as a kill during
+that write leaves it. Only kills that land are counted. In a third of the tries the continued command is killed too.
 
 Then the command is given again (a run: `resume`). A try is lost if that fails, or if any file differs from the file of the
 command left alone: weights bit for bit, logged losses, the table of a study, the values of a claim, the report. Only times
@@ -135,8 +135,10 @@ COMPLETE = ("[output-exists]", "[run-exists]")
 # What differs between two commands left alone, too.
 CLOCKS = re.compile(r"seconds$|_per_second$|^(created|when)$")
 TIMES = re.compile(
-    r"[\d.,]+\s*(?:ms|s|min|h|[KM]? ?[Bb]?[a-z]* ?(?:per second|/s))\b|(?<=per second</dt><dd>)[\d.,]+[ KM]*"
-    r"|(?<=<h3>tokens per second</h3>)(?s:.*?)</figure>|(?<=memory</th><td>)[^\n]*|\d{4}-\d\d-\d\d[ T][\d:]+"
+    r"[\d.,]+\s*(?:ms|s|min|h|[KM]? ?[Bb]?[a-z]* ?(?:per second|/s))\b"
+    # A process that only evaluates has taken no steps, so this line is missing.
+    r"|<div><dt>batches per second(?s:.*?)</div>|(?<=<h3>tokens per second</h3>)(?s:.*?)</figure>"
+    r"|(?<=memory</th><td>)[^\n]*|\d{4}-\d\d-\d\d[ T][\d:]+"
 )
 TEMPORARY = re.compile(rf"\.([^/]+)\.{re.escape(socket.gethostname())}\.\d+\.tmp")
 PARTS = (
@@ -237,7 +239,9 @@ class Ended:
     torn: bool = False
 
 
-def execute(place: Path, command: Sequence[str], cache: Path, kill_at: int | None = None, torn: float | None = None) -> Ended:
+def execute(
+    place: Path, command: Sequence[str], cache: Path, kill_at: int | None = None, torn: float | None = None
+) -> Ended:
     """Run a command in a fork of this process, in a folder of its own."""
     trace, out, err = (place.with_suffix(suffix) for suffix in (".trace", ".out", ".err"))
     trace.unlink(missing_ok=True)
@@ -320,9 +324,10 @@ def first_difference(found: dict[str, Any], expected: dict[str, Any]) -> str:
         if name not in found or name not in expected:
             return f"{name} is {'missing' if name in expected else 'too much'}"
         if found[name] != expected[name]:
-            old, new = (json.dumps(value) if not isinstance(value, str | bytes) else value for value in (expected[name], found[name]))
+            values = (expected[name], found[name])
+            old, new = (value if isinstance(value, str | bytes) else json.dumps(value) for value in values)
             at = next((at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
-            return f"{name} differs: {old[max(at - 60, 0):at + 60]!r} became {new[max(at - 60, 0):at + 60]!r}"
+            return f"{name} differs: {old[max(at - 60, 0) : at + 60]!r} became {new[max(at - 60, 0) : at + 60]!r}"
     return ""
 
 
@@ -344,7 +349,8 @@ class Prepared:
         kills = []
         for moment, cut in ((kill_at, torn), (second, torn)):
             if moment is not None and (ended := execute(place, self.scenario.again(place), cache, moment, cut)).killed:
-                kills.append({"part": ended.killed.part, "event": ended.killed.event, "path": ended.killed.path, "torn": ended.torn})
+                hit = ended.killed
+                kills.append({"part": hit.part, "event": hit.event, "path": hit.path, "torn": ended.torn})
         command = self.scenario.again(place)
         ended = execute(place, command, cache)
         why = ""
@@ -399,17 +405,26 @@ def plan(prepared: Sequence[Prepared], seed: int) -> list[tuple[int, int, float 
         chance.shuffle(points)
         total = len(one.operations)
         queues += [
-            itertools.cycle([
-                (number, at, chance.random() if torn else None, chance.randrange(total) if chance.random() < 1 / 3 else None)
-                for at, torn in points
-            ])
+            itertools.cycle(
+                [
+                    (
+                        number,
+                        at,
+                        chance.random() if torn else None,
+                        chance.randrange(total) if chance.random() < 1 / 3 else None,
+                    )
+                    for at, torn in points
+                ]
+            )
         ] * one.scenario.share
     return [next(queue) for _ in range(2000) for queue in queues]
 
 
-def work(prepared: Sequence[Prepared], tries: list[Any], worker: int, jobs: int, folder: Path, note: Callable[[dict[str, Any]], int], count: int) -> None:
-    """Every `jobs`-th try, until there are enough kills."""
-    for number, (index, kill_at, torn, second) in list(enumerate(tries))[worker::jobs]:
+def work(
+    prepared: Sequence[Prepared], tries: Sequence[Any], folder: Path, note: Callable[[dict[str, Any]], int], count: int
+) -> None:
+    """Make tries until there are enough kills."""
+    for number, (index, kill_at, torn, second) in tries:
         one = prepared[index]
         place = folder / f"scenario-{index}" / f"try-{number}"
         result = one.try_out(place, kill_at, torn, second)
@@ -451,15 +466,15 @@ def measure(folder: Path, chosen: Sequence[Scenario], arguments: argparse.Namesp
     state = arguments.state or folder / "kills.jsonl"
     state.touch()
     done = rows_of(state)
-    tries = plan(prepared, arguments.seed)[max((row["try"] for row in done), default=-1) + 1 :]
-    offset = max((row["try"] for row in done), default=-1) + 1
+    made = {row["try"] for row in done}
+    tries = [numbered for numbered in enumerate(plan(prepared, arguments.seed)) if numbered[0] not in made]
     if threading.active_count() > 1:
         sys.exit("this process has several threads, so a fork of it is not safe")
 
     def note(row: dict[str, Any]) -> int:
         """Note a try; the number of kills so far."""
         with open(state, "a") as file:
-            file.write(json.dumps({**row, "try": row["try"] + offset}) + "\n")
+            file.write(json.dumps(row) + "\n")
         kills = sum(len(row["kills"]) for row in rows_of(state))
         if row["lost"]:
             progress_bar.say(f"lost: {describe(row)}")
@@ -471,7 +486,7 @@ def measure(folder: Path, chosen: Sequence[Scenario], arguments: argparse.Namesp
     for worker in range(arguments.jobs):
         if not (child := os.fork()):
             try:
-                work(prepared, tries, worker, arguments.jobs, folder, note, arguments.count)
+                work(prepared, tries[worker :: arguments.jobs], folder, note, arguments.count)
             except BaseException:
                 traceback.print_exc()
                 os._exit(1)
@@ -492,7 +507,8 @@ def describe(row: dict[str, Any]) -> str:
 
 def summary(rows: list[dict[str, Any]], failed: int, seconds: float) -> int:
     """Print the kills by scenario and by what was being written. The result is the exit status."""
-    for head, key in (("scenario", lambda row, kill: row["scenario"]), ("killed while writing", lambda row, kill: kill["part"])):
+    columns = {"scenario": lambda row, kill: row["scenario"], "killed while writing": lambda row, kill: kill["part"]}
+    for head, key in columns.items():
         kills: Counter[str] = Counter()
         cut: Counter[str] = Counter()
         lost: Counter[str] = Counter()
@@ -509,8 +525,8 @@ def summary(rows: list[dict[str, Any]], failed: int, seconds: float) -> int:
     again = sum(len(row["kills"]) > 1 for row in rows)
     litter = sum(bool(row["litter"]) for row in rows)
     console.print(
-        f"{total} kills landed in {len(rows)} tries ({again} tries with two); {len(bad)} tries lost; {litter} left temporary "
-        f"files behind; {seconds:.0f} s",
+        f"{total} kills landed in {len(rows)} tries ({again} tries with two); {len(bad)} tries lost; {litter} left "
+        f"temporary files behind; {seconds:.0f} s",
         soft_wrap=True,
     )
     for row in bad:
