@@ -133,7 +133,7 @@ SCENARIOS = (
 COMPLETE = ("[output-exists]", "[run-exists]")
 
 # What differs between two commands left alone, too.
-CLOCKS = re.compile(r"seconds$|_per_second$|^(created|when)$")
+CLOCKS = re.compile(r"seconds$|_per_second$|^(created|when|registered)$")
 TIMES = re.compile(
     r"[\d.,]+\s*(?:ms|s|min|h|[KM]? ?[Bb]?[a-z]* ?(?:per second|/s))\b"
     # A process that only evaluates has taken no steps, so this line is missing.

@@ -3,6 +3,7 @@
 import atexit
 import errno
 import gc
+import io
 import os
 import sys
 
@@ -21,6 +22,7 @@ def main() -> None:
     """
     # At its end Python would look for garbage among all objects once more. The system takes their memory anyway.
     atexit.register(gc.freeze)
+    _escape_unknown_characters()
     try:
         if "RANK" in os.environ:
             import glasshouse
@@ -42,3 +44,9 @@ def main() -> None:
         name = without_controls(str(error.filename or "a file"))
         print(f"glasshouse: cannot use {name}: {error.strerror} [cannot-use-file]", file=sys.stderr)
         sys.exit(2)
+
+
+def _escape_unknown_characters() -> None:
+    """A character that the encoding of the output lacks is written as an escape sequence, as Python does for errors."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
