@@ -43,8 +43,8 @@ def train(
             "several-runs",
             f"training.replicas={spec.training.replicas} trains several runs; call train_replicas instead of train",
         )
-    run = run_folder.create(spec, name, resolve_spec.name_of(recipe))
-    run.record(asked=resolve_spec.words_of(recipe, *overrides, **sections))
+    asked = resolve_spec.words_of(recipe, *overrides, **sections)
+    run = run_folder.create(spec, name, resolve_spec.name_of(recipe), asked=asked)
     try:
         return _train(run, device)
     except (GlasshouseError, OSError):
@@ -63,10 +63,9 @@ def train_replicas(
     devices.pick(device)
     spec = resolve_spec.run_spec(recipe, *overrides, **sections)
     seeds = range(spec.training.seed, spec.training.seed + spec.training.replicas)
-    specs = {f"seed-{seed}": replace(spec, training=replace(spec.training, seed=seed, replicas=1)) for seed in seeds}
-    runs = run_folder.create_siblings(specs, name, resolve_spec.name_of(recipe))
-    for run in runs:
-        run.record(asked=resolve_spec.words_of(recipe, *overrides, **sections))
+    specs = [replace(spec, training=replace(spec.training, seed=seed, replicas=1)) for seed in seeds]
+    asked = resolve_spec.words_of(recipe, *overrides, **sections)
+    runs = run_folder.create_siblings(specs, name, resolve_spec.name_of(recipe), asked=asked)
     try:
         return _train_together(runs, device)
     except Interrupted:
@@ -89,6 +88,7 @@ def resume(name: str | PathLike[str], device: str = "auto", processes: int | Non
             raise SpecError("not-a-run", f"--processes={processes} is for a run, and {name} is a study; leave it out")
         return Study(study_runner.continue_study(study, device))
     run = run_folder.find(name)
+    run_folder.create_missing_siblings(run)
     if processes is not None:
         # Replicas stay replicas: they may not differ in their number of processes.
         for sibling in run.siblings():

@@ -3,6 +3,7 @@
 import atexit
 import errno
 import gc
+import io
 import os
 import sys
 
@@ -35,6 +36,7 @@ def main() -> None:
     """
     # At its end Python would look for garbage among all objects once more. The system takes their memory anyway.
     atexit.register(gc.freeze)
+    _escape_unknown_characters()
     try:
         if "RANK" in os.environ:
             import glasshouse
@@ -56,3 +58,9 @@ def main() -> None:
         name, remedy = one_line(str(error.filename or "a file"), most=200), FIXABLE_ERRORS[error.errno]
         print(f"glasshouse: cannot use {name}: {error.strerror}; {remedy} [cannot-use-file]", file=sys.stderr)
         sys.exit(2)
+
+
+def _escape_unknown_characters() -> None:
+    """A character that the encoding of the output lacks is written as an escape sequence, as Python does for errors."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")

@@ -79,6 +79,8 @@ def classify(
             )
         source = _standard_input() if str(file) == STANDARD_INPUT else file
         form = ".jsonl" if as_json else ".csv"
+        if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
+            sys.stdout.reconfigure(encoding="utf-8")  # as an output file is
         count = glasshouse.write_predictions(run, source, output or sys.stdout, device, field, second_field, form)
         if output:
             console.print(f"wrote {count:,} predictions to {output}", soft_wrap=True)

@@ -1,10 +1,12 @@
 """Atomic writes: a file or folder is written under a temporary name next to its target and then renamed."""
 
+import fcntl
 import json
 import os
+import re
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -33,9 +35,11 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     temporary = _temporary_name(path)
     try:
-        yield temporary
-        sync(temporary)
-        os.replace(temporary, path)
+        _delete_leftovers(path)
+        with _held_file(temporary):
+            yield temporary
+            sync(temporary)
+            os.replace(temporary, path)
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     finally:
@@ -63,17 +67,18 @@ def folder(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _temporary_name(path)
     shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir()
+    _delete_leftovers(path)
     try:
-        yield temporary
-        for entry in temporary.iterdir():
-            sync(entry)
-        try:
-            os.rename(temporary, path)
-        except OSError:
-            if path.exists():
-                raise FileExistsError(str(path)) from None
-            raise
+        with _held_folder(temporary):
+            yield temporary
+            for entry in temporary.iterdir():
+                sync(entry)
+            try:
+                os.rename(temporary, path)
+            except OSError:
+                if path.exists():
+                    raise FileExistsError(str(path)) from None
+                raise
         sync(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -82,6 +87,7 @@ def folder(path: Path) -> Iterator[Path]:
 def delete_folder(path: Path) -> None:
     """Delete a folder that nobody sees half deleted: it is renamed first. Links in it are deleted, not followed."""
     temporary = _temporary_name(path)
+    shutil.rmtree(temporary, ignore_errors=True)
     os.rename(path, temporary)
     shutil.rmtree(temporary)
 
@@ -89,6 +95,56 @@ def delete_folder(path: Path) -> None:
 def _temporary_name(path: Path) -> Path:
     """A name of this process alone, also in a folder that several machines share."""
     return path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}.tmp")
+
+
+@contextmanager
+def _held_file(temporary: Path) -> Iterator[None]:
+    """Create a temporary file and hold a lock on it. The system releases the lock if this process is killed."""
+    with _held(temporary, lambda: os.open(temporary, os.O_RDWR | os.O_CREAT, 0o666)):
+        yield
+
+
+@contextmanager
+def _held_folder(temporary: Path) -> Iterator[None]:
+    """The same for a temporary folder."""
+
+    def create() -> int:
+        temporary.mkdir(exist_ok=True)
+        return os.open(temporary, os.O_RDONLY)
+
+    with _held(temporary, create):
+        yield
+
+
+@contextmanager
+def _held(temporary: Path, create: Callable[[], int]) -> Iterator[None]:
+    while True:
+        descriptor = create()
+        try:
+            with suppress(OSError):  # a file system without locks: what a killed process leaves there stays
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            # Before it was locked, it looked like what a killed process had left, and may have been deleted.
+            if temporary.exists():
+                yield
+                return
+        finally:
+            os.close(descriptor)
+
+
+def _delete_leftovers(path: Path) -> None:
+    """Delete temporary files and folders of `path` whose process was killed: those that nobody holds."""
+    prefix, own = f".{path.name}.", _temporary_name(path).name
+    with suppress(OSError):
+        for name in os.listdir(path.parent):
+            if not (name.startswith(prefix) and re.search(r"\.\d+\.tmp$", name)) or name == own:
+                continue
+            with suppress(OSError):
+                descriptor = os.open(leftover := path.with_name(name), os.O_RDONLY | os.O_NOFOLLOW)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+                finally:
+                    os.close(descriptor)
 
 
 def sync(path: Path) -> None:

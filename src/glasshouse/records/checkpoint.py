@@ -104,7 +104,7 @@ def newest(checkpoints: Path, warn: Callable[[str], None], delete: bool = False)
         except RunError as error:
             warn(f"{error}; an earlier checkpoint is used instead")
             if delete:
-                shutil.rmtree(folder_of(checkpoints, step))
+                delete_step(checkpoints, step)
     return None
 
 
@@ -119,8 +119,13 @@ def best(checkpoints: Path, warn: Callable[[str], None]) -> Checkpoint | None:
     return latest
 
 
+def delete_step(checkpoints: Path, step: int) -> None:
+    """Delete the checkpoint of a step. No half of it stays if the process is killed meanwhile."""
+    atomic_files.delete_folder(folder_of(checkpoints, step))
+
+
 def delete_unfinished(checkpoints: Path) -> None:
-    """Delete unfinished checkpoints of a killed process. Call it only while holding the run's lock."""
+    """Delete checkpoints that a killed process was writing or deleting. Call it only while holding the run's lock."""
     if checkpoints.is_dir():
         for path in checkpoints.glob(".*.tmp"):
             shutil.rmtree(path, ignore_errors=True)
@@ -130,7 +135,7 @@ def prune(checkpoints: Path, keep: set[int], latest: int = 2) -> None:
     """Delete all checkpoints except the steps in `keep` and the latest ones (two, so that one may be damaged)."""
     for step in steps(checkpoints)[:-latest]:
         if step not in keep:
-            shutil.rmtree(folder_of(checkpoints, step))
+            delete_step(checkpoints, step)
 
 
 def save_tensors(path: Path, tensors: Tensors, metadata: dict[str, str] | None = None) -> None:

@@ -4,9 +4,9 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +136,7 @@ def create_at(path: Path, spec: Spec, recipe: str, **facts: Any) -> RunFolder:
     return RunFolder(path)
 
 
-def create(spec: Spec, name: str | None, stem: str) -> RunFolder:
+def create(spec: Spec, name: str | None, stem: str, **facts: Any) -> RunFolder:
     """Create a run folder with its spec, under `name`, or under the first free name of `stem`, `stem-2`, ..."""
     try:
         root().mkdir(parents=True, exist_ok=True)
@@ -151,7 +151,7 @@ def create(spec: Spec, name: str | None, stem: str) -> RunFolder:
         path = root() / checked_name(chosen)
         if not path.exists():
             try:
-                run = create_at(path, spec, stem)
+                run = create_at(path, spec, stem, **facts)
                 if attempt > 1:
                     progress_bar.say(f"there is a run {stem} already: this one is {chosen} (--name gives it another name)")
                 return run
@@ -179,24 +179,40 @@ def free_name(stem: str) -> str:
     return name
 
 
-def create_siblings(specs: Mapping[str, Spec], name: str | None, stem: str) -> list[RunFolder]:
-    """Create a run folder NAME-KEY for each key. Each folder records the names of all.
+def create_siblings(specs: Sequence[Spec], name: str | None, stem: str, **facts: Any) -> list[RunFolder]:
+    """Create a run folder NAME-seed-N for each spec, by its seed. Each folder records the names of all.
 
     NAME is `name`, or the first of `stem`, `stem-2`, ... for which all folder names are free.
     """
+    keys = [f"seed-{spec.training.seed}" for spec in specs]
     attempt = 1
     while True:
         chosen = name or (stem if attempt == 1 else f"{stem}-{attempt}")
-        existing = [key for key in specs if (root() / checked_name(f"{chosen}-{key}")).exists()]
+        existing = [key for key in keys if (root() / checked_name(f"{chosen}-{key}")).exists()]
         if not existing:
-            names = [f"{chosen}-{key}" for key in specs]
-            runs = [create(spec, run_name, stem) for run_name, spec in zip(names, specs.values(), strict=True)]
-            for run in runs:
-                run.record(family=names)
-            return runs
+            names = [f"{chosen}-{key}" for key in keys]
+            return [create(spec, own, stem, **facts, family=names) for own, spec in zip(names, specs, strict=True)]
         if name:
             check_free(f"{name}-{existing[0]}")
         attempt += 1
+
+
+def create_missing_siblings(run: RunFolder) -> None:
+    """Create the siblings that a killed process did not come to. Once one has trained, a missing one was deleted."""
+    facts = run.facts()
+    family = facts.get("family")
+    if not isinstance(family, list) or run.name not in family:
+        return
+    if any("plan" in sibling.facts() for sibling in run.siblings()):
+        return
+    stem = run.name.removesuffix(f"-seed-{run.spec().training.seed}")
+    kept = {name: facts[name] for name in ("asked", "family") if name in facts}
+    for name in family:
+        number = name.removeprefix(f"{stem}-seed-")
+        path = run.path.with_name(checked_name(name))
+        if number.isascii() and number.isdigit() and not path.exists():
+            spec = replace(run.spec(), training=replace(run.spec().training, seed=int(number)))
+            create_at(path, spec, str(facts.get("recipe", "")), **kept)
 
 
 def check_free(name: str) -> None:

@@ -68,6 +68,9 @@ def run_all(
     `folder` is that of the study. Within `trained_elsewhere`, other processes may train the runs. After a signal, everything
     is saved and Interrupted is raised.
     """
+    for queued in queue:
+        if status(queued.run) in ENDED:
+            _delete_old_checkpoints(queued)  # a killed process may not have come to it
     if all(status(queued.run) in ENDED for queued in queue):
         return
     # Groups are formed from all runs, finished ones included, so that a continued study has the same groups.
@@ -221,8 +224,13 @@ def _train(group: Sequence[QueuedRun], device: str) -> None:
         facts = queued.run.facts()
         if facts.get("status") not in ENDED:
             raise RunError("run-not-finished", f"{queued.run.path} did not finish; continue the study to train it again")
-        # An ended run is only read from now on, so its best and its last checkpoint are enough, and one to be kept.
-        checkpoint.prune(queued.run.checkpoints, kept_steps(facts.get("best") or {}, queued.spec), latest=1)
+        _delete_old_checkpoints(queued)
+
+
+def _delete_old_checkpoints(queued: QueuedRun) -> None:
+    """An ended run is only read from now on, so its best and its last checkpoint are enough, and one to be kept."""
+    best = queued.run.facts().get("best")
+    checkpoint.prune(queued.run.checkpoints, kept_steps(best if isinstance(best, dict) else {}, queued.spec), latest=1)
 
 
 def _create(queued: QueuedRun) -> None:

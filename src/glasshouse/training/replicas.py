@@ -54,6 +54,15 @@ def _without_free_fields(spec: Spec) -> Spec:
     return spec
 
 
+def with_free_fields(spec: Spec, source: Spec) -> Spec:
+    """The spec with the fields of `source` that may differ between replicas, but for those that adapt to the data."""
+    for section, names in FREE_FIELDS.items():
+        free = (name for name in names if f"{section}.{name}" not in source.data.adapt)
+        own = {name: getattr(getattr(source, section), name) for name in free}
+        spec = replace(spec, **{section: replace(getattr(spec, section), **own)})
+    return spec
+
+
 def has_dropout(model: ModelSpec) -> bool:
     """Whether a part of the model drops activations in training."""
     settings = {"dropout": model.dropout, **model.own, **model.head.own}

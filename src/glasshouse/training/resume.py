@@ -1,7 +1,6 @@
 """Start or resume runs: from run folders to prepared jobs, with their plan and their newest common checkpoint."""
 
 import os
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -150,7 +149,7 @@ def _newest_common_checkpoints(runs: Sequence[RunFolder]) -> list[Checkpoint | N
         step: int = max(shared, default=0)
         for run in runs:
             for later in (saved for saved in checkpoint.steps(run.checkpoints) if saved > step):
-                shutil.rmtree(checkpoint.folder_of(run.checkpoints, later))
+                checkpoint.delete_step(run.checkpoints, later)
         if not shared:
             return [None] * len(runs)
         loaded = []
@@ -159,14 +158,17 @@ def _newest_common_checkpoints(runs: Sequence[RunFolder]) -> list[Checkpoint | N
                 loaded.append(checkpoint.load(run.checkpoints, step))
             except RunError as error:
                 say(f"{error}; an earlier checkpoint is used instead")
-                shutil.rmtree(checkpoint.folder_of(run.checkpoints, step))
+                checkpoint.delete_step(run.checkpoints, step)
                 break
         else:
             return list(loaded)
 
 
 def _with_same_choices(specs: Sequence[Spec]) -> list[Spec]:
-    """The specs with the same precision and threads. A killed process may have recorded its choice in some runs only."""
+    """The specs with the same choices. A killed process may have written its choices to some of the runs only."""
+    # What adapts to the data has adapted in the spec of some run.
+    adapted = next((spec for spec in specs if not spec.data.adapt), None)
+    specs = [replicas.with_free_fields(adapted, spec) if adapted and spec.data.adapt else spec for spec in specs]
     choice = next((spec.training for spec in specs if spec.training.precision != "auto"), specs[0].training)
     return [
         spec
