@@ -24,7 +24,7 @@ def test_a_contribution_is_the_fall_of_the_probability_without_the_word(classifi
     assert report.attention is not None
     assert len(report.attention.tokens) == max(len(text.words) for text in report.explained)
     # The right predictions come first, the most confident of them before the others.
-    right = [text.probability for text in report.explained if text.truth == text.answer]
+    right = [text.probability or 0.0 for text in report.explained if text.truth == text.answer]
     assert right == sorted(right, reverse=True)
     assert len(right) <= word_attribution.OF_EACH_KIND
     labelled_file.unlink()

@@ -126,7 +126,7 @@ def explain(run: Run, true: TrueText) -> ExplainedText:
         answer=answer or f"{size:.5g}",
         probability=size if answer else None,
         right=answer in true.classes if answer else None,
-        deviation=run.task.deviation if isinstance(run.task, Regress) else None,
+        deviation=run.task.deviation or 1.0 if isinstance(run.task, Regress) else None,
     )
 
 
