@@ -30,6 +30,15 @@ def test_a_pair_without_a_verdict_is_left_out_and_still_counted():
     assert "corrected for 10 comparisons" in table.lead
 
 
+def test_two_arms_have_one_comparison_and_no_correction():
+    whole = example.with_pairs()
+    two = dataclasses.replace(whole, arms=whole.arms[:2], pairs=whole.pairs[:1])
+    table = pair_table(two)
+    assert table is not None
+    assert "one comparison" in table.lead
+    assert "corrected for" not in table.lead
+
+
 def test_the_page_has_the_table():
     text = re.sub(r"\s+", " ", Outline(render(example.with_pairs())).text)
     assert "All pairs" in text

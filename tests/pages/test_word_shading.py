@@ -1,7 +1,8 @@
 """Words of an explained text: shades for, a line against, and numbers below the largest contributions."""
 
+from glasshouse.pages import word_shading
 from glasshouse.pages.report_content import ExplainedText, ExplainedWord
-from glasshouse.pages.word_shading import MOST_NUMBERS, shade_words
+from glasshouse.pages.word_shading import MOST_NUMBERS, ShadedWord
 
 
 def explained(*contributions: float) -> ExplainedText:
@@ -9,19 +10,41 @@ def explained(*contributions: float) -> ExplainedText:
     return ExplainedText(words, "a", "a", 0.9)
 
 
+def shade_words(text: ExplainedText) -> list[ShadedWord]:
+    first, second = word_shading.shade_words(text)
+    assert second == []
+    return first
+
+
 def test_the_largest_contribution_has_the_darkest_shade() -> None:
     strong, half, against, nothing = shade_words(explained(0.5, 0.25, -0.1, 0.001))
     assert [word.shade for word in (strong, half, against, nothing)] == [5, 2, 0, 0]
     assert [word.against for word in (strong, half, against, nothing)] == [False, False, True, False]
-    assert [word.points for word in (strong, half, against, nothing)] == ["+50", "+25", "−10", ""]
+    assert [word.contribution for word in (strong, half, against, nothing)] == ["+50", "+25", "−10", ""]
     assert nothing.title == "+0.1 points"
 
 
 def test_only_the_largest_are_numbered() -> None:
     shaded = shade_words(explained(*(0.01 * (1 + place) for place in range(20))))
-    assert sum(bool(word.points) for word in shaded) == MOST_NUMBERS
-    assert all(word.points for word in shaded[-MOST_NUMBERS:])
+    assert sum(bool(word.contribution) for word in shaded) == MOST_NUMBERS
+    assert all(word.contribution for word in shaded[-MOST_NUMBERS:])
 
 
 def test_a_text_that_no_word_changes_has_no_shades() -> None:
     assert {word.shade for word in shade_words(explained(0.0, 0.0))} == {0}
+
+
+def test_the_texts_of_a_pair_have_one_scale() -> None:
+    first, second = explained(0.5, 0.0).words, explained(0.1).words
+    ((strong, nothing), (weak,)) = word_shading.shade_words(ExplainedText(first, "a", "a", 0.9, second=second))
+    assert [word.shade for word in (strong, nothing, weak)] == [5, 0, 1]
+
+
+def test_numbers_are_in_the_unit_of_the_data() -> None:
+    words = tuple(ExplainedWord("w", value) for value in (3000.0, -1500.0, 10.0))
+    raises, lowers, little = shade_words(ExplainedText(words, "9000", "8000", None, deviation=5000.0))
+    assert (raises.contribution, lowers.contribution, little.contribution) == ("+3,000", "−1,500", "")
+    assert raises.shade == 5
+    assert lowers.against
+    (small,) = shade_words(ExplainedText((ExplainedWord("w", 0.034),), "1", "1", None, deviation=0.5))
+    assert small.contribution == "+0.03"

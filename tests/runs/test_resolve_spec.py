@@ -47,22 +47,16 @@ def test_a_setting_under_another_name_does_not_adapt(tmp_path):
     assert "model.width" not in spec.data.adapt
 
 
-def test_a_single_run_has_eight_evaluations_unless_their_interval_is_named(tmp_path):
-    def every(*words: str, **sections: dict) -> int:
-        return resolve_spec.run_spec(*words, **sections).evaluation.every
+def test_the_interval_of_a_single_run_adapts_unless_it_is_named(tmp_path):
+    def adapts(*words: str, **sections: dict) -> bool:
+        return "evaluation.every" in resolve_spec.run_spec(*words, **sections).data.adapt
 
-    assert every("demo-lm", "training.steps=800") == 100
-    assert every("demo-lm", "training.steps=801") == 101
-    assert every("demo-lm", "training.steps=8000") == resolve_spec.spec_of("demo-lm").evaluation.every
-    assert every("demo-lm", "training.steps=20") == 10, "closer evaluations would cost more than the steps"
-    assert every("demo-lm", "training.steps=800", "evaluation.every=400") == 400
-    assert every("demo-lm", "training.steps=800", evaluation={"every": 400}) == 400
-    assert every("demo-lm", "training.steps=800", "training.patience=2") == 200, "patience counts evaluations"
-
-
-def test_a_file_and_a_study_keep_their_interval(tmp_path):
-    spec = resolve_spec.spec_of("demo-lm", "training.steps=800")
-    assert spec.evaluation.every == 200, "studies and claims resolve their arms so"
+    assert adapts("demo-lm", "training.steps=800")
+    assert adapts("piglatin-encoder-decoder"), "its steps are counted in epochs"
+    assert not adapts("demo-lm", "evaluation.every=400")
+    assert not adapts("demo-lm", evaluation={"every": 400})
+    assert not adapts("demo-lm", "training.patience=2"), "patience counts evaluations"
+    assert resolve_spec.spec_of("demo-lm").data.adapt == (), "the arms of studies and claims are resolved so"
     file = tmp_path / "mine.toml"
-    file.write_text(spec_files.to_toml(spec))
-    assert resolve_spec.run_spec(str(file)).evaluation.every == 200
+    file.write_text(spec_files.to_toml(resolve_spec.spec_of("demo-lm")))
+    assert not adapts(str(file))

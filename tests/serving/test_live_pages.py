@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.records import checkpoint
+from glasshouse.records import sample_log
 from tests import accessibility, needs
 
 TOKEN = "0123456789abcdef0123"
@@ -98,7 +98,7 @@ def test_a_run_is_watched_killed_resumed_and_stopped(page, runs: Path, text: Pat
             assert steps(page) > before
             trainer.send_signal(signal.SIGKILL)
         expect(page.locator("#live .state")).to_have_text("interrupted")
-        newest = f"after step {checkpoint.steps(runs / 'long' / 'checkpoints')[-1]:,}"
+        newest = f"after step {sample_log.read(runs / 'long')[0].step:,}"
         expect(page.locator("#samples figcaption").first).to_have_text(newest)
         reached, samples = steps(page), page.locator("#samples .written p").first.inner_text()
         server.send_signal(signal.SIGKILL)

@@ -12,7 +12,7 @@ from tests.records.example_folders import make_run
 
 def view(path: Path) -> LiveRun:
     report = PageLink("its report", "report")
-    return live_run.collect("a", RunEntryReader().read(path), (), report, lambda path: ((), ""))
+    return live_run.collect("a", RunEntryReader().read(path), (), report)
 
 
 def test_a_run_in_training_has_its_time_left_and_its_cost(tmp_path: Path) -> None:

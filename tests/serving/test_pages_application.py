@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.records import metric_log, stop_request
+from glasshouse.records import metric_log, sample_log, stop_request
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.records.sample_log import KeptSample
 from glasshouse.records.status import Status
 from glasshouse.serving.pages_application import create_pages_app
 from glasshouse.serving.server import background_app
@@ -37,6 +38,19 @@ def ask(address: str, path: str, post: bool = False, **values: str) -> tuple[int
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
+
+
+def test_samples_are_read_from_the_run_folder_by_every_server(tmp_path: Path) -> None:
+    """They need no checkpoint, no process that trains, and nothing that a server remembers."""
+    run = make_run(tmp_path / "runs" / "a", steps=6)
+    sample_log.add(run.path, [KeptSample(5, "the <cat>", " sat on it", "temperature 0.8")])
+    pages = []
+    for _ in range(2):
+        with background_app(create_pages_app(page_index.folders_of(tmp_path), TOKEN)) as address:
+            pages.append(json.loads(ask(address, "run/part", key="runs/a")[1])["html"])
+    assert pages[0] == pages[1]
+    for part in ("the &lt;cat&gt;", " sat on it", "after step 5", "temperature 0.8"):
+        assert part in pages[0]
 
 
 def test_pages_are_served_and_change_with_their_files(served: str, tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def plan() -> Design:
         replace(plan(), tuning=replace(TUNING, values={**TUNING.values, "rms": ["0.1", "0.9"]})),
         replace(plan(), tuning=replace(TUNING, seeds=(7, 8))),
         replace(plan(), replicates="norms"),
+        replace(plan(), shortens_interval=True),
         replace(plan(), arms=tuple(replace(arm, facts={**arm.facts, "data": "other"}) for arm in plan().arms)),
     ],
 )

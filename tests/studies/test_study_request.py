@@ -27,6 +27,8 @@ def test_the_same_question_has_the_same_study():
     study = study_folder.create(design, "norms")
     assert request_for(design).find() == (study, "norms")
     assert request_for(design, seeds=(0, 1, 2, 3)).find() == (study, "norms"), "seeds are not part of the question"
+    shortening = request_for(design, shortens_interval=True)
+    assert shortening.find() == (study, "norms"), "an older study is continued with the interval of its recipes"
 
 
 @pytest.mark.parametrize(

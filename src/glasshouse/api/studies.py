@@ -52,7 +52,7 @@ def compare(
         options = (name, device, str(replicas), register, multiverse, all_pairs)
         return Study(study_runner.replicate_study(str(replicate), seeds, *options))
     plan = (question, seeds, name, device, str(replicas), None)
-    return Study(study_runner.run_study(*plan, register, multiverse, all_pairs))
+    return Study(study_runner.run_study(*plan, register, multiverse, all_pairs, shortens_interval=True))
 
 
 def sweep(
@@ -71,7 +71,7 @@ def sweep(
     `sweep("demo-lm", "training.learning_rate=1e-4..1e-2:log:8", seeds=4)` has eight arms.
     """
     question = Question("sweep", words, metric, match, None, alpha, margin)
-    return Study(study_runner.run_study(question, seeds, name, device, str(replicas)))
+    return Study(study_runner.run_study(question, seeds, name, device, str(replicas), shortens_interval=True))
 
 
 def open_study(name: str | PathLike[str]) -> Study:

@@ -146,7 +146,7 @@ def _attention_map(run: Run, samples: list[Completion], explained: Sequence[page
     if unsupported_reason(run):
         return None
     texts = [(sample.prompt_tokens + [choice.token for choice in sample.choices])[:MAP_TOKENS] for sample in samples]
-    for text in explained:
+    for text in (text for text in explained if not text.second):
         # A classifier reads in both directions, so a text cannot be cut off for its map. One that is longer than the
         # context is refused.
         with suppress(GlasshouseError):

@@ -1,72 +1,137 @@
-"""What the words of a text contribute to its predicted class, by leaving them out one at a time.
+"""What the words of a text contribute to its predicted class or number, by leaving them out one at a time.
 
-Leave-one-out asks the model itself: how much less probable is the class without this word? It needs no gradient, so it is
-the same for every kind of classifier. It looks at one word at a time, so words that say the same thing can hide each other.
+Leave-one-out asks the model itself: how much less probable is the class, or how much smaller the number, without this word?
+It needs no gradient, so it is the same for every kind of model. Of a pair, the words of both texts are left out. It looks at
+one word at a time, so words that say the same thing can hide each other.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from glasshouse.inspection import held_out_texts
+from glasshouse.inspection.held_out_texts import HeldOutTexts
 from glasshouse.pages.report_content import ExplainedText, ExplainedWord
 from glasshouse.records.progress_bar import bar
 from glasshouse.runs.run import Run
+from glasshouse.tasks.multi_label import MultiLabel
+from glasshouse.tasks.regress import Regress
 
 # Texts of so many words are explained: fewer leave nothing to explain, more are long to read.
 FEWEST_WORDS, MOST_WORDS = 4, 40
-# Texts that are classified to choose from, and texts on the page of either kind: right and wrong.
+# Texts that are predicted to choose from, and texts on the page of either kind: right and wrong.
 CANDIDATES = 60
 OF_EACH_KIND = 2
 
 
 @dataclass(frozen=True)
 class WordAttributions:
-    """The explained texts for a report."""
+    """The explained texts for a report. If there are none, `notes` says why."""
 
-    texts: tuple[ExplainedText, ...]
+    texts: tuple[ExplainedText, ...] = ()
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class TrueText:
+    """A text or a pair with what is true of it: its class, its classes, or its number."""
+
+    text: str
+    second: str | None
+    classes: tuple[str, ...] = ()
+    number: float | None = None
+
+
 def collect(run: Run) -> WordAttributions | None:
-    """The most confident right and wrong predictions on held-out texts, explained; None without texts, or for pairs."""
-    if run.reads_pairs:
-        return None
+    """Some right and some wrong predictions on held-out texts, explained; None without held-out texts."""
     held_out = held_out_texts.find(run)
     if held_out is None or isinstance(held_out, str):
         return None
-    documents = [
-        (" ".join(words), document.fields["label"])
-        for document in held_out.documents
-        if FEWEST_WORDS <= len(words := document.text.split()) <= MOST_WORDS
-    ]
-    candidates = list(dict.fromkeys(documents))[:CANDIDATES]
+    candidates: list[TrueText] = []
+    for candidate in _short_texts(run, held_out):
+        if len(candidates) == CANDIDATES:
+            break
+        candidates += [candidate] if candidate not in candidates else []
+    if not candidates:
+        reason = f"no held-out text has {FEWEST_WORDS} to {MOST_WORDS} words"
+        return WordAttributions(notes=(f"no contributions of words: {reason}",))
     with bar("leaving out words") as show:
-        return WordAttributions(tuple(_explain_some(run, candidates, show))) if candidates else None
+        return WordAttributions(tuple(_explain_some(run, candidates, show)))
 
 
-def _explain_some(run: Run, candidates: Sequence[tuple[str, str]], show: Callable[[float], None]) -> list[ExplainedText]:
-    answers = [_most_probable(found) for found in run.classify([text for text, _ in candidates])]
-    by_confidence = sorted(zip(candidates, answers, strict=True), key=lambda pair: -pair[1][1])
-    right = [pair for pair in by_confidence if pair[0][1] == pair[1][0]]
-    wrong = [pair for pair in by_confidence if pair[0][1] != pair[1][0]]
-    chosen = [*right[:OF_EACH_KIND], *wrong[:OF_EACH_KIND]]
+def _short_texts(run: Run, held_out: HeldOutTexts) -> Iterator[TrueText]:
+    task, shard = run.task, held_out.shard
+    for example in held_out.examples:
+        document = held_out.documents[example]
+        first, second = document.text.split(), document.fields["second"].split() if run.reads_pairs else []
+        if not FEWEST_WORDS <= len(first) + len(second) <= MOST_WORDS:
+            continue
+        texts = " ".join(first), " ".join(second) if run.reads_pairs else None
+        if isinstance(task, Regress):
+            yield TrueText(*texts, number=float(shard.values[example]))
+        elif isinstance(task, MultiLabel):
+            applies = np.flatnonzero(task.truth(shard, np.array([example]))[0])
+            yield TrueText(*texts, classes=tuple(task.labels[index] for index in applies))
+        else:
+            yield TrueText(*texts, classes=(document.fields["label"],))
+
+
+def _explain_some(run: Run, candidates: Sequence[TrueText], show: Callable[[float], None]) -> list[ExplainedText]:
+    second = [candidate.second or "" for candidate in candidates] if run.reads_pairs else None
+    predictions = run.predict([candidate.text for candidate in candidates], second)
+    chosen = _choose(list(zip(candidates, predictions, strict=True)))
     explained = []
-    for place, ((text, truth), _) in enumerate(chosen):
+    for place, candidate in enumerate(chosen):
         show((1 + place) / (1 + len(chosen)))
-        explained.append(explain(run, text, truth))
+        explained.append(explain(run, candidate))
     return explained
 
 
-def explain(run: Run, text: str, truth: str = "") -> ExplainedText:
-    """Each word of a text, with the probability of the predicted class minus what it is without the word."""
-    words = text.split()
-    without = [" ".join(words[:place] + words[place + 1 :]) for place in range(len(words))]
-    whole, *others = run.classify([" ".join(words), *without])
-    answer, probability = _most_probable(whole)
-    scored = [ExplainedWord(word, probability - other[answer]) for word, other in zip(words, others, strict=True)]
-    return ExplainedText(tuple(scored), truth, answer, probability)
+def _choose(predicted: list[tuple[TrueText, dict[str, Any]]]) -> list[TrueText]:
+    """The most confident right and wrong predictions; of numbers, those with the smallest and the largest errors."""
+    if "value" in predicted[0][1]:
+        by_error = sorted(predicted, key=lambda pair: abs(pair[1]["value"] - (pair[0].number or 0.0)))
+        count = min(OF_EACH_KIND, len(by_error) // 2 or 1)
+        best, worst = by_error[:count], by_error[len(by_error) - count :][::-1]
+        return list(dict.fromkeys(candidate for candidate, _ in [*best, *worst]))
+    by_confidence = sorted(predicted, key=lambda pair: -_answer(pair[1])[1])
+    # A run with several classes a text may predict none. Such a text has no prediction to explain.
+    by_confidence = [pair for pair in by_confidence if pair[1].get("labels") != []] or by_confidence
+    right = [candidate for candidate, prediction in by_confidence if _answer(prediction)[0] in candidate.classes]
+    wrong = [candidate for candidate, prediction in by_confidence if _answer(prediction)[0] not in candidate.classes]
+    return [*right[:OF_EACH_KIND], *wrong[:OF_EACH_KIND]]
 
 
-def _most_probable(probabilities: dict[str, float]) -> tuple[str, float]:
+def explain(run: Run, true: TrueText) -> ExplainedText:
+    """Each word of a text or a pair, with the probability of the most probable class, or the number, minus what it is
+    without the word."""
+    first, second = true.text.split(), (true.second or "").split()
+    texts, others = [true.text], [true.second or ""]
+    for place in range(len(first)):
+        texts.append(" ".join(first[:place] + first[place + 1 :]))
+        others.append(true.second or "")
+    for place in range(len(second)):
+        texts.append(true.text)
+        others.append(" ".join(second[:place] + second[place + 1 :]))
+    whole, *without = run.predict(texts, others if run.reads_pairs else None)
+    answer, size = ("", whole["value"]) if "value" in whole else _answer(whole)
+    values = [other["value"] if "value" in other else other["probabilities"][answer] for other in without]
+    words = [ExplainedWord(word, size - value) for word, value in zip([*first, *second], values, strict=True)]
+    return ExplainedText(
+        words=tuple(words[: len(first)]),
+        second=tuple(words[len(first) :]),
+        truth=f"{true.number:.5g}" if true.number is not None else ", ".join(true.classes),
+        answer=answer or f"{size:.5g}",
+        probability=size if answer else None,
+        right=answer in true.classes if answer else None,
+        deviation=run.task.deviation or 1.0 if isinstance(run.task, Regress) else None,
+    )
+
+
+def _answer(prediction: dict[str, Any]) -> tuple[str, float]:
+    """The most probable class and its probability."""
+    probabilities: dict[str, float] = prediction["probabilities"]
     answer = max(probabilities, key=probabilities.__getitem__)
     return answer, probabilities[answer]

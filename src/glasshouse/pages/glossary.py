@@ -103,9 +103,9 @@ _TEXTS = {
     ),
     "gradient norm": ("The length of the gradient of a step before clipping. A jump often comes before a loss that rises."),
     "word attribution": (
-        "How much the probability of the predicted class falls if one word is left out of the text. A word with a "
-        "positive value speaks for the class. Words that say the same thing can hide each other: leaving out one "
-        "of them changes little."
+        "How much the probability of the predicted class, or the predicted number, falls if one word is left out of the "
+        "text. A word with a positive value speaks for the class, or raises the number. Words that say the same thing "
+        "can hide each other: leaving out one of them changes little."
     ),
 }
 EXPLANATIONS = {word: Explanation(word, text) for word, text in _TEXTS.items()}

@@ -50,6 +50,11 @@ def pair_table(comparison: StudyResults) -> PairTable | None:
     count = arms * (arms - 1) // 2
     lead = (
         f"The differences in {comparison.metric} between any two arms, paired by seed. p is corrected for {count} "
-        f"comparison{'' if count == 1 else 's'}, so a verdict needs more evidence here than against the first arm alone."
+        "comparisons, so a verdict needs more evidence here than against the first arm alone."
     )
+    if count == 1:
+        lead = (
+            f"The difference in {comparison.metric} between the two arms, paired by seed. Two arms have one comparison, so "
+            "nothing is corrected, and the verdict is that against the first arm."
+        )
     return PairTable(rows, lead, heading)

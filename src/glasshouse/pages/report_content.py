@@ -115,7 +115,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class ExplainedWord:
-    """A word, and the probability of the predicted class minus what it is without the word."""
+    """A word, and the probability of the predicted class, or the predicted number, minus what it is without the word."""
 
     text: str
     contribution: float
@@ -123,12 +123,15 @@ class ExplainedWord:
 
 @dataclass(frozen=True)
 class ExplainedText:
-    """A classified text with the contribution of each word to the predicted class, `answer`."""
+    """A text, or a pair of texts, with the contribution of each word to what was predicted, `answer`."""
 
     words: tuple[ExplainedWord, ...]
     truth: str
     answer: str
-    probability: float
+    probability: float | None  # of a class
+    right: bool | None = None  # whether the class is a true one
+    second: tuple[ExplainedWord, ...] = ()
+    deviation: float | None = None  # of a number: the standard deviation of the training data
 
 
 @dataclass(frozen=True)

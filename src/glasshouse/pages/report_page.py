@@ -79,7 +79,7 @@ def render(report: Report) -> str:
         scatters=_scatters(report.regression) if report.regression else (),
         score_rows=score_rows.rows(report.scores) if report.scores else (),
         score_remark=score_rows.remark(report.scores) if report.scores else "",
-        explained=[(text, word_shading.shade_words(text)) for text in report.explained],
+        explained=[(text, *word_shading.shade_words(text)) for text in report.explained],
         format_probability=formatting.probability,
         attention=attention_page.section(report.attention) if report.attention else None,
         total_parameters=sum(parameters for _, parameters in report.parameters),

@@ -1,44 +1,58 @@
-"""How the words of an explained text are shown: a shade for those that speak for the class, a line for those against it."""
+"""How the words of an explained text are shown: those that raise the prediction are shaded, others are underlined."""
 
+import math
 from dataclasses import dataclass
 
+from glasshouse import formatting
 from glasshouse.pages.report_content import ExplainedText
 
 SHADES = 5
-# Words whose contribution is written below them, and the smallest contribution in points that is worth writing.
+# Words whose contribution is written below them.
 MOST_NUMBERS = 6
-SMALLEST_POINTS = 0.5
-# If every contribution is below this, no word gets the darkest shade.
-WEAK_POINTS = 10.0
+# The smallest contribution that is worth writing, and what the largest must reach for the darkest shade: in points of
+# probability, and of a predicted number in standard deviations of the training data.
+SMALLEST_POINTS, WEAK_POINTS = 0.5, 10.0
+SMALLEST_DEVIATIONS, WEAK_DEVIATIONS = 0.01, 0.2
 
 
 @dataclass(frozen=True)
 class ShadedWord:
-    """A word with its shade (0: none), and its contribution in points if it is among the largest."""
+    """A word with its shade (0: none), and its contribution if it is among the largest."""
 
     text: str
     shade: int
     against: bool
-    points: str
+    contribution: str
     title: str
 
 
-def shade_words(explained: ExplainedText) -> list[ShadedWord]:
-    """The words of a text. Shades are relative to the largest contribution in it, unless all are weak."""
-    points = [100 * word.contribution for word in explained.words]
-    largest = max([WEAK_POINTS, *map(abs, points)])
-    written = set(sorted(range(len(points)), key=lambda place: -abs(points[place]))[:MOST_NUMBERS])
+def shade_words(explained: ExplainedText) -> tuple[list[ShadedWord], list[ShadedWord]]:
+    """The words of a text, and those of the second text of a pair.
+
+    Shades are relative to the largest contribution in both, unless all are weak.
+    """
+    words = [*explained.words, *explained.second]
+    if explained.deviation is None:
+        sizes = [100 * word.contribution for word in words]
+        smallest, weak, texts = SMALLEST_POINTS, WEAK_POINTS, list(map(_points, sizes))
+        titles = [f"{text} points" for text in texts]
+    else:
+        sizes = [word.contribution for word in words]
+        smallest, weak = SMALLEST_DEVIATIONS * explained.deviation, WEAK_DEVIATIONS * explained.deviation
+        places = max(1 - math.floor(math.log10(explained.deviation)), 0)
+        titles = texts = [formatting.number(size, places, signed=True) for size in sizes]
+    largest = max([weak, *map(abs, sizes)])
+    written = set(sorted(range(len(sizes)), key=lambda place: -abs(sizes[place]))[:MOST_NUMBERS])
     shaded = []
-    for place, (word, size) in enumerate(zip(explained.words, points, strict=True)):
-        visible = abs(size) >= SMALLEST_POINTS
+    for place, (word, size) in enumerate(zip(words, sizes, strict=True)):
+        visible = abs(size) >= smallest
         shade = round(SHADES * max(size, 0.0) / largest) if visible else 0
-        text = _signed(size)
-        number = text if visible and place in written else ""
-        shaded.append(ShadedWord(word.text, shade, visible and size < 0, number, f"{text} points"))
-    return shaded
+        number = texts[place] if visible and place in written else ""
+        shaded.append(ShadedWord(word.text, shade, visible and size < 0, number, titles[place]))
+    return shaded[: len(explained.words)], shaded[len(explained.words) :]
 
 
-def _signed(points: float) -> str:
+def _points(points: float) -> str:
     rounded = f"{abs(points):.1f}" if abs(points) < 9.95 else f"{abs(points):.0f}"
     sign = "" if not any(digit in rounded for digit in "123456789") else "−" if points < 0 else "+"
     return sign + rounded

@@ -1,8 +1,7 @@
 """Resolve a recipe and its overrides to the complete spec of a run. The spec alone reproduces the run. Writes no files."""
 
-import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -13,13 +12,10 @@ from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.run_list import flat_fields, override_text
 from glasshouse.specs import aliases, recipes
 from glasshouse.specs.spec import Spec
-from glasshouse.training import adaptation, warm_start
+from glasshouse.training import adaptation, evaluation_interval, warm_start
 
 # Tasks whose recipes from pretrained weights adapt rate, freezing and batch to the number of rows.
 FINE_TUNED = ("classify", "multi-label", "regress", "tag")
-# A run has so many evaluations, or more, unless they would be closer together than the shortest interval in steps.
-INTERVAL = "evaluation.every"
-FEWEST_EVALUATIONS, SHORTEST_INTERVAL = 8, 10
 
 
 def spec_of(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
@@ -44,17 +40,20 @@ def spec_of(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
 
 
 def run_spec(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
-    """The spec of a single run: `spec_of`, with enough evaluations for a curve unless someone has named their interval.
-
-    Studies keep the interval of the recipe, because the evaluations decide which weights are the best: a study that was
-    registered or begun earlier must stay the same.
-    """
+    """The spec of a single run: `spec_of`, with enough evaluations for a curve unless someone has named their interval."""
     spec = spec_of(recipe, *overrides, **sections)
-    named = recipe.endswith(".toml") or INTERVAL in _named(with_full_names(overrides), sections)
-    if named or not spec.training.steps or spec.training.patience or INTERVAL in spec.data.adapt:
+    interval = evaluation_interval.FIELD
+    if interval in spec.data.adapt or spec.training.patience or names_interval([recipe], overrides, sections):
         return spec
-    every = max(math.ceil(spec.training.steps / FEWEST_EVALUATIONS), SHORTEST_INTERVAL)
-    return replace(spec, evaluation=replace(spec.evaluation, every=min(spec.evaluation.every, every)))
+    return replace(spec, data=replace(spec.data, adapt=(*spec.data.adapt, interval)))
+
+
+def names_interval(
+    recipes: Iterable[str], overrides: Iterable[str], sections: Mapping[str, dict[str, Any]] | None = None
+) -> bool:
+    """Whether the user has named the steps between evaluations, in an override or in a file of their own."""
+    named = _named(with_full_names(overrides), sections or {})
+    return evaluation_interval.FIELD in named or any(recipe.endswith(".toml") for recipe in recipes)
 
 
 def with_full_names(overrides: Iterable[str]) -> tuple[str, ...]:
@@ -87,7 +86,7 @@ def _adaptable(spec: Spec, recipe: str, overrides: tuple[str, ...], sections: di
     return replace(spec, data=replace(spec.data, adapt=adaptation.adaptable(named, fine_tuned)))
 
 
-def _named(overrides: Iterable[str], sections: dict[str, dict[str, Any]]) -> set[str]:
+def _named(overrides: Iterable[str], sections: Mapping[str, dict[str, Any]]) -> set[str]:
     """The fields that the user names."""
     named = {word.partition("=")[0].strip() for word in overrides}
     return named | {f"{section}.{name}" for section, table in sections.items() for name in table}

@@ -1,6 +1,5 @@
 """The live view of a run: its curves, the time left and the cost so far, read from the run folder as it is now."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ from glasshouse import formatting
 from glasshouse.pages.index_content import PageLink
 from glasshouse.pages.live_content import LiveRun, LiveSample
 from glasshouse.pages.report_content import Curve
-from glasshouse.records import kept_json, metric_log, stop_request
+from glasshouse.records import kept_json, metric_log, sample_log, stop_request
 from glasshouse.records.run_entries import RunEntry
 from glasshouse.records.status import Status
 from glasshouse.serving import run_commands
@@ -32,11 +31,10 @@ def collect(
     entry: RunEntry,
     links: tuple[PageLink, ...],
     report: PageLink | None,
-    samples: Callable[[Path], tuple[tuple[LiveSample, ...], str]],
 ) -> LiveRun:
     """The view of a run as it is now."""
     rows, facts = _rows(entry.path), _facts(entry.path)
-    made, note = samples(entry.path)
+    samples = sample_log.read(entry.path)
     explanation = entry.error or _EXPLANATIONS.get(Status.read(entry.status), "")
     if entry.status == Status.TRAINING and stop_request.is_made(entry.path):
         explanation = "It was asked to stop, and saves a checkpoint after its next step."
@@ -53,8 +51,10 @@ def collect(
         loss=_curves(rows, {"training": "loss", "validation": "validation.loss"}),
         quality=_quality(rows),
         evaluations=_evaluations(rows),
-        samples=made,
-        samples_note=note,
+        samples=tuple(LiveSample(sample.step, sample.prompt, sample.text) for sample in samples),
+        samples_note=f"Made at the newest evaluations, each with the weights of its step; {samples[0].how}."
+        if samples
+        else "",
         actions=run_commands.possible(entry),
         report=report if entry.has_report else None,
         output=run_commands.output(entry.path),

@@ -19,7 +19,6 @@ from glasshouse.pages.index_content import PageLink
 from glasshouse.pages.live_content import LiveRun
 from glasshouse.records.run_entries import RunEntry, RunEntryReader
 from glasshouse.serving import live_run, run_commands
-from glasshouse.serving.live_samples import LiveSamples
 from glasshouse.serving.page_guard import PageGuard
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.studies import page_index, study_folder
@@ -31,7 +30,7 @@ from glasshouse.version import __version__
 def create_pages_app(folders: PageFolders, token: str) -> ASGIApp:
     """The application over the runs and studies of these folders. Every request must have the token."""
     app = FastAPI(title="Glasshouse pages", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
-    reader, samples = RunEntryReader(), LiveSamples()
+    reader = RunEntryReader()
 
     def address(path: str, key: str = "") -> str:
         return f"{path}?{urlencode({'token': token, **({'key': key} if key else {})})}"
@@ -60,7 +59,7 @@ def create_pages_app(folders: PageFolders, token: str) -> ASGIApp:
         if study and study.has_report:
             links.append(PageLink(f"the study {study.name}", address("report", folders.key(study.path))))
         report = PageLink("its report", address("report", key))
-        return live_run.collect(key, run, tuple(links), report, samples.read)
+        return live_run.collect(key, run, tuple(links), report)
 
     @app.exception_handler(HTTPException)
     async def refused(request: Any, error: HTTPException) -> PlainTextResponse:

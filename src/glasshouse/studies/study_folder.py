@@ -124,6 +124,8 @@ class Design:
     replicates: str = ""  # the name of the study that this one replicates, in the same folder of studies
     multiverse: bool = False  # whether the verdicts are also computed under other reasonable choices
     all_pairs: bool = False  # whether all pairs of arms are judged besides the comparisons with the first arm
+    # Whether the interval of evaluations was shortened for a curve, if nobody named it. False: as the recipes have it.
+    shortens_interval: bool = False
 
     @property
     def planned_seeds(self) -> tuple[int, ...]:
@@ -153,7 +155,7 @@ class Design:
             plain = {name: getattr(arm, name) for name in PLAIN_ARM_FIELDS}
             arms.append({**plain, "notes": list(arm.notes), "spec": spec_files.to_toml(arm.spec)})
         names = ("created", "seeds", "metric", "step_seconds", "judged", "notes", "replicas", "replicates")
-        fields = {name: getattr(self, name) for name in (*names, "multiverse", "all_pairs")}
+        fields = {name: getattr(self, name) for name in (*names, "multiverse", "all_pairs", "shortens_interval")}
         tables = {"question": asdict(self.question), "rule": asdict(self.rule), "arms": arms}
         tuning = asdict(self.tuning) if self.tuning else None
         head = {"format": FORMAT, "glasshouse": __version__}
@@ -192,6 +194,7 @@ class Design:
             replicates=table.get("replicates", ""),
             multiverse=table.get("multiverse", False),
             all_pairs=table.get("all_pairs", False),
+            shortens_interval=table.get("shortens_interval", False),
         )
 
 

@@ -12,13 +12,14 @@ from dataclasses import replace
 from glasshouse.data.prepared_data import PreparedData
 from glasshouse.metrics.verdicts import VerdictRule
 from glasshouse.records import progress_bar
+from glasshouse.runs import resolve_spec
 from glasshouse.specs import spec_fields, spec_files
 from glasshouse.specs.errors import GlasshouseError, SpecError
 from glasshouse.specs.spec import DataSpec, Spec, TrainingSpec
 from glasshouse.studies import matching, study_items, study_metric
 from glasshouse.studies.arms import ONE_TASK, Variant
 from glasshouse.studies.study_folder import Design, PlannedArm, Question, Tuning
-from glasshouse.training import cost_plan, devices, replica_count, warm_start
+from glasshouse.training import cost_plan, devices, evaluation_interval, replica_count, warm_start
 from glasshouse.training.job import Job
 
 # The maximum number of runs that train together.
@@ -35,16 +36,21 @@ def make_design(
     replicas: str,
     tuning: Tuning | None,
     with_multiverse: bool = False,
+    shortens_interval: bool = False,
 ) -> Design:
     """The design of a new study. Raises an error if any arm is impossible. Creates no folder.
 
-    A multiverse tunes its arms later, so the arms must have what tuning needs.
+    A multiverse tunes its arms later, so the arms must have what tuning needs. `shortens_interval`: the arms share an
+    interval of evaluations that is short enough for a curve, if nobody names it.
     """
     if len(tasks := {variant.spec.task: variant.name for variant in variants}) > 1:
         raise SpecError("one-task", f"{ONE_TASK} ({', '.join(f'{name} has {task}' for task, name in tasks.items())})")
     names = [variant.name for variant in variants]
     varied = list(dict.fromkeys(field for variant in variants for field in variant.changes))
     jobs = list(_jobs(variants, seeds, device))
+    interval_note: list[str] = []
+    if shortens_interval and not _interval_is_chosen(question, variants):
+        jobs, interval_note = _with_shared_interval(jobs)
     metric = _choose_metric(question, variants, jobs)
     if question.items:
         study_items.check(metric, names, jobs)
@@ -95,8 +101,9 @@ def make_design(
         tuning=tuning,
         step_seconds=dict(zip(names, map(list, matched.step_seconds), strict=True)) if matched.step_seconds else {},
         leaks=tuple(dict.fromkeys(leak for job in matched.jobs for leak in job.prepared.leaks)),
-        notes=tuple(_notes(question, metric, matched.jobs, [matched.about, *reasons], first_plan.choice)),
+        notes=tuple(_notes(question, metric, matched.jobs, [matched.about, *interval_note, *reasons], first_plan.choice)),
         replicas=replicas,
+        shortens_interval=shortens_interval,
     )
 
 
@@ -121,6 +128,22 @@ def _jobs(variants: Sequence[Variant], seeds: Sequence[int], device: str) -> Ite
         # Arms of one study have one task, so equal data specs give equal data.
         prepared[spec.data] = job.prepared
         yield job
+
+
+def _interval_is_chosen(question: Question, variants: Sequence[Variant]) -> bool:
+    """Whether the interval of evaluations is the user's choice, or counts for early stopping."""
+    words = [word for word in question.words if "=" in word]
+    recipes = [variant.recipe for variant in variants]
+    return resolve_spec.names_interval(recipes, words) or any(variant.spec.training.patience for variant in variants)
+
+
+def _with_shared_interval(jobs: Sequence[Job]) -> tuple[list[Job], list[str]]:
+    """The jobs with one interval of evaluations, and a note if it is not that of every recipe."""
+    every = evaluation_interval.choose([job.evaluation_cost() for job in jobs])
+    if all(job.spec.evaluation.every == every for job in jobs):
+        return list(jobs), []
+    note = f"evaluated every {every} steps; {evaluation_interval.FIELD}=N changes that"
+    return [job.with_interval(every) for job in jobs], [note]
 
 
 def _choose_metric(question: Question, variants: Sequence[Variant], jobs: Sequence[Job]) -> str:

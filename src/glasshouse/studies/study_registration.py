@@ -1,8 +1,9 @@
 """The registration of a study: a digest of its question and its plan, recorded before its first run. Trains nothing.
 
 The digest covers the words of the question, the resolved spec and the data of every arm, the metric and its split, the seeds
-or the looks, the margin, alpha, and what tuning may choose from. What depends on the machine, such as the precision, is not
-part of it. The digest can be computed again from `study.json` at any time, and shows whether the plan was changed.
+or the looks, the margin, alpha, the steps between evaluations, and what tuning may choose from. What depends on the machine,
+such as the precision, is not part of it. The digest can be computed again from `study.json` at any time, and shows whether
+the plan was changed.
 """
 
 import hashlib
@@ -44,6 +45,9 @@ def _plan(design: Design) -> dict[str, Any]:
         "looks": design.rule.looks,
         "replicates": design.replicates,
     }
+    if design.shortens_interval:
+        # The specs have the interval of their recipes. Earlier studies keep that, and their digest.
+        plan["steps between evaluations"] = [arm.spec.evaluation.every for arm in design.arms]
     if tuning:
         plan["tuning"] = {"field": tuning.field, "candidates": tuning.values, "seeds": tuning.seeds}
     return plan

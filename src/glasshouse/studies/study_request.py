@@ -32,6 +32,7 @@ class StudyRequest:
     with_multiverse: bool = False
     all_pairs: bool = False
     replicates: str = ""
+    shortens_interval: bool = False  # of a new study; one that is continued keeps what it has
 
     def find(self) -> tuple[StudyFolder | None, str]:
         """(the study with the same question, or None; the name for a new study)."""
@@ -69,7 +70,9 @@ def open_or_create(request: StudyRequest, device: str, replicas: str) -> StudyFo
     if study is None:
         run_queue.before_planning(unused_name)
         plan = (request.question, request.variants, request.seeds, device, replicas, request.tuning)
-        design = study_planning.make_design(*plan, with_multiverse=request.with_multiverse)
+        design = study_planning.make_design(
+            *plan, with_multiverse=request.with_multiverse, shortens_interval=request.shortens_interval
+        )
         design = replace(design, replicates=request.replicates, all_pairs=request.all_pairs)
         if request.with_multiverse:
             design = _with_multiverse(design, request.variants)

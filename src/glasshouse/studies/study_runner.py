@@ -41,12 +41,14 @@ def run_study(
     register: bool = False,
     with_multiverse: bool = False,
     all_pairs: bool = False,
+    shortens_interval: bool = False,
 ) -> StudyFolder:
     """Run a study to its verdicts, or continue the study that has the same question.
 
     Its folder is in `root`, by default the studies folder. With `register`, a new study records a digest of its plan. With
     `with_multiverse`, its verdicts are also computed under other reasonable choices. With `all_pairs`, every pair of arms is
-    judged too.
+    judged too. With `shortens_interval`, a new study is evaluated often enough for a curve, unless its words set
+    `evaluation.every`.
     """
     root = study_folder.root() if root is None else root
     _check_options(question, seeds, replicas)
@@ -73,6 +75,7 @@ def run_study(
         register=register,
         with_multiverse=with_multiverse,
         all_pairs=all_pairs,
+        shortens_interval=shortens_interval,
     )
     return continue_study(open_or_create(request, device, replicas), device)
 
@@ -122,6 +125,7 @@ def replicate_study(
         with_multiverse=with_multiverse,
         all_pairs=all_pairs,
         replicates=original.name,
+        shortens_interval=design.shortens_interval,
     )
     return continue_study(open_or_create(request, device, replicas), device)
 
@@ -265,6 +269,7 @@ def _run_multiverse(study: StudyFolder, design: Design, device: str) -> None:
                 name=universe.folder,
                 default_name=universe.folder,
                 root=study.path / multiverse.FOLDER,
+                shortens_interval=design.shortens_interval,
             )
             folder = continue_study(open_or_create(request, device, design.replicas), device)
         for split in splits if design.question.items else ():

@@ -37,7 +37,7 @@ class MultiLabel(WholeTextTask):
     metrics = Metrics([MICRO_F1, MACRO_F1, EXACT, LOSS, EXAMPLES, F1], headline=("micro_f1", "exact"))
     criterion = "micro_f1"
     quality = QualityCurves(MICRO_F1.title, {"validation": "validation.micro_f1"})
-    report_sections = ("labels",)
+    report_sections = ("labels", "words")
     head = "classifier"
     columns = ("labels",)
     item_metrics = ("exact", "loss")

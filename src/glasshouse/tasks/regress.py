@@ -34,7 +34,7 @@ class Regress(WholeTextTask):
     metrics = Metrics([RMSE, MAE, R2, SPEARMAN, LOSS, EXAMPLES], headline=("rmse", "r2"))
     criterion = "rmse"
     quality = QualityCurves(RMSE.title, {"validation": "validation.rmse"})
-    report_sections = ("regression",)
+    report_sections = ("regression", "words")
     head = "regressor"
     columns = ("value",)
     item_metrics = ("mae", "loss")

@@ -240,6 +240,11 @@ class Engine:
         with self._with_average_weights():
             return self.parallelism.from_main(compute), values
 
+    def evaluated_weights(self) -> Tensors:
+        """The weights that evaluations during training use, where one process holds them all."""
+        average = self._average_weights()
+        return dict(self.model.state_dict()) if average is None else average
+
     def checkpoint_groups(self) -> dict[str, Tensors]:
         """All tensors of a checkpoint, by group. They do not depend on the number of processes."""
         groups = {"model": dict(self.model.state_dict()), "optimiser": optimisers.state(self.optimiser, self.model)}

@@ -19,8 +19,17 @@ from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.tasks.base import Batch, Task
 from glasshouse.tokenizers import Tokenizer
-from glasshouse.training import activation_checkpointing, adaptation, lora, optimisers, tied_output, warm_start
+from glasshouse.training import (
+    activation_checkpointing,
+    adaptation,
+    evaluation_interval,
+    lora,
+    optimisers,
+    tied_output,
+    warm_start,
+)
 from glasshouse.training.engine import Engine
+from glasshouse.training.evaluation_interval import EvaluationCost
 from glasshouse.training.parallelism import Parallelism
 from glasshouse.training.warm_start import WeightTransfer
 
@@ -96,7 +105,10 @@ class Job:
         """
         task = check(spec)
         adapted: list[str] = []
-        if spec.data.adapt and prepared_folder.named(spec.data):
+        # What else adapts does so to texts that are still to be prepared.
+        interval_only = spec.data.adapt == (evaluation_interval.FIELD,) or prepared_folder.named(spec.data)
+        shortens = interval_only and evaluation_interval.FIELD in spec.data.adapt
+        if interval_only:
             spec = replace(spec, data=replace(spec.data, adapt=()))
         elif spec.data.adapt:
             spec, adapted = adaptation.adapt(
@@ -116,6 +128,8 @@ class Job:
             if truncated := task.truncated(shard):
                 notes.append(f"{truncated} of {shard.documents} {split} texts are truncated to data.context")
         job = cls(spec, prepared, task, steps, device, (*notes, *task.notes()))
+        if shortens:
+            job = job.with_interval(evaluation_interval.choose([job.evaluation_cost()]))
         return job._with_start() if training.start_from and new_run else job
 
     @property
@@ -168,6 +182,16 @@ class Job:
     def step_tokens(self) -> float:
         """Tokens in a training step, on average over all steps."""
         return self.sequence_tokens() * self.stages.sequences_before(self.steps) / self.steps
+
+    def evaluation_cost(self) -> EvaluationCost:
+        """What evaluations during training cost, compared with the steps. Texts are as long as those of batches."""
+        settings, length = self.spec.evaluation, self.mean_length() / self.spec.data.context
+        one, final = (self.task.evaluation_tokens(self.prepared.splits, settings, rounds) for rounds in (1, 0))
+        return EvaluationCost(self.steps, settings.every, (one - final) * length, self.step_tokens())
+
+    def with_interval(self, every: int) -> "Job":
+        """The job with other steps between evaluations."""
+        return replace(self, spec=replace(self.spec, evaluation=replace(self.spec.evaluation, every=every)))
 
     def step_flops(self) -> int:
         """FLOPs of the matrix products of one training step, for the mean length of its sequences, on average over all

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from glasshouse.records import machine, metric_log, progress_bar, stop_request
+from glasshouse.records import machine, metric_log, progress_bar, sample_log, stop_request
 from glasshouse.records.checkpoint_saver import CheckpointSaver
 from glasshouse.records.progress_bar import say
 from glasshouse.records.run_folder import RunFolder
@@ -23,6 +23,7 @@ from glasshouse.specs import catalogue
 from glasshouse.specs.errors import GlasshouseError, Interrupted, RunError
 from glasshouse.training import cost_plan, devices, nonfinite, parallelism, peak_memory, process_group, resume, torchrun
 from glasshouse.training.engine import Engine, StepResult
+from glasshouse.training.evaluation_samples import EvaluationSamples
 from glasshouse.training.parallelism import SINGLE, Parallelism
 from glasshouse.training.progress_display import Display, show_progress
 from glasshouse.training.replicas import Replicas
@@ -208,9 +209,12 @@ class _Loop:
                 continue
             if parallelism.is_main:
                 metric_log.rewind(run.metrics_file, progress.step)
+                sample_log.rewind(run.path, progress.step)
             self.members[-1].record(machine=machine.describe(str(self.engine.device)))
         if isinstance(self.engine, Replicas):
             self.engine.deactivate(group.ended)
+        # Of weights that several processes share, no samples are made.
+        self.samples = EvaluationSamples(self.job) if parallelism.size == 1 else None
         self.step = group.step
         # Results that have not been read from the device yet, and when the first of their steps began.
         self.pending: list[tuple[int, StepResult]] = []
@@ -372,10 +376,20 @@ class _Loop:
         """Evaluate every active run on its validation split; returns whether any run improved."""
         metrics_by_member = {id(member): member.evaluate() for member in self.active}
         self._add_elapsed_time()
+        self._sample()
         improved = [member for member in self.active if member.update_best(metrics_by_member[id(member)])]
         rows = [metrics for metrics in metrics_by_member.values() if metrics]
         self.display.evaluation(self.step, _mean(rows) if rows else {})
         return bool(improved)
+
+    def _sample(self) -> None:
+        """Write samples of as many active runs as there is time for, those with the oldest samples first."""
+        for member in sorted(self.active, key=lambda member: member.sampled):
+            if self.samples is None or not self.samples.is_due(member.progress.seconds):
+                return
+            self.samples.write(member.run, self.step, member.model.evaluated_weights)
+            member.sampled = self.step
+            self._add_elapsed_time()
 
     def _fail(self, member: RunProgress, step: int) -> None:
         """Record a run as failed because its loss or gradient is not finite, with the reason and a remedy."""

@@ -293,6 +293,10 @@ class Replica:
         load_weights(replicas.scratch, self.evaluation_weights, "the best checkpoint")
         return replicas.scratch
 
+    def evaluated_weights(self) -> Tensors:
+        """The weights that evaluations during training use. They are valid until another replica is evaluated."""
+        return dict(self._evaluated_model().state_dict())
+
     def checkpoint_groups(self) -> dict[str, Tensors]:
         """All tensors of a checkpoint, by group. The run can be resumed from it alone or among replicas."""
         replicas = self.replicas

@@ -43,6 +43,8 @@ class TrainableModel(Protocol):
         self, shard: Shard, progress: Callable[[float], None] = lambda share: None
     ) -> tuple[dict[str, float], dict[str, np.ndarray]]: ...
 
+    def evaluated_weights(self) -> Tensors: ...
+
     def checkpoint_groups(self) -> dict[str, Tensors]: ...
 
     def restore(self, checkpoint: Checkpoint) -> None: ...
@@ -93,6 +95,8 @@ class RunProgress:
         self.writes = writes
         self.loggers: list[Logger] = []
         self.state = State.STEPPING
+        # The step of the newest samples.
+        self.sampled = 0
 
     def record(self, **facts: Any) -> None:
         """Add entries to `run.json`."""

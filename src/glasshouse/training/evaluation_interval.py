@@ -1,0 +1,43 @@
+"""The steps between evaluations if nobody names them: enough evaluations for a curve, as long as they cost little.
+
+The rule needs the number of steps and the size of the validation split, so it is applied when the data are prepared.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+FIELD = "evaluation.every"
+FEWEST_EVALUATIONS = 8
+"""Evaluations that a run has at least, unless they would be too close together or too dear."""
+SHORTEST_INTERVAL = 10
+LARGEST_SHARE = 0.2
+"""Compute of the evaluations in proportion to that of the training steps. The interval of a recipe may cost more."""
+# A training step has a forward and a backward pass, and the backward pass costs twice as much.
+PASSES_OF_STEP = 3
+
+
+@dataclass(frozen=True)
+class EvaluationCost:
+    """What the rule needs to know of a job. Tokens are those of one evaluation and of one training step on average."""
+
+    steps: int
+    every: int  # as the recipe has it
+    evaluation_tokens: float
+    step_tokens: float
+
+    @property
+    def shortest(self) -> int:
+        """The shortest interval at which evaluations cost no more than their share of the training."""
+        affordable = LARGEST_SHARE * PASSES_OF_STEP * self.step_tokens
+        return max(SHORTEST_INTERVAL, math.ceil(self.evaluation_tokens / affordable) if affordable else 0)
+
+    def share(self, every: int) -> float:
+        """The compute of evaluations at this interval in proportion to that of the training steps."""
+        return self.evaluation_tokens / (every * PASSES_OF_STEP * self.step_tokens)
+
+
+def choose(jobs: Sequence[EvaluationCost]) -> int:
+    """The interval that these jobs share. It is not longer than that of a recipe, and fits the job of fewest steps."""
+    wanted = math.ceil(min(job.steps for job in jobs) / FEWEST_EVALUATIONS)
+    return min(*(job.every for job in jobs), max(wanted, *(job.shortest for job in jobs)))
