@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Device, Run
+from glasshouse.cli.arguments import Device, Limits, Run
 
 EXAMPLES = (
     'Examples: glasshouse translate piglatin-encoder-decoder "the air conditioning is working" · '
@@ -31,6 +31,7 @@ def translate(
             "--word-by-word/--whole", help="Translate each word separately, or the whole text; default: as trained."
         ),
     ] = None,
+    limits: Limits = "",
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON with scores.")] = False,
 ) -> None:
@@ -48,7 +49,7 @@ def translate(
         glasshouse.check_output(output)
     options = {"beams": beams, "length_penalty": length_penalty, "n_best": n_best, "word_by_word": word_by_word}
     if file:
-        translations = glasshouse.translate_file(run, file, device, **options)
+        translations = glasshouse.translate_file(run, file, device, limits, **options)
     else:
         translations = glasshouse.translate(run, texts or (), device, **options)
     if truncated := sum(best[0].truncated for best in translations if best):
