@@ -28,6 +28,7 @@ CROSS_CUTTING = {
     "hostile/test_bounds.py",
     "hostile/test_containment.py",
     "hostile/test_model_files.py",
+    "hostile/test_streams.py",
     "hostile/test_terminal.py",
     "how_to/test_how_to.py",
     "interop/architectures/test_round_trip.py",

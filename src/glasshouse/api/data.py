@@ -8,6 +8,7 @@ from pathlib import Path
 from glasshouse import tokenizers
 from glasshouse.data import data_look, prepared_data
 from glasshouse.data.data_look import DataLook
+from glasshouse.data.read_limits import LimitExceeded
 from glasshouse.data.sources import data_set_list
 from glasshouse.data.sources.data_set_list import DataSet, Split
 from glasshouse.data.sources.installed_python import PackageEntry
@@ -90,10 +91,14 @@ def look_at_data(
     spec = resolve_spec.spec_of(recipe, *words)
     try:
         job = Job.prepare(spec, devices.pick(device))
+    except LimitExceeded as refusal:
+        return LookedAtData(recipe, spec, refusal=refusal)
     except DataError as refusal:
         return _refused(recipe, spec, refusal)
-    source = prepared_data.find_source(job.spec.data, job.task.columns)
-    look = data_look.look(job.spec.data, source, job.task.columns)
+    with progress_bar.bar("looking") as bar:
+        source = prepared_data.find_source(job.spec.data, job.task.columns)
+        source.progress = lambda what, share: bar(share, what)
+        look = data_look.look(job.spec.data, source, job.task.columns)
     shard = job.prepared.splits["train"]
     truncated = job.task.truncated(shard) / max(shard.documents, 1)
     plan = cost_plan.make(job, even_if_too_large=True) if cost else None
@@ -120,13 +125,25 @@ def train_tokenizer(
     kind: str = "byte-pair",
     pattern: str = "gpt-2",
     field: str = "text",
+    limits: str = "",
 ) -> Tokenizer:
-    """Train a tokenizer on the text of several files and save it as tokenizer.json."""
+    """Train a tokenizer on the text of several files and save it as tokenizer.json.
+
+    `limits` raises limits on what is read of the files, such as "line=100".
+    """
     data = DataSpec(
-        files=tuple(files), field=field, tokenizer=kind, vocabulary=vocabulary, pattern=pattern, validation=0.0, test=0.0
+        files=tuple(files),
+        field=field,
+        tokenizer=kind,
+        vocabulary=vocabulary,
+        pattern=pattern,
+        validation=0.0,
+        test=0.0,
+        limits=(limits,) if limits else (),
     )
-    source = UserText(data)
     with progress_bar.bar("training a tokenizer") as bar:
+        source = UserText(data)
+        source.progress = lambda what, share: bar(share, what)
         trained = prepared_data.load_or_train_tokenizer(data, source, lambda step, share: bar(share, step))
     trained.save(output)
     return trained

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 from glasshouse.data import text_files
+from glasshouse.data.read_limits import ReadLimits
 from glasshouse.generation.text_stream import Completion
 from glasshouse.inspection import entailment_metric
 from glasshouse.metrics.metric import Metrics
@@ -103,15 +104,16 @@ def predict_file(
     device: str = "auto",
     field: str | None = None,
     second_field: str | None = None,
+    limits: str = "",
 ) -> Iterator[dict[str, Any]]:
     """What a run predicts for each text of a file, one after another: "text" and the keys of `predict`.
 
     The texts are the lines of a text file, a column of a table (.csv, .tsv, .jsonl, ...), or any iterable of texts. `field`
     and `second_field` are the columns of a table, by name or number; by default those of the run's own data. An empty text
-    has no prediction. Memory does not grow with the file.
+    has no prediction. Memory does not grow with the file. `limits` raises limits on what is read, such as "line=100".
     """
     opened = Run(run, device)
-    return text_predictions.predict_each(opened, _texts_of(opened, file, field, second_field))
+    return text_predictions.predict_each(opened, _texts_of(opened, file, field, second_field, limits))
 
 
 def write_predictions(
@@ -122,6 +124,7 @@ def write_predictions(
     field: str | None = None,
     second_field: str | None = None,
     form: str = text_predictions.CSV,
+    limits: str = "",
 ) -> int:
     """Write what `predict_file` gives to a .csv or .jsonl file, or in this `form` to an open file. Returns how many.
 
@@ -136,7 +139,7 @@ def write_predictions(
     if form not in text_predictions.FORMATS:
         raise GlasshouseError("bad-option", f"form={form!r} is unknown; choose {' or '.join(text_predictions.FORMATS)}")
     opened = Run(run, device)
-    texts = _texts_of(opened, file, field, second_field)
+    texts = _texts_of(opened, file, field, second_field, limits)
     total, written = texts.count if isinstance(texts, TextFile) else 0, 0
     with ExitStack() as stack:
         show: Callable[..., None] = stack.enter_context(progress_bar.bar("classifying")) if path else lambda share: None
@@ -160,7 +163,7 @@ def _counted(predictions: Iterator[dict[str, Any]], show: Callable[[float], None
 
 
 def _texts_of(
-    run: Run, file: str | PathLike[str] | Iterable[str], field: str | None, second_field: str | None
+    run: Run, file: str | PathLike[str] | Iterable[str], field: str | None, second_field: str | None, limits: str
 ) -> Iterable[tuple[str, str]]:
     if not isinstance(file, str | PathLike):
         if run.reads_pairs:
@@ -170,7 +173,8 @@ def _texts_of(
                 "such as a .csv file",
             )
         return ((text, "") for text in file)
-    texts = TextFile(run, Path(file).expanduser(), field, second_field)
+    with progress_bar.bar("reading"):
+        texts = TextFile(run, Path(file).expanduser(), field, second_field, [limits])
     for remark in texts.remarks:
         progress_bar.say(remark)
     return texts
@@ -187,10 +191,13 @@ def translate(run: str | PathLike[str], texts: Sequence[str], device: str = "aut
 
 
 def translate_file(
-    run: str | PathLike[str], file: str | PathLike[str], device: str = "auto", **how: Any
+    run: str | PathLike[str], file: str | PathLike[str], device: str = "auto", limits: str = "", **how: Any
 ) -> list[list[Translation]]:
-    """The translations of each line of a text file, best first."""
-    lines = [line.strip() for line in text_files.read_lines(Path(file))]
+    """The translations of each line of a text file, best first. `limits` raises limits on what is read, as in "line=100"."""
+    raised = ReadLimits.of([limits])
+    rows = ((line.strip(),) for line in text_files.read_lines(Path(file), limits=raised))
+    with progress_bar.bar("reading"):
+        lines = [line for (line,) in raised.kept(rows, Path(file))]
     if not lines:
         raise GlasshouseError("empty-file", f"{file} has no lines to translate; choose a file that contains text")
     return translate(run, lines, device, **how)

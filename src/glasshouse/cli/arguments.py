@@ -21,6 +21,13 @@ Overrides = Annotated[
         help="Fields of the spec to change, such as model.width=64; lr, batch_size, n_layer, ... work too.",
     ),
 ]
+Limits = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME=NUMBER,...",
+        help="Raise limits on what is read of a file: line=100 (million characters), expansion, table, nesting, columns.",
+    ),
+]
 LabelledData = Annotated[
     str,
     typer.Option("--task", metavar="DATA", help="A labelled data set (see `glasshouse data`) or a file of labelled rows."),

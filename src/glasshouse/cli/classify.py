@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from glasshouse.cli.arguments import Device, Run
+from glasshouse.cli.arguments import Device, Limits, Run
 from glasshouse.formatting import MISSING
 
 EXAMPLES = (
@@ -21,6 +21,8 @@ EXAMPLES = (
     "cat lines.txt | glasshouse classify presidents - > classes.csv"
 )
 STANDARD_INPUT = "-"
+# Of the standard input, in characters.
+LONGEST_LINE = 1 << 24
 
 
 def classify(
@@ -45,6 +47,7 @@ def classify(
     second_field: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="With --file: the column of the second texts of pairs.")
     ] = None,
+    limits: Limits = "",
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table; of a file, JSON lines.")] = False,
 ) -> None:
@@ -81,7 +84,7 @@ def classify(
         form = ".jsonl" if as_json else ".csv"
         if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
             sys.stdout.reconfigure(encoding="utf-8")  # as an output file is
-        count = glasshouse.write_predictions(run, source, output or sys.stdout, device, field, second_field, form)
+        count = glasshouse.write_predictions(run, source, output or sys.stdout, device, field, second_field, form, limits)
         if output:
             console.print(f"wrote {count:,} predictions to {output}", soft_wrap=True)
         return
@@ -112,7 +115,12 @@ def _standard_input() -> Iterator[str]:
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8", errors="strict")
     try:
-        for line in sys.stdin:
+        while line := sys.stdin.readline(LONGEST_LINE):
+            if len(line) == LONGEST_LINE:
+                raise DataError(
+                    "line-too-long",
+                    f"a line of the standard input has {LONGEST_LINE:,} characters or more; divide it into several lines",
+                )
             yield line.rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise DataError("not-utf-8", f"the standard input is not UTF-8 text ({error}); convert it to UTF-8") from None

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from glasshouse.cli.arguments import Device, On, Partition, ShowScript, Time
+from glasshouse.cli.arguments import Device, Limits, On, Partition, ShowScript, Time
 
 app = typer.Typer(
     help="List data sets; `get` fetches one, `show` describes one. `look` shows your own files, `prepare` tokenises them.",
@@ -105,6 +105,7 @@ def prepare(
     validation: Annotated[float | None, typer.Option(help="The share held out for validation.")] = None,
     test: Annotated[float | None, typer.Option(help="The share held out for testing.")] = None,
     field: Annotated[str | None, typer.Option(help="The field of a JSON line that holds the text.")] = None,
+    limits: Limits = "",
     jobs: Annotated[
         int | None, typer.Option(help="Processes that encode parts of the text, or with --on slurm jobs; default: 1.")
     ] = None,
@@ -134,6 +135,7 @@ def prepare(
         "validation": validation,
         "test": test,
         "field": field,
+        "limits": limits or None,
     }
     text: dict[str, Any] = {"recipe": recipe, "output": output, "tokenizer": tokenizer, **settings}
     cluster: dict[str, Any] = {"name": name, "time": time, "partition": partition}

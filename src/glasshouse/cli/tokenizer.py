@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from glasshouse.cli.arguments import Limits
+
 app = typer.Typer(help="Train a tokenizer, or show how it splits a text.", no_args_is_help=True)
 
 # Neighbouring tokens get different colours.
@@ -18,11 +20,12 @@ def train(
     kind: Annotated[str, typer.Option(help="The kind of tokenizer: byte-pair, words or characters.")] = "byte-pair",
     pattern: Annotated[str, typer.Option(help="The pre-tokenizer of byte-pair: gpt-2 or gpt-4.")] = "gpt-2",
     field: Annotated[str, typer.Option(help="The field of a JSON line that holds the text.")] = "text",
+    limits: Limits = "",
 ) -> None:
     """Train a tokenizer and write it as tokenizer.json, which the `tokenizers` package reads too."""
     import glasshouse
 
-    trained = glasshouse.train_tokenizer(files, vocabulary, output, kind, pattern, field)
+    trained = glasshouse.train_tokenizer(files, vocabulary, output, kind, pattern, field, limits)
     print(f"{output}: {trained.vocabulary:,} tokens")
 
 

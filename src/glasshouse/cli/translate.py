@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Device, Run
+from glasshouse.cli.arguments import Device, Limits, Run
 
 EXAMPLES = (
     'Examples: glasshouse translate piglatin-encoder-decoder "the air conditioning is working" · '
@@ -34,6 +34,7 @@ def translate(
     raw: Annotated[
         bool, typer.Option("--raw", help="Leave control characters as they are where the output is no terminal.")
     ] = False,
+    limits: Limits = "",
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON with scores.")] = False,
 ) -> None:
@@ -51,7 +52,7 @@ def translate(
         glasshouse.check_output(output)
     options = {"beams": beams, "length_penalty": length_penalty, "n_best": n_best, "word_by_word": word_by_word}
     if file:
-        translations = glasshouse.translate_file(run, file, device, **options)
+        translations = glasshouse.translate_file(run, file, device, limits, **options)
     else:
         translations = glasshouse.translate(run, texts or (), device, **options)
     if truncated := sum(best[0].truncated for best in translations if best):

@@ -80,7 +80,9 @@ def suggest_task(data: DataSpec) -> str:
     names = input_files.of(data)
     path = input_files.expand(names.train)[0]
     suffix = text_files.suffix(path)
-    if suffix in reading.SENTENCE_SUFFIXES or (suffix in (".tsv", ".txt") and conll.has_sentences(path, data.encoding)):
+    if suffix in reading.SENTENCE_SUFFIXES or (
+        suffix in (".tsv", ".txt") and conll.has_sentences(path, TableFormat.of(data))
+    ):
         return "tag"
     if not reading.is_table(path):
         return "next-token"

@@ -1,7 +1,7 @@
 """A document, and a source of documents. Knows nothing of tokens."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -34,6 +34,8 @@ class Source(ABC):
     about: ClassVar[str]
     origin: ClassVar[str]
     licence: ClassVar[str]
+    # Called with what is being read and the share of it that is done. A source that takes long to read calls it.
+    progress: Callable[[str, float], None] = staticmethod(lambda what, share: None)
 
     @classmethod
     def from_spec(cls, data: DataSpec) -> "Source":

@@ -7,10 +7,12 @@ read it only once to check it, and `train` need not read 10 GB before its first 
 import hashlib
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from glasshouse.data import text_files
+from glasshouse.data import read_limits, text_files
+from glasshouse.data.read_limits import ReadLimits
 from glasshouse.data.sources.remote_files import cache_folder
 from glasshouse.data.text_files import FileSummary
 from glasshouse.records import atomic_files, kept_json, lock
@@ -40,25 +42,27 @@ def is_cheap(path: Path) -> bool:
         return False
 
 
-def summarise(path: Path) -> FileSummary:
+def summarise(
+    path: Path, limits: ReadLimits = read_limits.DEFAULT, progress: Callable[[int], None] = lambda done: None
+) -> FileSummary:
     """The summary of a file, from the cache if the file is large and unchanged. Otherwise the file is read and checked."""
     try:
         state = file_state(path)
         if not path.is_file() or state[0] < REMEMBERED_BYTES:
-            return text_files.summarise(path)
+            return text_files.summarise(path, limits=limits, progress=progress)
         kept_file = _kept_file(path)
         kept_file.parent.mkdir(parents=True, exist_ok=True)
         lock_path = kept_file.with_suffix(".lock")
         lock_path.touch()
     except OSError:  # The file or the cache cannot be used.
-        return text_files.summarise(path)
+        return text_files.summarise(path, limits=limits, progress=progress)
     with lock.wait_for(lock_path):
         with suppress(OSError, ValueError, KeyError, TypeError):
             kept = kept_json.read(kept_file)
             if kept["state"] == state:
                 return FileSummary(kept["bytes"], kept["digest"])
         begun = time.time()
-        summary = text_files.summarise(path)
+        summary = text_files.summarise(path, limits=limits, progress=progress)
         if begun - max(state[1:]) / 1e9 > SETTLED_SECONDS and file_state(path) == state:
             facts = {"file": str(path.absolute()), "state": state, "bytes": summary.bytes, "digest": summary.digest}
             with suppress(OSError):

@@ -89,6 +89,7 @@ def prepare(
         tokenizer, digest = prepared_folder.check(folder, data, tokenizer, columns, specials)
         return PreparedData(tokenizer, {split: shards.open_shard(folder, split) for split in SPLITS}, digest)
     source = find_source(data, columns)
+    source.progress = progress
     fingerprint = source.fingerprint()
     tokenizer = tokenizer or load_or_train_tokenizer(data, source, progress, specials, columns)
     folder = _cached_shards(data, source, tokenizer, progress, columns, specials)
@@ -185,6 +186,7 @@ def corpus_shards_of(
     The tokenizer is loaded, or trained if no process has trained it yet.
     """
     source = UserText(data)
+    source.progress = progress
     progress("reading text", 0.0)
     source.fingerprint()  # checks every file
     if output:

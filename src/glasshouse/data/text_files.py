@@ -14,11 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
-from glasshouse.data import encodings
+from glasshouse.data import encodings, read_limits
+from glasshouse.data.read_limits import ReadLimits
 from glasshouse.specs.errors import DataError
 
 # Large enough that the Python overhead per chunk is negligible, small enough that memory use stays constant.
 CHUNK_BYTES = 1 << 20
+# So many bytes of Zstandard are decompressed at a time, and the result is in memory. A byte can stand for 32,768.
+ZSTANDARD_BYTES = 1 << 11
 COMPRESSED = (".gz", ".zst")
 SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
 MOST_NAMED = 10
@@ -44,14 +47,23 @@ class UnknownEncoding(DataError):
         super().__init__("not-utf-8", f"{path} {problem}; {_remedy({guess}, named)}")
 
 
-def summarise(path: Path, encoding: str = "") -> FileSummary:
-    """Read the whole file once. Raises an error if it is missing, empty, binary or in another encoding."""
+def summarise(
+    path: Path,
+    encoding: str = "",
+    limits: ReadLimits = read_limits.DEFAULT,
+    progress: Callable[[int], None] = lambda done: None,
+) -> FileSummary:
+    """Read the whole file once. Raises an error if it is missing, empty, binary or in another encoding.
+
+    `progress` gets the bytes that were read so far.
+    """
     digest = hashlib.blake2b(digest_size=16)
     total = 0
-    for chunk in read_chunks(path, encoding):
+    for chunk in read_chunks(path, encoding, limits):
         raw = chunk.encode()
         digest.update(raw)
         total += len(raw)
+        progress(total)
     if total == 0:
         raise _empty(path)
     return FileSummary(total, digest.hexdigest())
@@ -69,10 +81,10 @@ def check_beginning(path: Path) -> None:
         raise _empty(path)
 
 
-def read_chunks(path: Path, encoding: str = "") -> Iterator[str]:
+def read_chunks(path: Path, encoding: str = "", limits: ReadLimits = read_limits.DEFAULT) -> Iterator[str]:
     """The text of a file in chunks. A chunk may end anywhere between two characters."""
     offset = 0
-    with _open(path) as file:
+    with _open_raw(path) as stored, _decompressed(path, stored) as file:
         while True:
             try:
                 raw = file.read(CHUNK_BYTES if offset else max(CHUNK_BYTES, encodings.LONGEST_MARK))
@@ -80,6 +92,8 @@ def read_chunks(path: Path, encoding: str = "") -> Iterator[str]:
                 raise DataError(
                     "damaged-gzip", f"{path} is a damaged or incomplete compressed file ({error}); compress it again"
                 ) from None
+            if file is not stored:
+                limits.check_expansion(path, stored.tell(), offset + len(raw))
             if offset == 0:
                 found = encodings.of_beginning(raw, encoding)
                 decoder = codecs.getincrementaldecoder(found)()
@@ -104,7 +118,7 @@ def is_recoded(path: Path, encoding: str = "") -> bool:
     """Whether a file is text in another encoding than UTF-8: that of its byte order mark, or the named one."""
     if not path.is_file():
         return False
-    with _open(path) as file:
+    with _open_raw(path) as stored, _decompressed(path, stored) as file:
         try:
             return encodings.of_beginning(file.read(encodings.LONGEST_MARK), encoding) != encodings.UTF_8
         except (EOFError, zlib.error, gzip.BadGzipFile):
@@ -112,7 +126,9 @@ def is_recoded(path: Path, encoding: str = "") -> bool:
 
 
 @contextmanager
-def naming_all(paths: Callable[[], Sequence[Path]], encoding: str = "") -> Iterator[None]:
+def naming_all(
+    paths: Callable[[], Sequence[Path]], encoding: str = "", limits: ReadLimits = read_limits.DEFAULT
+) -> Iterator[None]:
     """Within the block, the error for a file in an unknown encoding names all files that have this problem."""
     try:
         yield
@@ -120,7 +136,7 @@ def naming_all(paths: Callable[[], Sequence[Path]], encoding: str = "") -> Itera
         wrong = [first]
         for path in paths():
             try:
-                for _ in read_chunks(path, encoding):
+                for _ in read_chunks(path, encoding, limits):
                     pass
             except UnknownEncoding as error:
                 wrong += [error] if error.path != first.path else []
@@ -152,7 +168,7 @@ def read_range(path: Path, begin: int, end: int) -> Iterator[str]:
     A plain file is read from `begin` on. A gzip file must be decompressed from its start.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
-    with _open(path) as file:
+    with _open_raw(path) as stored, _decompressed(path, stored) as file:
         mark = len(codecs.BOM_UTF8) if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8 else 0
         file.seek(mark + begin)
         left = end - begin
@@ -173,14 +189,19 @@ def suffix(path: Path) -> str:
     return endings[-1].lower() if endings else ""
 
 
-def read_lines(path: Path, encoding: str = "") -> Iterator[str]:
+def read_lines(path: Path, encoding: str = "", limits: ReadLimits = read_limits.DEFAULT) -> Iterator[str]:
     """The lines of a file, without line endings."""
-    yield from split_lines(read_chunks(path, encoding))
+    yield from split_lines(read_chunks(path, encoding, limits), limits, str(path))
 
 
-def read_parallel_lines(source: Path, target: Path, *, encoding: str = "") -> list[tuple[str, str]]:
+def read_parallel_lines(
+    source: Path, target: Path, *, encoding: str = "", limits: ReadLimits = read_limits.DEFAULT
+) -> list[tuple[str, str]]:
     """The pairs of two files: line n of one with line n of the other. Both must have the same number of lines."""
-    sides = [[line.strip() for line in read_lines(path, encoding)] for path in (source, target)]
+    sides = [
+        [line for (line,) in limits.kept(((line.strip(),) for line in read_lines(path, encoding, limits)), path)]
+        for path in (source, target)
+    ]
     if len(sides[0]) != len(sides[1]):
         raise DataError(
             "unequal-line-counts",
@@ -190,15 +211,23 @@ def read_parallel_lines(source: Path, target: Path, *, encoding: str = "") -> li
     return list(zip(*sides, strict=True))
 
 
-def split_lines(chunks: Iterable[str]) -> Iterator[str]:
-    """The lines of a text in chunks, without line endings."""
-    rest = ""
+def split_lines(chunks: Iterable[str], limits: ReadLimits = read_limits.DEFAULT, name: str = "the text") -> Iterator[str]:
+    """The lines of a text in chunks, without line endings. `name` is that of the text in errors."""
+    begun: list[str] = []  # a line that has no end yet
+    length = count = 0
     for chunk in chunks:
-        rest += chunk
-        *complete, rest = rest.split("\n")
-        yield from complete
-    if rest:
-        yield rest
+        first, *others = chunk.split("\n")
+        begun.append(first)
+        length += len(first)
+        if others:
+            limits.check_line(length, f"{name}, line {count + 1},")
+            yield "".join(begun)
+            yield from others[:-1]
+            count += len(others)
+            begun, length = others[-1:], len(others[-1])
+        limits.check_line(length, f"{name}, line {count + 1},")
+    if length:
+        yield "".join(begun)
 
 
 def refuse_spreadsheet(path: Path) -> None:
@@ -229,22 +258,17 @@ def _open_raw(path: Path) -> io.BufferedReader:
         raise DataError("unreadable-file", f"cannot read {path}: {error.strerror or error}; check the path") from None
 
 
-def _open(path: Path) -> IO[bytes]:
-    """A file, decompressed."""
-    file = _open_raw(path)
+def _decompressed(path: Path, file: io.BufferedReader) -> IO[bytes]:
+    """The content of a file: that of a compressed one, or the file itself."""
     magic = file.read(4)
     file.seek(0)
     if magic.startswith(GZIP):
         return cast(IO[bytes], gzip.GzipFile(fileobj=file))
-    return _decompressed(path, file) if magic == ZSTANDARD else file
-
-
-def _decompressed(path: Path, file: IO[bytes]) -> IO[bytes]:
-    """A file in the format of Zstandard."""
+    if magic != ZSTANDARD:
+        return file
     try:
         import zstandard
     except ImportError:
-        file.close()
         raise DataError(
             "missing-package",
             f"{path} needs zstandard to be read; install it with: pip install 'glasshouse[formats]', or decompress the file",
@@ -261,11 +285,13 @@ class _ZstandardFile(io.RawIOBase):
 
     def _rewind(self) -> None:
         self.file.seek(0)
-        self.frame, self.buffer, self.position = self.decompressor.decompressobj(), b"", 0
+        self.frame, self.buffer, self.position = self.decompressor.decompressobj(), bytearray(), 0
 
     def read(self, size: int = -1) -> bytes:
-        while (size < 0 or len(self.buffer) < size) and (raw := self.file.read(CHUNK_BYTES)):
+        while (size < 0 or len(self.buffer) < size) and (raw := self.file.read(ZSTANDARD_BYTES)):
             try:
+                if self.frame.eof:
+                    self.frame = self.decompressor.decompressobj()
                 self.buffer += self.frame.decompress(raw)
                 while self.frame.eof and (rest := self.frame.unused_data):
                     self.frame = self.decompressor.decompressobj()
@@ -274,8 +300,8 @@ class _ZstandardFile(io.RawIOBase):
                 raise zlib.error(str(error)) from None
         if not self.buffer and not self.frame.eof:
             raise EOFError("its end is missing")
-        taken = self.buffer if size < 0 else self.buffer[:size]
-        self.buffer = self.buffer[len(taken) :]
+        taken = bytes(self.buffer if size < 0 else self.buffer[:size])
+        del self.buffer[: len(taken)]
         self.position += len(taken)
         return taken
 

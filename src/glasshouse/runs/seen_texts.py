@@ -7,11 +7,14 @@ from pathlib import Path
 
 from glasshouse.data import corpus_shards, prepared_data, prepared_folder, text_files
 from glasshouse.data.documents import Document, Source
+from glasshouse.data.read_limits import ReadLimits
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 
 LARGEST_TEXT = 1 << 28
 """Bytes of training text that are read again at most."""
+ANY_LINE = ReadLimits(line=LARGEST_TEXT)
+"""Such a text may be a single line."""
 SHORTEST_LINE = 20
 """Characters of a line that counts. Many texts share short lines."""
 
@@ -65,7 +68,7 @@ def _own_source(run: Run) -> Source | str:
 def _digests(documents: Iterable[Document], by_lines: bool) -> Iterator[bytes]:
     if by_lines:
         pieces = (text if document.continues else f"\n{text}" for document in documents for text in (document.text,))
-        lines = map(str.strip, text_files.split_lines(pieces))
+        lines = map(str.strip, text_files.split_lines(pieces, ANY_LINE))
         texts: Iterable[str] = (line for line in lines if len(line) >= SHORTEST_LINE)
     else:
         texts = (f"{document.text}\0{document.fields.get('second', '')}" for document in documents)

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from glasshouse.data.read_limits import ReadLimits
 from glasshouse.data.tables.columns import ColumnRequest
 from glasshouse.data.tables.label_lists import LABEL_SEPARATOR
 from glasshouse.data.user_files import unlabelled
@@ -28,7 +29,9 @@ CHUNK = 1024
 class TextFile:
     """The texts of a file, for a run: read once to count them, which also finds what is wrong with the file."""
 
-    def __init__(self, run: Run, path: Path, field: str | None, second_field: str | None) -> None:
+    def __init__(
+        self, run: Run, path: Path, field: str | None, second_field: str | None, limits: Iterable[str] = ()
+    ) -> None:
         data = run.spec.data
         text = ColumnRequest(field or data.field, "" if field else data.field, "--field", "text")
         second_default = data.second or "second"
@@ -36,7 +39,8 @@ class TextFile:
             second_field or second_default, "" if second_field else second_default, "--second-field", "second"
         )
         self.path, self.paired = path, run.reads_pairs or (second_field is not None and run.joins_pairs)
-        self._pairs, self.remarks = unlabelled.read(path, text, second if self.paired else None)
+        raised = ReadLimits.of((*data.limits, *limits))
+        self._pairs, self.remarks = unlabelled.read(path, text, second if self.paired else None, "", raised)
         self.count = sum(1 for _ in self._pairs())
         if not self.count:
             raise DataError("empty-file", f"{path} is empty; choose a file that contains text")

@@ -4,6 +4,9 @@ Each error has a code and a message. The code names the broken rule (`heads-divi
 programs compare codes. The message states the rule, the value that broke it and the remedy; its wording may change.
 """
 
+LONGEST_MESSAGE = 1500
+"""Characters of a message that quotes data, such as the names of its columns."""
+
 
 class GlasshouseError(Exception):
     """An error that the caller can correct. Any other exception is a bug in Glasshouse and keeps its traceback."""
@@ -29,7 +32,14 @@ class SpecError(GlasshouseError):
 
 
 class DataError(GlasshouseError):
-    """Data that cannot be read, or that are too few for the task."""
+    """Data that cannot be read, or that are too few for the task. What a message quotes of the data stays on its line."""
+
+    def __init__(self, code: str, message: str) -> None:
+        line = message.replace("\r", "\\r").replace("\n", "\\n")
+        if len(line) > LONGEST_MESSAGE:
+            # The beginning says what is wrong, and the end what to do.
+            line = f"{line[: LONGEST_MESSAGE * 2 // 3]} ... {line[-LONGEST_MESSAGE // 3 :]}"
+        super().__init__(code, line)
 
 
 class RunError(GlasshouseError):

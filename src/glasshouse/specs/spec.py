@@ -62,6 +62,12 @@ class DataSpec:
     )
     adapt: tuple[str, ...] = setting((), "settings that still adapt to the amount of your own data", rare=True)
     insist: bool = setting(False, "take labels as they are, even if they look like an accident", rare=True)
+    limits: tuple[str, ...] = setting(
+        (),
+        "limits on what is read of your own files that are raised, as in [classes=50000,line=100]; the names: expansion "
+        "(of a compressed file, times), line (million characters), table (megabytes in memory), nesting, columns, classes",
+        rare=True,
+    )
     picture_size: int = setting(32, "side length in pixels that pictures are resized to", minimum=8, maximum=1024)
     tokenizer: str = setting("byte-pair", "the tokenizer to train", family="tokenizer", instead_of="tokenizer_file")
     tokenizer_file: str = setting("", "an existing tokenizer.json to use instead of training one")

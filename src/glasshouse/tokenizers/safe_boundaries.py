@@ -12,10 +12,13 @@ is at a position where all split patterns start a new piece, whatever the contex
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from glasshouse.specs.errors import DataError
 from glasshouse.tokenizers.unicode_classes import LETTER, NUMBER, WHITESPACE, WORD, class_bits
 
 BLOCK_CHARACTERS: Final = 1 << 20
 """The size of a block of a stream, in characters."""
+LONGEST_BLOCK: Final = 1 << 22
+"""A text that cannot be divided within so many characters is refused, since a block is encoded in memory."""
 
 
 def last_safe_boundary(text: str, specials: Iterable[str] = ()) -> int:
@@ -57,18 +60,29 @@ def split_into_blocks(chunks: Iterable[str], specials: Iterable[str] = (), size:
 
     The block boundaries depend only on the text, not on the chunks.
     """
-    buffer, needed = "", size
+    specials = tuple(specials)
+    # A position near the end of what was searched may turn out to be safe when more text is known.
+    overlap = 2 * max(map(len, specials), default=1) + 2
+    buffer, needed, searched = "", size, 0
     for chunk in chunks:
         buffer += chunk
         start = 0
         while len(buffer) - start >= needed:
-            boundary = last_safe_boundary(buffer[start : start + needed], specials)
+            first = start + max(searched - overlap, 0)
+            boundary = last_safe_boundary(buffer[first : start + needed], specials)
             if boundary:
-                yield buffer[start : start + boundary]
-                start += boundary
-                needed = size
+                yield buffer[start : first + boundary]
+                start = first + boundary
+                needed, searched = size, 0
+            elif needed >= LONGEST_BLOCK:
+                raise DataError(
+                    "text-without-spaces",
+                    f"the text has {needed:,} characters without a space or a line end after a word, from "
+                    f"{buffer[start : start + 20]!r} on, and at most {LONGEST_BLOCK:,} are encoded at once; check that the "
+                    "file is text, or insert spaces or line breaks",
+                )
             else:
-                needed *= 2
+                needed, searched = 2 * needed, needed
         buffer = buffer[start:]
     if buffer:
         yield buffer

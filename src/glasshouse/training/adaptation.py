@@ -133,7 +133,8 @@ def adapt(spec: Spec, source: Source, columns: tuple[str, ...], specials: tuple[
         _adapt_to_text(changes, facts)
     if changes.spec.data.tokenizer == "byte-pair" and not changes.spec.data.tokenizer_file:
         if changes.spec.data != spec.data:
-            source = prepared_data.find_source(changes.spec.data, columns)
+            progress, source = source.progress, prepared_data.find_source(changes.spec.data, columns)
+            source.progress = progress
         _adapt_vocabulary(changes, facts, source, columns, specials)
     if changes.lines:
         changes.lines.append("a setting that you name stays as you name it")
@@ -217,7 +218,7 @@ def _adapt_vocabulary(
     vocabulary, reason = min(data.vocabulary, wanted), f"the text has {size(facts.bytes)}"
     try:
         prepared_data.load_or_train_tokenizer(
-            replace(data, vocabulary=vocabulary), source, specials=specials, columns=columns
+            replace(data, vocabulary=vocabulary), source, source.progress, specials, columns
         )
     except VocabularyTooLarge as error:
         vocabulary, reason = error.possible, "the text has no more different pieces"

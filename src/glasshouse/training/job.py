@@ -111,9 +111,10 @@ class Job:
         if interval_only:
             spec = replace(spec, data=replace(spec.data, adapt=()))
         elif spec.data.adapt:
-            spec, adapted = adaptation.adapt(
-                spec, prepared_data.find_source(spec.data, task.columns), task.columns, task.specials
-            )
+            with progress_bar.bar("reading") as bar:
+                source = prepared_data.find_source(spec.data, task.columns)
+                source.progress = lambda what, share: bar(share, what)
+                spec, adapted = adaptation.adapt(spec, source, task.columns, task.specials)
             task = check(spec)
         if prepared is None:
             with progress_bar.bar("preparing text") as bar:

@@ -5,19 +5,21 @@ The names of classes in files of Hugging Face `datasets` are used.
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from glasshouse.data.tables.table import DataTable, Row, cell, flattened
+from glasshouse.data.tables.table import DataTable, Row, TableFormat, cell, flattened
 from glasshouse.specs.errors import DataError
 
 BATCH_ROWS = 4096
 
 
-def read(path: Path) -> DataTable:
+def read(path: Path, form: TableFormat) -> DataTable:
     """The columns of a Parquet, Feather or Arrow file."""
     schema = _checked(path, lambda: _open(path)[0])
     names = tuple(name for field in schema for name in _field_names(field))
+    form.limits.check_columns(len(names), path)
     classes = _class_names(schema)
 
     def rows() -> Iterator[Row]:
@@ -42,6 +44,8 @@ def _field_names(field: Any) -> list[str]:
 def _batches(path: Path) -> Iterator[Any]:
     _, batches = _checked(path, lambda: _open(path))
     while (batch := _checked(path, lambda: next(batches, None))) is not None:
+        # Offsets of a damaged file may lead outside of it.
+        _checked(path, partial(batch.validate, full=True))
         yield batch
 
 
@@ -73,6 +77,10 @@ def _open(path: Path) -> tuple[Any, Iterator[Any]]:
 def _checked(path: Path, read: Any) -> Any:
     try:
         return read()
+    except MemoryError:
+        raise DataError(
+            "table-too-large", f"{path} has a group of rows that does not fit into memory; write it again in smaller groups"
+        ) from None
     except (OSError, ValueError) as error:  # pyarrow's errors are among these
         raise DataError(
             "damaged-table", f"{path} is not a readable Parquet or Arrow file ({error}); write it again"

@@ -1,10 +1,12 @@
 """Files like those of CoNLL as a table of sentences: a word and its tag on each line, a blank line between sentences."""
 
 from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
 
 from glasshouse.data import text_files
-from glasshouse.data.tables.table import ITEM_SEPARATOR, DataTable, Row
+from glasshouse.data.read_limits import LimitExceeded
+from glasshouse.data.tables.table import ITEM_SEPARATOR, DataTable, Row, TableFormat
 from glasshouse.specs.errors import DataError
 
 NAMES = ("text", "tags")
@@ -13,13 +15,13 @@ UNIVERSAL = (1, 3)
 UNIVERSAL_COLUMNS = 10
 
 
-def read(path: Path, tag_column: str, encoding: str = "") -> DataTable:
+def read(path: Path, tag_column: str, form: TableFormat) -> DataTable:
     """The sentences of a file. `tag_column` is the number of the column with the tags; otherwise the last one is used."""
 
     def rows() -> Iterator[Row]:
         words: list[str] = []
         tags: list[str] = []
-        for number, line in enumerate([*text_files.read_lines(path, encoding), ""], 1):
+        for number, line in enumerate(chain(text_files.read_lines(path, form.encoding, form.limits), ("",)), 1):
             cells = line.split("\t") if "\t" in line else line.split()
             if not line.strip() or cells[0] == "-DOCSTART-":
                 if words:
@@ -36,15 +38,18 @@ def read(path: Path, tag_column: str, encoding: str = "") -> DataTable:
     return DataTable(path, NAMES, rows, roles=NAMES)
 
 
-def has_sentences(path: Path, encoding: str = "") -> bool:
+def has_sentences(path: Path, form: TableFormat) -> bool:
     """Whether lines of two or more columns stand in groups with blank lines between them."""
     blank = 0
-    for number, line in enumerate(text_files.read_lines(path, encoding)):
-        if number >= 2000:
-            break
-        blank += not line.strip()
-        if line.strip() and len(line.split("\t") if "\t" in line else line.split()) < 2:
-            return False
+    try:
+        for line in islice(text_files.read_lines(path, form.encoding, form.limits), 2000):
+            blank += not line.strip()
+            if line.strip() and len(line.split("\t") if "\t" in line else line.split()) < 2:
+                return False
+    except LimitExceeded as error:
+        if error.code != "line-too-long":
+            raise
+        return False  # A plain text may be a single line of any length.
     return blank > 0
 
 

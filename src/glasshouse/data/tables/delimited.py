@@ -5,11 +5,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 from glasshouse.data import text_files
-from glasshouse.data.tables.table import SAMPLE_ROWS, DataTable, Row, TableFormat, numbered, uneven
+from glasshouse.data.tables.table import DataTable, Row, TableFormat, numbered, sample_of, uneven
 from glasshouse.specs.errors import DataError
 
 DELIMITERS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
@@ -34,14 +33,15 @@ def is_number(text: str) -> bool:
 
 def read(path: Path, form: TableFormat, tabs: bool) -> DataTable:
     """A file of delimited text as a table. `tabs` says that its name promises tabs."""
-    lines = list(islice(text_files.read_lines(path, form.encoding), SAMPLE_ROWS))
-    if not any(line.strip() for line in lines):
-        raise DataError("no-rows", f"{path} has no rows; choose a file that contains text")
+    lines = [line for (line,) in sample_of((line,) for line in text_files.read_lines(path, form.encoding, form.limits))]
     delimiter = DELIMITERS.get(form.delimiter) or ("\t" if tabs else _find_delimiter(lines))
     # Texts in tab-separated files often have quotation marks of their own.
     plain = delimiter == "\t" and form.delimiter == "auto" and not _is_quoted(lines)
-    parse = partial(_split_lines if plain else _parse_quoted, path, delimiter, form.encoding)
-    first_rows = [row for _, row in islice(parse(), SAMPLE_ROWS)]
+    parse = partial(_split_lines if plain else _parse_quoted, path, delimiter, form)
+    first_rows = sample_of(row for _, row in parse())
+    if not first_rows:
+        raise DataError("no-rows", f"{path} has no rows; choose a file that contains text")
+    form.limits.check_columns(max(map(len, first_rows)), path)
     asked_for = not set(first_rows[0]).isdisjoint(form.names)
     header = asked_for or _has_header(first_rows, likely=not tabs) if form.header == "auto" else form.header == "yes"
     remarks = []
@@ -107,17 +107,18 @@ def _is_quoted(lines: Sequence[str]) -> bool:
     return bool(fields) and all(_QUOTED.fullmatch(field) for field in fields)
 
 
-def _split_lines(path: Path, delimiter: str, encoding: str) -> Iterator[tuple[int, Row]]:
+def _split_lines(path: Path, delimiter: str, form: TableFormat) -> Iterator[tuple[int, Row]]:
     """(line number, cells) of every line that is not blank."""
-    for number, line in enumerate(text_files.read_lines(path, encoding), 1):
+    for number, line in enumerate(text_files.read_lines(path, form.encoding, form.limits), 1):
         if line.strip():
             yield number, tuple(text.strip() for text in line.rstrip("\r").split(delimiter))
 
 
-def _parse_quoted(path: Path, delimiter: str, encoding: str) -> Iterator[tuple[int, Row]]:
+def _parse_quoted(path: Path, delimiter: str, form: TableFormat) -> Iterator[tuple[int, Row]]:
     """(line number, cells) of every row. A quoted field may contain the delimiter and line breaks."""
     # A quoted field may contain line breaks, so the CSV reader needs the line endings.
-    reader = csv.reader((line + "\n" for line in text_files.read_lines(path, encoding)), delimiter=delimiter)
+    lines = (line + "\n" for line in text_files.read_lines(path, form.encoding, form.limits))
+    reader = csv.reader(lines, delimiter=delimiter)
     try:
         for row in reader:
             if any(text.strip() for text in row):

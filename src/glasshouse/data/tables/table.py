@@ -1,40 +1,43 @@
 """A table: named columns and rows of text cells, read from a file row by row. Knows no file format."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from glasshouse.data import read_limits
+from glasshouse.data.read_limits import ReadLimits
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 
 Row = tuple[str, ...]
-# Rows that are read to find out what the columns are.
-SAMPLE_ROWS = 2000
+# Rows and characters that are read to find out what the columns are.
+SAMPLE_ROWS, SAMPLE_CHARACTERS = 2000, 1 << 25
 # Between the items of a list in a cell. No text has this control character, which is made for this purpose.
 ITEM_SEPARATOR = "\x1f"
 
 
 @dataclass(frozen=True)
 class TableFormat:
-    """How to read text: the delimiter, whether the first line is a header, and the encoding. `auto` means by its content.
+    """How to read text: the delimiter, whether the first line is a header, the encoding, and how much at most.
 
-    A first line with one of the `names`, the columns that a spec asks for, is a header.
+    `auto` means by its content. A first line with one of the `names`, the columns that a spec asks for, is a header.
     """
 
     delimiter: str = "auto"
     header: str = "auto"
     names: tuple[str, ...] = ()
     encoding: str = ""
+    limits: ReadLimits = read_limits.DEFAULT
 
     @classmethod
     def of(cls, data: DataSpec) -> "TableFormat":
         named = (data.field, data.label, data.target, data.second, data.group)
         names = tuple(name for name in named if name and not name.isdecimal())
-        return cls(data.delimiter, data.header, names, data.encoding)
+        return cls(data.delimiter, data.header, names, data.encoding, ReadLimits.of(data.limits))
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class DataTable:
     @cached_property
     def sample(self) -> list[Row]:
         """The first rows."""
-        return list(islice(self.rows(), SAMPLE_ROWS))
+        return sample_of(self.rows())
 
     def column(self, index: int) -> list[str]:
         """The cells of a column in the first rows that are not empty."""
@@ -76,6 +79,17 @@ class DataTable:
     def listing(self) -> str:
         """The columns, as an error message names them."""
         return ", ".join(self.names) if self.named else f"{len(self.names)} without names, numbered from 1"
+
+
+def sample_of(rows: Iterable[Row]) -> list[Row]:
+    """The first rows, as many as are looked at to find out what the columns are."""
+    taken, left = [], SAMPLE_CHARACTERS
+    for row in islice(rows, SAMPLE_ROWS):
+        taken.append(row)
+        left -= sum(map(len, row)) + len(row)
+        if left <= 0:
+            break
+    return taken
 
 
 def cell(value: Any) -> str:

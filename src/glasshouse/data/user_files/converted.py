@@ -7,12 +7,14 @@ parts works on these.
 
 import hashlib
 import json
+import zipfile
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 from glasshouse.data import text_files
+from glasshouse.data.read_limits import ReadLimits
 from glasshouse.data.sources.remote_files import cache_folder
 from glasshouse.data.tables import columns, reading
 from glasshouse.data.tables.columns import ColumnRequest
@@ -57,9 +59,9 @@ def convert(path: Path, data: DataSpec) -> tuple[Path, list[str]]:
     if is_row_file:
         lines, remarks = _rows(path, data)
     elif text_files.suffix(path) in DOCUMENTS:
-        lines = _document(path, data.encoding)
+        lines = _document(path, data)
     else:
-        lines = text_files.read_chunks(path, data.encoding)
+        lines = text_files.read_chunks(path, data.encoding, ReadLimits.of(data.limits))
     if not output.exists():
         try:
             output.parent.mkdir(parents=True, exist_ok=True)
@@ -83,9 +85,9 @@ def _rows(path: Path, data: DataSpec) -> tuple[Iterator[str], list[str]]:
     return (json.dumps({FIELD: text}) + "\n" for text in texts if text), [*table.remarks, *found.remarks]
 
 
-def _document(path: Path, encoding: str) -> Iterator[str]:
+def _document(path: Path, data: DataSpec) -> Iterator[str]:
     try:
-        text = DOCUMENTS[text_files.suffix(path)](path, encoding)
+        text = DOCUMENTS[text_files.suffix(path)](path, data)
     except ImportError as error:
         raise DataError(
             "missing-package",
@@ -100,10 +102,13 @@ def _document(path: Path, encoding: str) -> Iterator[str]:
     yield text.encode("utf-8", "replace").decode()
 
 
-def _docx(path: Path, encoding: str) -> str:
+def _docx(path: Path, data: DataSpec) -> str:
     import docx
     from docx.table import Table as DocxTable
 
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            ReadLimits.of(data.limits).check_expansion(path, entry.compress_size, entry.file_size)
     blocks = []
     for block in docx.Document(str(path)).iter_inner_content():
         if isinstance(block, DocxTable):
@@ -113,15 +118,18 @@ def _docx(path: Path, encoding: str) -> str:
     return "\n".join(blocks) + "\n"
 
 
-def _pdf(path: Path, encoding: str) -> str:
+def _pdf(path: Path, data: DataSpec) -> str:
     import pypdf
 
     return "\n".join(page.extract_text() for page in pypdf.PdfReader(path).pages) + "\n"
 
 
-def _html(path: Path, encoding: str) -> str:
+def _html(path: Path, data: DataSpec) -> str:
     parser = _HTMLText()
-    for chunk in text_files.read_chunks(path, encoding):
+    limits, length = ReadLimits.of(data.limits), 0
+    for chunk in text_files.read_chunks(path, data.encoding, limits):
+        length += len(chunk)
+        limits.check_line(length, str(path))
         parser.feed(chunk)
     parser.close()
     lines = (" ".join(line.split()) for line in "".join(parser.pieces).split("\n"))
@@ -153,4 +161,4 @@ class _HTMLText(HTMLParser):
             self.pieces.append(data.replace("\n", " "))
 
 
-DOCUMENTS: dict[str, Callable[[Path, str], str]] = {".docx": _docx, ".pdf": _pdf, ".html": _html, ".htm": _html}
+DOCUMENTS: dict[str, Callable[[Path, DataSpec], str]] = {".docx": _docx, ".pdf": _pdf, ".html": _html, ".htm": _html}

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from glasshouse.data import input_files, text_files
+from glasshouse.data import input_files
 from glasshouse.data.documents import Document, Source
 from glasshouse.data.splits import assign_splits
 from glasshouse.data.tables import columns, reading
@@ -107,7 +107,7 @@ class UserPictures(Source):
         found = columns.find(table, COLUMNS) if table.named else None
         first, second = found.indices if found else (0, 1)
         self._remarks += [*table.remarks, *(found.remarks if found else ())]
-        for row in table.rows():
+        for row in self.form.limits.kept(table.rows(), file):
             yield (file.parent / row[first] if row[first] else Path()), row[second]
 
     def _folder_pairs(self, folder: Path) -> Iterator[tuple[Path, str]]:
@@ -121,9 +121,7 @@ class UserPictures(Source):
             self._remarks.append(f"captions of pictures in {folder.name} are the names of their folders")
         for path, has_text in zip(pictures, beside, strict=True):
             if any(beside):
-                caption = (
-                    "".join(text_files.read_chunks(path.with_suffix(".txt"), self.form.encoding)).strip() if has_text else ""
-                )
+                caption = reading.read_whole(path.with_suffix(".txt"), self.form).strip() if has_text else ""
             else:
                 caption = " ".join(path.parent.name.replace("_", " ").replace("-", " ").split())
             yield path, caption

@@ -6,7 +6,7 @@ that are named for a split belong to it as a whole.
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -22,6 +22,10 @@ from glasshouse.specs.spec import DataSpec
 
 # A target with at most so many values in at least so many rows looks like a class.
 FEW_TARGETS, MANY_ROWS = 20, 200
+# The columns of classes, and what stands between several in a cell.
+SEPARATORS = {"label": "", "labels": label_lists.LABEL_SEPARATOR, "tags": " "}
+# Rows between two updates of a progress bar.
+SHOWN_EVERY = 1000
 # Fewer rows for training are warned of.
 FEW_ROWS = 10
 
@@ -47,8 +51,8 @@ class UserRows(Source):
 
     def fingerprint(self) -> str:
         data = self.data
-        with text_files.naming_all(lambda: self._paths, data.encoding):
-            digests = [_digest(path, data.encoding) for path in self._paths]
+        with text_files.naming_all(lambda: self._paths, data.encoding, self.form.limits):
+            digests = [_digest(path, self.form) for path in self._paths]
         settings: list[Any] = [data.label if "target" not in self.wanted else data.target, data.validation, data.test]
         more = {
             name: value
@@ -81,7 +85,8 @@ class UserRows(Source):
         """(split, document) of every row that is complete."""
         self._remarks: list[str] = list(self.names.remarks)
         self._first_label = ""
-        with text_files.naming_all(lambda: self._paths, self.data.encoding):
+        self._classes: set[str] = set()
+        with text_files.naming_all(lambda: self._paths, self.data.encoding, self.form.limits):
             rows = {split: self._read(names) for split, names in self.names.by_split()}
         complete = {split: [row for row in of_split if all(row[: len(self._required)])] for split, of_split in rows.items()}
         count, total = (sum(map(len, table.values())) for table in (complete, rows))
@@ -148,7 +153,7 @@ class UserRows(Source):
             index_of = {request.role: index for request, index in zip(requests, found.indices, strict=True)}
             optional = [role for role in index_of if role not in self._required]
             roles = [*self._required, *optional]
-            of_table = [tuple(_converted(row[index_of[role]], role) for role in roles) for row in table.rows()]
+            of_table = self._kept(table, roles, index_of)
             if "value" in index_of:
                 of_table = self._with_numbers(table, index_of["value"], of_table)
             if "label" in index_of and self.data.missing_targets == "skip":
@@ -156,6 +161,23 @@ class UserRows(Source):
             rows += of_table
             if not table.named and "label" in index_of and rows:
                 self._first_label = table.sample[0][index_of["label"]]
+        return rows
+
+    def _kept(self, table: DataTable, roles: Sequence[str], index_of: Mapping[str, int]) -> list[Row]:
+        """The cells of every row by role, within the limits on memory and on classes."""
+        converted = (tuple(_converted(row[index_of[role]], role) for role in roles) for row in table.rows())
+        places = [(place, SEPARATORS[role]) for place, role in enumerate(roles) if role in SEPARATORS]
+        rows: list[Row] = []
+        size = max(table.path.stat().st_size, 1) if table.path.is_file() else 1
+        characters = 0
+        for row in self.form.limits.kept(converted, table.path):
+            characters += sum(map(len, row)) + len(row)
+            if len(rows) % SHOWN_EVERY == SHOWN_EVERY - 1:
+                self.progress("reading rows", characters / size)
+            for place, separator in places:
+                self._classes.update(row[place].split(separator) if separator else row[place : place + 1])
+                self.form.limits.check_classes(len(self._classes), str(table.path))
+            rows.append(row)
         return rows
 
     def _with_numbers(self, table: DataTable, index: int, rows: Sequence[Row]) -> list[Row]:
@@ -205,12 +227,12 @@ class UserRows(Source):
             folder = Path(name).expanduser()
             if folder.is_dir() and (classes := input_files.class_folders(folder)) and "label" in self.wanted:
                 self._remarks.append(f"the folders in {folder.name} are the classes: {', '.join(classes)}")
-                yield reading.read_class_folder(folder, classes, self.data.encoding)
+                yield reading.read_class_folder(folder, classes, self.form)
                 continue
             paths = input_files.expand([name])
             if "target" in self.wanted and len(names) == 2 and not any(map(reading.is_table, input_files.expand(names))):
                 sides = input_files.expand(names)
-                pairs = text_files.read_parallel_lines(*sides, encoding=self.data.encoding)
+                pairs = text_files.read_parallel_lines(*sides, encoding=self.data.encoding, limits=self.form.limits)
                 yield DataTable(sides[0], ("text", "target"), partial(iter, pairs), roles=("text", "target"))
                 return
             for path in paths:
@@ -311,9 +333,9 @@ def named_as_options() -> Iterator[None]:
         raise DataError(error.code, message) from None
 
 
-def _digest(path: Path, encoding: str) -> str:
+def _digest(path: Path, form: TableFormat) -> str:
     is_text = text_files.suffix(path) not in (".parquet", ".arrow", ".feather")
-    return text_files.summarise(path, encoding).digest if is_text else text_files.raw_digest(path)
+    return text_files.summarise(path, form.encoding, form.limits).digest if is_text else text_files.raw_digest(path)
 
 
 def _converted(text: str, role: str) -> str:

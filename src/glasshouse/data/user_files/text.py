@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from glasshouse.data import file_summaries, input_files, text_files
+from glasshouse.data import file_summaries, input_files, read_limits, text_files
 from glasshouse.data.documents import SPLITS, Document, Source
+from glasshouse.data.read_limits import ReadLimits
+from glasshouse.data.tables import json_rows
 from glasshouse.data.tables.table import flattened
 from glasshouse.data.user_files import converted
-from glasshouse.records import kept_json
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 
@@ -38,7 +39,7 @@ class UserText(Source):
         self.remarks = list(names.remarks)
         validation, test = names.shares(data)
         self.shares = (1 - validation - test, validation, test)
-        self.field = data.field
+        self.field, self.limits = data.field, ReadLimits.of(data.limits)
         self.files: list[Path] = []
         self.converted: set[Path] = set()
         self.originals: dict[Path, Path] = {}  # of files that were converted
@@ -46,7 +47,7 @@ class UserText(Source):
         for split, of_split in names.by_split():
             paths = input_files.expand(of_split)
             for path in paths:
-                with text_files.naming_all(lambda paths=paths: paths, data.encoding):  # type: ignore[misc]
+                with text_files.naming_all(lambda paths=paths: paths, data.encoding, self.limits):  # type: ignore[misc]
                     readable = self._readable(path, data)
                 if split != "train":
                     self.own_split[readable] = split
@@ -89,8 +90,15 @@ class UserText(Source):
 
     @cached_property
     def summaries(self) -> dict[Path, text_files.FileSummary]:
-        with text_files.naming_all(lambda: self.files):
-            return {path: file_summaries.summarise(path) for path in self.files}
+        with text_files.naming_all(lambda: self.files, limits=self.limits):
+            total = max(sum(path.stat().st_size for path in self.files if path.is_file()), 1)
+            read = 0
+            summaries = {}
+            for path in self.files:
+                show = lambda done, before=read: self.progress("checking text", (before + done) / total)  # noqa: E731
+                summaries[path] = file_summaries.summarise(path, self.limits, show)
+                read += path.stat().st_size
+            return summaries
 
     def sections(self, path: Path) -> Iterator[tuple[str, str]]:
         """(split, text) of a plain file, in its order and in chunks."""
@@ -98,7 +106,7 @@ class UserText(Source):
         train, validation, _ = self.shares_of(path)
         targets = round(total * train), round(total * (train + validation))
         offset = 0
-        for chunk in text_files.read_chunks(path):
+        for chunk in text_files.read_chunks(path, limits=self.limits):
             length = len(chunk.encode())
             ends = [_boundary(chunk, target - offset, length) if target < total else None for target in targets]
             limits = [0, *(len(chunk) if end is None else end for end in ends), len(chunk)]
@@ -125,8 +133,8 @@ class UserText(Source):
             yield own or assigned_split(text, ranges), text
 
     def _json_texts(self, path: Path) -> Iterator[str]:
-        for number, line in enumerate(text_files.read_lines(path), 1):
-            if text := json_text(line, self.field_of(path), f"{self.original(path)}, line {number},"):
+        for number, line in enumerate(text_files.read_lines(path, limits=self.limits), 1):
+            if text := json_text(line, self.field_of(path), f"{self.original(path)}, line {number},", self.limits):
                 yield text
 
     def original(self, path: Path) -> Path:
@@ -169,12 +177,12 @@ def is_json_lines(path: Path) -> bool:
     return any(suffix in (".jsonl", ".ndjson") for suffix in path.suffixes)
 
 
-def json_text(line: str, field: str, place: str) -> str:
+def json_text(line: str, field: str, place: str, limits: ReadLimits = read_limits.DEFAULT) -> str:
     """The text of a JSON line; empty for a blank line. `place` names the line in errors."""
     if not line.strip():
         return ""
     try:
-        row = kept_json.parse(line)
+        row = json_rows.parse(line, place, limits)
     except ValueError as error:
         raise DataError("not-json", f"{place} is not valid JSON: {error}; correct the line") from None
     text = {**flattened(row), **row}.get(field) if isinstance(row, dict) else None

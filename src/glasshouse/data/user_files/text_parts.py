@@ -76,7 +76,7 @@ def _json_pieces(source: UserText, index: int, limit: int | None) -> Iterator[By
     path = source.files[index]
     split = source.own_split.get(path, "")
     begin, end, total = 0, 0, source.summaries[path].bytes
-    for line in text_files.read_lines(path):
+    for line in text_files.read_lines(path, limits=source.limits):
         end = min(end + len(line.encode()) + 1, total)  # The last line may lack its line end.
         if limit and end - begin >= limit:
             yield ByteRange(index, begin, end, split)
@@ -96,8 +96,9 @@ def read_blocks(
             for index, block in enumerate(split_into_blocks(chunks)):
                 yield piece.split, piece.starts and index == 0, block
             continue
-        for line in text_files.split_lines(chunks):
-            if text := json_text(line, source.field_of(path), f"{source.original(path)}, a line after byte {piece.begin},"):
+        for line in text_files.split_lines(chunks, source.limits, str(source.original(path))):
+            place = f"{source.original(path)}, a line after byte {piece.begin},"
+            if text := json_text(line, source.field_of(path), place, source.limits):
                 split = piece.split or assigned_split(text, digest_ranges)
                 for index, block in enumerate(split_into_blocks([text])):
                     yield split, index == 0, block

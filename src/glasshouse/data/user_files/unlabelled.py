@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from glasshouse.data import text_files
+from glasshouse.data import read_limits, text_files
+from glasshouse.data.read_limits import ReadLimits
 from glasshouse.data.tables import columns, reading
 from glasshouse.data.tables.columns import ColumnRequest
 from glasshouse.data.tables.table import ITEM_SEPARATOR, TableFormat
@@ -14,7 +15,11 @@ Pair = tuple[str, str]
 
 
 def read(
-    path: Path, field: ColumnRequest, second: ColumnRequest | None, encoding: str = ""
+    path: Path,
+    field: ColumnRequest,
+    second: ColumnRequest | None,
+    encoding: str = "",
+    limits: ReadLimits = read_limits.DEFAULT,
 ) -> tuple[Callable[[], Iterator[Pair]], tuple[str, ...]]:
     """A function that reads the file anew, row by row, and remarks on what was found by the look of it.
 
@@ -26,10 +31,10 @@ def read(
                 "pairs-need-a-table",
                 f"{path} has one text a line, but the run reads pairs; use a table with two columns, such as a .csv file",
             )
-        return lambda: ((line.rstrip("\r"), "") for line in text_files.read_lines(path, encoding)), ()
+        return lambda: ((line.rstrip("\r"), "") for line in text_files.read_lines(path, encoding, limits)), ()
     requests = [field] if second is None else [field, second]
     names = tuple(request.name for request in requests if not request.name.isdecimal())
-    table = reading.read(path, TableFormat(names=names, encoding=encoding))
+    table = reading.read(path, TableFormat(names=names, encoding=encoding, limits=limits))
     found = columns.find(table, requests)
 
     def pairs() -> Iterator[Pair]:

@@ -1,0 +1,154 @@
+"""How much of the user's own files is read at most, so that no file can fill the memory or take for ever.
+
+Every limit is checked while a file is read, before the part beyond it is kept. `data.limits` raises them. A text that is
+read in chunks may have any size; only what must be in memory at once is limited.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from glasshouse.specs.errors import DataError, SpecError
+
+MEGABYTE = 10**6
+# Expanded bytes that need no stored ones. Honest small files may repeat one line.
+FREE_EXPANSION = 64 * MEGABYTE
+# What Python needs for a cell besides its characters, and for the values of a JSON text for each of its characters.
+BYTES_PER_CELL, BYTES_PER_JSON_CHARACTER = 64, 8
+# Name -> the largest value that a limit can be raised to.
+LARGEST = {"expansion": 10**6, "line": 2000, "table": 10**6, "nesting": 200, "columns": 10**6, "classes": 10**7}
+
+
+class LimitExceeded(DataError):
+    """A file that is beyond a limit. Reading it in another way would take long too."""
+
+
+Kept = TypeVar("Kept", bound=Sequence[Any])
+
+
+@dataclass(frozen=True)
+class ReadLimits:
+    """The limits by name. `line` is in millions of characters, `table` in megabytes."""
+
+    expansion: int = 100
+    line: int = 16
+    table: int = 2000
+    nesting: int = 100
+    columns: int = 4096
+    classes: int = 10_000
+
+    @classmethod
+    def of(cls, raised: Iterable[str], where: str = "data.limits") -> "ReadLimits":
+        """The default limits, with those that `raised` names as in "classes=50000" or "line=100,table=8000"."""
+        limits = cls()
+        for text in (part.strip() for one in raised for part in one.split(",") if part.strip()):
+            name, _, value = text.partition("=")
+            if name not in LARGEST or not (value.isascii() and value.isdecimal()) or len(value) > 9 or int(value) < 1:
+                raise SpecError(
+                    "bad-limit",
+                    f"{where}: {text[:60]!r} raises no limit; write a name and a number, as in {where}=classes=50000; the "
+                    f"names are {', '.join(LARGEST)}",
+                )
+            if int(value) > LARGEST[name]:
+                raise SpecError(
+                    "out-of-range", f"{where}: {name}={value} is above the maximum; choose {LARGEST[name]} or less"
+                )
+            limits = replace(limits, **{name: int(value)})
+        return limits
+
+    def check_expansion(self, path: Path, stored: int, expanded: int) -> None:
+        """Refuse a compressed file that is far larger than its stored bytes. `stored` bytes were read so far."""
+        if expanded > FREE_EXPANSION + self.expansion * stored:
+            raise self._beyond(
+                "expands-too-far",
+                "expansion",
+                f"{path} expands from {stored:,} bytes to more than {expanded:,}, and a compressed file may expand to "
+                f"{self.expansion} times its size",
+                "choose another file, or decompress it yourself",
+            )
+
+    def check_line(self, characters: int, place: str) -> None:
+        """Refuse a line that is too long. `place` names it."""
+        if characters > self.line * MEGABYTE:
+            raise self._beyond(
+                "line-too-long",
+                "line",
+                f"{place} has more than {self.line} million characters",
+                "divide it into several lines",
+            )
+
+    def check_columns(self, count: int, path: Path) -> None:
+        """Refuse a table with too many columns."""
+        if count > self.columns:
+            raise self._beyond(
+                "too-many-columns",
+                "columns",
+                f"{path} has {count:,} columns, and a table may have {self.columns:,}",
+                "leave out those that you do not need",
+            )
+
+    def check_classes(self, count: int, place: str) -> None:
+        """Refuse more classes than a classifier may have."""
+        if count > self.classes:
+            raise self._beyond(
+                "class-limit",
+                "classes",
+                f"{place}: there are more than {self.classes:,} different labels",
+                "check the column of the labels (data.label=NAME)",
+            )
+
+    def check_table(self, size: int, path: Path) -> None:
+        """Refuse a table whose rows need too much memory. `size` is in bytes."""
+        if size > self.table * MEGABYTE:
+            raise self._beyond(
+                "table-too-large",
+                "table",
+                f"{path} needs more than {self.table:,} megabytes of memory, and the rows of a table are kept in memory",
+                "use a part of it",
+            )
+
+    def check_nesting(self, value: Any, text: str, place: str) -> None:
+        """Refuse a JSON value that is nested too deeply. `text` is what it was read from."""
+        # Few values have so many brackets at all, and counting those is fast.
+        if text.count("[") + text.count("{") <= self.nesting:
+            return
+        level, depth = [value], 0
+        while level := [
+            inner
+            for outer in level
+            if isinstance(outer, list | dict)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]:
+            depth += 1
+            if depth > self.nesting:
+                raise self.too_deep(place)
+
+    def too_deep(self, place: str) -> LimitExceeded:
+        """The error for a JSON value that is nested too deeply."""
+        return self._beyond(
+            "nested-too-deeply",
+            "nesting",
+            f"{place} has values that are nested deeper than {self.nesting} levels",
+            "flatten them",
+        )
+
+    def kept(self, rows: Iterable[Kept], path: Path) -> Iterator[Kept]:
+        """Rows that will be kept in memory, up to the limit of a table."""
+        size = 0
+        for row in rows:
+            size += sum(map(len, row)) + BYTES_PER_CELL * (len(row) + 1)
+            self.check_table(size, path)
+            yield row
+
+    def _beyond(self, code: str, name: str, problem: str, remedy: str) -> LimitExceeded:
+        raised = min(10 * getattr(self, name), LARGEST[name])
+        if raised == getattr(self, name):
+            return LimitExceeded(code, f"{problem}; {remedy}")
+        setting = f"{name}={raised}"
+        return LimitExceeded(
+            code, f"{problem}; {remedy}, or raise the limit: data.limits={setting} (as an option: --limits {setting})"
+        )
+
+
+DEFAULT = ReadLimits()
