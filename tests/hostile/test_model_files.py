@@ -387,11 +387,11 @@ def test_damaged_bytes(kind, name, files, tmp_path_factory, damage):
     answers_or_refuses(source(kind, written(folder, {**contents, name: damaged(contents[name], damage)})))
 
 
-def places(value: Any, depth: int = 0) -> list[tuple[Any, Any]]:
+def places(value: Any) -> list[tuple[Any, Any]]:
     """Every place in a JSON document: a list or an object, and an index or a key of it. Only a few of a long one."""
     keys = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
     inner = [(value, key) for key in keys[:20]]
-    return inner + [place for key in keys[:20] for place in places(value[key], depth + 1)]
+    return inner + [place for key in keys[:20] for place in places(value[key])]
 
 
 @pytest.mark.parametrize("name", [CONFIG, TOKENIZER, INDEX])
@@ -412,6 +412,54 @@ def test_wild_values(name, files, tmp_path_factory, share, value, removed):
         holder[key] = value
     contents[name] = json.dumps(document).encode()
     answers_or_refuses(written(tmp_path_factory.getbasetemp() / "wild", contents))
+
+
+@cache
+def other_tokenizers() -> dict[str, str]:
+    """Files of the kinds that the package `tokenizers` runs."""
+    package = needs.package("tokenizers")
+    models, processors = package.models, package.processors
+    vocabulary = {"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "the": 3, "sun": 4, "##s": 5}
+    word_piece = package.Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    word_piece.normalizer = package.normalizers.BertNormalizer()
+    word_piece.decoder = package.decoders.WordPiece()
+    specials = [("[CLS]", 1), ("[SEP]", 2)]
+    word_piece.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", specials)
+    word_piece.add_special_tokens(["[CLS]", "[SEP]"])
+    unigram = package.Tokenizer(models.Unigram([("<unk>", 0.0), ("▁the", -1.0), ("▁", -2.0), ("s", -3.0)], unk_id=0))
+    unigram.pre_tokenizer, unigram.decoder = package.pre_tokenizers.Metaspace(), package.decoders.Metaspace()
+    return {"WordPiece": word_piece.to_str(), "Unigram": unigram.to_str()}
+
+
+def use_tokenizer(path: Path) -> None:
+    tokenizer = glasshouse.load_tokenizer(path)
+    assert tokenizer.prefix_and_suffix is not None
+    tokenizer.decode(tokenizer.encode("the sun"))
+
+
+@pytest.mark.parametrize("kind", ["WordPiece", "Unigram"])
+@given(share=st.floats(0, 1, exclude_max=True), value=st.sampled_from(WILD), removed=st.booleans())
+@settings(max_examples=60)
+def test_wild_values_in_tokenizers_of_others(kind, tmp_path_factory, share, value, removed):
+    document = json.loads(other_tokenizers()[kind])
+    found = places(document)
+    holder, key = found[int(share * len(found))]
+    if removed:
+        del holder[key]
+    else:
+        holder[key] = value
+    path = tmp_path_factory.getbasetemp() / TOKENIZER
+    path.write_text(json.dumps(document))
+    assert "\n" not in message_of(lambda: use_tokenizer(path))
+
+
+def test_a_template_with_a_token_that_does_not_exist(tmp_path):
+    """The package's own code stops with a panic, which is no exception of Python's usual kind."""
+    document = json.loads(other_tokenizers()["WordPiece"])
+    del document["post_processor"]["special_tokens"]["[SEP]"]
+    (tmp_path / TOKENIZER).write_text(json.dumps(document))
+    with refused("unsupported-tokenizer"):
+        use_tokenizer(tmp_path / TOKENIZER)
 
 
 @given(values=st.lists(st.sampled_from([-1, 0, 1, 2, 8, 300, 2**24 - 1, 2**31 - 1, -(2**31)]), min_size=7, max_size=7))

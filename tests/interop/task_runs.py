@@ -38,17 +38,21 @@ WORDS = ("sun", "rain", "wind", "garden", "warm")
 
 
 def _sentence(index: int) -> str:
-    return " ".join(WORDS[(index * step) % 5] for step in (1, 2, 3, 7)) + f" in the {WORDS[index % 5]}"
+    """One of 25 sentences. Its last word, WORDS[index % 5], determines what a task predicts."""
+    return " ".join(WORDS[(index * step + index // 5) % 5] for step in (1, 2, 3, 7)) + f" in the {WORDS[index % 5]}"
 
 
 def _rows(task: str) -> list[str]:
     texts = [_sentence(index) for index in range(60)]
     fields = {
-        "classify": ["text,label", *(f"{text},{WORDS[i % 3]}" for i, text in enumerate(texts))],
-        "multi-label": ["text,labels", *(f"{text},{WORDS[i % 3]}|{WORDS[3 + i % 2]}" for i, text in enumerate(texts))],
-        "regress": ["text,value", *(f"{text},{10 + i % 7}" for i, text in enumerate(texts))],
+        "classify": ["text,label", *(f"{text},{WORDS[i % 5 % 3]}" for i, text in enumerate(texts))],
+        "multi-label": [
+            "text,labels",
+            *(f"{text},{WORDS[i % 5 % 3]}|{WORDS[3 + i % 5 % 2]}" for i, text in enumerate(texts)),
+        ],
+        "regress": ["text,value", *(f"{text},{10 + i % 5}" for i, text in enumerate(texts))],
         "tag": ["text,tags", *(f"{text},{' '.join('AB'[len(word) % 2] for word in text.split())}" for text in texts)],
-        "pairs": ["text,second,label", *(f"{text},{texts[i // 2]},{WORDS[i % 2]}" for i, text in enumerate(texts))],
+        "pairs": ["text,second,label", *(f"{text},{texts[i // 2]},{WORDS[i % 5 % 2]}" for i, text in enumerate(texts))],
         "embed": ["source,target", *(f"{text},{text[::-1]}" for text in texts)],
         "translate": [
             "source,target",

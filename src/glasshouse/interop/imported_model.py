@@ -74,6 +74,7 @@ def check_tokenizer(imported: ImportedModel) -> None:
         path.write_text(json.dumps(imported.tokenizer), encoding="utf-8")
         try:
             tokenizer = tokenizers.load(path)
+            _ = tokenizer.prefix_and_suffix, tokenizer.pair_separator  # refuses a template that cannot be applied
         except MissingExtra:
             return  # the model can be imported even if the package that its tokenizer needs is not installed
         except GlasshouseError as error:

@@ -28,6 +28,10 @@ TokenDecoder = Callable[[str], bytes]
 """Maps a token as written in the file to the bytes that it adds to a text."""
 
 
+class PackagePanic(Exception):
+    """The Rust code of the package stopped because of something that it took for granted."""
+
+
 @final
 class ExternalTokenizer(Tokenizer):
     """A tokenizer that the `tokenizers` package runs. Truncation, padding and dropout settings of the file are ignored.
@@ -74,7 +78,9 @@ class ExternalTokenizer(Tokenizer):
         # If the vocabulary has none of the probe texts, the text of a special token still has an id.
         for probe in (*_PROBE_TEXTS, *self.specials):
             try:
-                encoding = self._with_specials.encode(probe, add_special_tokens=True)
+                encoding = _called(self._with_specials.encode, probe, add_special_tokens=True)
+            except PackagePanic as error:
+                raise UnsupportedTokenizer(f"{error}; save the tokenizer again") from None
             except Exception:  # The vocabulary lacks this text and has no unknown token.
                 continue
             text_positions = [index for index, added in enumerate(encoding.special_tokens_mask) if not added]
@@ -86,7 +92,7 @@ class ExternalTokenizer(Tokenizer):
     def pair_separator(self) -> list[int]:
         for probe in _PROBE_TEXTS:
             try:
-                encoding = self._with_specials.encode(probe, probe, add_special_tokens=True)
+                encoding = _called(self._with_specials.encode, probe, probe, add_special_tokens=True)
             except Exception:  # The vocabulary lacks this text and has no unknown token.
                 continue
             texts = list(zip(encoding.sequence_ids, encoding.special_tokens_mask, strict=True))
@@ -103,7 +109,7 @@ class ExternalTokenizer(Tokenizer):
         for text in texts:
             encode_unicode(text, "utf-8")
         try:
-            encodings = tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+            encodings = _called(tokenizer.encode_batch_fast, list(texts), add_special_tokens=False)
         except Exception as error:
             raise DataError("cannot-encode", f"the tokenizer cannot encode these texts: {error}") from None
         return [np.array(encoding.ids, np.int32) for encoding in encodings]
@@ -111,7 +117,10 @@ class ExternalTokenizer(Tokenizer):
     def decode(self, ids: Iterable[int]) -> str:
         listed = [int(id) for id in ids]
         self._tokens_of(listed)  # raises an error for an unknown id, which the package would ignore
-        text: str = self._with_specials.decode(listed, skip_special_tokens=False)
+        try:
+            text: str = _called(self._with_specials.decode, listed, skip_special_tokens=False)
+        except PackagePanic as error:
+            raise DataError("cannot-decode", f"the tokenizer cannot decode these tokens: {error}") from None
         suffix = self._contents["model"].get("end_of_word_suffix")
         # CLIP's file has an end-of-word suffix, but its decoder does not remove it.
         return text.replace(suffix, " ").rstrip(" ") if suffix and suffix in text else text
@@ -155,7 +164,7 @@ class ExternalTokenizer(Tokenizer):
         if "dropout" in contents["model"]:
             contents["model"] = {**contents["model"], "dropout": None}
         try:
-            return tokenizers.Tokenizer.from_str(json.dumps(contents))
+            return _called(tokenizers.Tokenizer.from_str, json.dumps(contents))
         except Exception as error:  # The package raises plain `Exception`.
             raise UnsupportedTokenizer(f"the package 'tokenizers' cannot read it: {error}") from None
 
@@ -163,9 +172,19 @@ class ExternalTokenizer(Tokenizer):
     def _encode_ids(tokenizer: Any, text: str) -> list[int]:
         encode_unicode(text, "utf-8")  # raises our own error for a lone surrogate
         try:
-            return tokenizer.encode(text, add_special_tokens=False).ids
+            return _called(tokenizer.encode, text, add_special_tokens=False).ids
         except Exception as error:  # The package raises plain `Exception`, for example if an unknown token is missing.
             raise DataError("cannot-encode", f"the tokenizer cannot encode this text: {error}") from None
+
+
+def _called(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """What a function of the package gives. A panic of its Rust code is no `Exception`, and becomes one."""
+    try:
+        return function(*arguments, **options)
+    except BaseException as error:
+        if type(error).__name__ == "PanicException":
+            raise PackagePanic(f"the package 'tokenizers' failed on this file: {error}") from None
+        raise
 
 
 def _token_decoder(decoder: Mapping[str, Any] | None, model: Mapping[str, Any]) -> TokenDecoder:
