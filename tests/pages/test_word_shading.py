@@ -47,4 +47,4 @@ def test_numbers_are_in_the_unit_of_the_data() -> None:
     assert raises.shade == 5
     assert lowers.against
     (small,) = shade_words(ExplainedText((ExplainedWord("w", 0.034),), "1", "1", None, deviation=0.5))
-    assert small.contribution == "+0.03"
+    assert small.contribution == "+0.034"

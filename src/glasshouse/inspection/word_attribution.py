@@ -122,8 +122,8 @@ def explain(run: Run, true: TrueText) -> ExplainedText:
     return ExplainedText(
         words=tuple(words[: len(first)]),
         second=tuple(words[len(first) :]),
-        truth=f"{true.number:.5g}" if true.number is not None else ", ".join(true.classes),
-        answer=answer or f"{size:.5g}",
+        truth=f"{true.number:.4g}" if true.number is not None else ", ".join(true.classes),
+        answer=answer or f"{size:.4g}",
         probability=size if answer else None,
         right=answer in true.classes if answer else None,
         deviation=run.task.deviation or 1.0 if isinstance(run.task, Regress) else None,

@@ -12,7 +12,7 @@ MOST_NUMBERS = 6
 # The smallest contribution that is worth writing, and what the largest must reach for the darkest shade: in points of
 # probability, and of a predicted number in standard deviations of the training data.
 SMALLEST_POINTS, WEAK_POINTS = 0.5, 10.0
-SMALLEST_DEVIATIONS, WEAK_DEVIATIONS = 0.01, 0.2
+SMALLEST_DEVIATIONS, WEAK_DEVIATIONS = 0.02, 0.2
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def shade_words(explained: ExplainedText) -> tuple[list[ShadedWord], list[Shaded
     else:
         sizes = [word.contribution for word in words]
         smallest, weak = SMALLEST_DEVIATIONS * explained.deviation, WEAK_DEVIATIONS * explained.deviation
-        places = max(1 - math.floor(math.log10(explained.deviation)), 0)
+        places = max(2 - math.floor(math.log10(explained.deviation)), 0)
         titles = texts = [formatting.number(size, places, signed=True) for size in sizes]
     largest = max([weak, *map(abs, sizes)])
     written = set(sorted(range(len(sizes)), key=lambda place: -abs(sizes[place]))[:MOST_NUMBERS])
