@@ -35,7 +35,7 @@ class ForkServer:
         environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1"}
         command = [sys.executable, "-m", "tests.hostile.fork_server"]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self.process = subprocess.Popen(command, cwd=ROOT, env=environment, text=True, **pipes)  # type: ignore[call-overload]
+        self.process = subprocess.Popen(command, cwd=ROOT, env=environment, text=True, **pipes)
 
     def start(
         self,

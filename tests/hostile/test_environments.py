@@ -1,4 +1,4 @@
-"""Hard days: odd clocks, locales, modes, folders, streams, two processes at once. Right results, or one line that says why."""
+"""Hard days: odd clocks, locales, modes, folders, streams, two processes. Right results, or one line that says why."""
 
 import json
 import os
