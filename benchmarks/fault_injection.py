@@ -484,8 +484,13 @@ def measure(folder: Path, chosen: Sequence[Scenario], arguments: argparse.Namesp
         return kills
 
     workers: list[int] = []
-    # Whoever ends this process ends its workers.
-    signal.signal(signal.SIGTERM, lambda *_: [os.kill(child, signal.SIGTERM) for child in workers] and sys.exit(143))
+
+    def end_workers(*_: object) -> None:
+        for child in workers:
+            os.kill(child, signal.SIGTERM)
+        sys.exit(143)
+
+    signal.signal(signal.SIGTERM, end_workers)
     for worker in range(arguments.jobs):
         if not (child := os.fork()):
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
