@@ -3,13 +3,16 @@
 Each child gets its own environment, current folder, mask of modes and clock. Several can run at once.
 """
 
+import importlib
 import json
 import os
+import pkgutil
 import subprocess
 import sys
 import time
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,12 +89,15 @@ def serve() -> None:
     """Read requests to start and to wait, one a line, and answer each with a line."""
     import torch
 
-    import glasshouse.cli
+    import glasshouse
 
     torch.set_num_threads(1)
-    for module in ("glasshouse.api.training", "glasshouse.api.studies", "glasshouse.api.reports"):
-        __import__(module)
-    assert glasshouse.cli
+    # All that a command may import, so that no child has to.
+    for package in ("api", "cli", "studies", "inspection", "runs", "training", "tasks", "models", "parts", "data", "pages"):
+        for module in pkgutil.walk_packages([f"{glasshouse.__path__[0]}/{package}"], f"glasshouse.{package}."):
+            if "kernel" not in module.name:
+                with suppress(ImportError):
+                    importlib.import_module(module.name)
     children: dict[int, int] = {}
     for line in sys.stdin:
         request = json.loads(line)

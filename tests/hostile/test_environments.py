@@ -148,7 +148,9 @@ def test_files_have_the_modes_that_the_user_wants(server, text, here, umask, exp
 # --- folders
 
 
-@pytest.mark.parametrize("home", [None, "/proc/home", pytest.param("/nonexistent/home", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "home", ["/proc/home", *(pytest.param(home, marks=pytest.mark.slow) for home in (None, "/nonexistent/home"))]
+)
 def test_no_home(server, text, here, home):
     """Without a folder for its cache, the program works or says in one line which variable helps."""
     env = {**OWN_FOLDERS, "HOME": home, "GLASSHOUSE_CACHE": None, "XDG_CACHE_HOME": str(here) if home is None else None}
