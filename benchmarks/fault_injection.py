@@ -136,10 +136,11 @@ COMPLETE = ("[output-exists]", "[run-exists]")
 CLOCKS = re.compile(r"seconds$|_per_second$|^(created|when|registered)$")
 TIMES = re.compile(
     r"[\d.,]+\s*(?:ms|s|min|h|[KM]? ?[Bb]?[a-z]* ?(?:per second|/s))\b"
-    # A process that only evaluates has taken no steps, so this line is missing.
-    r"|<div><dt>batches per second(?s:.*?)</div>|(?<=<h3>tokens per second</h3>)(?s:.*?)</figure>"
+    r"|(?<=<h3>tokens per second</h3>)(?s:.*?)</figure>"
     r"|(?<=memory</th><td>)[^\n]*|\d{4}-\d\d-\d\d[ T][\d:]+"
 )
+# A process that only evaluates has taken no steps, so this line is missing.
+SPEED = re.compile(r"<div><dt>batches per second(?s:.*?)</div>")
 TEMPORARY = re.compile(rf"\.([^/]+)\.{re.escape(socket.gethostname())}\.\d+\.tmp")
 PARTS = (
     (r"^cache/", "tokenizer, shards, other caches"),
@@ -316,7 +317,7 @@ def without_clocks(value: Any) -> Any:
 
 def without_times(text: str) -> str:
     """A text without its times, and without the widths of columns, which follow from them."""
-    return re.sub(r"[ \u2500]+", " ", TIMES.sub("TIME", text))
+    return re.sub(r"[\s\u2500]+", " ", TIMES.sub("TIME", SPEED.sub("", text)))
 
 
 def first_difference(found: dict[str, Any], expected: dict[str, Any]) -> str:
@@ -482,9 +483,17 @@ def measure(folder: Path, chosen: Sequence[Scenario], arguments: argparse.Namesp
             progress_bar.say(f"{kills} of {arguments.count} kills")
         return kills
 
-    workers = []
+    workers: list[int] = []
+
+    def end_workers(*_: object) -> None:
+        for child in workers:
+            os.kill(child, signal.SIGTERM)
+        sys.exit(143)
+
+    signal.signal(signal.SIGTERM, end_workers)
     for worker in range(arguments.jobs):
         if not (child := os.fork()):
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             try:
                 work(prepared, tries[worker :: arguments.jobs], folder, note, arguments.count)
             except BaseException:

@@ -27,6 +27,7 @@ CROSS_CUTTING = {
     "data/sources/test_published_sets.py",
     "hostile/test_bounds.py",
     "hostile/test_containment.py",
+    "hostile/test_environments.py",
     "hostile/test_model_files.py",
     "hostile/test_streams.py",
     "hostile/test_terminal.py",

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 import signal
 from pathlib import Path
@@ -40,8 +41,18 @@ def killed_and_continued(short_text: Path, chance: int, *how: str) -> dict[str, 
     wait_until(lambda: logged() >= lines, process)
     process.send_signal(signal.SIGKILL)
     assert finish(process).code == -signal.SIGKILL
-    worked(call("compare", *words))
-    return nameless(folder)
+    killed = without_times(worked(call("compare", *words)).out)
+    table, found = without_times((folder / "table.md").read_text()), nameless(folder)
+    # The same question again, from the start and left alone.
+    shutil.rmtree(folder)
+    assert without_times(worked(call("compare", *words)).out) == killed
+    assert without_times((folder / "table.md").read_text()) == table
+    return found
+
+
+def without_times(text: str) -> str:
+    """A table without its times, and without the widths of columns, which follow from them."""
+    return re.sub(r"[-\s\u2500]+", " ", re.sub(r"[\d.,]+ (ms|s|min)\b", "TIME", text))
 
 
 def nameless(study: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,20 @@ def test_latex_compiles_and_fits_on_its_page(layout: str, tmp_path: Path) -> Non
     log = (tmp_path / "paper.log").read_text(encoding="utf-8", errors="replace")
     assert done.returncode == 0, [line for line in log.splitlines() if line.startswith("!")]
     assert not re.findall(r"Overfull \\hbox.*|.*Float too large.*|Missing character.*|.*multiply defined.*", log)
+
+
+def test_times_change_only_their_own_column() -> None:
+    """A study that was killed and continued has other times, perhaps equal ones, and else the same table."""
+
+    def without_times(seconds: float) -> list[list[str]]:
+        study = example.study()
+        arms = tuple(replace(arm, seconds=seconds) for arm in study.arms)
+        table = study_tables.table(replace(study, arms=arms))
+        column = table.header.index("training time")
+        rows = [[cell for number, cell in enumerate(row) if number != column] for row in (table.header, *table.rows)]
+        return [*rows, [table.caption, *table.notes]]
+
+    assert without_times(90.0) == without_times(4000.0)
+    different = study_tables.table(example.study())
+    column = different.header.index("training time")
+    assert [cell for number, cell in enumerate(different.header) if number != column] == without_times(90.0)[0]

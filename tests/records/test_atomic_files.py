@@ -1,6 +1,7 @@
 """Atomic files: a file or folder is complete or unchanged, and a failure leaves nothing behind."""
 
 import os
+import signal
 
 import pytest
 
@@ -69,3 +70,36 @@ def test_an_output_file_that_cannot_be_written_is_refused(tmp_path):
         atomic_files.check_output(tmp_path)
     with refused("missing-folder", "nowhere"):
         atomic_files.check_output(tmp_path / "nowhere" / "page.html")
+
+
+def kill_while_writing(path, is_folder):
+    """A process that is killed in the middle of writing a file or folder."""
+    if not (child := os.fork()):
+        with (atomic_files.folder if is_folder else atomic_files.replacing)(path) as temporary:
+            (temporary / "half" if is_folder else temporary).write_text("half of th")
+            os.kill(os.getpid(), signal.SIGKILL)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_what_a_killed_process_left_is_deleted_by_the_next(tmp_path, is_folder):
+    kill_while_writing(tmp_path / "a.txt", is_folder)
+    kill_while_writing(tmp_path / "b.txt", is_folder)
+    (tmp_path / ".a.txt.tmp").write_text("somebody else's")
+    assert len(names_in(tmp_path)) == 3
+    atomic_files.write_text(tmp_path / "a.txt", "whole")
+    left = set(names_in(tmp_path))
+    assert {"a.txt", ".a.txt.tmp"} < left
+    assert [name[:6] for name in left - {"a.txt", ".a.txt.tmp"}] == [".b.txt"]
+
+
+@pytest.mark.parametrize("writer", [atomic_files.replacing, atomic_files.folder])
+def test_what_a_living_process_writes_is_left_alone(tmp_path, writer, monkeypatch):
+    with writer(tmp_path / "a.txt") as temporary:
+        monkeypatch.setattr(os, "getpid", lambda: 1)
+        atomic_files._delete_leftovers(tmp_path / "a.txt")
+        assert temporary.exists()
+        monkeypatch.undo()
+        if writer is atomic_files.replacing:
+            temporary.write_text("whole")
+    assert names_in(tmp_path) == ["a.txt"]

@@ -1,5 +1,8 @@
 """Checkpoints: exact tensors, damage that is noticed, and checkpoints that are deleted."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -82,3 +85,19 @@ def test_weights_have_the_mode_of_other_files(tmp_path):
     save(tmp_path, 3)
     folder = checkpoint.folder_of(tmp_path, 3)
     assert (folder / "model.safetensors").stat().st_mode == (folder / "state.json").stat().st_mode
+
+
+def test_a_kill_while_a_checkpoint_is_deleted_leaves_no_half_of_it(tmp_path, monkeypatch):
+    for step in (1, 2, 3):
+        save(tmp_path, step)
+
+    def killed(path, **options):
+        if Path(path).is_dir():
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(shutil, "rmtree", killed)
+        checkpoint.prune(tmp_path, keep=set())
+    assert checkpoint.steps(tmp_path) == [2, 3]
+    checkpoint.delete_unfinished(tmp_path)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [checkpoint.name_of(2), checkpoint.name_of(3)]

@@ -1,12 +1,14 @@
 """Resuming: an interrupted run, or group of replicas, ends as if it had never been interrupted."""
 
+import json
 import shutil
+from dataclasses import replace
 
 import pytest
 import torch
 
 import glasshouse
-from glasshouse.records import checkpoint, metric_log
+from glasshouse.records import checkpoint, metric_log, run_folder
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import Interrupted
 from glasshouse.training import compute_rule, loop
@@ -26,6 +28,13 @@ LINE = "The state of our union is strong, and we will keep it so for all who com
 
 
 GROWING = ("training.batch_warmup=0.5", "training.window_warmup=0.8", "model.tied=false", "training.tied_until=0.6")
+# Two seeds of a small language model, whose splits adapt to the amount of text.
+REPLICAS = (
+    "language-model",
+    *("model.width=16", "model.layers=1", "model.heads=2", "data.context=16", "data.tokenizer=characters"),
+    *("training.batch=4", "training.precision=fp32", "training.threads=1", "training.steps=2", "evaluation.every=2"),
+    "training.replicas=2",
+)
 CHANGES = [(), ("model.dropout=0.2",), ("training.gradient_accumulation=2",), GROWING]
 
 
@@ -239,3 +248,33 @@ def test_a_group_that_was_killed_while_it_was_recorded_stays_together(text, monk
     assert again[2].spec().training.precision == "fp32"
     for one, other in zip(runs, again, strict=True):
         assert logged_metrics(one) == logged_metrics(other)
+
+
+def test_a_group_that_was_killed_while_its_settings_were_adapted_stays_together(text):
+    """The first run has the settings that adapt to the amount of text; the others still say that they adapt."""
+    whole = glasshouse.train_replicas(*REPLICAS, f"data.files={text}", name="whole", device="cpu")
+    again = glasshouse.train_replicas(*REPLICAS, f"data.files={text}", name="again", device="cpu")
+    for run in again[1:]:
+        adapting = run.folder.spec_file.read_text().replace("[data]", '[data]\nadapt = ["data.validation", "data.test"]')
+        run.folder.spec_file.write_text(adapting)
+    for run in again:
+        shutil.rmtree(run.folder.checkpoints)
+        facts = {name: fact for name, fact in run.folder.facts().items() if name not in ("plan", "outcome", "together")}
+        (run.folder.path / "run.json").write_text(json.dumps({**facts, "status": "new"}))
+    glasshouse.resume("again-seed-0", device="cpu")
+    for one, other in zip(whole, again, strict=True):
+        assert logged_metrics(one.folder) == logged_metrics(other.folder)
+        assert not other.folder.spec().data.adapt
+
+
+def test_replicas_that_were_killed_while_they_were_created_are_completed(text):
+    whole = glasshouse.train_replicas(*REPLICAS, f"data.files={text}", name="whole", device="cpu")
+    spec = replace(whole[0].spec, training=replace(whole[0].spec.training, seed=0))
+    names = [f"again-seed-{seed}" for seed in range(2)]
+    run_folder.create(spec, names[0], "language-model", asked=["language-model"], family=names)
+    glasshouse.resume(names[0], device="cpu")
+    for one, name in zip(whole, names, strict=True):
+        assert logged_metrics(one.folder) == logged_metrics(run_folder.find(name))
+    run_folder.find(names[1]).path.rename("elsewhere")
+    glasshouse.resume(names[0], device="cpu")
+    assert not (run_folder.root() / names[1]).exists(), "a run that was deleted stays so"

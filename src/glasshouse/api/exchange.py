@@ -7,8 +7,7 @@ from pathlib import Path
 from glasshouse.certificates import checks
 from glasshouse.certificates.checks import Check
 from glasshouse.interop import formats, imported_model, imported_runs
-from glasshouse.records import atomic_files, progress_bar, run_folder
-from glasshouse.runs import model_card
+from glasshouse.records import progress_bar, run_folder
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotExport, GlasshouseError
 
@@ -53,8 +52,6 @@ def export(run: str | PathLike[str], to: str, output: str | PathLike[str]) -> Pa
         )
     with progress_bar.bar(f"exporting to {to}"):
         formats.EXPORTS[to](opened, path)
-        if path.is_dir():
-            atomic_files.write_text(path / "README.md", model_card.markdown(opened))
     return path
 
 

@@ -22,7 +22,7 @@ from glasshouse.interop.architectures.config_fields import FieldValues, field_va
 from glasshouse.interop.imported_model import ImportedModel
 from glasshouse.interop.weight_mapping import Tensors
 from glasshouse.records import atomic_files, checkpoint, kept_json
-from glasshouse.runs import suggestions
+from glasshouse.runs import model_card, suggestions
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotExport, CannotImport, GlasshouseError, MissingExtra, RunError
 from glasshouse.specs.spec import ModelSpec
@@ -275,6 +275,7 @@ def export(run: Run, output: Path) -> None:
         config |= _label_names(labels, run.spec.task)
     try:
         with atomic_files.folder(output) as temporary:
+            atomic_files.write_text(temporary / model_card.FILE, model_card.markdown(run))
             checkpoint.save_tensors(temporary / WEIGHTS, theirs, {"format": "pt"})
             atomic_files.write_json(temporary / CONFIG, config)
             if model.kind in ("decoder", "encoder-decoder") and token_ids:

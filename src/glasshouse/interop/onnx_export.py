@@ -22,6 +22,7 @@ from glasshouse.interop import exported_tokenizer, onnx_operators
 from glasshouse.models.heads.regressor import RegressorHead
 from glasshouse.parts.attention.base import Attention
 from glasshouse.records import atomic_files
+from glasshouse.runs import model_card
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotExport, MissingExtra
 
@@ -40,6 +41,7 @@ def export(run: Run, output: Path) -> None:
     model = _Graph(_without_fast_paths(run.model))
     try:
         with atomic_files.folder(output) as temporary:
+            atomic_files.write_text(temporary / model_card.FILE, model_card.markdown(run))
             _write(run, model, temporary / MODEL)
             _check_outputs(run, temporary / MODEL)
             if tokenizer := exported_tokenizer.document(run):

@@ -23,7 +23,7 @@ WIDEST = 16
 TEST = "p is from a paired t-test, adjusted for skewness"
 TEST_IN_LATEX = "$p$ is from a paired $t$-test, adjusted for skewness"
 # Words after a shared cost whose number already has a unit; the others take their column title.
-UNIT_PHRASES = {"time": "of training", "memory": "of memory"}
+UNIT_PHRASES = {"memory": "of memory"}
 MARKDOWN = re.compile(r"([\\`*_{}\[\]|#~])")
 
 
@@ -81,10 +81,13 @@ def table(comparison: StudyResults) -> Table:
 
 
 def costs(rows: list[study_text.ArmRow]) -> tuple[list[str], dict[str, str]]:
-    """The costs that differ between arms, and the value of each cost that is the same. Unknown costs are left out."""
+    """The costs that differ between arms, and the value of each cost that is the same. Unknown costs are left out.
+
+    The time always has a column: it is measured, and a study that was killed and continued has the same table otherwise.
+    """
     columns = {name: {row.costs[name] for row in rows} for name in COSTS}
     known = {name: values for name, values in columns.items() if values - {formatting.MISSING}}
-    same = {name: next(iter(values)) for name, values in known.items() if len(values) == 1}
+    same = {name: next(iter(values)) for name, values in known.items() if len(values) == 1 and name != "time"}
     return [name for name in known if name not in same], same
 
 

@@ -22,6 +22,7 @@ from glasshouse.runs.run import Run
 from glasshouse.specs import declared, recipes, spec_fields, spec_files
 from glasshouse.specs.spec import ModelSpec, Spec
 
+FILE = "README.md"  # in an exported directory
 # Fields of the model that tell a reader what it is.
 SHAPE = ("kind", "layers", "width", "heads", "attention", "position", "norm", "activation")
 

@@ -165,6 +165,9 @@ class RunProgress:
 
         `elapsed_time` returns the seconds since its previous call.
         """
+        if self.writes:
+            # A process that was killed after its last checkpoint may not have deleted the older ones.
+            checkpoint.prune(self.run.checkpoints, kept_steps(self.progress.best, self.job.spec))
         outcome: dict[str, Any] = {
             "seconds": self.progress.seconds,
             "memory": memory,
