@@ -27,6 +27,7 @@ CROSS_CUTTING = {
     "data/sources/test_published_sets.py",
     "hostile/test_bounds.py",
     "hostile/test_containment.py",
+    "hostile/test_kept_files.py",
     "hostile/test_terminal.py",
     "how_to/test_how_to.py",
     "interop/architectures/test_round_trip.py",
