@@ -28,6 +28,7 @@ CROSS_CUTTING = {
     "hostile/test_bounds.py",
     "hostile/test_containment.py",
     "hostile/test_environments.py",
+    "hostile/test_kept_files.py",
     "hostile/test_model_files.py",
     "hostile/test_streams.py",
     "hostile/test_terminal.py",

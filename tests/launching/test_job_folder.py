@@ -47,7 +47,7 @@ def test_what_is_no_job_is_refused() -> None:
 
 def test_a_folder_that_cannot_be_made() -> None:
     Path("jobs").write_text("a file")
-    with refused("cannot-write", "jobs"):
+    with refused("not-a-folder", "jobs"):
         job_folder.create("tiny")
 
 

@@ -30,7 +30,7 @@ def test_progress_of_a_run(run: run_folder.RunFolder) -> None:
     job = job_of(run)
     status = job_status.status_of(job, [queued("PENDING")])
     assert (status.state, status.progress, status.left, status.active) == ("pending", "not started", "waits: Priority", True)
-    run.record(plan={"steps": 100})
+    run.record(plan={"steps": 100, "tokens": 6400, "flops": 10**6})
     metric_log.append(run.metrics_file, {"step": 20, "loss": 1.0, "seconds": 5.0})
     status = job_status.status_of(job, [queued("RUNNING")])
     assert (status.state, status.progress, status.left) == ("running", "step 20 of 100, 20 s left", "1:00")

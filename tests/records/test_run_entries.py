@@ -4,6 +4,7 @@ from pathlib import Path
 
 from glasshouse.records import metric_log, run_entries
 from glasshouse.records.run_entries import RunEntryReader
+from glasshouse.records.run_list import DAMAGED
 from glasshouse.records.status import Status
 
 from .example_folders import make_run
@@ -59,9 +60,10 @@ def test_damaged_and_half_written_runs_give_what_can_be_read(tmp_path: Path) -> 
     folders = run_entries.folders_in(tmp_path)
     assert {folder.name for folder in folders} == set(damages)
     entries = {folder.name: RunEntryReader().read(folder) for folder in folders}
-    assert {name for name, entry in entries.items() if entry.error} == {"cut", "no-facts", "no-spec", "list"}
+    assert {name for name, entry in entries.items() if entry.error} == {"cut", "no-facts", "no-spec", "list", "odd"}
     assert entries["cut"].steps == 10
     assert entries["no-spec"].figure == ("perplexity", "12.34")
     assert entries["binary"].steps == 0
-    assert entries["odd"].status == Status.UNKNOWN
+    assert entries["odd"].status == DAMAGED
+    assert "headline must be an object" in entries["odd"].error
     assert run_entries.folders_in(tmp_path / "missing") == []

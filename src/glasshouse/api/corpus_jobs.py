@@ -51,7 +51,7 @@ def submit_preparation(
     if folder:
         corpus_shards.refuse_other_folder(folder)
     _check_count(jobs, paths)
-    name = run_folder.checked_name(name or _name_of(folder or paths[0]), "job")
+    name = run_folder.checked_name(_name_of(folder or paths[0]) if name is None else name, "job")
     checked = checked_settings(dry_run, cluster, single_process=True)
 
     submitted = Submission()

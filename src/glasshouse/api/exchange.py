@@ -15,7 +15,7 @@ from glasshouse.specs.errors import CannotExport, GlasshouseError
 def import_model(source: str | PathLike[str], name: str | None = None, tokenizer: str | PathLike[str] | None = None) -> Run:
     """Import a model as a run: a Hugging Face directory (hub:NAME downloads one, package:NAME is in an installed Python
     package), a GGUF file, or a llama2.c file. Without a name, the run is named after the source."""
-    name = name or imported_runs.default_name(str(source))
+    name = imported_runs.default_name(str(source)) if name is None else name
     run_folder.check_free(name)
     with progress_bar.bar("importing"):
         model = formats.read(source, Path(tokenizer) if tokenizer else None)

@@ -1,12 +1,11 @@
 """Public functions that list and cancel the jobs of a cluster. They do not import torch, so they are fast."""
 
-import os
 from os import PathLike
 from pathlib import Path
 
 from glasshouse.launching import cluster_settings, job_folder, job_status, slurm
 from glasshouse.launching.job_status import JobStatus
-from glasshouse.records import run_folder
+from glasshouse.records import containment, run_folder
 from glasshouse.specs.errors import LaunchError
 
 
@@ -18,7 +17,7 @@ def jobs() -> list[JobStatus]:
 def cancel(name: str | PathLike[str]) -> list[JobStatus]:
     """Cancel the jobs of a run, a study or a text, or one job by its name or number. What runs saves first."""
     wanted = str(name)
-    studies = Path(os.environ.get("GLASSHOUSE_STUDIES") or "studies")
+    studies = containment.folder_setting("GLASSHOUSE_STUDIES", "studies")
     folders = [path.absolute() for path in (Path(name), run_folder.root() / name, studies / name)]
     found = [
         status

@@ -94,7 +94,7 @@ def training_script(recipe: str, *overrides: str, name: str | None = None, devic
     settings = cluster_settings.load(**cluster)
     spec = _checked_spec(recipe, overrides, device, settings)
     settings = _with_processes(settings, spec)
-    name = run_folder.checked_name(name or run_folder.free_name(resolve_spec.name_of(recipe)))
+    name = run_folder.checked_name(run_folder.free_name(resolve_spec.name_of(recipe)) if name is None else name)
     run = run_folder.root() / name
     where = [] if device == "auto" else ["--device", device]
     job = BatchJob(

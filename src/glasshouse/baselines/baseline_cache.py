@@ -2,10 +2,11 @@
 
 import hashlib
 import json
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 from zipfile import BadZipFile
 
 import numpy as np
@@ -43,7 +44,7 @@ def load_or_train(
     folder = _folder(prepared, task_name)
     if folder.exists():
         # A damaged entry is computed again, and stays as it is.
-        with suppress(OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
+        with suppress(OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zlib.error, NotImplementedError):
             return _read(folder)
     held_out = held_out_split(prepared)
     choice = "validation" if held_out == "test" and prepared.splits["validation"].tokens_count > 1 else ""
@@ -100,8 +101,19 @@ def _write(folder: Path, baselines: list[Baseline]) -> None:
         np.savez_compressed(output, allow_pickle=False, **arrays)
 
 
+class KeptBaseline(TypedDict):
+    """A baseline in the cache. Its values stand in an array file beside it."""
+
+    name: str
+    title: str
+    metrics: dict[str, float]
+    validation: dict[str, float]
+    settings: dict[str, Any]
+    note: str
+
+
 def _read(folder: Path) -> list[Baseline]:
-    entries = kept_json.read(folder / "baselines.json")
+    entries = kept_json.read(folder / "baselines.json", list[KeptBaseline])
     with np.load(folder / "values.npz", allow_pickle=False) as arrays:
         stored = {name: np.asarray(arrays[name]) for name in arrays.files}
     return [

@@ -151,13 +151,15 @@ def read(file: Path) -> BaselineResults | None:
     if not file.exists():
         return None
     try:
-        content = kept_json.read(file)
+        content = kept_json.read(file, BaselineResults)
+        if content["metric"] not in content["run"]:
+            raise ValueError(f"its run has no {content['metric']}")
         baselines = tuple(
             BaselineResult(**{**entry, "differences": tuple(PairedDifference(**one) for one in entry["differences"])})
             for entry in content.pop("baselines")
         )
         return BaselineResults(**content, baselines=baselines)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError) as error:
         raise RunError(
             "unreadable-baselines", f"{file} cannot be read ({error}); delete it, and make the report again"
         ) from None

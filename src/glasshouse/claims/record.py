@@ -13,7 +13,7 @@ from glasshouse.claims import trial_values, trials
 from glasshouse.claims.claim import GROUPS
 from glasshouse.pages import claim_pages
 from glasshouse.pages.claim_content import Case, Trial
-from glasshouse.records import atomic_files, kept_json
+from glasshouse.records import atomic_files
 from glasshouse.specs.errors import RunError
 
 REGISTRY, VALUES, EARLIER = "registry", "values", "earlier.json"
@@ -111,8 +111,8 @@ def read(folder: Path) -> dict[str, list[Trial]]:
 
 def _read_earlier(folder: Path) -> dict[str, list[str]]:
     path = folder / EARLIER
-    table = kept_json.read(path) if path.exists() else {}
-    return {str(name): [str(text) for text in texts] for name, texts in table.items()}
+    table: dict[str, list[str]] = trials.read_json(path, dict[str, list[str]]) if path.exists() else {}
+    return table
 
 
 def _key(trial: Trial) -> tuple[str, int]:

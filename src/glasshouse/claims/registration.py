@@ -16,6 +16,7 @@ from glasshouse.claims import rules
 from glasshouse.claims.bench import StudyPlan
 from glasshouse.claims.claim import Claim
 from glasshouse.pages.claim_content import Part, Quantity, Registration
+from glasshouse.records import kept_schema
 from glasshouse.specs import recipes, spec_files
 from glasshouse.specs.errors import DataError, RunError
 from glasshouse.studies import arms
@@ -93,13 +94,15 @@ def to_json(registration: Registration) -> dict[str, Any]:
 def from_json(table: Mapping[str, Any], where: str) -> Registration:
     """Read a registration and check its digest."""
     try:
-        if table["format"] > FORMAT:
+        kept_schema.check(table, dict[str, Any])
+        if isinstance(format := table.get("format"), int) and format > FORMAT:
             raise RunError(
                 "newer-format",
-                f"{where} was written by a newer Glasshouse (format {table['format']}; this one reads up to {FORMAT}); "
+                f"{where} was written by a newer Glasshouse (format {format}; this one reads up to {FORMAT}); "
                 "upgrade with: pip install --upgrade glasshouse",
             )
         fields = {key: value for key, value in table.items() if key != "format"}
+        kept_schema.check(fields, Registration)
         registration = Registration(
             **{
                 **fields,
@@ -109,8 +112,11 @@ def from_json(table: Mapping[str, Any], where: str) -> Registration:
                 "studies": tuple(fields["studies"]),
             }
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataError("unreadable-registration", f"{where} is not a registration of a trial ({error})") from None
+    except ValueError as error:
+        raise DataError(
+            "unreadable-registration",
+            f"{where} is not a registration of a trial ({error}); restore it, or delete the folder of the trial",
+        ) from None
     if digest_of(table) != registration.digest:
         raise DataError(
             "changed-registration",

@@ -7,14 +7,36 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from glasshouse.claims.registration import FORMAT
 from glasshouse.pages.claim_content import Measured, Series
+from glasshouse.records import kept_schema
+from glasshouse.records.kept_schema import Between, Time
 from glasshouse.specs.errors import DataError
 
 # Significant digits of a stored value, and of the value of an item.
 DIGITS, ITEM_DIGITS = 9, 5
+
+
+class SeriesFile(TypedDict):
+    """The values of one quantity in `values.json`."""
+
+    values: dict[int, float | None]
+    binary_items: NotRequired[dict[int, str]]
+    items: NotRequired[dict[int, str]]
+
+
+class ValuesFile(TypedDict):
+    """The content of `values.json`."""
+
+    series: dict[str, SeriesFile]
+    seeds: Annotated[int, Between(0, 1e6)]
+    facts: list[tuple[str, str]]
+    notes: list[str]
+    curves: dict[str, list[tuple[float | None, float | None]]]
+    machine: dict[str, str]
+    when: Time
 
 
 def to_json(measured: Measured) -> dict[str, Any]:
@@ -28,6 +50,7 @@ def to_json(measured: Measured) -> dict[str, Any]:
 
 def from_json(table: Mapping[str, Any], where: str) -> Measured:
     try:
+        kept_schema.check(table, ValuesFile)
         fields = {key: value for key, value in table.items() if key != "format"}
         return Measured(
             **{
@@ -38,8 +61,10 @@ def from_json(table: Mapping[str, Any], where: str) -> Measured:
                 "curves": {name: tuple((x, y) for x, y in points) for name, points in fields["curves"].items()},
             }
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataError("unreadable-values", f"{where} does not hold the values of a trial ({error})") from None
+    except (ValueError, TypeError) as error:
+        raise DataError(
+            "unreadable-values", f"{where} does not hold the values of a trial ({error}); restore it, or delete it"
+        ) from None
 
 
 def stored(measured: Measured) -> Measured:

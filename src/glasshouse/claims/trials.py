@@ -20,7 +20,7 @@ from glasshouse.data.sources import data_set_list
 from glasshouse.pages.claim_content import UNDECIDED, Case, Measured, Registration, Trial
 from glasshouse.records import atomic_files, kept_json, lock, machine
 from glasshouse.specs import catalogue
-from glasshouse.specs.errors import Interrupted, RunError, SpecError
+from glasshouse.specs.errors import DataError, Interrupted, RunError, SpecError
 from glasshouse.studies import arms, run_queue, study_folder
 from glasshouse.training import devices
 
@@ -151,6 +151,19 @@ def read_trials(name: str) -> list[Trial]:
     return sorted(trials, key=lambda trial: trial.registration.number)
 
 
+def _readable_trials(name: str) -> tuple[list[Trial], tuple[str, ...]]:
+    """The trials of a claim that can be read, in the order of their numbers, and what is wrong with the others."""
+    found: list[Trial] = []
+    damage: list[str] = []
+    for path in sorted(root().joinpath(name).glob("trial-*/" + REGISTRATION)):
+        try:
+            if trial := _read_trial(path.parent):
+                found.append(trial)
+        except (RunError, DataError) as error:
+            damage.append(str(error))
+    return sorted(found, key=lambda trial: trial.registration.number), tuple(damage)
+
+
 def _read_trial(folder: Path) -> Trial | None:
     """The trial in a folder; None if nothing is registered there."""
     if not (folder / REGISTRATION).exists():
@@ -170,12 +183,17 @@ def make_trial(registered: Mapping[str, Any], values: Mapping[str, Any] | None, 
     if values is None:
         return Trial(plan, None, None)
     measured = trial_values.from_json(values, values_file)
-    return Trial(plan, measured, rules.judge(plan, measured))
-
-
-def read_json(path: Path) -> Any:
     try:
-        return kept_json.read(path)
+        return Trial(plan, measured, rules.judge(plan, measured))
+    except (ValueError, LookupError, ArithmeticError) as error:
+        raise DataError(
+            "unreadable-values", f"{values_file} does not fit {where} ({type(error).__name__}: {error}); restore it"
+        ) from None
+
+
+def read_json(path: Path, schema: Any = Any) -> Any:
+    try:
+        return kept_json.read(path, schema)
     except (OSError, ValueError) as error:
         raise RunError("unreadable-trial", f"{path} cannot be read ({error}); restore it, or delete its folder") from None
 
@@ -185,7 +203,8 @@ def list_cases() -> list[Case]:
     cases = []
     for name in catalogue.names("claim"):
         try:
-            cases.append(make_case(name, find_claim(name), read_trials(name)))
+            trials, damage = _readable_trials(name)
+            cases.append(replace(make_case(name, find_claim(name), trials), damage=damage))
         except SpecError as error:
             cases.append(Case(name, "", str(error), "", "", broken=str(error)))
     return cases

@@ -17,11 +17,14 @@ def listing(context: typer.Context) -> None:
     """List the claims with their verdicts so far. `glasshouse claim NAME` tries a claim."""
     if context.invoked_subcommand is None:
         import glasshouse
-        from glasshouse.cli.tables import show
+        from glasshouse.cli.tables import console, show
         from glasshouse.pages.claim_text import verdict_text
 
-        rows = [(case.name, case.statement, verdict_text(case)) for case in glasshouse.list_claims()]
+        cases = glasshouse.list_claims()
+        rows = [(case.name, case.statement, verdict_text(case) + " (damaged)" * bool(case.damage)) for case in cases]
         show(("claim", "statement", "verdict"), rows)
+        for damage in (damage for case in cases for damage in case.damage):
+            console.print(f"damaged: {damage}", markup=False, soft_wrap=True)
 
 
 @app.command(

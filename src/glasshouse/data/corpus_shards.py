@@ -20,7 +20,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -29,7 +29,8 @@ from glasshouse.data.documents import SPLITS
 from glasshouse.data.user_files import text_parts
 from glasshouse.data.user_files.text import UserText, is_json_lines
 from glasshouse.data.user_files.text_parts import ByteRange, TextPart
-from glasshouse.records import atomic_files, kept_json, lock
+from glasshouse.records import atomic_files, kept_json, kept_schema, lock
+from glasshouse.records.kept_schema import Count
 from glasshouse.specs.errors import DataError
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.base import Progress
@@ -41,6 +42,47 @@ FORMAT = 1
 COPY_BYTES = 1 << 22
 ATTEMPTS = 3
 """How often damaged parts are made again before the disk is given up."""
+
+
+class PartFacts(TypedDict):
+    """The counts of one split of a part."""
+
+    tokens: Count
+    documents: Count
+    bytes: Count
+    words: Count
+    unknown: Count
+    checksum: str
+
+
+class PlannedPart(TypedDict):
+    """The pieces of files that one part has."""
+
+    pieces: list[ByteRange]
+
+
+class CorpusPlan(TypedDict):
+    """The plan of shards that are made part by part."""
+
+    format: Count
+    fingerprint: str
+    settings: dict[str, Any]
+    parts: list[PlannedPart]
+
+
+class SplitChecksum(TypedDict):
+    """What is checked of a split when it is used."""
+
+    checksum: str
+
+
+class CorpusManifest(TypedDict):
+    """The manifest of prepared text, as far as readers need it."""
+
+    format: Count
+    fingerprint: str
+    settings: dict[str, Any]
+    splits: dict[str, SplitChecksum]
 
 
 class CorpusShards:
@@ -164,7 +206,13 @@ class CorpusShards:
 
     @cached_property
     def _plan(self) -> dict[str, Any]:
-        plan: dict[str, Any] = kept_json.read(self._plan_file)
+        try:
+            plan: dict[str, Any] = kept_json.read(self._plan_file, CorpusPlan)
+        except (OSError, ValueError) as error:
+            raise DataError(
+                "damaged-manifest",
+                f"{self._plan_file} cannot be read ({error}); remove {self.work_folder} and prepare again",
+            ) from None
         return plan
 
     def _new_plan(self) -> dict[str, Any]:
@@ -254,10 +302,9 @@ class CorpusShards:
     def _read_facts(self, index: int) -> dict[str, Any] | None:
         """The counts and checksums of a part; None if they cannot be read."""
         try:
-            facts: dict[str, Any] = kept_json.read(self._part_folder(index) / "part.json")
-            names = ("tokens", "documents", "bytes", "words", "unknown", "checksum")
-            return facts if all(name in fact for fact in facts.values() for name in names) else None
-        except (OSError, ValueError, AttributeError, TypeError):
+            facts: dict[str, Any] = kept_json.read(self._part_folder(index) / "part.json", dict[str, PartFacts])
+            return facts
+        except (OSError, ValueError):
             return None
 
     def _append(
@@ -327,17 +374,18 @@ def work_folder(folder: Path) -> Path:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a folder of prepared text."""
     try:
-        manifest = kept_json.read(folder / MANIFEST)
-        format = manifest["format"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        manifest: dict[str, Any] = kept_json.read(folder / MANIFEST, dict[str, Any])
+        if isinstance(format := manifest.get("format"), int) and format > FORMAT:
+            raise DataError(
+                "newer-format",
+                f"{folder} has format {format}, and this version reads up to {FORMAT}; install a newer version",
+            )
+        kept_schema.check(manifest, CorpusManifest)
+    except (OSError, ValueError) as error:
         raise DataError(
             "damaged-manifest", f"{folder / MANIFEST} cannot be read ({error}); remove {folder} and prepare the text again"
         ) from None
-    if format > FORMAT:
-        raise DataError(
-            "newer-format", f"{folder} has format {format}, and this version reads up to {FORMAT}; install a newer version"
-        )
-    return dict(manifest)
+    return manifest
 
 
 def short_digest(fingerprint: str) -> str:

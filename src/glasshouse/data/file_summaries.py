@@ -10,12 +10,14 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypedDict
 
 from glasshouse.data import read_limits, text_files
 from glasshouse.data.read_limits import ReadLimits
 from glasshouse.data.sources.remote_files import cache_folder
 from glasshouse.data.text_files import FileSummary
 from glasshouse.records import atomic_files, kept_json, lock
+from glasshouse.records.kept_schema import Count
 
 REMEMBERED_BYTES = 1 << 24
 """Smaller files are read each time."""
@@ -25,6 +27,14 @@ SETTLED_SECONDS = 2.0
 
 FileState = list[int]
 """Size and times of change."""
+
+
+class KeptSummary(TypedDict):
+    """A remembered summary. `file` is for people who look into the cache."""
+
+    state: list[int]
+    bytes: Count
+    digest: str
 
 
 def file_state(path: Path) -> FileState:
@@ -37,8 +47,8 @@ def is_cheap(path: Path) -> bool:
     """Whether `summarise` need not read a large file."""
     try:
         state = file_state(path)
-        return state[0] < REMEMBERED_BYTES or kept_json.read(_kept_file(path))["state"] == state
-    except (OSError, ValueError, KeyError, TypeError):
+        return state[0] < REMEMBERED_BYTES or kept_json.read(_kept_file(path), KeptSummary)["state"] == state
+    except (OSError, ValueError):
         return False
 
 
@@ -57,8 +67,8 @@ def summarise(
     except OSError:  # The file or the cache cannot be used.
         return text_files.summarise(path, limits=limits, progress=progress)
     with lock.wait_for(lock_path):
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            kept = kept_json.read(kept_file)
+        with suppress(OSError, ValueError):
+            kept = kept_json.read(kept_file, KeptSummary)
             if kept["state"] == state:
                 return FileSummary(kept["bytes"], kept["digest"])
         begun = time.time()

@@ -95,12 +95,21 @@ def prepare(
     folder = _cached_shards(data, source, tokenizer, progress, columns, specials)
     splits = {split: shards.open_shard(folder, split) for split in source.splits}
     named = set(document_columns.NAMED) & set(columns)
-    labels = tuple(kept_json.read(folder / "labels.json")) if named else ()
+    labels = _read_labels(folder / "labels.json") if named else ()
     digest = corpus_shards.short_digest(fingerprint)
     # Two pictures may have the same caption, so equal captions are not a leak.
     leaks = _find_leaks(source, columns) if columns and "picture" not in columns else []
     notes = (*source.notes(), *(leak.sentence for leak in leaks))
     return PreparedData(tokenizer, splits, digest, labels, notes, tuple(leaks))
+
+
+def _read_labels(file: Path) -> tuple[str, ...]:
+    try:
+        return tuple(kept_json.read(file, list[str]))
+    except (OSError, ValueError) as error:
+        raise DataError(
+            "damaged-shard", f"{file} is damaged ({error}); delete {file.parent}, and it is made again"
+        ) from None
 
 
 def load_or_train_tokenizer(

@@ -20,15 +20,18 @@ import json
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
+from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 
 from glasshouse.data.documents import Document
 from glasshouse.records import kept_json
+from glasshouse.records.kept_schema import Between, Count, Step
+from glasshouse.specs.errors import DataError
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.safe_boundaries import split_into_blocks
 
@@ -53,6 +56,18 @@ class Lists:
         rows = np.repeat(np.arange(len(examples)), counts)
         within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         return rows, self.values[self.starts[examples][rows] + within]
+
+
+class ShardHeader(TypedDict):
+    """The JSON file of a shard. `mark` is the token that starts each document."""
+
+    tokens_count: Step
+    documents: Step
+    bytes: Count
+    words: Count
+    unknown: Count
+    mark: Annotated[int, Between(0, 2**31)] | None
+    dtype: Literal["<u2", "<u4"]
 
 
 @dataclass(frozen=True)
@@ -120,7 +135,14 @@ class Shard:
     @cached_property
     def originals(self) -> list[str]:
         """The texts before tokenization. Only translation pairs have this."""
-        return kept_json.read(self.folder / f"{self.split}.originals.json")
+        file = self.folder / f"{self.split}.originals.json"
+        try:
+            texts: list[str] = kept_json.read(file, list[str])
+        except (OSError, ValueError) as error:
+            raise DataError(
+                "damaged-shard", f"{file} is damaged ({error}); delete {self.folder}, and it is made again"
+            ) from None
+        return texts
 
     @cached_property
     def pictures(self) -> np.ndarray:
@@ -229,7 +251,7 @@ def complete(folder: Path, split: str, tokenizer: Tokenizer, counts: Mapping[str
         "dtype": token_dtype(tokenizer),
     }
     (folder / f"{split}.json").write_text(json.dumps(facts))
-    return open_shard(folder, split)
+    return _shard(folder, split, facts)
 
 
 def token_dtype(tokenizer: Tokenizer) -> str:
@@ -287,9 +309,26 @@ def write_pictures(folder: Path, split: str, pictures: Iterable[np.ndarray]) -> 
 
 
 def open_shard(folder: Path, split: str) -> Shard:
-    """Open an existing shard."""
-    facts = kept_json.read(folder / f"{split}.json")
-    return Shard(folder, split, separator=facts.pop("mark"), **facts)
+    """Open an existing shard. Its files must have the sizes that its header says."""
+    header = folder / f"{split}.json"
+    try:
+        facts = kept_json.read(header, ShardHeader)
+        documents = facts["documents"]
+        sizes = {
+            "tokens": facts["tokens_count"] * np.dtype(facts["dtype"]).itemsize,
+            "starts": 8 * (documents + 1) if documents else 0,
+        }
+        for suffix, expected in sizes.items():
+            if (found := (folder / f"{split}.{suffix}").stat().st_size) != expected:
+                raise ValueError(f"{split}.{suffix} has {found:,} bytes and should have {expected:,}")
+    except (OSError, ValueError) as error:
+        raise DataError("damaged-shard", f"{header} is damaged ({error}); delete {folder}, and it is made again") from None
+    return _shard(folder, split, facts)
+
+
+def _shard(folder: Path, split: str, facts: Mapping[str, Any]) -> Shard:
+    counts = {field.name: facts[field.name] for field in fields(Shard) if field.name in facts}
+    return Shard(folder, split, separator=facts["mark"], **counts)
 
 
 def _blocks(documents: Iterable[Document], keep_empty: bool) -> Iterator[tuple[bool, str]]:

@@ -4,7 +4,7 @@ They are stored in the run folder, so that a report can be made again after the 
 """
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from glasshouse.inspection import held_out_texts
 from glasshouse.metrics.classification import confusion_matrix
 from glasshouse.pages.report_content import Confusion, Mistake
 from glasshouse.records import atomic_files, item_values, kept_json
+from glasshouse.records.kept_schema import Count
 from glasshouse.records.status import Status
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
@@ -21,6 +22,22 @@ from glasshouse.tasks.classify import PREDICTION, PROBABILITY, TRUTH, Classify
 # The most that keeps a report short to read.
 MOST_MISTAKES = 5
 FORMAT = 1
+
+
+class KeptConfusion(TypedDict):
+    """A confusion matrix in its file."""
+
+    labels: list[str]
+    counts: list[list[Count]]
+    where: str
+
+
+class ConfusionFile(TypedDict):
+    """The content of `confusion.json`."""
+
+    step: Count
+    confusion: KeptConfusion
+    mistakes: list[Mistake]
 
 
 @dataclass(frozen=True)
@@ -114,11 +131,11 @@ def _write(run: Run, errors: ClassifierErrors) -> None:
 def _read(run: Run) -> ClassifierErrors | None:
     """What is stored, if it belongs to the weights that the run has now."""
     try:
-        content: dict[str, Any] = kept_json.read(run.folder.confusion_file)
+        content = kept_json.read(run.folder.confusion_file, ConfusionFile)
         if content["step"] != run.final_step or run.folder.recorded_status() != Status.DONE:
             return None
         stored = content["confusion"]
         confusion = Confusion(tuple(stored["labels"]), np.array(stored["counts"]), stored["where"])
         return ClassifierErrors(confusion, tuple(Mistake(**one) for one in content["mistakes"]))
-    except (OSError, ValueError, KeyError, TypeError, GlasshouseError):
+    except (OSError, ValueError, GlasshouseError):
         return None

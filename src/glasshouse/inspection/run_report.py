@@ -234,16 +234,20 @@ def _quality(run: Run, rows: list[dict]) -> tuple[page.Curve, ...]:
     )
 
 
+# The entries of an outcome that are times.
+TIMES = ("seconds", "evaluation_seconds")
+
+
 def _planned_costs(run: Run) -> tuple[page.PlannedCost, ...]:
     plan, outcome = run.facts.get("plan"), run.facts.get("outcome", {})
     if not plan:
         return ()
     measured = {
-        "time": duration(outcome["seconds"] + outcome["evaluation_seconds"]) if outcome else "not finished",
+        "time": duration(sum(outcome.get(name, 0.0) for name in TIMES)) if outcome else "not finished",
         "memory": size(outcome["memory"]) if outcome.get("memory") else "not known",
     }
     return (
-        page.PlannedCost("training time and final evaluation", duration(plan["seconds"]), measured["time"]),
-        page.PlannedCost("memory", size(sum(plan["memory"].values())), measured["memory"]),
+        page.PlannedCost("training time and final evaluation", duration(plan.get("seconds", 0.0)), measured["time"]),
+        page.PlannedCost("memory", size(sum(plan.get("memory", {}).values())), measured["memory"]),
         page.PlannedCost("FLOPs", flops(plan["flops"]), "counted, not measured"),
     )

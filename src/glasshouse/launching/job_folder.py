@@ -11,9 +11,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from glasshouse.records import atomic_files, kept_json, run_folder
+from glasshouse.records import atomic_files, containment, kept_json, run_folder
+from glasshouse.records.kept_schema import Count, Text
 from glasshouse.specs.errors import LaunchError
 
 FILE, SCRIPT, TASKS, PARTS_FILE = "job.json", "script.sh", "tasks.json", "parts.json"
@@ -34,7 +35,7 @@ _ERRORS = (
 
 def root() -> Path:
     """The folder that holds jobs: `GLASSHOUSE_JOBS`, or `jobs` under the current folder."""
-    return Path(os.environ.get("GLASSHOUSE_JOBS") or "jobs")
+    return containment.folder_setting("GLASSHOUSE_JOBS", "jobs")
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,14 @@ class JobRecord:
     tasks: int
     after: int
     submitted: float
+
+
+class JobParts(TypedDict):
+    """The content of the file of a job's parts: which files count."""
+
+    folder: Text
+    pattern: Text
+    count: Count
 
 
 @dataclass(frozen=True)
@@ -71,9 +80,9 @@ class JobFolder:
 
     def record(self) -> JobRecord:
         try:
-            table = kept_json.read(self.path / FILE)
+            table = kept_json.read(self.path / FILE, JobRecord)
             return JobRecord(**{**table, "command": tuple(table["command"])})
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError) as error:
             raise LaunchError(
                 "not-a-job", f"{self.path} is not a job folder: its {FILE} cannot be read ({error}); delete the folder"
             ) from None
@@ -82,7 +91,7 @@ class JobFolder:
         """What each task of an array does; empty outside arrays."""
         file = self.path / TASKS
         try:
-            found = kept_json.read(file) if file.exists() else []
+            found = kept_json.read(file, list[Any]) if file.exists() else []
         except (OSError, ValueError) as error:
             raise LaunchError("not-a-job", f"{file} cannot be read ({error}); submit the study again") from None
         return list(found)
@@ -90,9 +99,9 @@ class JobFolder:
     def parts(self) -> tuple[int, int] | None:
         """How many parts are done, and how many there are; None if they are not known yet."""
         try:
-            table = kept_json.read(self.path / PARTS_FILE)
-            folder, pattern, count = Path(table["folder"]), str(table["pattern"]), int(table["count"])
-        except (OSError, ValueError, KeyError, TypeError):
+            table = kept_json.read(self.path / PARTS_FILE, JobParts)
+            folder, pattern, count = Path(table["folder"]), table["pattern"], table["count"]
+        except (OSError, ValueError):
             return None
         # The folder of the parts is removed when they have been joined.
         return (sum(1 for _ in folder.glob(pattern)), count) if folder.is_dir() else (count, count)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
-from glasshouse.records import atomic_files
+from glasshouse.records import atomic_files, kept_json, kept_schema
 from glasshouse.records.journals import JournalFile
 from glasshouse.specs.errors import GlasshouseError
 
@@ -68,12 +68,10 @@ class AnswerJournal:
     def _compare(self, asked: dict[str, Any]) -> None:
         """Refuse a folder with another grid."""
         try:
-            found = json.loads((self.folder / DESIGN).read_text(encoding="utf-8"))
-        except ValueError:
-            found = None
-        if not isinstance(found, dict):
+            found = kept_json.read(self.folder / DESIGN, dict[str, Any])
+        except (OSError, ValueError) as error:
             raise GlasshouseError(
-                "damaged-grid", f"{self.folder / DESIGN} is damaged; name another folder with --output"
+                "damaged-grid", f"{self.folder / DESIGN} is damaged ({error}); name another folder with --output"
             ) from None
         changed = [name for name in asked if found.get(name) != asked[name]]
         if "options" in changed and isinstance(found.get("options"), dict):
@@ -97,9 +95,12 @@ class AnswerJournal:
         self._file = JournalFile(path)
         for line in self._file.lines:
             try:
-                answer = GridAnswer(**{name: value for name, value in json.loads(line).items() if name in names})
-            except (ValueError, TypeError, AttributeError):
+                table = kept_json.parse(line, dict[str, Any])
+                known = {name: value for name, value in table.items() if name in names}
+                kept_schema.check(known, GridAnswer)
+            except ValueError:
                 continue  # a damaged line: its question is asked again
+            answer = GridAnswer(**known)
             self.answers.setdefault(answer.cell, answer)
 
     def add(self, answer: GridAnswer) -> None:

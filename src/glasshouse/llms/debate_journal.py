@@ -6,12 +6,20 @@ Each line is on the disk before the next question is asked.
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
+from glasshouse.records import kept_json
 from glasshouse.records.journals import JournalFile
 from glasshouse.specs.errors import GlasshouseError
 
 FORMAT = 1
+
+
+class DebateRecord(TypedDict):
+    """What every line after the first has; the rest depends on its kind."""
+
+    kind: str
+    key: str
 
 
 class DebateJournal:
@@ -45,11 +53,8 @@ class DebateJournal:
         lines = []
         for number, line in enumerate(texts, 1):
             try:
-                value = json.loads(line)
-                if number > 1:
-                    value["kind"], value["key"]
-                lines.append(value)
-            except (ValueError, KeyError, TypeError):
+                lines.append(kept_json.parse(line, DebateRecord if number > 1 else Any))
+            except ValueError:
                 raise GlasshouseError(
                     "damaged-debate",
                     f"line {number} of {self.path} is damaged; delete that line if it is not the first, or start again with "

@@ -25,6 +25,7 @@ import torch
 
 from glasshouse.generation.sampling import Sampling, distribution, draw
 from glasshouse.llms.next_token_api import MOST_BIAS, Answer, NextTokenAPI
+from glasshouse.records import kept_json
 from glasshouse.records.journals import JournalFile
 from glasshouse.specs.errors import GlasshouseError
 
@@ -91,6 +92,10 @@ class Recovered:
         return tokens
 
 
+# A line of the journal: the bias, the token, its log-probability, and the most likely tokens with theirs.
+KeptAnswer = tuple[str, int, float | None, list[tuple[int, float]]]
+
+
 class Journal:
     """The answers so far, one line each in a file, so that a recovery continues after a kill."""
 
@@ -108,7 +113,7 @@ class Journal:
                 )
             for line in lines[1:]:
                 try:
-                    bias, token, shown, top = json.loads(line)
+                    bias, token, shown, top = kept_json.parse(line, KeptAnswer)
                 except ValueError:
                     continue  # a damaged line: it is asked again
                 self.answers[bias] = Answer(token, shown, tuple((int(t), float(v)) for t, v in top))

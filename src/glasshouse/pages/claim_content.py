@@ -214,6 +214,7 @@ class Case:
     earlier: tuple[str, ...] = ()  # earlier trials that were not registered, each in one sentence
     missing: str = ""  # why no trial can be run here, and the command that would run it
     broken: str = ""  # why the claim could not be loaded
+    damage: tuple[str, ...] = ()  # what is wrong with each trial that could not be read
 
     @property
     def original(self) -> Trial | None:

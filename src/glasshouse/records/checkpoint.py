@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glasshouse.records import atomic_files, kept_json
+from glasshouse.records import atomic_files, containment, kept_json
+from glasshouse.records.run_facts import CheckpointStateFile
 from glasshouse.specs.errors import RunError
 
 if TYPE_CHECKING:
@@ -82,16 +83,19 @@ def load(checkpoints: Path, step: int) -> Checkpoint:
     """Read a checkpoint. RunError says what is wrong with a truncated, altered or foreign checkpoint."""
     path = folder_of(checkpoints, step)
     try:
-        state = kept_json.read(path / "state.json")
+        state = kept_json.read(path / "state.json", CheckpointStateFile)
         # Checkpoints of earlier releases have no digest.
         if "digest" in state and state.pop("digest") != _digest(state):
             raise ValueError("state.json was altered: its values differ from the recorded digest")
         groups = {}
         for name, expected in state["checksums"].items():
-            if _checksum(path / name) != expected:
-                raise RunError("damaged-checkpoint", f"{path / name} is damaged: its checksum differs from the recorded one")
-            groups[name.removesuffix(".safetensors")] = load_tensors(path / name)
-        return Checkpoint(int(state["step"]), groups, state["values"])
+            file = containment.folder_within(path, [name], path / "state.json")
+            if _checksum(file) != expected:
+                raise RunError("damaged-checkpoint", f"{file} is damaged: its checksum differs from the recorded one")
+            groups[name.removesuffix(".safetensors")] = load_tensors(file)
+        if state["step"] != step or "model" not in groups:
+            raise ValueError(f"state.json is of step {state['step']}, with: {', '.join(groups) or 'nothing'}")
+        return Checkpoint(step, groups, state["values"])
     except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
         raise RunError("damaged-checkpoint", f"the checkpoint {path} is incomplete or damaged: {error}") from None
 
@@ -113,8 +117,8 @@ def best(checkpoints: Path, warn: Callable[[str], None]) -> Checkpoint | None:
     latest = newest(checkpoints, warn)
     if latest and (best_evaluation := latest.values.get("best")):
         try:
-            return load(checkpoints, int(best_evaluation["step"]))
-        except RunError as error:
+            return load(checkpoints, best_evaluation["step"])
+        except (RunError, KeyError) as error:
             warn(f"{error}; the newest checkpoint is used instead")
     return latest
 

@@ -7,8 +7,25 @@ inside a folder are refused before the first file is written.
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TypeGuard
 
 from glasshouse.specs.errors import RunError
+
+# Longer names fit no file system.
+MOST_NAME_BYTES = 255
+
+
+def folder_setting(variable: str, default: str | Path) -> Path:
+    """The folder that an environment variable names, or the default one. It need not exist. A file is refused."""
+    path = Path(os.environ.get(variable) or default)
+    try:
+        is_folder = path.is_dir() or not path.exists()
+    except (OSError, ValueError) as error:
+        raise RunError("not-a-folder", f"{variable}={str(path)[:200]!r} is no path ({error}); name a folder") from None
+    if not is_folder:
+        named = f"{variable}={path}" if os.environ.get(variable) else str(path)
+        raise RunError("not-a-folder", f"{named} is a file and not a folder; move the file, or set {variable} to a folder")
+    return path
 
 
 def refuse_links(folder: Path) -> None:
@@ -27,11 +44,20 @@ def folder_within(parent: Path, names: Iterable[object], where: Path) -> Path:
     """The folder parent/NAME/... . Refuses a name that is not one plain name; `where` is the file that has it."""
     path = parent
     for name in names:
-        if not isinstance(name, str) or not name or name in (".", "..") or any(sign in name for sign in "/\\\0"):
+        if not _is_plain_name(name):
             raise RunError(
                 "outside-folder",
-                f"{where} names a folder {name!r}, which is not one name inside {parent}; do not use a folder that was "
-                "altered, or correct the name",
+                f"{where} names a folder {str(name)[:100]!r}, which is not one name inside {parent}; do not use a folder "
+                "that was altered, or correct the name",
             )
         path = path / name
     return path
+
+
+def _is_plain_name(name: object) -> TypeGuard[str]:
+    if not isinstance(name, str) or not name or name in (".", "..") or any(sign in name for sign in "/\\\0"):
+        return False
+    try:
+        return len(os.fsencode(name)) <= MOST_NAME_BYTES
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False

@@ -1,5 +1,6 @@
 """The values of a run item by item: `item_values/SPLIT.npz` in its folder. Knows nothing of what an item is."""
 
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from zipfile import BadZipFile
@@ -32,7 +33,7 @@ def read(run: RunFolder, split: str) -> dict[str, np.ndarray]:
     try:
         with np.load(file, allow_pickle=False) as arrays:
             return {name: np.asarray(arrays[name]) for name in arrays.files}
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error, NotImplementedError) as error:
         raise RunError(
             "unreadable-items", f"{file} cannot be read ({error}); delete it, and continue the study to have it made again"
         ) from None

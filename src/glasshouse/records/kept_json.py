@@ -1,23 +1,46 @@
-"""JSON in files, perhaps from somebody else: size and nesting are bounded, and every fault is a ValueError."""
+"""JSON in files, perhaps from somebody else: size, nesting and schema are checked, and every fault is a ValueError."""
 
 import json
 from pathlib import Path
 from typing import Any
 
+from glasshouse.records import kept_schema
+
 # Far more than any file of a run, a study or a claim has.
 MOST_BYTES = 256 * 2**20
+MOST_DEPTH = 100
 
 
-def read(path: Path, most_bytes: int = MOST_BYTES) -> Any:
-    """The value in a file. Raises OSError if the file cannot be read, and ValueError if it is no JSON that can be kept."""
+def read(path: Path, schema: Any = Any, most_bytes: int = MOST_BYTES) -> Any:
+    """The value in a file. Raises OSError if the file cannot be read, and ValueError if it is no JSON that can be kept.
+
+    `schema` is a type, as `kept_schema` describes it.
+    """
     if (size := path.stat().st_size) > most_bytes:
         raise ValueError(f"it has {size:,} bytes, and at most {most_bytes:,} are read")
-    return parse(path.read_text(encoding="utf-8"))
+    return parse(path.read_text(encoding="utf-8"), schema)
 
 
-def parse(text: str | bytes) -> Any:
-    """The value in a text. Raises ValueError if it is no JSON, or is nested deeper than Python can read."""
+def parse(text: str | bytes, schema: Any = Any) -> Any:
+    """The value in a text. Raises ValueError if it is no JSON, is nested too deeply, or does not fit the schema."""
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except RecursionError:
         raise ValueError("its values are nested too deeply") from None
+    if _brackets(text) > MOST_DEPTH and _is_deeper(value, MOST_DEPTH):
+        raise ValueError(f"its values are nested more than {MOST_DEPTH} deep")
+    kept_schema.check(value, schema)
+    return value
+
+
+def _brackets(text: str | bytes) -> int:
+    """The number of opening brackets: at least the depth. Most texts have too few to be deep."""
+    return text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
+
+
+def _is_deeper(value: Any, depth: int) -> bool:
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(depth):
+        entries = (entry for outer in level for entry in (outer.values() if isinstance(outer, dict) else outer))
+        level = [entry for entry in entries if isinstance(entry, dict | list)]
+    return bool(level)

@@ -6,10 +6,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from glasshouse.records import atomic_files, kept_json
+from glasshouse.records import atomic_files, kept_json, kept_schema
 
 # The last line of a metric log is shorter than this number of bytes.
 TAIL_BYTES = 4096
+MOST_STEPS = 10**12
 
 
 def append(path: Path, *rows: dict[str, Any]) -> None:
@@ -27,7 +28,7 @@ def read(path: Path) -> list[dict[str, Any]]:
                 row = kept_json.parse(line)
             except ValueError:
                 continue
-            if isinstance(row, dict) and isinstance(row.get("step"), int):
+            if row := _checked(row):
                 rows.append(row)
     return rows
 
@@ -45,7 +46,7 @@ def last_row(path: Path) -> dict[str, Any]:
             row = kept_json.parse(line)
         except ValueError:
             continue  # its end is still being written, or its beginning is not in the tail
-        if isinstance(row, dict) and isinstance(row.get("step"), int):
+        if row := _checked(row):
             return row
     return {}
 
@@ -98,7 +99,15 @@ def _parsed(lines: list[bytes]) -> list[dict[str, Any]]:
         for line in lines:
             with suppress(ValueError):
                 values.append(kept_json.parse(line))
-    return [row for row in values if isinstance(row, dict) and isinstance(row.get("step"), int)]
+    return [row for row in map(_checked, values) if row]
+
+
+def _checked(row: Any) -> dict[str, Any]:
+    """A row without the values that are no numbers; empty if it is no row of a log."""
+    step = row.get("step") if isinstance(row, dict) else None
+    if type(step) is not int or not 0 <= step <= MOST_STEPS:
+        return {}
+    return {name: value for name, value in row.items() if value is None or kept_schema.is_number(value)}
 
 
 def rewind(path: Path, step: int) -> None:

@@ -97,7 +97,7 @@ def unpack(
     """
     with _reading(file) as source:
         packed_name, entries = _read_manifest(file, source, most_bytes)
-        chosen = run_folder.checked_name(name or packed_name)
+        chosen = run_folder.checked_name(packed_name if name is None else name)
         run_folder.check_free(chosen)
         path = run_folder.root() / chosen
         path.parent.mkdir(parents=True, exist_ok=True)

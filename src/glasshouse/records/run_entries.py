@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from glasshouse.records import kept_json, lock, metric_log
+from glasshouse.records import kept_json, kept_schema, lock, metric_log
 from glasshouse.records.metric_log import TAIL_BYTES
+from glasshouse.records.run_facts import RunFacts
 from glasshouse.records.run_folder import RunFolder
-from glasshouse.records.run_list import MAIN_SPLIT
+from glasshouse.records.run_list import DAMAGED, MAIN_SPLIT
 from glasshouse.records.status import Status
 
 # The points of a curve that an entry has.
@@ -124,9 +125,8 @@ def _read(path: Path, stamp: Stamp) -> RunEntry:
         spec = ""
         problems.append(f"spec.toml cannot be read ({error.strerror})")
     try:
-        facts = kept_json.read(path / "run.json")
-        if not isinstance(facts, dict):
-            raise ValueError("it is not a JSON object")
+        facts, faults = kept_schema.fitting_entries(kept_json.read(path / "run.json", dict[str, Any]), RunFacts)
+        problems += [f"run.json: {fault}" for fault in faults]
     except (OSError, ValueError) as error:
         facts = {}
         problems.append(f"run.json cannot be read ({getattr(error, 'strerror', None) or error})")
@@ -139,7 +139,7 @@ def _read(path: Path, stamp: Stamp) -> RunEntry:
     steps_in_spec = _STEPS.search(spec)
     return RunEntry(
         path,
-        "damaged" if problems else Status.read(facts.get("status")),
+        DAMAGED if problems else Status.read(facts.get("status")),
         task=fields.get("task", ""),
         recipe=str(facts.get("recipe", "")),
         data=fields.get("source") or names or str(facts.get("origin", "")),

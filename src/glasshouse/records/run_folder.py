@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from glasshouse.records import atomic_files, containment, kept_json, lock, progress_bar
+from glasshouse.records import atomic_files, containment, kept_json, kept_schema, lock, progress_bar
+from glasshouse.records.run_facts import RunFacts
 from glasshouse.records.status import Status
 from glasshouse.specs import catalogue, spec_files
 from glasshouse.specs.errors import RunError
@@ -23,7 +24,7 @@ FORMAT = 3
 
 def root() -> Path:
     """The folder that holds runs: `GLASSHOUSE_RUNS`, or `runs` under the current folder."""
-    return Path(os.environ.get("GLASSHOUSE_RUNS") or "runs")
+    return containment.folder_setting("GLASSHOUSE_RUNS", "runs")
 
 
 @dataclass(frozen=True)
@@ -82,18 +83,28 @@ class RunFolder:
             raise RunError("not-a-run", f"{self.path} is not a run folder: its spec.toml cannot be read ({error})") from None
 
     def facts(self) -> dict[str, Any]:
-        """The content of `run.json`: format, status, machine, cost plan, outcome."""
+        """The content of `run.json`: format, status, machine, cost plan, outcome. Damaged entries are left out."""
+        return kept_schema.fitting_entries(self.all_facts(), RunFacts)[0]
+
+    def damage(self) -> list[str]:
+        """What is wrong with the entries of `run.json` that `facts` leaves out, each in one sentence with the remedy."""
+        faults = kept_schema.fitting_entries(self.all_facts(), RunFacts)[1]
+        return [f"{self.path / 'run.json'}: {fault}; it is left out; correct or delete that entry" for fault in faults]
+
+    def all_facts(self) -> dict[str, Any]:
+        """The content of `run.json` as it is, with damaged entries. Nothing but a rewrite of the file should need it."""
         try:
-            facts = kept_json.read(self.path / "run.json")
-            if not isinstance(facts, dict):
-                raise ValueError("it is not a JSON object")
+            facts: dict[str, Any] = kept_json.read(self.path / "run.json", dict[str, Any])
             return facts
         except (OSError, ValueError) as error:
-            raise RunError("not-a-run", f"{self.path} is not a run folder: its run.json cannot be read ({error})") from None
+            raise RunError(
+                "not-a-run",
+                f"{self.path} is not a run folder: its run.json cannot be read ({error}); restore it, or delete the folder",
+            ) from None
 
     def record(self, **facts: Any) -> None:
         """Add entries to `run.json`."""
-        atomic_files.write_json(self.path / "run.json", {**self.facts(), **facts})
+        atomic_files.write_json(self.path / "run.json", {**self.all_facts(), **facts})
 
     def recorded_status(self) -> Status:
         """The status in `run.json`."""
@@ -147,7 +158,7 @@ def create(spec: Spec, name: str | None, stem: str, **facts: Any) -> RunFolder:
         ) from None
     attempt = 1
     while True:
-        chosen = name or (stem if attempt == 1 else f"{stem}-{attempt}")
+        chosen = name if name is not None else stem if attempt == 1 else f"{stem}-{attempt}"
         path = root() / checked_name(chosen)
         if not path.exists():
             try:
@@ -162,7 +173,7 @@ def create(spec: Spec, name: str | None, stem: str, **facts: Any) -> RunFolder:
                     "cannot-write",
                     f"cannot create the run folder {path}: {error}; set GLASSHOUSE_RUNS to a folder with space",
                 ) from None
-        if name:
+        if name is not None:
             raise RunError(
                 "run-exists",
                 f"the run {name!r} already exists in {root()}; choose another --name, "
@@ -187,12 +198,12 @@ def create_siblings(specs: Sequence[Spec], name: str | None, stem: str, **facts:
     keys = [f"seed-{spec.training.seed}" for spec in specs]
     attempt = 1
     while True:
-        chosen = name or (stem if attempt == 1 else f"{stem}-{attempt}")
+        chosen = name if name is not None else stem if attempt == 1 else f"{stem}-{attempt}"
         existing = [key for key in keys if (root() / checked_name(f"{chosen}-{key}")).exists()]
         if not existing:
             names = [f"{chosen}-{key}" for key in keys]
             return [create(spec, own, stem, **facts, family=names) for own, spec in zip(names, specs, strict=True)]
-        if name:
+        if name is not None:
             check_free(f"{name}-{existing[0]}")
         attempt += 1
 
@@ -252,7 +263,7 @@ def all_runs() -> list[RunFolder]:
 
 def check_format(run: RunFolder) -> None:
     """Refuse a run that a newer version wrote."""
-    format = run.facts().get("format", 0)
+    format = run.all_facts().get("format", 0)
     if not isinstance(format, int) or format > FORMAT:
         raise RunError(
             "newer-format",

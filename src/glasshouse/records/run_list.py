@@ -14,6 +14,8 @@ from glasshouse.specs.errors import GlasshouseError
 # A metric without a split is that of this split.
 MAIN_SPLIT = "validation"
 DATE = "date"
+# The status of a run of which something cannot be read; its `error` says what.
+DAMAGED = "damaged"
 _FILTER = re.compile(r"([\w.-]+)\s*([=<>])\s*(.*)", re.DOTALL)
 
 
@@ -47,17 +49,18 @@ class RunOverview:
 def overview(run: RunFolder) -> RunOverview:
     """A run as an entry of a list. `error` says what is wrong with a damaged one."""
     try:
-        facts, tables = run.facts(), run.tables()
+        facts, damage, tables = run.facts(), run.damage(), run.tables()
     except GlasshouseError as error:
-        return RunOverview(run.name, "damaged", error=str(error))
+        return RunOverview(run.name, DAMAGED, error=str(error))
     logged, data = metric_log.read(run.metrics_file), tables.get("data", {})
     text = data.get("source") or ", ".join(name.rsplit("/", 1)[-1] for name in data.get("files", ()))
     return RunOverview(
         run.name,
-        run.status(),
+        DAMAGED if damage else run.status(),
         int(logged[-1]["step"]) if logged else 0,
         tuple((title, value) for title, value in facts.get("headline", {}).get(MAIN_SPLIT, ())),
         text or str(facts.get("origin", "")),
+        error="; ".join(damage),
         task=str(tables.get("task", "")),
         recipe=str(facts.get("recipe", "")),
         date=datetime.fromtimestamp(float(facts.get("created", 0))).strftime("%Y-%m-%d %H:%M:%S"),
@@ -69,7 +72,8 @@ def overview(run: RunFolder) -> RunOverview:
 def final_metrics(facts: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     """The metrics of the final evaluation, for each held-out split, from the content of `run.json`."""
     outcome = facts.get("outcome", {})
-    return {split: values for split, values in outcome.items() if split.startswith(("validation", "test"))}
+    held_out = {split: values for split, values in outcome.items() if split.startswith(("validation", "test"))}
+    return {split: values for split, values in held_out.items() if isinstance(values, dict)}
 
 
 def flat_fields(tables: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -32,7 +32,7 @@ from glasshouse.models.encoder import Encoder
 from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.models.heads.pooling import pool
 from glasshouse.models.recurrent import Recurrent
-from glasshouse.records import checkpoint, metric_log, run_folder
+from glasshouse.records import checkpoint, metric_log, run_folder, run_list
 from glasshouse.records.progress_bar import say
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.runs import weight_formats
@@ -81,6 +81,8 @@ class Run:
         self.folder = where if isinstance(where, RunFolder) else run_folder.find(where)
         self.device, self.dtype, self.at_step = devices.pick(device), dtype, at_step
         weight_formats.check(dtype, self.device)
+        for damage in self.folder.damage() if self.folder.path.is_dir() else ():
+            say(damage)
 
     @property
     def name(self) -> str:
@@ -103,8 +105,7 @@ class Run:
     @property
     def final_metrics(self) -> dict[str, dict[str, float]]:
         """The metrics of the final evaluation, for each held-out split; empty before it."""
-        outcome = self.facts.get("outcome", {})
-        return {split: values for split, values in outcome.items() if split.startswith(("validation", "test"))}
+        return run_list.final_metrics(self.facts)
 
     @property
     def final_step(self) -> int:

@@ -105,6 +105,7 @@ def to_json(forecast: BudgetForecast) -> dict[str, Any]:
 
 
 def from_json(table: Mapping[str, Any]) -> BudgetForecast:
-    sizes = (SizeForecast(**{**size, "loss": LawEstimate(**size["loss"])}) for size in table["sizes"])
-    best = LawEstimate(**table["best"]) if table["best"] else None
+    """Read what `to_json` wrote."""
+    sizes = (SizeForecast(**{**size, "loss": LawEstimate(**size["loss"])}) for size in table.get("sizes", ()))
+    best = LawEstimate(**table["best"]) if table.get("best") else None
     return BudgetForecast(**{**table, "sizes": tuple(sizes), "best": best})

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from glasshouse.records import atomic_files, progress_bar, run_folder
+from glasshouse.records import atomic_files, progress_bar
 from glasshouse.runs import resolve_spec
 from glasshouse.scaling import rate_rule, scale_plan, scale_study
 from glasshouse.scaling.scale_plan import PlannedSize, ScalePlan
@@ -43,7 +43,7 @@ def plan(
     if rates not in RATES:
         raise DataError("bad-rates", f"--rates={rates} is neither {' nor '.join(RATES)}; choose one of them")
     recipe, *overrides = words
-    folder = study_folder.root() / run_folder.checked_name(name or f"scaling-{Path(recipe).stem}", "study")
+    folder = study_folder.root() / study_folder.checked_name(f"scaling-{Path(recipe).stem}" if name is None else name)
     if folder.exists():
         raise RunError(
             "study-exists", f"{folder} exists; run it with: glasshouse scale run {folder.name}, or choose another --name"

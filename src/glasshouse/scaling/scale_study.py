@@ -11,11 +11,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
 
-from glasshouse.records import kept_json
+from glasshouse.records import containment, kept_json, kept_schema
+from glasshouse.records.kept_schema import Between, Count, Seconds, Seed, Size, Text
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.scaling import budget_forecast, compute_optimal, rate_rule
 from glasshouse.scaling.budget_forecast import ForecastOutcome
@@ -27,6 +28,8 @@ from glasshouse.version import __version__
 
 FILE, FORECAST, FORMAT = "scaling.json", "forecast.json", 1
 ONE_RATE = "every size has the same learning rate: the study is biased towards the sizes that this rate suits"
+Flops = Annotated[float, Between(0, 1e40)]
+Rate = Annotated[float, Between(0, 1e6)]
 EXACT, SIX_ND = FLOP_COUNTS = ("exact", "6ND")
 
 
@@ -38,16 +41,31 @@ class SizeRuns:
     """
 
     name: str
-    budget: float
+    budget: Flops
     spec: str  # as TOML
     parameters: dict[str, int]
     tokens: int
     steps: int
-    flops: float
+    flops: Flops
     epochs: float
     facts: dict[str, Any]
     replicas: int = 1
     saved_flops: float = 0.0
+
+
+class ScaleStudyFile(TypedDict):
+    """The content of `scaling.json`."""
+
+    format: Count
+    words: Annotated[list[str], Size(1)]
+    metric: Text
+    seeds: Annotated[list[Seed], Size(1, 10**5)]
+    train_tokens: Count
+    seconds: Seconds
+    notes: list[str]
+    sizes: Annotated[list[SizeRuns], Size(1, 10**5)]
+    swept: NotRequired[list[SizeRuns]]
+    rates: NotRequired[list[Rate]]
 
 
 @dataclass(frozen=True)
@@ -89,10 +107,13 @@ class ScaleStudy:
         return len(self.seeds) * sum(size.saved_flops for size in self.sizes)
 
     def run(self, size: SizeRuns, seed: int) -> RunFolder:
-        return RunFolder(self.path / f"{size.budget:.3g}" / size.name / f"seed-{seed}")
+        return self._within(f"{size.budget:.3g}", size.name, f"seed-{seed}")
 
     def sweep_run(self, size: SizeRuns, rate: float) -> RunFolder:
-        return RunFolder(self.path / "learning-rates" / size.name / f"{rate:.3g}")
+        return self._within("learning-rates", size.name, f"{rate:.3g}")
+
+    def _within(self, *names: str) -> RunFolder:
+        return RunFolder(containment.folder_within(self.path, names, self.path / FILE))
 
     def runs(self) -> list[RunFolder]:
         """All runs of sizes and seeds, without the sweep."""
@@ -207,8 +228,8 @@ def forecast_outcome(study: ScaleStudy) -> ForecastOutcome | None:
     if not path.exists():
         return None
     try:
-        forecast = budget_forecast.from_json(kept_json.read(path))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        forecast = budget_forecast.from_json(kept_json.read(path, budget_forecast.BudgetForecast))
+    except (OSError, ValueError) as error:
         raise RunError("unreadable-forecast", f"{path} does not hold a forecast ({error}); restore or delete it") from None
     return ForecastOutcome(forecast, losses_at(study, forecast.budget))
 
@@ -255,11 +276,12 @@ def to_json(study: ScaleStudy) -> dict[str, Any]:
 
 def _from_json(path: Path) -> ScaleStudy:
     try:
-        table = kept_json.read(path / FILE)
-        if table["format"] > FORMAT:
+        table = kept_json.read(path / FILE, dict[str, Any])
+        if isinstance(format := table.get("format"), int) and format > FORMAT:
             raise RunError(
                 "newer-format", f"{path} was written by a newer Glasshouse; upgrade with: pip install -U glasshouse"
             )
+        kept_schema.check(table, ScaleStudyFile)
         return ScaleStudy(
             path,
             tuple(table["words"]),
@@ -272,5 +294,8 @@ def _from_json(path: Path) -> ScaleStudy:
             tuple(SizeRuns(**size) for size in table.get("swept", ())),
             tuple(table.get("rates", ())),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError("not-a-study", f"{path} is not a scaling study: its {FILE} cannot be read ({error})") from None
+    except (OSError, ValueError) as error:
+        raise RunError(
+            "not-a-study",
+            f"{path} is not a scaling study: its {FILE} cannot be read ({error}); restore it, or delete the folder",
+        ) from None

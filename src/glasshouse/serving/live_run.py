@@ -7,10 +7,12 @@ from glasshouse import formatting
 from glasshouse.pages.index_content import PageLink
 from glasshouse.pages.live_content import LiveRun, LiveSample
 from glasshouse.pages.report_content import Curve
-from glasshouse.records import kept_json, metric_log, sample_log, stop_request
+from glasshouse.records import metric_log, sample_log, stop_request
 from glasshouse.records.run_entries import RunEntry
+from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.serving import run_commands
+from glasshouse.specs.errors import RunError
 
 CURVE_POINTS = 300
 # The rows of the table of evaluations.
@@ -70,9 +72,8 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 def _facts(path: Path) -> dict[str, Any]:
     try:
-        facts = kept_json.read(path / "run.json")
-        return facts if isinstance(facts, dict) else {}
-    except (OSError, ValueError):
+        return RunFolder(path).facts()
+    except RunError:
         return {}
 
 

@@ -107,7 +107,7 @@ def cost(design: Design, others: Sequence[Universe], tuning_runs: int) -> str:
     seeds = design.question.most or len(design.seeds)
     runs = len(others) * len(design.arms) * seeds
     tuned = sum(universe.tune is not None for universe in others) * tuning_runs
-    one = sum(arm.facts["plan"]["seconds"] for arm in design.arms) / len(design.arms)
+    one = sum(arm.facts["plan"].get("seconds", 0.0) for arm in design.arms) / len(design.arms)
     studies = "1 more study" if len(others) == 1 else f"{len(others)} more studies"
     most = "up to " if design.question.most else ""
     time = duration(one * (runs + tuned))

@@ -1,18 +1,62 @@
 """A study as an entry of the index page: read from its JSON files, without specs. A damaged one gives what can be read."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from glasshouse.pages import study_text
-from glasshouse.records import kept_json, lock
+from glasshouse.records import containment, kept_json, kept_schema, lock
+from glasshouse.records.kept_schema import Seed, Size, Text
 from glasshouse.records.run_entries import RunEntry, RunEntryReader, is_run
+from glasshouse.records.run_list import DAMAGED
 from glasshouse.records.status import Status
-from glasshouse.studies.study_folder import FILE
+from glasshouse.specs.errors import RunError
+from glasshouse.studies.study_folder import CLAIMS, FILE, InformingEntries
 
-CLAIMS = "claims"
 _ENDED = (Status.DONE, Status.FAILED)
+
+
+class QuestionKind(TypedDict):
+    """What an entry needs of the question in `study.json`."""
+
+    kind: Text
+
+
+class EntryArm(TypedDict):
+    """What an entry needs of an arm in `study.json`."""
+
+    name: Text
+    folder: Text
+    recipe: Text
+
+
+class EntryTable(TypedDict):
+    """What an entry needs of `study.json`. No spec is parsed, so a study that cannot be opened may have an entry."""
+
+    arms: Annotated[list[EntryArm], Size(1, 10**5)]
+    seeds: Annotated[list[Seed], Size(1, 10**5)]
+    question: QuestionKind
+    finished: bool
+
+
+class VerdictWord(TypedDict):
+    """What an entry needs of a verdict in `comparison.json`."""
+
+    word: str
+    sentence: str
+
+
+class ArmVerdict(TypedDict):
+    """What an entry needs of an arm in `comparison.json`."""
+
+    difference: VerdictWord | None
+    plain: NotRequired[str]
+
+
+class VerdictTable(TypedDict):
+    """What an entry needs of `comparison.json`."""
+
+    arms: list[ArmVerdict]
 
 
 @dataclass(frozen=True)
@@ -58,19 +102,25 @@ def read(path: Path, reader: RunEntryReader) -> StudyEntry:
     has_report = (path / "report.html").is_file()
     try:
         changed = (path / FILE).stat().st_mtime
-        design = kept_json.read(path / FILE)
-        arms = [(str(arm["name"]), path / str(arm["folder"]), str(arm["recipe"])) for arm in design["arms"]]
-        seeds, kind, finished = list(design["seeds"]), str(design["question"]["kind"]), bool(design["finished"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        design = kept_json.read(path / FILE, dict[str, Any])
+        sound, faults = kept_schema.fitting_entries(design, InformingEntries)
+        kept_schema.check(sound, EntryTable)
+        arms = [
+            (arm["name"], containment.folder_within(path, [arm["folder"]], path / FILE), arm["recipe"])
+            for arm in design["arms"]
+        ]
+    except (OSError, ValueError, RunError) as error:
         reason = f"{FILE} cannot be read ({error})"
-        return StudyEntry(path, "damaged", claim=claim, has_report=has_report, error=reason)
+        return StudyEntry(path, DAMAGED, claim=claim, has_report=has_report, error=reason)
+    seeds, kind, finished = design["seeds"], design["question"]["kind"], design["finished"]
     folders = [folder / f"seed-{seed}" for _, folder, _ in arms for seed in seeds]
     runs = tuple(reader.read(folder) for folder in folders if is_run(folder))
-    status = Status.TRAINING if lock.is_held(path) else Status.DONE if finished else Status.INTERRUPTED
+    status: str = Status.TRAINING if lock.is_held(path) else Status.DONE if finished else Status.INTERRUPTED
+    damage = "; ".join(f"{FILE}: {fault}" for fault in faults)
     word, verdict = _first_verdict(path)
     return StudyEntry(
         path,
-        status,
+        DAMAGED if damage else status,
         kind,
         " and ".join(dict.fromkeys(recipe.rsplit("/", 1)[-1].removesuffix(".toml") for _, _, recipe in arms)),
         tuple(name for name, _, _ in arms),
@@ -80,6 +130,7 @@ def read(path: Path, reader: RunEntryReader) -> StudyEntry:
         claim,
         max([changed, *(run.changed for run in runs)]),
         has_report,
+        damage,
         runs=runs,
     )
 
@@ -87,13 +138,13 @@ def read(path: Path, reader: RunEntryReader) -> StudyEntry:
 def _first_verdict(path: Path) -> tuple[str, str]:
     """The word and the sentence of the first verdict in `comparison.json`; empty if there is none yet."""
     try:
-        content: Mapping[str, Any] = kept_json.read(path / "comparison.json")
+        content = kept_json.read(path / "comparison.json", VerdictTable)
         found = [arm for arm in content["arms"] if arm.get("difference")]
         if not found:
             return "", ""
         more = f" ({len(found) - 1} more)" if len(found) > 1 else ""
         difference = found[0]["difference"]
-        word, sentence = str(difference["word"]), str(found[0].get("plain") or difference["sentence"])
+        word, sentence = difference["word"], found[0].get("plain") or difference["sentence"]
         return (word if word in study_text.SYMBOLS else ""), sentence + more
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError):
         return "", ""

@@ -11,22 +11,26 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from glasshouse.data.prepared_data import Leak
 from glasshouse.metrics.verdicts import VerdictRule
 from glasshouse.pages.study_content import StudyRegistration
-from glasshouse.records import atomic_files, containment, kept_json, lock, run_folder
+from glasshouse.records import atomic_files, containment, kept_json, kept_schema, lock, run_folder
+from glasshouse.records.kept_schema import Between, Count, Seconds, Seed, Size, Text, Time
+from glasshouse.records.run_facts import PlanFacts
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.specs import catalogue, spec_files
-from glasshouse.specs.errors import GlasshouseError, RunError
+from glasshouse.specs.errors import GlasshouseError, RunError, SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.version import __version__
 
 # Increased whenever the previous release could not read a folder that this release writes.
 FORMAT = 3
 FILE = "study.json"
+# The folder among the studies that holds the trials of claims.
+CLAIMS = "claims"
 # The folder inside an arm's folder that holds its tuning runs.
 TUNING = "tuning"
 # Tuning uses seeds from here on, far from those that users choose.
@@ -34,10 +38,19 @@ FIRST_TUNING_SEED = 1_000_000
 # The fields of PlannedArm that study.json stores unchanged.
 PLAIN_ARM_FIELDS = ("name", "folder", "recipe", "changes", "asked", "replicas", "facts", "step_flops")
 
+SeedCount = Annotated[int, Between(0, 10**6)]
+
 
 def root() -> Path:
     """The folder that holds studies: `GLASSHOUSE_STUDIES`, or `studies` under the current folder."""
-    return Path(os.environ.get("GLASSHOUSE_STUDIES") or "studies")
+    return containment.folder_setting("GLASSHOUSE_STUDIES", "studies")
+
+
+def checked_name(name: str) -> str:
+    """Return the name if a study can have it, and refuse it otherwise."""
+    if name == CLAIMS:
+        raise RunError("bad-name", f"{name!r} is the folder of the trials of claims and no name for a study; choose another")
+    return run_folder.checked_name(name, "study")
 
 
 @dataclass(frozen=True)
@@ -51,8 +64,8 @@ class Question:
     tune: str | None = None
     alpha: float = 0.05
     margin: float | None = None
-    batch: int = 0  # seeds added at a time in a sequential study (--until-decided); 0: all seeds in one batch
-    most: int = 0  # maximum number of seeds of a sequential study
+    batch: SeedCount = 0  # seeds added at a time in a sequential study (--until-decided); 0: all seeds in one batch
+    most: SeedCount = 0  # maximum number of seeds of a sequential study
     items: bool = False  # whether the items of the evaluation are a sample, as the seeds are
     quick: bool = False  # whether this only tries that a study works, with tiny models and a few steps
 
@@ -98,7 +111,7 @@ class Tuning:
 
     field: str
     values: dict[str, list[str]]
-    seeds: tuple[int, ...]
+    seeds: tuple[Seed, ...]
     found: dict[str, dict[str, float | None]] = dataclasses.field(default_factory=dict)  # arm -> value -> mean metric
     chosen: dict[str, str] = dataclasses.field(default_factory=dict)
 
@@ -123,6 +136,7 @@ class Design:
     registration: StudyRegistration | None = None
     replicates: str = ""  # the name of the study that this one replicates, in the same folder of studies
     multiverse: bool = False  # whether the verdicts are also computed under other reasonable choices
+    damage: tuple[str, ...] = ()  # what was left out on reading, because it was damaged
     all_pairs: bool = False  # whether all pairs of arms are judged besides the comparisons with the first arm
     # Whether the interval of evaluations was shortened for a curve, if nobody named it. False: as the recipes have it.
     shortens_interval: bool = False
@@ -165,6 +179,11 @@ class Design:
 
     @classmethod
     def from_json(cls, table: Mapping[str, Any], where: str) -> "Design":
+        """Read `study.json`. Raises ValueError if it is damaged in a place that decides anything."""
+        sound, faults = kept_schema.fitting_entries(table, InformingEntries)
+        lost = {name: INFORMING[name] for name in INFORMING if name in table and name not in sound}
+        table = {**sound, **lost}
+        kept_schema.check(table, StudyTable)
         arms = tuple(
             PlannedArm(
                 **{name: arm[name] for name in PLAIN_ARM_FIELDS if name in arm},
@@ -176,6 +195,8 @@ class Design:
         question = {**table["question"], "words": tuple(table["question"]["words"])}
         rule = {**table["rule"], "looks": tuple(table["rule"]["looks"])}
         tuning = table["tuning"] and Tuning(**{**table["tuning"], "seeds": tuple(table["tuning"]["seeds"])})
+        if tuning and not tuning.chosen and tuning.values.keys() != {arm.name for arm in arms}:
+            raise ValueError("the arms of its tuning are not the arms of the study")
         return cls(
             created=table["created"],
             metric=table["metric"],
@@ -193,9 +214,65 @@ class Design:
             registration=StudyRegistration(**table["registered"]) if "registered" in table else None,
             replicates=table.get("replicates", ""),
             multiverse=table.get("multiverse", False),
+            damage=tuple(f"{where}: {fault}; it is left out" for fault in faults),
             all_pairs=table.get("all_pairs", False),
             shortens_interval=table.get("shortens_interval", False),
         )
+
+
+class ArmFacts(TypedDict):
+    """What is recorded in every run of an arm."""
+
+    plan: PlanFacts
+    data: NotRequired[str]
+    labels: NotRequired[list[str]]
+    start: NotRequired[dict[str, Any]]
+
+
+class ArmTable(TypedDict):
+    """An arm in `study.json`."""
+
+    name: Text
+    folder: Text
+    recipe: Text
+    changes: dict[str, str]
+    asked: str
+    replicas: NotRequired[Annotated[int, Between(1, 1e6)]]
+    facts: ArmFacts
+    step_flops: NotRequired[Count]
+    notes: list[str]
+    spec: str
+
+
+class InformingEntries(TypedDict):
+    """The entries of `study.json` that decide nothing. A study opens without them."""
+
+    created: Time
+    step_seconds: dict[str, list[Seconds]]
+    notes: list[str]
+    leaks: NotRequired[list[Leak]]
+
+
+INFORMING = {"created": 0.0, "step_seconds": {}, "notes": [], "leaks": []}
+
+
+class StudyTable(InformingEntries):
+    """The content of `study.json`."""
+
+    format: NotRequired[Annotated[int, Between(0, FORMAT)]]
+    question: Question
+    arms: Annotated[list[ArmTable], Size(1, 10**5)]
+    seeds: Annotated[list[Seed], Size(1, 10**5)]
+    metric: Text
+    rule: VerdictRule
+    tuning: Tuning | None
+    judged: list[SeedCount]
+    finished: bool
+    replicas: NotRequired[str]
+    registered: NotRequired[StudyRegistration]
+    replicates: NotRequired[str]
+    multiverse: NotRequired[bool]
+    all_pairs: NotRequired[bool]
 
 
 @dataclass(frozen=True)
@@ -216,19 +293,25 @@ class StudyFolder:
         """Everything that was decided before the runs, read from `study.json`."""
         file = self.path / FILE
         try:
-            table = kept_json.read(file)
+            table = kept_json.read(file, dict[str, Any])
             written = table.get("format", 0)
-            if written > FORMAT:
+            if isinstance(written, int) and written > FORMAT:
                 raise RunError(
                     "newer-format",
                     f"{self.path} was written by a newer Glasshouse (study format {written}; this one reads up to "
                     f"{FORMAT}); upgrade with: pip install --upgrade glasshouse",
                 )
             return Design.from_json(table, str(file))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise RunError("not-a-study", f"{self.path} is not a study: its {FILE} cannot be read ({error})") from None
+        except (OSError, ValueError, SpecError) as error:
+            raise RunError(
+                "not-a-study",
+                f"{self.path} is not a study: its {FILE} cannot be read ({error}); restore it, or delete the folder",
+            ) from None
 
     def write(self, design: Design) -> None:
+        """Write `study.json`. What was left out on reading would be lost, so a damaged study is not written."""
+        if design.damage:
+            raise RunError("damaged-study", f"{design.damage[0]}, and the study cannot go on; correct or delete that entry")
         atomic_files.write_json(self.path / FILE, design.to_json())
 
     def run(self, arm: PlannedArm, seed: int) -> RunFolder:
@@ -258,11 +341,13 @@ class StudyFolder:
 
 def create(design: Design, name: str, where: Path | None = None) -> StudyFolder:
     """Create a study folder in `where`, by default the studies folder. Raises FileExistsError if the path exists."""
-    path = (where or root()) / run_folder.checked_name(name, "study")
+    path = (where or root()) / checked_name(name)
     try:
         with atomic_files.folder(path) as temporary:
             atomic_files.write_json(temporary / FILE, design.to_json())
     except FileExistsError:
+        if not path.exists():  # not the study, but what it would stand in
+            raise RunError("not-a-folder", f"{path.parent} is not a folder; set GLASSHOUSE_STUDIES to a folder") from None
         raise
     except OSError as error:
         raise RunError(

@@ -38,7 +38,8 @@ class StudyRequest:
         """(the study with the same question, or None; the name for a new study)."""
         attempt = 1
         while True:
-            candidate = self.name or (self.default_name if attempt == 1 else f"{self.default_name}-{attempt}")
+            numbered = self.default_name if attempt == 1 else f"{self.default_name}-{attempt}"
+            candidate = numbered if self.name is None else self.name
             path = self.root / candidate
             if not path.exists():
                 return None, candidate

@@ -14,7 +14,7 @@ from glasshouse.inspection import linked_page
 from glasshouse.metrics.verdicts import UNDECIDED, Difference, judge, summarise
 from glasshouse.pages import plain_verdict, study_page, study_sweep, study_tables, study_text
 from glasshouse.pages.study_content import Arm, MultiverseCell, ReplicationOutcome, StudyResults
-from glasshouse.records import atomic_files, metric_log
+from glasshouse.records import atomic_files, metric_log, run_list
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.runs import resolve_spec
@@ -41,13 +41,14 @@ def final_value(run: RunFolder, metric: str) -> float | None:
         return math.nan
     split, _, name = metric.partition(".")
     outcome = run.facts().get("outcome", {})
-    if name not in outcome.get(split, {}):
+    measured = outcome.get(split)
+    if not isinstance(measured, dict) or name not in measured:
         known = [f"{split}.{name}" for split, values in outcome.items() if isinstance(values, dict) for name in values]
         raise RunError(
             "unknown-metric",
             f"{run.path} has no {metric} (it has: {', '.join(known)}); compare by one of these, under another --name",
         )
-    number = float(outcome[split][name])
+    number = float(measured[name])
     return number if math.isfinite(number) else math.nan
 
 
@@ -66,6 +67,25 @@ def final_values(study: StudyFolder, design: Design) -> dict[str, dict[int, floa
         by_seed = ((seed, final_value(study.run(arm, seed), design.metric)) for seed in design.seeds)
         by_arm[arm.name] = {seed: number for seed, number in by_seed if number is not None}
     return by_arm
+
+
+def _readable_values(study: StudyFolder, design: Design) -> tuple[dict[str, dict[int, float]], list[str]]:
+    """As `final_values`, without the runs that are damaged, and what is wrong with each of those."""
+    by_arm: dict[str, dict[int, float]] = {arm.name: {} for arm in design.arms}
+    errors: list[RunError] = []
+    damage: list[str] = []
+    for arm in design.arms:
+        for seed in design.seeds:
+            run = study.run(arm, seed)
+            try:
+                if (number := final_value(run, design.metric)) is not None:
+                    by_arm[arm.name][seed] = number
+                damage += run.damage() if run.path.is_dir() else []
+            except RunError as error:
+                errors.append(error)
+    if errors and not any(by_arm.values()):
+        raise errors[0]
+    return by_arm, [*(f"left out as damaged: {error}" for error in errors), *damage]
 
 
 def verdicts(study: StudyFolder, design: Design, values: Mapping[str, Mapping[int, float]]) -> dict[str, Difference]:
@@ -98,7 +118,7 @@ def is_decided(study: StudyFolder, design: Design) -> bool:
 def collect(study: StudyFolder) -> StudyResults:
     """The results of a study so far."""
     design = study.design()
-    values = final_values(study, design)
+    values, damage = _readable_values(study, design)
     differences = verdicts(study, design, values)
     logs = {arm.name: _metric_logs(study, design, arm) for arm in design.arms}
     curve = _curve_metric(design, logs)
@@ -116,7 +136,7 @@ def collect(study: StudyFolder) -> StudyResults:
         match=design.question.match,
         rule=design.rule,
         arms=tuple(_in_display_order(arms, design)),
-        notes=tuple(_notes(design, arms, machines)),
+        notes=(*_notes(design, arms, machines), *design.damage, *damage),
         leaks=tuple(leak.sentence for leak in design.leaks),
         machine=machines[0] if machines else {},
         command=design.command(study.name),
@@ -200,8 +220,8 @@ def held_out_splits(study: StudyFolder, design: Design) -> list[str]:
     """The splits on which the runs report the study's metric."""
     name = design.metric.partition(".")[2]
     runs = (study.run(arm, seed) for arm in design.arms for seed in design.seeds)
-    outcomes = (run.facts()["outcome"] for run in runs if run_queue.status(run) == Status.DONE)
-    outcome: dict[str, Any] = next(outcomes, {})
+    outcomes = (run_list.final_metrics(run.facts()) for run in runs if run_queue.status(run) == Status.DONE)
+    outcome = next(outcomes, {})
     return [split for split in multiverse.SPLITS if name in outcome.get(split, {})]
 
 
@@ -306,14 +326,14 @@ def _arm(
         else {},
         summary=summarise(finite, design.rule.alpha) if finite else None,
         difference=differences.get(arm.name),
-        parameters=sum(plan["parameters"].values()),
+        parameters=sum(plan.get("parameters", {}).values()),
         steps=steps,
         tokens=plan["tokens"] * steps // plan["steps"],
         # Arms are matched by the FLOPs of training alone; the plan's figure includes evaluation.
         flops=arm.step_flops * steps or plan["flops"] * steps // plan["steps"],
         seconds=_mean([seconds / _group_size(facts) for facts in finished if (seconds := _run_seconds(facts)) is not None]),
         # The planned figure: the growth of the process does not show the memory of one run among several.
-        memory=sum(plan["memory"].values()),
+        memory=sum(plan.get("memory", {}).values()),
         diverged=tuple(seed for seed, number in values.items() if math.isnan(number)),
         notes=(*arm.notes, *_early_stopping_note(stopped, plan["steps"], len(finished))),
     )
@@ -352,8 +372,10 @@ def _machines(study: StudyFolder, design: Design) -> list[dict[str, str]]:
     machines: list[dict[str, str]] = []
     for arm in design.arms:
         for seed in design.seeds:
-            run = study.run(arm, seed)
-            machine = run.facts().get("machine") if run.path.is_dir() else None
+            try:
+                machine = study.run(arm, seed).facts().get("machine")
+            except RunError:  # it has not begun, or is damaged
+                continue
             if machine and machine not in machines:
                 machines.append(machine)
     return machines

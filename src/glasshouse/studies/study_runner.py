@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from glasshouse.records import progress_bar, run_folder
+from glasshouse.records import progress_bar
 from glasshouse.specs.errors import Interrupted, SpecError
 from glasshouse.studies import (
     arms,
@@ -54,7 +54,7 @@ def run_study(
     _check_options(question, seeds, replicas)
     devices.pick(device)
     if name is not None:
-        run_folder.checked_name(name, "study")
+        study_folder.checked_name(name)
     grid = arms.parse(question.words)
     if question.kind == "sweep" and not grid.varied:
         raise SpecError(
@@ -98,7 +98,7 @@ def replicate_study(
     design = original.design()
     _check_options(design.question, seeds, replicas)
     devices.pick(device)
-    name = study_replication.default_name(original) if name is None else run_folder.checked_name(name, "study")
+    name = study_replication.default_name(original) if name is None else study_folder.checked_name(name)
     variants = study_replication.variants_of(original)
     root, existing = original.path.parent, study_folder.find_or_none(original.path.with_name(name))
     if existing and existing.design().replicates == original.name:

@@ -4,15 +4,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import torch
 from torch import Tensor, nn
 
 from glasshouse.records import atomic_files, checkpoint, kept_json
+from glasshouse.records.kept_schema import Step
 from glasshouse.specs.errors import RunError
 from glasshouse.tasks.base import Batch
 from glasshouse.training.engine import Engine
+
+
+class FailureFile(TypedDict):
+    """What is read of `failure.json`."""
+
+    step: Step
 
 
 @dataclass(frozen=True)
@@ -94,8 +101,8 @@ def _summary(name: str, kind: str, value: Tensor) -> ModuleOutput:
 def load(folder: Path) -> tuple[int, Batch, checkpoint.Tensors]:
     """(step, batch, weights) that `save` wrote."""
     try:
-        step = int(kept_json.read(folder / "failure.json")["step"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        step: int = kept_json.read(folder / "failure.json", FailureFile)["step"]
+    except (OSError, ValueError) as error:
         raise RunError(
             "unreadable-failure", f"{folder / 'failure.json'} cannot be read: {error}; train again to repeat the failure"
         ) from None

@@ -59,6 +59,8 @@ def companions(run: RunFolder) -> list[RunFolder]:
     """The runs that take their steps together with this run, including itself. A run that stopped early has no others."""
     facts = run.facts()
     paths = facts.get("together", ["."]) if run.recorded_status() != Status.STOPPED else ["."]
+    if not isinstance(paths, list):
+        raise RunError("outside-folder", f"{run.path / 'run.json'}: together must be an array; correct or delete that entry")
     recorded = [RunFolder(_companion_path(run, path)) for path in paths]
     # The user may have deleted some of the runs.
     return [companion for companion in recorded if companion.spec_file.exists()]
@@ -180,8 +182,9 @@ def _with_same_choices(specs: Sequence[Spec]) -> list[Spec]:
 
 def _with_plan(runs: Sequence[RunFolder], jobs: Sequence[Job]) -> list[Job]:
     """The jobs with the choices of a plan: the plan that one run has recorded already, or a new plan of the first job."""
-    recorded = next((facts["plan"] for run in runs if "plan" in (facts := run.facts())), None)
-    plan = recorded or cost_plan.make(jobs[0]).facts()
+    recorded = (facts["plan"] for run in runs if "plan" in (facts := run.facts()))
+    complete = (plan for plan in recorded if {"precision", "threads", "notes"} <= plan.keys())
+    plan = next(complete, None) or cost_plan.make(jobs[0]).facts()
     # The spec records the choices, so that it alone reproduces the run.
     choices = {name: plan[name] for name in ("precision", "threads")}
     planned = []

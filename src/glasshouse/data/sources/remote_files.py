@@ -12,15 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from glasshouse.records import atomic_files
+from glasshouse.records import atomic_files, containment
 from glasshouse.specs.errors import DataError
 
 
 def cache_folder() -> Path:
     """The folder for files that can be fetched or computed again: `GLASSHOUSE_CACHE`, or the user's cache folder."""
-    base = os.environ.get("GLASSHOUSE_CACHE")
-    if base:
-        return Path(base)
+    if os.environ.get("GLASSHOUSE_CACHE"):
+        return containment.folder_setting("GLASSHOUSE_CACHE", "")
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glasshouse"
 
 
