@@ -41,8 +41,9 @@ def report(
     A folder also gets the registration and the values of every trial; nothing in it is replaced.
     """
     import glasshouse
+    from glasshouse.cli.tables import for_terminal
 
-    print(glasshouse.claims_report(output, record))
+    print(for_terminal(str(glasshouse.claims_report(output, record))))
 
 
 @app.command(epilog="Example: glasshouse claims check docs/claims")
@@ -51,10 +52,11 @@ def check(
 ) -> None:
     """Compute every page of a record again from its registrations and values, and fail on any difference."""
     import glasshouse
+    from glasshouse.cli.tables import for_terminal
 
     faults = glasshouse.check_claims(record)
     for fault in faults:
-        print(fault)
+        print(for_terminal(fault))
     if faults:
         raise typer.Exit(1)
-    print(f"{record}: every page and picture follows from the registered plans and the values")
+    print(for_terminal(f"{record}: every page and picture follows from the registered plans and the values"))

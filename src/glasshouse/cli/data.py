@@ -35,9 +35,10 @@ def listing(context: typer.Context) -> None:
 def get(name: Name) -> None:
     """Fetch a data set into the cache and verify its checksum."""
     import glasshouse
+    from glasshouse.cli.tables import for_terminal
 
     for path in glasshouse.get_data(name):
-        print(path)
+        print(for_terminal(str(path)))
 
 
 @app.command(epilog="Example: glasshouse data show state-of-the-union")
@@ -125,6 +126,7 @@ def prepare(
     """
     import glasshouse
     from glasshouse.cli.job_output import print_submission, refuse_cluster_options
+    from glasshouse.cli.tables import for_terminal
     from glasshouse.cli.tables import show as show_table
     from glasshouse.formatting import size
 
@@ -151,10 +153,10 @@ def prepare(
         print(f"{done} of {prepared.parts} parts are encoded; the same command without --part joins them")
         return
     for damaged in prepared.remade:
-        print(f"{damaged} was damaged and has been made again")
+        print(for_terminal(f"{damaged} was damaged and has been made again"))
     rows = [
         (split, f"{shard.documents:,}", f"{shard.tokens_count:,}", size(shard.bytes))
         for split, shard in prepared.shards.items()
     ]
     show_table(("split", "documents", "tokens", "text"), rows, right=(1, 2, 3))
-    print(f"shards  {prepared.folder}")
+    print(for_terminal(f"shards  {prepared.folder}"))

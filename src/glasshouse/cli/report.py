@@ -13,5 +13,6 @@ def report(name: RunOrStudy, device: Device = "auto") -> None:
     comparison.json.
     """
     import glasshouse
+    from glasshouse.cli.tables import for_terminal
 
-    print(glasshouse.report(name, device))
+    print(for_terminal(str(glasshouse.report(name, device))))

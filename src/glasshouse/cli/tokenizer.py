@@ -21,9 +21,10 @@ def train(
 ) -> None:
     """Train a tokenizer and write it as tokenizer.json, which the `tokenizers` package reads too."""
     import glasshouse
+    from glasshouse.cli.tables import for_terminal
 
     trained = glasshouse.train_tokenizer(files, vocabulary, output, kind, pattern, field)
-    print(f"{output}: {trained.vocabulary:,} tokens")
+    print(for_terminal(f"{output}: {trained.vocabulary:,} tokens"))
 
 
 @app.command(epilog='Example: glasshouse tokenizer show tokenizer.json --text "unshakable faith"')
