@@ -1,5 +1,6 @@
 """Every command with wild options and arguments. Commands and their options are found in the program itself."""
 
+import math
 import random
 from functools import cache
 from typing import Any
@@ -122,6 +123,12 @@ def every_option() -> list[tuple[str, Any]]:
 def wild_word(rng: random.Random, parameter: Any) -> str:
     """A value for an option: a wild one, or one near those that it takes."""
     draw = rng.random()
+    if isinstance(parameter.default, int | float) and draw < 0.7:
+        limits = (
+            [limit for limit in (parameter.min, parameter.max) if limit is not None] if hasattr(parameter, "min") else []
+        )
+        sizes = (0, 1, -1, 2, 10, 1000, 10**6, 10**9, 10**12, 2**63, 10**400, 0.5, 1e-9, 1e300, math.inf, math.nan)
+        return str(rng.choice((*sizes, *limits)))
     if draw < 0.45:
         return damage.wild_text(rng)
     if draw < 0.6:
