@@ -46,7 +46,7 @@ GOOD: dict[str, list[str]] = {
     "ask": ["lm", "the sea", "--max-tokens", "3"],
     "chat": ["lm", "--max-tokens", "3"],
     "grid": ["questions.toml", "--models", "lm", "--max-tokens", "2"],
-    "debate": ["the sea", "--models", "lm,lm", "--rounds", "1", "--max-tokens", "2"],
+    "debate": ["the sea", "--models", "lm,llama", "--rounds", "1", "--max-tokens", "2"],
     "import": ["llama2c/model.bin", "--tokenizer", "llama2c/tokenizer.bin"],
     "export": ["llama", "--to", "huggingface", "--output", "out"],
     "pack": ["lm"],
@@ -142,11 +142,35 @@ def wild_word(rng: random.Random, parameter: Any) -> str:
     return str(parameter.default) if parameter.default is not None else "x"
 
 
+@cache
+def every_number() -> list[tuple[str, Any]]:
+    """The options that take a number."""
+    return [(name, one) for name, one in every_option() if isinstance(one.default, int | float) and not one.is_flag]
+
+
+def _write_curves(place: Place) -> None:
+    lines = ["parameters,tokens,loss", *(f"{n},{n * 20},{2 + 100 / n**0.3}" for n in (1e4, 2e4, 4e4, 8e4, 1.6e5, 3.2e5))]
+    (place.here / "curves.csv").write_text("\n".join(lines))
+
+
+def large_number(rng: random.Random, number: int, place: Place) -> list[str]:
+    """A command that would work, with one number far beyond every use."""
+    place.take(*SAMPLES)
+    _write_curves(place)
+    options = every_number()
+    name, one = options[number % len(options)]
+    good = list(GOOD.get(name, []))
+    if one.opts[0] in good:
+        index = good.index(one.opts[0])
+        del good[index : index + 2]
+    sizes = (10**9, 10**6, 10**12, 2**63, 1e300, 10**400)
+    return [*name.split(), *good, one.opts[0], str(sizes[number // len(options) % len(sizes)])]
+
+
 def prepare(rng: random.Random, number: int, place: Place) -> list[str]:
     """A command that would work, with one or two wild words."""
     place.take(*SAMPLES)
-    lines = ["parameters,tokens,loss", *(f"{n},{n * 20},{2 + 100 / n**0.3}" for n in (1e4, 2e4, 4e4, 8e4, 1.6e5, 3.2e5))]
-    (place.here / "curves.csv").write_text("\n".join(lines))
+    _write_curves(place)
     place.stdin = rng.choice(
         (b"", b"hello\n/quit\n", "\n".join(damage.wild_text(rng) for _ in range(4)).encode("utf-8", "replace"))
     )
@@ -173,4 +197,4 @@ def prepare(rng: random.Random, number: int, place: Place) -> list[str]:
     return [*words, *good]
 
 
-KINDS = (Kind("command lines", 14, prepare),)
+KINDS = (Kind("command lines", 12, prepare), Kind("large numbers", 4, large_number))
