@@ -145,7 +145,14 @@ def wild_word(rng: random.Random, parameter: Any) -> str:
 @cache
 def every_number() -> list[tuple[str, Any]]:
     """The options that take a number."""
-    return [(name, one) for name, one in every_option() if isinstance(one.default, int | float) and not one.is_flag]
+    others = ("--seeds", "--max-seeds", "--batch", "--jobs", "--beams", "--shots", "--processes", "--nodes", "--first-seed")
+    return [
+        (name, one)
+        for name, one in every_option()
+        if one.param_type_name == "option"
+        and (isinstance(one.default, int | float) or one.opts[0] in others)
+        and not one.is_flag
+    ]
 
 
 def _write_curves(place: Place) -> None:
