@@ -137,3 +137,9 @@ def test_short_number() -> None:
 )
 def test_a_number_has_as_many_decimals_as_its_uncertainty_justifies(value: float, uncertainty: float, text: str) -> None:
     assert formatting.rounded(value, uncertainty) == text
+
+
+def test_one_line() -> None:
+    assert formatting.one_line("a\nb\x1b[2J") == "a b␛[2J"
+    assert formatting.one_line("a\udc80") == "a\\udc80"
+    assert len(formatting.one_line("a" * 70_000)) < 2100

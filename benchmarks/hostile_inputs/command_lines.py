@@ -1,5 +1,6 @@
 """Every command with wild options and arguments. Commands and their options are found in the program itself."""
 
+import math
 import random
 from functools import cache
 from typing import Any
@@ -45,7 +46,7 @@ GOOD: dict[str, list[str]] = {
     "ask": ["lm", "the sea", "--max-tokens", "3"],
     "chat": ["lm", "--max-tokens", "3"],
     "grid": ["questions.toml", "--models", "lm", "--max-tokens", "2"],
-    "debate": ["the sea", "--models", "lm,lm", "--rounds", "1", "--max-tokens", "2"],
+    "debate": ["the sea", "--models", "lm,llama", "--rounds", "1", "--max-tokens", "2"],
     "import": ["llama2c/model.bin", "--tokenizer", "llama2c/tokenizer.bin"],
     "export": ["llama", "--to", "huggingface", "--output", "out"],
     "pack": ["lm"],
@@ -122,6 +123,12 @@ def every_option() -> list[tuple[str, Any]]:
 def wild_word(rng: random.Random, parameter: Any) -> str:
     """A value for an option: a wild one, or one near those that it takes."""
     draw = rng.random()
+    if isinstance(parameter.default, int | float) and draw < 0.7:
+        limits = (
+            [limit for limit in (parameter.min, parameter.max) if limit is not None] if hasattr(parameter, "min") else []
+        )
+        sizes = (0, 1, -1, 2, 10, 1000, 10**6, 10**9, 10**12, 2**63, 10**400, 0.5, 1e-9, 1e300, math.inf, math.nan)
+        return str(rng.choice((*sizes, *limits)))
     if draw < 0.45:
         return damage.wild_text(rng)
     if draw < 0.6:
@@ -135,11 +142,42 @@ def wild_word(rng: random.Random, parameter: Any) -> str:
     return str(parameter.default) if parameter.default is not None else "x"
 
 
+@cache
+def every_number() -> list[tuple[str, Any]]:
+    """The options that take a number."""
+    others = ("--seeds", "--max-seeds", "--batch", "--jobs", "--beams", "--shots", "--processes", "--nodes", "--first-seed")
+    return [
+        (name, one)
+        for name, one in every_option()
+        if one.param_type_name == "option"
+        and (isinstance(one.default, int | float) or one.opts[0] in others)
+        and not one.is_flag
+    ]
+
+
+def _write_curves(place: Place) -> None:
+    lines = ["parameters,tokens,loss", *(f"{n},{n * 20},{2 + 100 / n**0.3}" for n in (1e4, 2e4, 4e4, 8e4, 1.6e5, 3.2e5))]
+    (place.here / "curves.csv").write_text("\n".join(lines))
+
+
+def large_number(rng: random.Random, number: int, place: Place) -> list[str]:
+    """A command that would work, with one number far beyond every use."""
+    place.take(*SAMPLES)
+    _write_curves(place)
+    options = every_number()
+    name, one = options[number % len(options)]
+    good = list(GOOD.get(name, []))
+    if one.opts[0] in good:
+        index = good.index(one.opts[0])
+        del good[index : index + 2]
+    sizes = (10**9, 10**6, 10**12, 2**63, 1e300, 10**400)
+    return [*name.split(), *good, one.opts[0], str(sizes[number // len(options) % len(sizes)])]
+
+
 def prepare(rng: random.Random, number: int, place: Place) -> list[str]:
     """A command that would work, with one or two wild words."""
     place.take(*SAMPLES)
-    lines = ["parameters,tokens,loss", *(f"{n},{n * 20},{2 + 100 / n**0.3}" for n in (1e4, 2e4, 4e4, 8e4, 1.6e5, 3.2e5))]
-    (place.here / "curves.csv").write_text("\n".join(lines))
+    _write_curves(place)
     place.stdin = rng.choice(
         (b"", b"hello\n/quit\n", "\n".join(damage.wild_text(rng) for _ in range(4)).encode("utf-8", "replace"))
     )
@@ -166,4 +204,4 @@ def prepare(rng: random.Random, number: int, place: Place) -> list[str]:
     return [*words, *good]
 
 
-KINDS = (Kind("command lines", 14, prepare),)
+KINDS = (Kind("command lines", 12, prepare), Kind("large numbers", 4, large_number))

@@ -33,9 +33,12 @@ def every_field() -> list[tuple[str, Any, Any]]:
     return [("task", str, None), *found.values()]
 
 
-def wild_field_value(rng: random.Random, kind: Any, rule: Any) -> str:
-    """A value near the limits of a field, or far beyond them, or of another type; or a word that the field knows."""
-    draw = rng.random()
+def wild_field_value(rng: random.Random, kind: Any, rule: Any, mild: bool = False) -> str:
+    """A value near the limits of a field, or far beyond them, or of another type; or a word that the field knows.
+
+    A `mild` one is most often of the right type, so that something is trained.
+    """
+    draw = rng.uniform(0.3, 0.8) if mild else rng.random()
     if draw < 0.3:
         return damage.wild_text(rng)
     if rule is not None and draw < 0.6:
@@ -64,15 +67,15 @@ def plan(rng: random.Random, number: int, place: Place) -> list[str]:
 
 def train(rng: random.Random, number: int, place: Place) -> list[str]:
     """The same, trained."""
-    return [*_words(rng, number, place), "--name", "new"]
+    return [*_words(rng, number, place, mild=rng.random() < 0.7), "--name", "new"]
 
 
-def _words(rng: random.Random, number: int, place: Place) -> list[str]:
+def _words(rng: random.Random, number: int, place: Place, mild: bool = False) -> list[str]:
     place.take("mine.txt", "rows.tsv", "pairs.tsv", "cache")
     fields = every_field()
     recipe = rng.choice(list(BASES))
     chosen = [fields[number % len(fields)], *rng.sample(fields, rng.choice((0, 0, 1, 2)))]
-    changes = {name: f"{name}={wild_field_value(rng, kind, rule)}" for name, kind, rule in chosen}
+    changes = {name: f"{name}={wild_field_value(rng, kind, rule, mild)}" for name, kind, rule in chosen}
     base = [change for change in BASES[recipe] if change.partition("=")[0] not in changes]
     return ["train", recipe, *base, *changes.values(), "--device", "cpu"]
 

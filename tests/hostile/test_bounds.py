@@ -17,6 +17,9 @@ WILD = [
     "training.threads=1000000",
     "evaluation.beams=1000000",
     "evaluation.sample_tokens=1000000000",
+    f"training.patience={10**400}",
+    f"training.checkpoint_every={2**63}",
+    "data.label=" + "a" * 70_000,
 ]
 
 
@@ -24,6 +27,12 @@ WILD = [
 def test_a_number_far_beyond_use_is_refused(change):
     with refused("out-of-range", change.partition("=")[0]):
         glasshouse.spec_of("demo-lm", change)
+
+
+@pytest.mark.parametrize("text", ["\udc80", "a\0b"])
+def test_a_text_that_no_file_can_hold_is_refused(text):
+    with refused("wrong-type", "data.label"):
+        glasshouse.spec_of("demo-lm", f"data.label={text}")
 
 
 def test_a_number_that_python_cannot_read_is_refused():

@@ -48,4 +48,5 @@ def test_other_hosts_and_other_sites_are_refused() -> None:
     assert answer(f"token={TOKEN}", host="[")[0] == 421
     assert answer(f"token={TOKEN}", origin="http://evil.example")[0] == 403
     assert answer(f"token={TOKEN}", origin="null")[0] == 403
+    assert answer(f"token={TOKEN}", origin="//[")[0] == 403
     assert answer(f"token={TOKEN}", origin="http://127.0.0.1:81")[0] == 403

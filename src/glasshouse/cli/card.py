@@ -19,10 +19,10 @@ def card(
     `glasshouse export --to huggingface` puts it beside the weights, as README.md.
     """
     import glasshouse
-    from glasshouse.cli.tables import console
+    from glasshouse.cli.tables import console, shown
 
     text = glasshouse.card(run, output)
     if output:
         console.print(f"wrote {output}", markup=False, soft_wrap=True)
     else:
-        print(text, end="")
+        print(shown(text), end="")

@@ -22,7 +22,9 @@ def chat(
     temperature: Temperature = 0.7,
     max_tokens: Annotated[
         int | None,
-        typer.Option(min=1, help="The largest number of tokens of an answer; default: 256, or half of a small context."),
+        typer.Option(
+            min=1, max=1_000_000, help="The largest number of tokens of an answer; default: 256, or half of a small context."
+        ),
     ] = None,
     top_p: TopP = 1.0,
     seed: Annotated[int | None, typer.Option(min=0, help="The random seed; default: another one each time.")] = None,

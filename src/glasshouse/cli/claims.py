@@ -44,8 +44,9 @@ def report(
     A folder also gets the registration and the values of every trial; nothing in it is replaced.
     """
     import glasshouse
+    from glasshouse.cli.tables import shown
 
-    print(glasshouse.claims_report(output, record))
+    print(shown(str(glasshouse.claims_report(output, record)), raw=True))
 
 
 @app.command(epilog="Example: glasshouse claims check docs/claims")
@@ -54,10 +55,11 @@ def check(
 ) -> None:
     """Compute every page of a record again from its registrations and values, and fail on any difference."""
     import glasshouse
+    from glasshouse.cli.tables import shown
 
     faults = glasshouse.check_claims(record)
     for fault in faults:
-        print(fault)
+        print(shown(fault))
     if faults:
         raise typer.Exit(1)
-    print(f"{record}: every page and picture follows from the registered plans and the values")
+    print(shown(f"{record}: every page and picture follows from the registered plans and the values"))

@@ -35,9 +35,10 @@ def listing(context: typer.Context) -> None:
 def get(name: Name) -> None:
     """Fetch a data set into the cache and verify its checksum."""
     import glasshouse
+    from glasshouse.cli.tables import shown
 
     for path in glasshouse.get_data(name):
-        print(path)
+        print(shown(str(path), raw=True))
 
 
 @app.command(epilog="Example: glasshouse data show state-of-the-union")
@@ -100,14 +101,15 @@ def prepare(
         "language-model"
     ),
     tokenizer: Annotated[str | None, typer.Option(help="A kind of tokenizer to train, or a tokenizer.json.")] = None,
-    vocabulary: Annotated[int | None, typer.Option(help="The size of the vocabulary.")] = None,
+    vocabulary: Annotated[int | None, typer.Option(max=10_000_000, help="The size of the vocabulary.")] = None,
     pattern: Annotated[str | None, typer.Option(help="The pre-tokenizer of byte-pair: gpt-2 or gpt-4.")] = None,
     validation: Annotated[float | None, typer.Option(help="The share held out for validation.")] = None,
     test: Annotated[float | None, typer.Option(help="The share held out for testing.")] = None,
     field: Annotated[str | None, typer.Option(help="The field of a JSON line that holds the text.")] = None,
     limits: Limits = "",
     jobs: Annotated[
-        int | None, typer.Option(help="Processes that encode parts of the text, or with --on slurm jobs; default: 1.")
+        int | None,
+        typer.Option(max=1000, help="Processes that encode parts of the text, or with --on slurm jobs; default: 1."),
     ] = None,
     part: Annotated[str | None, typer.Option(help="Be one of several workers: 2/8 is the second of eight.")] = None,
     output: Annotated[
@@ -127,6 +129,7 @@ def prepare(
     import glasshouse
     from glasshouse.cli.job_output import print_submission, refuse_cluster_options
     from glasshouse.cli.tables import show as show_table
+    from glasshouse.cli.tables import shown
     from glasshouse.formatting import size
 
     settings: dict[str, Any] = {
@@ -153,10 +156,10 @@ def prepare(
         print(f"{done} of {prepared.parts} parts are encoded; the same command without --part joins them")
         return
     for damaged in prepared.remade:
-        print(f"{damaged} was damaged and has been made again")
+        print(shown(f"{damaged} was damaged and has been made again"))
     rows = [
         (split, f"{shard.documents:,}", f"{shard.tokens_count:,}", size(shard.bytes))
         for split, shard in prepared.shards.items()
     ]
     show_table(("split", "documents", "tokens", "text"), rows, right=(1, 2, 3))
-    print(f"shards  {prepared.folder}")
+    print(shown(f"shards  {prepared.folder}"))

@@ -20,7 +20,9 @@ def few_shot(
     task: LabelledData,
     shots: Annotated[str, typer.Option(help="The numbers of examples in the context, separated by commas.")] = "0,1,2,4,8",
     examples: Annotated[int, typer.Option(min=1, help="The number of random held-out texts to classify.")] = 200,
-    draws: Annotated[int, typer.Option(min=1, help="How often examples are drawn; the interval is over these draws.")] = 3,
+    draws: Annotated[
+        int, typer.Option(min=1, max=10_000, help="How often examples are drawn; the interval is over these draws.")
+    ] = 3,
     template: Annotated[
         str | None, typer.Option(help=r"The template of an example; default: Text: {text}\nLabel: {label}\n\n")
     ] = None,

@@ -33,7 +33,9 @@ def heads(
     curve: Annotated[
         bool, typer.Option("--curve", help="Remove more and more heads, and measure the loss on other examples.")
     ] = False,
-    then_train: Annotated[int, typer.Option(min=0, help="With --curve: further training steps after each removal.")] = 0,
+    then_train: Annotated[
+        int, typer.Option(min=0, max=1_000_000_000, help="With --curve: further training steps after each removal.")
+    ] = 0,
     output: Annotated[Path | None, typer.Option(help="A file for a figure, .svg or .png.")] = None,
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,

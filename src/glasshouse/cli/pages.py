@@ -35,13 +35,13 @@ def pages(
     or have its report made. The printed address contains a token; without it every request is refused.
     """
     import glasshouse
-    from glasshouse.cli.tables import console
+    from glasshouse.cli.tables import console, shown
 
     if not live:
         if port is not None:
             raise glasshouse.GlasshouseError("bad-option", f"--port={port} is for pages that are served; add --live")
         path = glasshouse.write_pages(folder)
-        print(path)
+        print(shown(str(path), raw=True))
         if open_:
             glasshouse.open_browser(path.absolute().as_uri())
         return

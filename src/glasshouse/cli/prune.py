@@ -25,7 +25,9 @@ def prune(
     by: Annotated[
         str, typer.Option(help="How the least important heads are found: gradient, ablation or attention.")
     ] = "gradient",
-    then_train: Annotated[int, typer.Option(help="Train the smaller model for this number of steps.")] = 0,
+    then_train: Annotated[
+        int, typer.Option(max=1_000_000_000, help="Train the smaller model for this number of steps.")
+    ] = 0,
     data: Annotated[
         Path | None, typer.Option(help="A file of examples for the importance; default: the held-out data of the run.")
     ] = None,

@@ -13,5 +13,6 @@ def report(name: RunOrStudy, device: Device = "auto") -> None:
     comparison.json.
     """
     import glasshouse
+    from glasshouse.cli.tables import shown
 
-    print(glasshouse.report(name, device))
+    print(shown(str(glasshouse.report(name, device)), raw=True))

@@ -21,7 +21,7 @@ EXAMPLES = (
 def sample(
     run: Run,
     prompt: Annotated[str, typer.Option(help="The text to continue; default: the start of a new document.")] = "",
-    tokens: Annotated[int, typer.Option(help="The largest number of tokens to generate.")] = 100,
+    tokens: Annotated[int, typer.Option(max=10_000_000, help="The largest number of tokens to generate.")] = 100,
     temperature: Annotated[float, typer.Option(help="The sampling temperature; 0 is greedy decoding.")] = 0.8,
     top_k: Annotated[int, typer.Option(help="Sample from the K most likely tokens; 0 turns this off.")] = 0,
     top_p: Annotated[
@@ -44,8 +44,8 @@ def sample(
     draft: Annotated[
         str | None, typer.Option(metavar="RUN", help="A smaller run with the same tokenizer that drafts tokens: faster.")
     ] = None,
-    ahead: Annotated[int, typer.Option(min=1, help="How many tokens the draft is ahead.")] = 4,
-    count: Annotated[int, typer.Option(min=1, help="The number of continuations.")] = 1,
+    ahead: Annotated[int, typer.Option(min=1, max=1000, help="How many tokens the draft is ahead.")] = 4,
+    count: Annotated[int, typer.Option(min=1, max=100_000, help="The number of continuations.")] = 1,
     seed: Annotated[int, typer.Option(help="The random seed; the same seed gives the same text.")] = 0,
     raw: Annotated[
         bool, typer.Option("--raw", help="Leave control characters as they are where the output is no terminal.")

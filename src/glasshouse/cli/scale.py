@@ -61,7 +61,7 @@ Budgets = Annotated[
     typer.Option(metavar="C,C,...", help="FLOPs at which runs are compared; default: where several runs have the same."),
 ]
 Data = Annotated[float | None, typer.Option(metavar="TOKENS", help="How many tokens the data have, if they are repeated.")]
-Resamples = Annotated[int, typer.Option(min=20, help="The number of resamples behind the intervals.")]
+Resamples = Annotated[int, typer.Option(min=20, max=1_000_000, help="The number of resamples behind the intervals.")]
 Figures = Annotated[
     Path | None,
     typer.Option(metavar="FOLDER", help="A folder for the figures as SVG and the measurements as CSV."),
@@ -76,8 +76,8 @@ def plan(
     overrides: Annotated[
         list[str] | None, typer.Argument(metavar="[FIELD=VALUE]...", help="Fields that differ from the recipe.")
     ] = None,
-    sizes: Annotated[int, typer.Option(min=1, help="The number of sizes at each budget.")] = 6,
-    seeds: Annotated[int, typer.Option(min=1, help="The number of seeds of each size.")] = 3,
+    sizes: Annotated[int, typer.Option(min=1, max=1000, help="The number of sizes at each budget.")] = 6,
+    seeds: Annotated[int, typer.Option(min=1, max=1000, help="The number of seeds of each size.")] = 3,
     name: Annotated[str | None, typer.Option(help="The name of the study; default: scaling-RECIPE.")] = None,
     tokens_per_parameter: Annotated[
         float, typer.Option(min=0.01, help="Tokens for each parameter at the middle size of a budget.")

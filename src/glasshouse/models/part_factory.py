@@ -1,7 +1,8 @@
 """The part factory: builds the parts that a model spec names, with the sizes and settings of the spec."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from torch import nn
 
@@ -13,6 +14,7 @@ from glasshouse.parts.cross_block import CrossBlock
 from glasshouse.parts.patch_embedding import Patches
 from glasshouse.parts.positions.base import NoPosition
 from glasshouse.parts.sizes import Sizes
+from glasshouse.records import progress_bar
 from glasshouse.specs import catalogue
 from glasshouse.specs.declared import settings_of
 from glasshouse.specs.errors import SpecError
@@ -27,6 +29,9 @@ FIELDS = {
     "connection": "connection",
     "feed_forward": "activation",
 }
+# So many blocks take seconds to build.
+MANY_BLOCKS = 100
+Built = TypeVar("Built")
 
 
 @dataclass(frozen=True)
@@ -117,10 +122,10 @@ class PartFactory:
         )
 
     def blocks(self, count: int) -> list[Block]:
-        return [self.block() for _ in range(count)]
+        return _with_bar(self.block, count)
 
     def cross_blocks(self, count: int) -> list[CrossBlock]:
-        return [self.cross_block() for _ in range(count)]
+        return _with_bar(self.cross_block, count)
 
     def embedding(self, vocabulary: int, cached: bool) -> nn.Embedding:
         """The embedding. `cached` means that the model generates text with a cache."""
@@ -157,3 +162,15 @@ class PartFactory:
             )
         sizes = HeadSizes(spec.width, vocabulary, spec.tied, spec.dropout, spec.epsilon)
         return cls.build(sizes, settings_of(cls, spec.head.own))
+
+
+def _with_bar(build: Callable[[], Built], count: int) -> list[Built]:
+    """Build many blocks; hundreds take seconds, and a bar shows it."""
+    if count < MANY_BLOCKS:
+        return [build() for _ in range(count)]
+    blocks = []
+    with progress_bar.bar(f"building {count} blocks") as show:
+        for number in range(count):
+            blocks.append(build())
+            show(number / count)
+    return blocks

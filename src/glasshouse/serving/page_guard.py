@@ -48,13 +48,21 @@ class PageGuard:
         if _host_name(f"//{host}") not in HOSTS:
             return 421, "This server answers for this machine only: open it as 127.0.0.1 or localhost.\n"
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
+        if origin is not None and _place(origin) != host:
             return 403, "A page of another site asks for this; open the pages themselves.\n"
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
         given = query.get("token", [""])[0]
         if not secrets.compare_digest(given.encode("utf-8", "replace"), self.token.encode()):
             return 403, NO_TOKEN
         return 0, ""
+
+
+def _place(address: str) -> str:
+    """The host and port of an address; empty if it is none."""
+    try:
+        return urlsplit(address).netloc
+    except ValueError:
+        return ""
 
 
 def _host_name(address: str) -> str:

@@ -48,10 +48,9 @@ def serve_app(
     """Serve an application until SIGINT or SIGTERM; requests that run then have these seconds. Port 0: a free one."""
     try:
         _Server(_configuration(app, host, port, seconds), started_at).run()
-    except SystemExit as error:  # uvicorn exits if it cannot bind
-        raise GlasshouseError(
-            "cannot-bind", f"port {port} of {host} is not free or not allowed; choose another one with --port"
-        ) from error
+    except (SystemExit, UnicodeError) as error:  # uvicorn exits if it cannot bind; some texts can be no host
+        problem = f"port {port} of {host} is not free or not allowed; choose another --port or --host"
+        raise GlasshouseError("cannot-bind", problem) from error
 
 
 @contextmanager
