@@ -3,6 +3,9 @@
 import pytest
 
 import glasshouse
+from glasshouse.specs import declared, spec_fields
+from glasshouse.specs.spec import SECTIONS
+from tests.cli.numeric_options import all_numbers
 from tests.refusals import refused
 
 WILD = [
@@ -28,3 +31,46 @@ def test_a_number_far_beyond_use_is_refused(change):
 def test_a_number_that_python_cannot_read_is_refused():
     with refused("wrong-type"):
         glasshouse.spec_of("demo-lm", f"model.width={'9' * 5000}")
+
+
+PRODUCTS = [
+    ("too-many-parameters", "model.width=100000 model.layers=10000 model.heads=100"),
+    ("too-many-parameters", "model.layers=10000 model.feed_forward=1000000 model.width=1000 model.heads=1"),
+    ("too-many-numbers", "data.context=10000000 model.width=100000 model.heads=100 model.layers=1"),
+    ("too-many-numbers", "data.context=10000000 training.batch=10000000"),
+    ("too-many-numbers", "data.context=10000000 evaluation.batch=10000000"),
+]
+
+
+@pytest.mark.parametrize(("code", "changes"), PRODUCTS)
+def test_a_product_far_beyond_use_is_refused(code, changes):
+    with refused(code):
+        glasshouse.spec_of("demo-lm", *changes.split())
+
+
+@pytest.mark.parametrize("command", ["train", "plan"])
+def test_nothing_is_allocated_for_a_model_that_cannot_be(command):
+    with refused("too-many-parameters"):
+        getattr(glasshouse, command)("demo-lm", *PRODUCTS[0][1].split(), device="cpu")
+
+
+def test_weights_that_do_not_fit_are_refused_before_the_data_are_read(tmp_path):
+    words = ["model.width=8192", "model.layers=10000", "model.heads=64", f"data.files={tmp_path / 'missing.txt'}"]
+    with refused("too-little-memory", "model.layers=10000"):
+        glasshouse.train("demo-lm", *words, device="cpu")
+
+
+def test_every_whole_number_of_a_spec_has_a_maximum():
+    for name, section in SECTIONS.items():
+        rules = [*spec_fields.fields(section).items()]
+        rules += [(field, own) for field, parts in declared.declarations(name).items() for _, own in parts]
+        for field, (kind, rule, _) in rules:
+            if kind is int:
+                with refused("out-of-range", f"{name}.{field}"):
+                    spec_fields.check(10**13, rule, f"{name}.{field}")
+
+
+def test_every_number_of_a_command_has_a_maximum():
+    without = [f"{option.command} {option.name}" for option in all_numbers() if option.maximum is None]
+    assert len(all_numbers()) > 100
+    assert without == []

@@ -11,7 +11,7 @@ EXAMPLES = "Examples: glasshouse jobs · glasshouse jobs --watch · glasshouse j
 def jobs(
     watch: Annotated[bool, typer.Option("--watch", help="Show the list again and again until all jobs have ended.")] = False,
     active: Annotated[bool, typer.Option("--active", help="Show only the jobs that have not ended.")] = False,
-    every: Annotated[float, typer.Option(min=0.1, help="The seconds between two lists of --watch.")] = 10.0,
+    every: Annotated[float, typer.Option(min=0.1, max=86_400, help="The seconds between two lists of --watch.")] = 10.0,
 ) -> None:
     """List the jobs that were submitted with --on slurm: state, progress, time to the limit, log.
 

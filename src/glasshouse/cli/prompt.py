@@ -24,7 +24,9 @@ def prompt(
     target: Annotated[
         str | None, typer.Option(help="A picture file, or the number of a held-out picture; default: 0.")
     ] = None,
-    pictures: Annotated[int, typer.Option(min=0, help="The number of pictures to retrieve for each prompt.")] = 6,
+    pictures: Annotated[
+        int, typer.Option(min=0, max=10_000, help="The number of pictures to retrieve for each prompt.")
+    ] = 6,
     output: Annotated[
         Path | None,
         typer.Option(

@@ -29,7 +29,7 @@ class EncoderDecoder(nn.Module):
 
     @dataclass(frozen=True)
     class Settings:
-        encoder_layers: int = setting(0, "number of encoder blocks; 0 means the same as layers", minimum=0)
+        encoder_layers: int = setting(0, "number of encoder blocks; 0 means the same as layers", minimum=0, maximum=10_000)
 
     default_head: ClassVar[str] = "next-token"
     # The settings that are numbers of blocks.

@@ -13,6 +13,9 @@ from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import SpecError
 
+MOST_WHOLE = 10**7
+"""The maximum of a whole number whose rule has none."""
+
 
 @dataclass(frozen=True)
 class FieldRule:
@@ -133,7 +136,8 @@ def check(value: Any, rule: FieldRule, where: str) -> None:
             raise SpecError(
                 "out-of-range", f"{where}={_written(value)} is below the minimum; choose {_written(rule.minimum)} or more"
             )
-        if rule.maximum is not None and value > rule.maximum:
+        maximum = MOST_WHOLE if rule.maximum is None and isinstance(value, int) else rule.maximum
+        if maximum is not None and value > maximum:
             raise SpecError(
-                "out-of-range", f"{where}={_written(value)} is above the maximum; choose {_written(rule.maximum)} or less"
+                "out-of-range", f"{where}={_written(value)} is above the maximum; choose {_written(maximum)} or less"
             )

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import torch
 
+from glasshouse.records import machine
 from glasshouse.specs.errors import GlasshouseError
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -33,6 +34,11 @@ def pick(name: str) -> torch.device:
         return torch.device(name)
     except RuntimeError:
         raise GlasshouseError("unknown-device", f"--device={name} is not a device; write for example cuda:0") from None
+
+
+def memory(device: torch.device) -> int:
+    """The total memory of the device in bytes, free or not."""
+    return torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else machine.memory()
 
 
 def seed(device: torch.device, number: int) -> None:

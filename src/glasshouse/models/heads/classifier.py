@@ -40,7 +40,7 @@ class ClassifierHead(Head):
     class Settings:
         classes: int = setting(0, "number of classes; 0 means as many as the data have", minimum=0)
         pooling: str = setting("mean", "how the token vectors are pooled to one", choices=POOLINGS)
-        hidden: int = setting(0, "size of the hidden layer; 0 means no hidden layer", minimum=0)
+        hidden: int = setting(0, "size of the hidden layer; 0 means no hidden layer", minimum=0, maximum=1_000_000)
         norm: str = setting("none", "normalisation of the hidden layer", family="norm")
         naive_bayes: float = setting(0.0, "weight of naive Bayes log-probabilities in the logits; 0 turns it off", minimum=0)
         wide: int = setting(
@@ -49,7 +49,9 @@ class ClassifierHead(Head):
             minimum=0,
             rare=True,
         )
-        wide_bytes: int = setting(5, "maximum byte n-gram of the wide part; 0 turns byte n-grams off", minimum=0, rare=True)
+        wide_bytes: int = setting(
+            5, "maximum byte n-gram of the wide part; 0 turns byte n-grams off", minimum=0, maximum=64, rare=True
+        )
         wide_buckets: int = setting(
             0,
             "hash buckets of n-grams in the wide part; 0 means 131,072, or fewer for over 32 classes",

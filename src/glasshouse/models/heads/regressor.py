@@ -23,7 +23,7 @@ class RegressorHead(Head):
     @dataclass(frozen=True)
     class Settings:
         pooling: str = setting("mean", "how the token vectors are pooled to one", choices=POOLINGS)
-        hidden: int = setting(0, "size of the hidden layer; 0 means no hidden layer", minimum=0)
+        hidden: int = setting(0, "size of the hidden layer; 0 means no hidden layer", minimum=0, maximum=1_000_000)
         mean: float = setting(0.0, "mean of the training values; taken from the data")
         deviation: float = setting(0.0, "standard deviation of the training values; taken from the data", minimum=0)
 

@@ -19,7 +19,7 @@ class TaggerHead(Head):
     @dataclass(frozen=True)
     class Settings:
         tags: int = setting(0, "number of tags; 0 means as many as the data have", minimum=0)
-        hidden: int = setting(0, "size of the hidden layer; 0 means no hidden layer", minimum=0)
+        hidden: int = setting(0, "size of the hidden layer; 0 means no hidden layer", minimum=0, maximum=1_000_000)
 
     predicts = "own"
 
