@@ -74,3 +74,9 @@ def test_every_number_of_a_command_has_a_maximum():
     without = [f"{option.command} {option.name}" for option in all_numbers() if option.maximum is None]
     assert len(all_numbers()) > 100
     assert without == []
+
+
+@pytest.mark.parametrize("command", ["train", "plan"])
+def test_far_more_threads_than_cores_are_refused(command):
+    with refused("too-many-threads", "training.threads=1024"):
+        getattr(glasshouse, command)("demo-lm", "training.threads=1024", device="cpu")

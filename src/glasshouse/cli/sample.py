@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from glasshouse.cli.arguments import Device, DType, Run
+from glasshouse.specs.errors import Interrupted
 
 EXAMPLES = (
     'Examples: glasshouse sample demo-lm --prompt "The state of" · '
@@ -79,7 +80,7 @@ def sample(
         for completion in completions:
             print_completion(completion)
         if not made:
-            raise glasshouse.Interrupted(signal.SIGINT, "stopped; the continuations are cut off")
+            raise Interrupted(signal.SIGINT, "stopped; the continuations are cut off")
     else:
         sys.stdout.write(for_terminal(prompt))
         for piece in pieces:

@@ -114,6 +114,7 @@ class Job:
         before the data are read, unless `even_if_too_large`.
         """
         task = check(spec)
+        devices.check_threads(spec.training.threads)
         if not even_if_too_large:
             check_memory(spec, device)
         adapted: list[str] = []
