@@ -198,7 +198,7 @@ def main_memory_needed(layers: int) -> int:
 def predicted_layers(case: str) -> int:
     """The most layers whose predicted memory fits."""
     device = devices.pick("auto")
-    available = cost_plan.device_memory(device)
+    available = devices.memory(device)
     with tempfile.TemporaryDirectory() as folder:
         # Memory is linear in the number of layers.
         jobs = [job_of(replace(LARGE, layers=layers), case, device, Path(folder)) for layers in (4, 8)]

@@ -2,9 +2,12 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from glasshouse.cli.sample import _all_pieces
 
 from .program import (
     call,
@@ -137,3 +140,17 @@ def test_sample_with_a_draft(run: Path) -> None:
     refused(call("sample", run.name, "--draft", run.name, "--regex", "a*"), "bad-option")
     refused(call("sample", run.name, "--draft", run.name, "--repetition-penalty", "2"), "bad-option")
     refused(call("sample", run.name, "--draft", "missing"), "unknown-run")
+
+
+@pytest.mark.parametrize("option", ["--tokens", "--count"])
+def test_sample_refuses_numbers_without_use(run: Path, option: str) -> None:
+    assert call("sample", "tiny", option, "1000000000").code == 2
+
+
+def test_an_interrupt_keeps_the_continuations_that_were_begun() -> None:
+    def pieces() -> Iterator[int]:
+        yield 1
+        raise KeyboardInterrupt
+
+    assert not _all_pieces(pieces(), 10)
+    assert _all_pieces(iter([1, 2]), 10)

@@ -3,12 +3,14 @@
 import pytest
 
 import glasshouse
-from glasshouse.specs import spec_files
+from glasshouse.specs import declared, spec_fields, spec_files
+from glasshouse.specs.spec import SECTIONS
+from tests.cli.numeric_options import all_numbers
 from tests.refusals import refused
 
 WILD = [
     "model.width=1000000000",
-    "model.layers=1000000",
+    "model.layers=100000",
     "model.heads=99999999",
     f"model.feed_forward={'9' * 400}",
     "data.vocabulary=1099511627776",
@@ -43,3 +45,52 @@ def test_a_number_that_python_cannot_read_is_refused():
 def test_a_whole_number_that_no_float_holds_is_refused():
     with refused("out-of-range", "training.learning_rate"):
         spec_files.from_tables({"training": {"learning_rate": 10**400}})
+
+
+PRODUCTS = [
+    ("too-many-parameters", "model.width=100000 model.layers=1000 model.heads=100"),
+    ("too-many-parameters", "model.layers=1000 model.feed_forward=1000000 model.width=10000 model.heads=1"),
+    ("too-many-numbers", "data.context=10000000 model.width=100000 model.heads=100 model.layers=1"),
+    ("too-many-numbers", "data.context=10000000 training.batch=10000000"),
+    ("too-many-numbers", "data.context=10000000 evaluation.batch=10000000"),
+]
+
+
+@pytest.mark.parametrize(("code", "changes"), PRODUCTS)
+def test_a_product_far_beyond_use_is_refused(code, changes):
+    with refused(code):
+        glasshouse.spec_of("demo-lm", *changes.split())
+
+
+@pytest.mark.parametrize("command", ["train", "plan"])
+def test_nothing_is_allocated_for_a_model_that_cannot_be(command):
+    with refused("too-many-parameters"):
+        getattr(glasshouse, command)("demo-lm", *PRODUCTS[0][1].split(), device="cpu")
+
+
+def test_weights_that_do_not_fit_are_refused_before_the_data_are_read(tmp_path):
+    words = ["model.width=65536", "model.layers=1000", "model.heads=64", f"data.files={tmp_path / 'missing.txt'}"]
+    with refused("too-little-memory", "model.layers=1000"):
+        glasshouse.train("demo-lm", *words, device="cpu")
+
+
+def test_every_whole_number_of_a_spec_has_a_maximum():
+    for name, section in SECTIONS.items():
+        rules = [*spec_fields.fields(section).items()]
+        rules += [(field, own) for field, parts in declared.declarations(name).items() for _, own in parts]
+        for field, (kind, rule, _) in rules:
+            if kind is int:
+                with refused("out-of-range", f"{name}.{field}"):
+                    spec_fields.check(10**13, rule, f"{name}.{field}")
+
+
+def test_every_number_of_a_command_has_a_maximum():
+    without = [f"{option.command} {option.name}" for option in all_numbers() if option.maximum is None]
+    assert len(all_numbers()) > 100
+    assert without == []
+
+
+@pytest.mark.parametrize("command", ["train", "plan"])
+def test_far_more_threads_than_cores_are_refused(command):
+    with refused("too-many-threads", "training.threads=1024"):
+        getattr(glasshouse, command)("demo-lm", "training.threads=1024", device="cpu")

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from glasshouse.training import compute_choice, cost_plan
+from glasshouse.training import compute_choice, cost_plan, devices
 from glasshouse.training.compute_choice import ComputeChoice
 from glasshouse.training.job import Job
 from tests.refusals import refused
@@ -18,7 +18,7 @@ def test_a_job_that_needs_more_memory_than_the_device_has_is_refused(text):
         cost_plan.make(job)
     priced = cost_plan.make(job, even_if_too_large=True)
     assert priced.seconds > priced.step_seconds > 0
-    assert sum(priced.memory.values()) > cost_plan.device_memory(CPU)
+    assert sum(priced.memory.values()) > devices.memory(CPU)
     assert any("training needs about" in note for note in priced.notes)
     assert not priced.is_measured
 

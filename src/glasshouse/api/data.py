@@ -90,7 +90,7 @@ def look_at_data(
         recipe = RECIPES.get(task, "language-model")
     spec = resolve_spec.spec_of(recipe, *words)
     try:
-        job = Job.prepare(spec, devices.pick(device))
+        job = Job.prepare(spec, devices.pick(device), even_if_too_large=True)
     except LimitExceeded as refusal:
         return LookedAtData(recipe, spec, refusal=refusal)
     except DataError as refusal:

@@ -119,7 +119,7 @@ def plan(recipe: str = DEMO, *overrides: str, device: str = "auto", **sections: 
     What does not fit into its memory is priced too; a note says so.
     """
     spec = resolve_spec.run_spec(recipe, *overrides, **sections)
-    return cost_plan.make(Job.prepare(spec, devices.pick(device)), even_if_too_large=True)
+    return cost_plan.make(Job.prepare(spec, devices.pick(device), even_if_too_large=True), even_if_too_large=True)
 
 
 @dataclass(frozen=True)

@@ -55,11 +55,13 @@ Match = Annotated[
 Margin = Annotated[
     float | None,
     typer.Option(
-        help="The largest difference that counts as none; default: one standard deviation between the first arm's seeds."
+        max=10**9,
+        help="The largest difference that counts as none; default: one standard deviation between the first arm's seeds.",
     ),
 ]
 Alpha = Annotated[
-    float, typer.Option(help="The significance level: the accepted probability of a false verdict when no arm differs.")
+    float,
+    typer.Option(max=1, help="The significance level: the accepted probability of a false verdict when no arm differs."),
 ]
 StudyName = Annotated[str | None, typer.Option("--name", help="The name of the study; default: made from what is compared.")]
 Replicas = Annotated[
@@ -77,20 +79,20 @@ LanguageModel = Annotated[
 Config = Annotated[
     Path | None, typer.Option(metavar="FILE", help="The list of language models; default: llms.toml, if it exists.")
 ]
-Temperature = Annotated[float, typer.Option(help="The sampling temperature; 0 is greedy decoding.")]
+Temperature = Annotated[float, typer.Option(max=1000, help="The sampling temperature; 0 is greedy decoding.")]
 TopP = Annotated[
-    float, typer.Option(help="Sample from the most likely tokens whose probabilities sum to P; 1 turns this off.")
+    float, typer.Option(max=1, help="Sample from the most likely tokens whose probabilities sum to P; 1 turns this off.")
 ]
-MaxTokens = Annotated[int, typer.Option(min=1, max=1_000_000, help="The largest number of tokens of an answer.")]
+MaxTokens = Annotated[int, typer.Option(min=1, max=10**6, help="The largest number of tokens of an answer.")]
 System = Annotated[str, typer.Option(help="A system message: what the model is told before the chat.")]
 On = Annotated[
     Literal["slurm"] | None,
     typer.Option("--on", help="Where the work is done: slurm submits it to the cluster; default: on this machine."),
 ]
 Nodes = Annotated[
-    int | None, typer.Option(min=1, max=100_000, help="With --on slurm: the number of nodes that train the run together.")
+    int | None, typer.Option(min=1, max=10_000, help="With --on slurm: the number of nodes that train the run together.")
 ]
-GpusPerNode = Annotated[int | None, typer.Option(min=0, max=1000, help="With --on slurm: the number of GPUs of each node.")]
+GpusPerNode = Annotated[int | None, typer.Option(min=0, max=1024, help="With --on slurm: the number of GPUs of each node.")]
 Time = Annotated[
     str | None,
     typer.Option("--time", help="With --on slurm: the time limit of a job, such as 4:00:00. A job goes on after it."),
@@ -99,7 +101,7 @@ Partition = Annotated[str | None, typer.Option(help="With --on slurm: the partit
 Jobs = Annotated[
     int | None,
     typer.Option(
-        "--jobs", min=1, max=100_000, help="With --on slurm: into how many jobs the runs are divided; default: all."
+        "--jobs", min=1, max=10_000, help="With --on slurm: into how many jobs the runs are divided; default: all."
     ),
 ]
 ShowScript = Annotated[

@@ -19,7 +19,9 @@ def ask(
     temperature: Temperature = 0.7,
     max_tokens: MaxTokens = 256,
     top_p: TopP = 1.0,
-    seed: Annotated[int | None, typer.Option(min=0, help="The random seed; default: another one each time.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**63 - 1, help="The random seed; default: another one each time.")
+    ] = None,
     system: System = "",
     config: Config = None,
     device: Device = "auto",

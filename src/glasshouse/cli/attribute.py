@@ -25,7 +25,8 @@ def attribute(
         str, typer.Option(help="integrated-gradients, gradient-x-input, or direct (heads and layers instead of tokens).")
     ] = "integrated-gradients",
     position: Annotated[
-        int | None, typer.Option(help="The token at which the prediction is made, counted from 1; default: the last one.")
+        int | None,
+        typer.Option(max=10**7, help="The token at which the prediction is made, counted from 1; default: the last one."),
     ] = None,
     target: Annotated[
         str | None, typer.Option(help="The token, class or picture number to explain; default: the predicted one.")

@@ -23,11 +23,13 @@ def chat(
     max_tokens: Annotated[
         int | None,
         typer.Option(
-            min=1, max=1_000_000, help="The largest number of tokens of an answer; default: 256, or half of a small context."
+            min=1, max=10**6, help="The largest number of tokens of an answer; default: 256, or half of a small context."
         ),
     ] = None,
     top_p: TopP = 1.0,
-    seed: Annotated[int | None, typer.Option(min=0, help="The random seed; default: another one each time.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**63 - 1, help="The random seed; default: another one each time.")
+    ] = None,
     system: System = "",
     output: Annotated[Path | None, typer.Option(help="A text file to which the chat is appended.")] = None,
     config: Config = None,

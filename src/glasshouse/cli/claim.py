@@ -31,7 +31,7 @@ def claim(
         bool, typer.Option("--replicate", help="Repeat a finished trial of the same plan on seeds that were never used.")
     ] = False,
     first_seed: Annotated[
-        int | None, typer.Option(help="The first seed; default: 1000 times the number of the trial.", min=0)
+        int | None, typer.Option(max=2**31 - 1, help="The first seed; default: 1000 times the number of the trial.", min=0)
     ] = None,
     register: Annotated[
         bool, typer.Option("--register", help="Write the registration of the trial and run nothing.")

@@ -59,10 +59,10 @@ def compare(
         bool, typer.Option("--until-decided", help="Add seeds in batches until every arm has a verdict.")
     ] = False,
     batch: Annotated[
-        int | None, typer.Option(max=1000, help="The number of seeds that --until-decided adds at a time; default: 4.")
+        int | None, typer.Option(max=10_000, help="The number of seeds that --until-decided adds at a time; default: 4.")
     ] = None,
     max_seeds: Annotated[
-        int | None, typer.Option(max=1000, help="The largest number of seeds of --until-decided; default: 32.")
+        int | None, typer.Option(max=10_000, help="The largest number of seeds of --until-decided; default: 32.")
     ] = None,
     items: Annotated[
         bool,

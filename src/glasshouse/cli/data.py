@@ -101,15 +101,15 @@ def prepare(
         "language-model"
     ),
     tokenizer: Annotated[str | None, typer.Option(help="A kind of tokenizer to train, or a tokenizer.json.")] = None,
-    vocabulary: Annotated[int | None, typer.Option(max=10_000_000, help="The size of the vocabulary.")] = None,
+    vocabulary: Annotated[int | None, typer.Option(max=10**7, help="The size of the vocabulary.")] = None,
     pattern: Annotated[str | None, typer.Option(help="The pre-tokenizer of byte-pair: gpt-2 or gpt-4.")] = None,
-    validation: Annotated[float | None, typer.Option(help="The share held out for validation.")] = None,
-    test: Annotated[float | None, typer.Option(help="The share held out for testing.")] = None,
+    validation: Annotated[float | None, typer.Option(max=1, help="The share held out for validation.")] = None,
+    test: Annotated[float | None, typer.Option(max=1, help="The share held out for testing.")] = None,
     field: Annotated[str | None, typer.Option(help="The field of a JSON line that holds the text.")] = None,
     limits: Limits = "",
     jobs: Annotated[
         int | None,
-        typer.Option(max=1000, help="Processes that encode parts of the text, or with --on slurm jobs; default: 1."),
+        typer.Option(max=10_000, help="Processes that encode parts of the text, or with --on slurm jobs; default: 1."),
     ] = None,
     part: Annotated[str | None, typer.Option(help="Be one of several workers: 2/8 is the second of eight.")] = None,
     output: Annotated[

@@ -26,12 +26,12 @@ def debate(
     judge: Annotated[
         str | None, typer.Option(metavar="C", help="A model that says which of two arguments is better.")
     ] = None,
-    temperature: Annotated[float, typer.Option(help="The temperature of sampling; 0 is greedy decoding.")] = 0.7,
+    temperature: Annotated[float, typer.Option(max=1000, help="The temperature of sampling; 0 is greedy decoding.")] = 0.7,
     temperatures: Annotated[
         str | None, typer.Option(metavar="T,T", help="Hold the debate at each of these temperatures instead.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
-    max_tokens: Annotated[int, typer.Option(max=1_000_000, help="The maximum number of tokens of a point.")] = 160,
+    seed: Annotated[int, typer.Option(max=2**63 - 1, help="The random seed.")] = 0,
+    max_tokens: Annotated[int, typer.Option(max=10**6, help="The maximum number of tokens of a point.")] = 160,
     entailment: Annotated[
         str | None,
         typer.Option(metavar="RUN", help="An entailment model that finds contradictions; default: a rough stand-in."),

@@ -28,7 +28,7 @@ def evaluate(
         str | None,
         typer.Option(metavar="RUN", help="A classifier with the classes entailment, neutral and contradiction."),
     ] = None,
-    examples: Annotated[int, typer.Option(min=1, help="The largest number of texts per split to judge.")] = 500,
+    examples: Annotated[int, typer.Option(min=1, max=10**9, help="The largest number of texts per split to judge.")] = 500,
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:

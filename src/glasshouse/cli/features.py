@@ -21,7 +21,9 @@ def features(
     pooling: Annotated[
         str, typer.Option(help="How the token vectors become one vector: mean, first, last or max.")
     ] = "mean",
-    limit: Annotated[int, typer.Option(min=0, help="The number of random rows to use of each split; 0 means all.")] = 0,
+    limit: Annotated[
+        int, typer.Option(min=0, max=10**9, help="The number of random rows to use of each split; 0 means all.")
+    ] = 0,
     field: Annotated[str, typer.Option(help="The field of a .csv or .jsonl row that holds the text.")] = "text",
     label: Annotated[str, typer.Option(help="The field of a row that holds the class.")] = "label",
     device: Device = "auto",

@@ -19,7 +19,7 @@ def few_shot(
     run: Run,
     task: LabelledData,
     shots: Annotated[str, typer.Option(help="The numbers of examples in the context, separated by commas.")] = "0,1,2,4,8",
-    examples: Annotated[int, typer.Option(min=1, help="The number of random held-out texts to classify.")] = 200,
+    examples: Annotated[int, typer.Option(min=1, max=10**6, help="The number of random held-out texts to classify.")] = 200,
     draws: Annotated[
         int, typer.Option(min=1, max=10_000, help="How often examples are drawn; the interval is over these draws.")
     ] = 3,
@@ -30,7 +30,9 @@ def few_shot(
         bool, typer.Option("--calibrate", help="Divide the probability of a label by its probability after an empty text.")
     ] = False,
     output: Annotated[Path | None, typer.Option(help="A file for a figure of accuracy over shots, .svg or .png.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The random seed of the choice of texts and examples.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**31 - 1, help="The random seed of the choice of texts and examples.")
+    ] = 0,
     field: Annotated[str, typer.Option(help="The field of a .csv or .jsonl row that holds the text.")] = "text",
     label: Annotated[str, typer.Option(help="The field of a row that holds the class.")] = "label",
     device: Device = "auto",

@@ -21,7 +21,7 @@ DISTANCES = (0, 1, 2, 4, 8, 16, 31)
 def gradients(
     run: Run,
     data: Annotated[Path | None, typer.Option(help="A file of examples; default: the held-out data of the run.")] = None,
-    examples: Annotated[int, typer.Option(min=1, help="The number of examples for the norms.")] = 16,
+    examples: Annotated[int, typer.Option(min=1, max=10**9, help="The number of examples for the norms.")] = 16,
     against: Annotated[
         str | None,
         typer.Option(metavar="FIELD=V1,V2,...", help="Compare new models like that of the run for these values of a field."),

@@ -23,10 +23,12 @@ def grid(
         str, typer.Option(metavar="A,B,C", help="The models, as in `glasshouse ask`, separated by commas.")
     ] = "",
     temperature: Temperature = 0.7,
-    repeats: Annotated[int, typer.Option(min=1, max=10_000, help="How often each model answers each question.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, max=10**6, help="How often each model answers each question.")] = 5,
     max_tokens: MaxTokens = 256,
     top_p: TopP = 1.0,
-    seed: Annotated[int, typer.Option(help="The random seed, from which every answer gets a seed of its own.")] = 0,
+    seed: Annotated[
+        int, typer.Option(max=2**63 - 1, help="The random seed, from which every answer gets a seed of its own.")
+    ] = 0,
     cached: Annotated[
         bool, typer.Option("--cached", help="Ask once, and use the first answer for all repeats, marked as cached.")
     ] = False,

@@ -23,7 +23,7 @@ def heads(
         str, typer.Option(help="all, or one of: ablation (exact), gradient, attention (estimates that cost less).")
     ] = "all",
     data: Annotated[Path | None, typer.Option(help="A file of examples; default: the held-out data of the run.")] = None,
-    examples: Annotated[int, typer.Option(min=1, help="The number of examples to measure on.")] = 128,
+    examples: Annotated[int, typer.Option(min=1, max=10**9, help="The number of examples to measure on.")] = 128,
     replacement: Annotated[
         str, typer.Option(help="What an ablated head gives instead of its output: zero, mean or resampled.")
     ] = "zero",
@@ -34,7 +34,7 @@ def heads(
         bool, typer.Option("--curve", help="Remove more and more heads, and measure the loss on other examples.")
     ] = False,
     then_train: Annotated[
-        int, typer.Option(min=0, max=1_000_000_000, help="With --curve: further training steps after each removal.")
+        int, typer.Option(min=0, max=10**9, help="With --curve: further training steps after each removal.")
     ] = 0,
     output: Annotated[Path | None, typer.Option(help="A file for a figure, .svg or .png.")] = None,
     device: Device = "auto",

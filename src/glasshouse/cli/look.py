@@ -21,8 +21,8 @@ EXAMPLES = (
 def look(
     run: Run,
     text: Annotated[str | None, typer.Option(help="The text to look at; a translator translates it.")] = None,
-    layer: Annotated[int | None, typer.Option(help="Only this layer, counted from 1.")] = None,
-    head: Annotated[int | None, typer.Option(help="Only this head, counted from 1.")] = None,
+    layer: Annotated[int | None, typer.Option(max=10_000, help="Only this layer, counted from 1.")] = None,
+    head: Annotated[int | None, typer.Option(max=10_000, help="Only this head, counted from 1.")] = None,
     attention: Annotated[str, typer.Option(help="Of an encoder-decoder: cross (the default), encoder or decoder.")] = "",
     explore: Annotated[
         bool, typer.Option("--explore", help="Write a page that follows each token through every step of the model.")
@@ -31,7 +31,9 @@ def look(
         str | None,
         typer.Option(metavar="data|FILE", help="Statistics of every head over the run's held-out data, or over a file."),
     ] = None,
-    examples: Annotated[int, typer.Option(min=0, help="With --over: the number of examples to read; 0 means all.")] = 0,
+    examples: Annotated[
+        int, typer.Option(min=0, max=10**6, help="With --over: the number of examples to read; 0 means all.")
+    ] = 0,
     output: Annotated[
         Path | None,
         typer.Option(

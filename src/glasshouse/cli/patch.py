@@ -21,7 +21,8 @@ def patch(
     clean: Annotated[str, typer.Option(help="The text whose activations are inserted.")],
     corrupt: Annotated[str, typer.Option(help="The text into which they are inserted; it has as many tokens.")],
     position: Annotated[
-        int | None, typer.Option(help="The token at which the prediction is made, counted from 1; default: the last one.")
+        int | None,
+        typer.Option(max=10**7, help="The token at which the prediction is made, counted from 1; default: the last one."),
     ] = None,
     target: Annotated[str | None, typer.Option(help="The output of the clean text; default: its prediction.")] = None,
     against: Annotated[str | None, typer.Option(help="The output of the corrupt text; default: its prediction.")] = None,

@@ -21,9 +21,7 @@ def recover(
         str, typer.Argument(metavar="MODEL", help="A run, run:NAME, or a model of kind openai that llms.toml names.")
     ],
     prompt: Annotated[str, typer.Option(help="The text before the next token.")],
-    top: Annotated[
-        int, typer.Option(min=1, max=10_000_000, help="The number of log-probabilities that the API shows.")
-    ] = 20,
+    top: Annotated[int, typer.Option(min=1, max=10**7, help="The number of log-probabilities that the API shows.")] = 20,
     method: Annotated[
         Literal["ratio", "closed-form", "forced", "bisection"] | None,
         typer.Option(help="How to recover; default: the method that suits what the first calls show."),
@@ -33,10 +31,10 @@ def recover(
         float | None,
         typer.Option(min=0.001, max=1, help="Then sample from the most likely tokens whose probabilities sum to P."),
     ] = None,
-    count: Annotated[int, typer.Option(min=1, max=1_000_000, help="The number of tokens to sample.")] = 1,
-    seed: Annotated[int, typer.Option(help="The random seed of the samples.")] = 0,
+    count: Annotated[int, typer.Option(min=1, max=10**7, help="The number of tokens to sample.")] = 1,
+    seed: Annotated[int, typer.Option(max=2**63 - 1, help="The random seed of the samples.")] = 0,
     decimals: Annotated[
-        int | None, typer.Option(min=0, help="Imitate an API that rounds log-probabilities to so many decimals.")
+        int | None, typer.Option(min=0, max=17, help="Imitate an API that rounds log-probabilities to so many decimals.")
     ] = None,
     before_bias: Annotated[
         bool, typer.Option("--before-bias", help="Imitate an API that shows log-probabilities before the bias.")

@@ -19,7 +19,8 @@ def resume(
         int | None, typer.Option(min=1, max=65_536, metavar="N", help="Continue a run in another number of processes.")
     ] = None,
     task: Annotated[
-        int | None, typer.Option(min=0, help="Train this task of an array of jobs; NAME is then the folder of the jobs.")
+        int | None,
+        typer.Option(min=0, max=10**6, help="Train this task of an array of jobs; NAME is then the folder of the jobs."),
     ] = None,
     on: On = None,
     nodes: Nodes = None,

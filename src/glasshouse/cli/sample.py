@@ -1,12 +1,15 @@
 """`glasshouse sample`: continue a prompt."""
 
+import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from glasshouse.cli.arguments import Device, DType, Run
+from glasshouse.specs.errors import Interrupted
 
 EXAMPLES = (
     'Examples: glasshouse sample demo-lm --prompt "The state of" · '
@@ -21,17 +24,17 @@ EXAMPLES = (
 def sample(
     run: Run,
     prompt: Annotated[str, typer.Option(help="The text to continue; default: the start of a new document.")] = "",
-    tokens: Annotated[int, typer.Option(max=10_000_000, help="The largest number of tokens to generate.")] = 100,
-    temperature: Annotated[float, typer.Option(help="The sampling temperature; 0 is greedy decoding.")] = 0.8,
-    top_k: Annotated[int, typer.Option(help="Sample from the K most likely tokens; 0 turns this off.")] = 0,
+    tokens: Annotated[int, typer.Option(max=10**6, help="The largest number of tokens to generate.")] = 100,
+    temperature: Annotated[float, typer.Option(max=1000, help="The sampling temperature; 0 is greedy decoding.")] = 0.8,
+    top_k: Annotated[int, typer.Option(max=10**7, help="Sample from the K most likely tokens; 0 turns this off.")] = 0,
     top_p: Annotated[
-        float, typer.Option(help="Sample from the most likely tokens whose probabilities sum to P; 1 turns this off.")
+        float, typer.Option(max=1, help="Sample from the most likely tokens whose probabilities sum to P; 1 turns this off.")
     ] = 1.0,
     min_p: Annotated[
-        float, typer.Option(help="Exclude tokens below P times the largest probability; 0 turns this off.")
+        float, typer.Option(max=1, help="Exclude tokens below P times the largest probability; 0 turns this off.")
     ] = 0.0,
     repetition_penalty: Annotated[
-        float, typer.Option(help="Above 1, tokens that occurred before become less likely.")
+        float, typer.Option(max=1000, help="Above 1, tokens that occurred before become less likely.")
     ] = 1.0,
     stop: Annotated[list[str] | None, typer.Option(help="Stop before this text; can be repeated.")] = None,
     regex: Annotated[
@@ -45,8 +48,8 @@ def sample(
         str | None, typer.Option(metavar="RUN", help="A smaller run with the same tokenizer that drafts tokens: faster.")
     ] = None,
     ahead: Annotated[int, typer.Option(min=1, max=1000, help="How many tokens the draft is ahead.")] = 4,
-    count: Annotated[int, typer.Option(min=1, max=100_000, help="The number of continuations.")] = 1,
-    seed: Annotated[int, typer.Option(help="The random seed; the same seed gives the same text.")] = 0,
+    count: Annotated[int, typer.Option(min=1, max=4096, help="The number of continuations.")] = 1,
+    seed: Annotated[int, typer.Option(max=2**63 - 1, help="The random seed; the same seed gives the same text.")] = 0,
     raw: Annotated[
         bool, typer.Option("--raw", help="Leave control characters as they are where the output is no terminal.")
     ] = False,
@@ -76,13 +79,14 @@ def sample(
         seed=seed,
     )
     if count > 1:
-        for _ in pieces:
-            pass
+        made = _all_pieces(pieces, count * tokens)
         for completion in completions:
             if raw:
                 sys.stdout.write(shown(completion.prompt + completion.text, raw) + "\n\n")
             else:
                 print_completion(completion)
+        if not made:
+            raise Interrupted(signal.SIGINT, "stopped; the continuations are cut off")
     else:
         sys.stdout.write(shown(prompt, raw))
         for piece in pieces:
@@ -93,3 +97,16 @@ def sample(
     if cut and (regex is not None or json_schema is not None):
         which = "the continuation was" if count == 1 else f"{cut} of {count} continuations were"
         typer.echo(f"{which} cut off and may lack the end of the form; raise --tokens", err=True)
+
+
+def _all_pieces(pieces: Iterator[Any], total: int) -> bool:
+    """Make all continuations, with a progress bar. False if Ctrl-C stopped it."""
+    from glasshouse.records import progress_bar
+
+    try:
+        with progress_bar.bar("sampling") as bar:
+            for number, _ in enumerate(pieces, 1):
+                bar(number / total)
+    except KeyboardInterrupt:
+        return False
+    return True

@@ -60,8 +60,10 @@ Budgets = Annotated[
     str | None,
     typer.Option(metavar="C,C,...", help="FLOPs at which runs are compared; default: where several runs have the same."),
 ]
-Data = Annotated[float | None, typer.Option(metavar="TOKENS", help="How many tokens the data have, if they are repeated.")]
-Resamples = Annotated[int, typer.Option(min=20, max=1_000_000, help="The number of resamples behind the intervals.")]
+Data = Annotated[
+    float | None, typer.Option(max=10**30, metavar="TOKENS", help="How many tokens the data have, if they are repeated.")
+]
+Resamples = Annotated[int, typer.Option(min=20, max=10**6, help="The number of resamples behind the intervals.")]
 Figures = Annotated[
     Path | None,
     typer.Option(metavar="FOLDER", help="A folder for the figures as SVG and the measurements as CSV."),
@@ -77,13 +79,17 @@ def plan(
         list[str] | None, typer.Argument(metavar="[FIELD=VALUE]...", help="Fields that differ from the recipe.")
     ] = None,
     sizes: Annotated[int, typer.Option(min=1, max=1000, help="The number of sizes at each budget.")] = 6,
-    seeds: Annotated[int, typer.Option(min=1, max=1000, help="The number of seeds of each size.")] = 3,
+    seeds: Annotated[int, typer.Option(min=1, max=10_000, help="The number of seeds of each size.")] = 3,
     name: Annotated[str | None, typer.Option(help="The name of the study; default: scaling-RECIPE.")] = None,
     tokens_per_parameter: Annotated[
-        float, typer.Option(min=0.01, help="Tokens for each parameter at the middle size of a budget.")
+        float, typer.Option(min=0.01, max=10**6, help="Tokens for each parameter at the middle size of a budget.")
     ] = 20.0,
-    spread: Annotated[float, typer.Option(min=1.1, help="How many times the outer sizes differ from the middle one.")] = 4.0,
-    most_epochs: Annotated[float, typer.Option(min=0.01, help="Refuse to read the data more often than this.")] = 300.0,
+    spread: Annotated[
+        float, typer.Option(min=1.1, max=10**6, help="How many times the outer sizes differ from the middle one.")
+    ] = 4.0,
+    most_epochs: Annotated[
+        float, typer.Option(min=0.01, max=10**6, help="Refuse to read the data more often than this.")
+    ] = 300.0,
     rates: Annotated[
         Literal["sweep", "recipe"],
         typer.Option(
@@ -195,7 +201,7 @@ def fit(
 @app.command(epilog=PREDICT_EXAMPLES)
 def predict(
     source: Source,
-    budget: Annotated[float, typer.Option(metavar="FLOPS", help="The compute that there is.")],
+    budget: Annotated[float, typer.Option(max=10**40, metavar="FLOPS", help="The compute that there is.")],
     parameters: Parameters = "parameters",
     tokens: Tokens = "tokens",
     loss: Loss = "loss",
@@ -220,8 +226,8 @@ def check(
             metavar="STUDY|CSV", help="The measurements, as for `fit`; default: the scaling study on the run's data."
         ),
     ] = None,
-    size: Annotated[float | None, typer.Option(metavar="N", help="The number of parameters.")] = None,
-    trained_on: Annotated[float | None, typer.Option(metavar="D", help="The number of training tokens.")] = None,
+    size: Annotated[float | None, typer.Option(max=10**30, metavar="N", help="The number of parameters.")] = None,
+    trained_on: Annotated[float | None, typer.Option(max=10**30, metavar="D", help="The number of training tokens.")] = None,
     count: Annotated[
         Literal["all", "without-embeddings", "without-embeddings-with-head"] | None,
         typer.Option(help="Which parameters of the run count; default: as in the study, or all."),

@@ -22,14 +22,10 @@ def serve(
         typer.Option(envvar="GLASSHOUSE_API_KEY", help="A key that every request but /health must send as a bearer token."),
     ] = None,
     max_concurrent: Annotated[
-        int, typer.Option(min=1, max=4096, help="How many texts are generated at the same time.")
+        int, typer.Option(min=1, max=10_000, help="How many texts are generated at the same time.")
     ] = 32,
-    max_tokens: Annotated[
-        int, typer.Option(min=1, max=10_000_000, help="The most tokens that a request may ask for.")
-    ] = 4096,
-    timeout: Annotated[
-        float, typer.Option(min=1, max=1_000_000, help="The seconds after which a request is given up.")
-    ] = 600.0,
+    max_tokens: Annotated[int, typer.Option(min=1, max=10**6, help="The most tokens that a request may ask for.")] = 4096,
+    timeout: Annotated[float, typer.Option(min=1, max=10**6, help="The seconds after which a request is given up.")] = 600.0,
     logprobs: Annotated[
         Literal["biased", "raw"], typer.Option(help="Whether log-probabilities include the logit bias.")
     ] = "biased",

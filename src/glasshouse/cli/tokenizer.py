@@ -15,7 +15,7 @@ COLOURS = ("black on #b5e2c4", "black on #f3d9a4", "black on #bcd4f2", "black on
 @app.command(epilog="Example: glasshouse tokenizer train a.txt b.txt.gz --vocabulary 8192 --output tokenizer.json")
 def train(
     files: Annotated[list[str], typer.Argument(help="Text files: plain, .gz or JSON lines.")],
-    vocabulary: Annotated[int, typer.Option(max=10_000_000, help="The size of the vocabulary.")] = 8192,
+    vocabulary: Annotated[int, typer.Option(max=10**7, help="The size of the vocabulary.")] = 8192,
     output: Annotated[str, typer.Option(help="The file to write.")] = "tokenizer.json",
     kind: Annotated[str, typer.Option(help="The kind of tokenizer: byte-pair, words or characters.")] = "byte-pair",
     pattern: Annotated[str, typer.Option(help="The pre-tokenizer of byte-pair: gpt-2 or gpt-4.")] = "gpt-2",

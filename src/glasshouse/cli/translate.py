@@ -22,7 +22,8 @@ def translate(
     output: Annotated[Path | None, typer.Option(help="The file to write the translations to, one per line.")] = None,
     beams: Annotated[int | None, typer.Option(min=1, max=1000, help="The beam width; 1 is greedy decoding.")] = None,
     length_penalty: Annotated[
-        float | None, typer.Option(help="Rank beams by log-probability / length ** PENALTY; 0 favours short outputs.")
+        float | None,
+        typer.Option(max=100, help="Rank beams by log-probability / length ** PENALTY; 0 favours short outputs."),
     ] = None,
     n_best: Annotated[int, typer.Option(min=1, max=1000, help="The number of translations per text.")] = 1,
     word_by_word: Annotated[

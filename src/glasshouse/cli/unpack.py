@@ -11,7 +11,7 @@ EXAMPLES = "Examples: glasshouse unpack demo-lm.tar.gz --name copy · glasshouse
 def unpack(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `glasshouse pack` wrote.")],
     name: Annotated[str | None, typer.Option(help="The name of the run; default: the name that it had.")] = None,
-    max_bytes: Annotated[int, typer.Option(min=1, help="Refuse a run that is larger than this.")] = 64 << 30,
+    max_bytes: Annotated[int, typer.Option(min=1, max=2**63 - 1, help="Refuse a run that is larger than this.")] = 64 << 30,
 ) -> None:
     """Make a run from one file. Every file in it is compared with its SHA-256 digest.
 

@@ -28,9 +28,9 @@ class DualEncoder(nn.Module):
     @dataclass(frozen=True)
     class Settings:
         causal: bool = setting(False, "causal mask: each text token sees only itself and earlier tokens")
-        image_size: int = setting(32, "side length of a picture in pixels", minimum=1, maximum=1024)
-        image_channels: int = setting(3, "colour channels of a picture", minimum=1, maximum=64)
-        patch_size: int = setting(8, "side length of a patch in pixels; must divide image_size", minimum=1, maximum=1024)
+        image_size: int = setting(32, "side length of a picture in pixels", minimum=1, maximum=4096)
+        image_channels: int = setting(3, "colour channels of a picture", minimum=1, maximum=1024)
+        patch_size: int = setting(8, "side length of a patch in pixels; must divide image_size", minimum=1, maximum=4096)
         image_width: int = setting(0, "width of the picture encoder; 0 means width", minimum=0, maximum=100_000)
         image_layers: int = setting(0, "number of blocks of the picture encoder; 0 means layers", minimum=0, maximum=1000)
         image_heads: int = setting(0, "attention heads of the picture encoder; 0 means heads", minimum=0, maximum=10_000)

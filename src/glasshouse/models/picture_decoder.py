@@ -27,9 +27,9 @@ class PictureDecoder(nn.Module):
 
     @dataclass(frozen=True)
     class Settings:
-        image_size: int = setting(32, "side length of a picture in pixels", minimum=1, maximum=1024)
-        image_channels: int = setting(3, "colour channels of a picture", minimum=1, maximum=64)
-        patch_size: int = setting(8, "side length of a patch in pixels; must divide image_size", minimum=1, maximum=1024)
+        image_size: int = setting(32, "side length of a picture in pixels", minimum=1, maximum=4096)
+        image_channels: int = setting(3, "colour channels of a picture", minimum=1, maximum=1024)
+        patch_size: int = setting(8, "side length of a patch in pixels; must divide image_size", minimum=1, maximum=4096)
         whole_prefix: bool = setting(False, "patches attend to all patches, also to later ones (a prefix language model)")
 
     default_head: ClassVar[str] = "next-token"

@@ -28,9 +28,9 @@ class PictureEncoderDecoder(nn.Module):
     @dataclass(frozen=True)
     class Settings:
         encoder_layers: int = setting(0, "number of encoder blocks; 0 means the same as layers", minimum=0, maximum=1000)
-        image_size: int = setting(32, "side length of a picture in pixels", minimum=1, maximum=1024)
-        image_channels: int = setting(3, "colour channels of a picture", minimum=1, maximum=64)
-        patch_size: int = setting(8, "side length of a patch in pixels; must divide image_size", minimum=1, maximum=1024)
+        image_size: int = setting(32, "side length of a picture in pixels", minimum=1, maximum=4096)
+        image_channels: int = setting(3, "colour channels of a picture", minimum=1, maximum=1024)
+        patch_size: int = setting(8, "side length of a patch in pixels; must divide image_size", minimum=1, maximum=4096)
 
     default_head: ClassVar[str] = "next-token"
     # The settings that are numbers of blocks.

@@ -35,7 +35,7 @@ class _FeedForward(nn.Module, ABC):
 
     @dataclass(frozen=True)
     class Settings:
-        feed_forward_layers: int = setting(1, "number of inner layers of the feed-forward part", minimum=1, maximum=100)
+        feed_forward_layers: int = setting(1, "number of inner layers of the feed-forward part", minimum=1, maximum=1000)
 
     def __init__(self, width: int, inner: int, bias: bool = True, layers: int = 1) -> None:
         super().__init__()

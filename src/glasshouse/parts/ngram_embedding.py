@@ -42,7 +42,7 @@ class NgramEmbedding(nn.Embedding):
 
     @dataclass(frozen=True)
     class Settings(EmbeddingSettings):
-        max_ngram: int = setting(2, "maximum n-gram length; 1 turns n-grams off", minimum=1)
+        max_ngram: int = setting(2, "maximum n-gram length; 1 turns n-grams off", minimum=1, maximum=64)
         ngram_buckets: int = setting(16384, "number of hash buckets that n-grams share", minimum=1, maximum=100_000_000)
 
     unsupported: ClassVar[Unsupported] = {

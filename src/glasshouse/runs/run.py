@@ -46,6 +46,9 @@ from glasshouse.tasks.whole_text_task import WholeTextTask
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.training import devices, precision, warm_start
 
+# Of one call, whose texts are generated side by side.
+MOST_TOKENS, MOST_COMPLETIONS = 10**6, 4096
+
 
 @dataclass(frozen=True)
 class Translation:
@@ -168,6 +171,10 @@ class Run:
     def sample(self, prompt: str | Sequence[str] = "", count: int = 1, **how: Any) -> list[Completion]:
         """Continue one or more prompts, each `count` times. `how` holds the options of `stream`."""
         prompts = [prompt] if isinstance(prompt, str) else list(prompt)
+        if count > MOST_COMPLETIONS:
+            raise GlasshouseError(
+                "bad-option", f"count={count} is above the maximum; choose {MOST_COMPLETIONS:,} or less, several times"
+            )
         completions = [self.new_completion(text) for text in prompts for _ in range(count)]
         for _ in self.stream(completions, **how):
             pass
@@ -194,6 +201,12 @@ class Run:
         """
         if tokens < 1:
             raise GlasshouseError("bad-option", f"tokens={tokens} is below the minimum; choose 1 or more")
+        if tokens > MOST_TOKENS or len(completions) > MOST_COMPLETIONS:
+            raise GlasshouseError(
+                "bad-option",
+                f"{len(completions):,} continuations of {tokens:,} tokens are too many at once; choose at most "
+                f"{MOST_COMPLETIONS:,} continuations and {MOST_TOKENS:,} tokens",
+            )
         if not self.continues_text:
             raise GlasshouseError(
                 "not-a-language-model",

@@ -48,7 +48,7 @@ def plan(
         raise RunError(
             "study-exists", f"{folder} exists; run it with: glasshouse scale run {folder.name}, or choose another --name"
         )
-    job = Job.prepare(resolve_spec.spec_of(recipe, *overrides), devices.pick(device))
+    job = Job.prepare(resolve_spec.spec_of(recipe, *overrides), devices.pick(device), even_if_too_large=True)
     metric = f"{study_metric.default_metric(job.task, study_metric.held_out_splits(job.prepared.splits)).split('.')[0]}.loss"
     with progress_bar.bar("choosing shapes", outer=True) as show, progress_bar.quiet():
         chosen = scale_plan.make_plan(words, job, budgets, sizes, range(seeds), tokens_per_parameter, spread, most_epochs)

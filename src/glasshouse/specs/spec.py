@@ -58,7 +58,11 @@ class DataSpec:
         rare=True,
     )
     megabytes: float = setting(
-        0.0, "megabytes of text that are used at most, for a source that has a limit; 0 means all", minimum=0, rare=True
+        0.0,
+        "megabytes of text that are used at most, for a source that has a limit; 0 means all",
+        minimum=0,
+        maximum=10**9,
+        rare=True,
     )
     adapt: tuple[str, ...] = setting((), "settings that still adapt to the amount of your own data", rare=True)
     insist: bool = setting(False, "take labels as they are, even if they look like an accident", rare=True)
@@ -107,7 +111,7 @@ class ModelSpec:
     attention: str = setting("dot-product", "the attention part", family="attention")
     position: str = setting("rotary", "the positional encoding", family="position")
     norm: str = setting("layer", "the normalisation part", family="norm")
-    epsilon: float = setting(1e-5, "added to the variance in a normalisation", minimum=0)
+    epsilon: float = setting(1e-5, "added to the variance in a normalisation", minimum=0, maximum=1)
     connection: str = setting("pre-norm", "the residual connection around each part", family="connection")
     activation: str = setting("gelu", "the activation, and with it the kind of feed-forward part", family="feed_forward")
     embedding_norm: bool = setting(False, "normalise embeddings before the first block")
@@ -115,7 +119,9 @@ class ModelSpec:
     bias: bool = setting(False, "biases in linear layers and layer norm")
     dropout: float = setting(0.0, "share of activations dropped in training", minimum=0, maximum=0.95)
     pruned_heads: tuple[str, ...] = setting((), "attention heads that were removed: blocks.0.attention.2", rare=True)
-    initialisation: float = setting(0.5, "initial weights have standard deviation this / sqrt(inputs)", minimum=0)
+    initialisation: float = setting(
+        0.5, "initial weights have standard deviation this / sqrt(inputs)", minimum=0, maximum=1000
+    )
     zero_branches: bool = setting(
         False, "initialise the last matrix of every attention and feed-forward part with zeros", rare=True
     )
@@ -131,7 +137,9 @@ class TrainingSpec:
     """Optimiser, schedule, fine-tuning, precision and checkpoints. `own` holds the settings that the optimiser declares."""
 
     steps: int = setting(0, "optimiser steps (or set epochs)", minimum=0, maximum=10**12, instead_of="epochs")
-    epochs: float = setting(0.0, "passes over the training data (or set steps)", minimum=0, instead_of="steps")
+    epochs: float = setting(
+        0.0, "passes over the training data (or set steps)", minimum=0, maximum=10**9, instead_of="steps"
+    )
     batch: int = setting(16, "batch size: sequences in a step", minimum=1, maximum=10_000_000)
     batch_warmup: float = setting(
         0.0,
@@ -149,10 +157,13 @@ class TrainingSpec:
         rare=True,
     )
     gradient_accumulation: int = setting(
-        1, "number of micro-batches that a batch is split into, to save memory; the loss is the same", minimum=1
+        1,
+        "number of micro-batches that a batch is split into, to save memory; the loss is the same",
+        minimum=1,
+        maximum=10_000_000,
     )
     optimiser: str = setting("adamw", "the optimiser", family="optimiser")
-    learning_rate: float = setting(1e-3, "the peak learning rate", minimum=0)
+    learning_rate: float = setting(1e-3, "the peak learning rate", minimum=0, maximum=10**6)
     schedule: str = setting("cosine", "the learning-rate schedule", choices=("constant", "cosine", "warmup-stable-decay"))
     warmup: float = setting(0.05, "share of the steps in which the learning rate rises from 0", minimum=0, maximum=1)
     decay: float = setting(
@@ -169,8 +180,10 @@ class TrainingSpec:
         minimum=0,
         maximum=0.99999,
     )
-    weight_decay: float = setting(0.1, "weight decay of matrices; biases and gains are not decayed", minimum=0)
-    clip: float = setting(1.0, "clip the gradient to this norm; 0 turns clipping off", minimum=0)
+    weight_decay: float = setting(
+        0.1, "weight decay of matrices; biases and gains are not decayed", minimum=0, maximum=10**6
+    )
+    clip: float = setting(1.0, "clip the gradient to this norm; 0 turns clipping off", minimum=0, maximum=10**9)
     label_smoothing: float = setting(
         0.0, "probability spread evenly over the vocabulary in the target", minimum=0, maximum=0.9, task_specific=True
     )
@@ -190,7 +203,12 @@ class TrainingSpec:
         rare=True,
     )
     temperature: float = setting(
-        0.05, "the similarities of texts are divided by this before the softmax", minimum=1e-3, task_specific=True, rare=True
+        0.05,
+        "the similarities of texts are divided by this before the softmax",
+        minimum=1e-3,
+        maximum=10**6,
+        task_specific=True,
+        rare=True,
     )
     ema: float = setting(
         0.0,
@@ -227,10 +245,10 @@ class TrainingSpec:
         minimum=0,
         maximum=100_000,
     )
-    lora_alpha: float = setting(16.0, "adapters are scaled by lora_alpha / lora_rank", minimum=0)
+    lora_alpha: float = setting(16.0, "adapters are scaled by lora_alpha / lora_rank", minimum=0, maximum=10**6)
     lora_targets: tuple[str, ...] = setting(("projection", "output"), "matrices of a block that get LoRA adapters")
     patience: int = setting(
-        0, "early stopping: stop after this many evaluations without improvement; 0 turns it off", minimum=0
+        0, "early stopping: stop after this many evaluations without improvement; 0 turns it off", minimum=0, maximum=10**9
     )
     seed: int = setting(0, "random seed of initial weights, data order and dropout", minimum=0, maximum=2**31 - 1)
     replicas: int = setting(
@@ -280,10 +298,17 @@ class TrainingSpec:
         rare=True,
     )
     checkpoint_every: int = setting(
-        0, "steps between checkpoints; 0 means at evaluations, of replicas at most every 10 seconds", minimum=0
+        0,
+        "steps between checkpoints; 0 means at evaluations, of replicas at most every 10 seconds",
+        minimum=0,
+        maximum=10**12,
     )
     checkpoint_at: int = setting(
-        0, "a step at which a checkpoint is saved and kept, besides the others; 0 means none", minimum=0, rare=True
+        0,
+        "a step at which a checkpoint is saved and kept, besides the others; 0 means none",
+        minimum=0,
+        maximum=10**12,
+        rare=True,
     )
     loggers: tuple[str, ...] = setting((), "where metrics are logged besides metrics.jsonl", family="logger")
     own: Mapping[str, Any] = field(default_factory=OwnSettings)
@@ -299,10 +324,18 @@ class EvaluationSpec:
     every: int = setting(100, "steps between evaluations", minimum=1, maximum=10**12)
     batch: int = setting(32, "batch size in evaluations", minimum=1, maximum=10_000_000)
     tokens: int = setting(
-        0, "validation tokens used in evaluations during training; 0 means all", minimum=0, task_specific=True
+        0,
+        "validation tokens used in evaluations during training; 0 means all",
+        minimum=0,
+        maximum=10**12,
+        task_specific=True,
     )
     stride: int = setting(
-        0, "tokens scored per window in the final evaluation; 0 means half the context", minimum=0, task_specific=True
+        0,
+        "tokens scored per window in the final evaluation; 0 means half the context",
+        minimum=0,
+        maximum=10_000_000,
+        task_specific=True,
     )
     prompts: tuple[str, ...] = setting((), "prompts that the report's samples continue or translate")
     sample_tokens: int = setting(60, "length of each of these samples in tokens", minimum=1, maximum=1_000_000)
@@ -310,7 +343,7 @@ class EvaluationSpec:
         1, "beam size in the final evaluation; 1 is greedy decoding", minimum=1, maximum=1000, task_specific=True
     )
     length_penalty: float = setting(
-        1.0, "beams are ranked by log-probability / length ** length_penalty", minimum=0, task_specific=True
+        1.0, "beams are ranked by log-probability / length ** length_penalty", minimum=0, maximum=100, task_specific=True
     )
     word_by_word: bool = setting(False, "translate each word of a text by itself", task_specific=True)
     baselines: bool = setting(True, "train simple baselines on the same data after training, and compare", rare=True)

@@ -15,8 +15,8 @@ from glasshouse.specs.errors import SpecError
 
 # Of a path, a pattern or a word in a spec.
 LONGEST_TEXT = 20_000
-# Of a whole number without a maximum of its own.
-LARGEST_NUMBER = 10**12
+# Of a whole number whose rule has no maximum.
+MOST_WHOLE = 10**7
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def check(value: Any, rule: FieldRule, where: str) -> None:
             raise SpecError(
                 "out-of-range", f"{where}={_written(value)} is below the minimum; choose {_written(rule.minimum)} or more"
             )
-        maximum = LARGEST_NUMBER if rule.maximum is None and isinstance(value, int) else rule.maximum
+        maximum = MOST_WHOLE if rule.maximum is None and isinstance(value, int) else rule.maximum
         if maximum is not None and value > maximum:
             raise SpecError(
                 "out-of-range", f"{where}={_written(value)} is above the maximum; choose {_written(maximum)} or less"

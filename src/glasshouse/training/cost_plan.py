@@ -177,7 +177,7 @@ def sharded(memory: dict[str, int], processes: int) -> dict[str, int]:
 def _too_large(job: Job, memory: Callable[[str], dict[str, int]]) -> SpecError | None:
     """The refusal of a job that needs more memory than there is, even in the smaller number format and with shards."""
     training, processes = job.spec.training, process_group.count_for(job.spec.training)
-    available = device_memory(job.device)
+    available = devices.memory(job.device)
     needed = sum(at_peak(sharded(memory("fp32"), processes), training).values())
     if needed > available:
         needed = min(needed, sum(at_peak(sharded(memory("bf16"), processes), training).values()))
@@ -198,15 +198,10 @@ def _too_large(job: Job, memory: Callable[[str], dict[str, int]]) -> SpecError |
     return None
 
 
-def device_memory(device: torch.device) -> int:
-    """The total memory of the device in bytes, free or not."""
-    return torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else machine.memory()
-
-
 def free_memory(device: torch.device) -> int:
     """The memory of a GPU that no other process uses, in bytes; the total memory of a machine without a GPU."""
     if device.type != "cuda":
-        return device_memory(device)
+        return devices.memory(device)
     # What torch holds in reserve is free for this process too.
     unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     return torch.cuda.mem_get_info(device)[0] + unused

@@ -1,12 +1,16 @@
 """The device to compute on. If it is the CPU, neither this module nor any other initialises CUDA."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 
-from glasshouse.specs.errors import GlasshouseError
+from glasshouse.records import machine
+from glasshouse.specs.errors import GlasshouseError, SpecError
 
+# So many threads are allowed on every machine: a run may come from a larger one.
+MANY_THREADS = 64
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
@@ -33,6 +37,22 @@ def pick(name: str) -> torch.device:
         return torch.device(name)
     except RuntimeError:
         raise GlasshouseError("unknown-device", f"--device={name} is not a device; write for example cuda:0") from None
+
+
+def check_threads(count: int) -> None:
+    """Refuse far more threads than this machine has cores, which would mostly wait for each other."""
+    most = max(MANY_THREADS, 4 * (os.cpu_count() or 1))
+    if count > most:
+        raise SpecError(
+            "too-many-threads",
+            f"training.threads={count} is far more than the {os.cpu_count()} cores of this machine; choose {most} or less, "
+            "or 0 to have the number chosen",
+        )
+
+
+def memory(device: torch.device) -> int:
+    """The total memory of the device in bytes, free or not."""
+    return torch.cuda.get_device_properties(device).total_memory if device.type == "cuda" else machine.memory()
 
 
 def seed(device: torch.device, number: int) -> None:

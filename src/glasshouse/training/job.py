@@ -10,6 +10,7 @@ from glasshouse.data import batch_stages, prepared_data, prepared_folder
 from glasshouse.data.batch_stages import BatchStages
 from glasshouse.data.batches import BatchOrder
 from glasshouse.data.prepared_data import PreparedData
+from glasshouse.formatting import size
 from glasshouse.models import parameter_counts
 from glasshouse.parts.capabilities import require
 from glasshouse.records import progress_bar
@@ -22,6 +23,7 @@ from glasshouse.tokenizers import Tokenizer
 from glasshouse.training import (
     activation_checkpointing,
     adaptation,
+    devices,
     evaluation_interval,
     lora,
     optimisers,
@@ -51,6 +53,22 @@ def check(spec: Spec) -> Task:
             "glasshouse train language-model training.start_from=RUN data.files=mine.txt",
         )
     return check_parts(spec)
+
+
+def check_memory(spec: Spec, device: torch.device) -> None:
+    """Refuse a model whose weights alone are larger than the memory of the device. Nothing is allocated for this."""
+    task: Task = catalogue.find("task", spec.task, "task").from_spec(spec)
+    model = models.check(task.draft_model(spec.model), spec.data.context)
+    of_blocks = sum(parameter.numel() for name, parameter in model.named_parameters() if "blocks." in name)
+    parameters = of_blocks * max(spec.model.layers, 1)
+    memory = devices.memory(device) * spec.training.processes
+    if 4 * parameters > memory:
+        raise SpecError(
+            "too-little-memory",
+            f"the weights of model.layers={spec.model.layers} blocks with model.width={spec.model.width} need about "
+            f"{size(4 * parameters)} of memory, but this device has {size(memory)}; choose a smaller model, or several "
+            "GPUs: training.processes=N",
+        )
 
 
 def check_parts(spec: Spec) -> Task:
@@ -97,13 +115,18 @@ class Job:
         tokenizer: Tokenizer | None = None,
         new_run: bool = True,
         prepared: PreparedData | None = None,
+        even_if_too_large: bool = False,
     ) -> "Job":
         """Check that model and task fit together, then prepare the data, with a progress bar.
 
         With `new_run` False the run resumes from a checkpoint, so `training.start_from` is not read. `prepared` are the data
-        of another job of the same data spec and task.
+        of another job of the same data spec and task. A model whose weights are larger than the device's memory is refused
+        before the data are read, unless `even_if_too_large`.
         """
         task = check(spec)
+        devices.check_threads(spec.training.threads)
+        if not even_if_too_large:
+            check_memory(spec, device)
         adapted: list[str] = []
         # What else adapts does so to texts that are still to be prepared.
         interval_only = spec.data.adapt == (evaluation_interval.FIELD,) or prepared_folder.named(spec.data)

@@ -51,7 +51,7 @@ class ClassifierHead(Head):
             rare=True,
         )
         wide_bytes: int = setting(
-            5, "maximum byte n-gram of the wide part; 0 turns byte n-grams off", minimum=0, maximum=20, rare=True
+            5, "maximum byte n-gram of the wide part; 0 turns byte n-grams off", minimum=0, maximum=64, rare=True
         )
         wide_buckets: int = setting(
             0,
