@@ -69,7 +69,7 @@ def test_nothing_is_allocated_for_a_model_that_cannot_be(command):
 
 
 def test_weights_that_do_not_fit_are_refused_before_the_data_are_read(tmp_path):
-    words = ["model.width=65536", "model.layers=1000", "model.heads=64", f"data.files={tmp_path / 'missing.txt'}"]
+    words = ["model.width=40960", "model.layers=1000", "model.heads=64", f"data.files={tmp_path / 'missing.txt'}"]
     with refused("too-little-memory", "model.layers=1000"):
         glasshouse.train("demo-lm", *words, device="cpu")
 
