@@ -309,6 +309,12 @@ def _prepare_terminal() -> None:
     termios.tcsetwinsize(1, (40, 120))
     sys.stdout = open(1, "w", encoding="utf-8", buffering=1, closefd=False)  # noqa: SIM115 (it lasts as long as the process)
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
+    from glasshouse.cli import tables
+    from glasshouse.records import progress_bar
+
+    # A console decides when it is made, in the parent, whether it can show a bar.
+    for console in (progress_bar.console, progress_bar._outer, tables.console):
+        console.is_interactive = True
 
 
 def _enter(place: Place, words: list[str], report: int) -> None:
