@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from glasshouse.data.read_limits import FREE_EXPANSION, LARGEST, LimitExceeded, ReadLimits
+from glasshouse.data.read_limits import FREE_EXPANSION, LARGEST, ReadLimits
+from glasshouse.specs.errors import LimitExceeded
 from tests.refusals import refused
 
 

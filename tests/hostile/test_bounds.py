@@ -50,9 +50,9 @@ def test_a_whole_number_that_no_float_holds_is_refused():
 PRODUCTS = [
     ("too-many-parameters", "model.width=100000 model.layers=1000 model.heads=100"),
     ("too-many-parameters", "model.layers=1000 model.feed_forward=1000000 model.width=10000 model.heads=1"),
-    ("too-many-numbers", "data.context=10000000 model.width=100000 model.heads=100 model.layers=1"),
-    ("too-many-numbers", "data.context=10000000 training.batch=10000000"),
-    ("too-many-numbers", "data.context=10000000 evaluation.batch=10000000"),
+    ("product-too-large", "data.context=10000000 model.width=100000 model.heads=100 model.layers=1"),
+    ("product-too-large", "data.context=10000000 training.batch=10000000"),
+    ("product-too-large", "data.context=10000000 evaluation.batch=10000000"),
 ]
 
 

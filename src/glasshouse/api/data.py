@@ -8,7 +8,6 @@ from pathlib import Path
 from glasshouse import tokenizers
 from glasshouse.data import data_look, prepared_data
 from glasshouse.data.data_look import DataLook
-from glasshouse.data.read_limits import LimitExceeded
 from glasshouse.data.sources import data_set_list
 from glasshouse.data.sources.data_set_list import DataSet, Split
 from glasshouse.data.sources.installed_python import PackageEntry
@@ -16,7 +15,7 @@ from glasshouse.data.user_files.text import UserText
 from glasshouse.records import progress_bar, run_folder
 from glasshouse.runs import resolve_spec
 from glasshouse.specs import catalogue
-from glasshouse.specs.errors import DataError
+from glasshouse.specs.errors import DataError, LimitExceeded
 from glasshouse.specs.spec import DataSpec, Spec
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.training import cost_plan, devices

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from glasshouse.specs.errors import DataError, SpecError
+from glasshouse.specs.errors import LimitExceeded, SpecError
 
 MEGABYTE = 10**6
 # Expanded bytes that need no stored ones. Honest small files may repeat one line.
@@ -18,10 +18,6 @@ FREE_EXPANSION = 64 * MEGABYTE
 BYTES_PER_CELL, BYTES_PER_JSON_CHARACTER = 64, 8
 # Name -> the largest value that a limit can be raised to.
 LARGEST = {"expansion": 10**6, "line": 2000, "table": 10**6, "nesting": 200, "columns": 10**6, "classes": 10**7}
-
-
-class LimitExceeded(DataError):
-    """A file that is beyond a limit. Reading it in another way would take long too."""
 
 
 Kept = TypeVar("Kept", bound=Sequence[Any])
@@ -60,52 +56,62 @@ class ReadLimits:
     def check_expansion(self, path: Path, stored: int, expanded: int) -> None:
         """Refuse a compressed file that is far larger than its stored bytes. `stored` bytes were read so far."""
         if expanded > FREE_EXPANSION + self.expansion * stored:
-            raise self._beyond(
+            raise LimitExceeded(
                 "expands-too-far",
-                "expansion",
-                f"{path} expands from {stored:,} bytes to more than {expanded:,}, and a compressed file may expand to "
-                f"{self.expansion} times its size",
-                "choose another file, or decompress it yourself",
+                self._message(
+                    "expansion",
+                    f"{path} expands from {stored:,} bytes to more than {expanded:,}, and a compressed file may expand to "
+                    f"{self.expansion} times its size",
+                    "choose another file, or decompress it yourself",
+                ),
             )
 
     def check_line(self, characters: int, place: str) -> None:
         """Refuse a line that is too long. `place` names it."""
         if characters > self.line * MEGABYTE:
-            raise self._beyond(
+            raise LimitExceeded(
                 "line-too-long",
-                "line",
-                f"{place} has more than {self.line} million characters",
-                "divide it into several lines",
+                self._message(
+                    "line",
+                    f"{place} has more than {self.line} million characters",
+                    "divide it into several lines",
+                ),
             )
 
     def check_columns(self, count: int, path: Path) -> None:
         """Refuse a table with too many columns."""
         if count > self.columns:
-            raise self._beyond(
+            raise LimitExceeded(
                 "too-many-columns",
-                "columns",
-                f"{path} has {count:,} columns, and a table may have {self.columns:,}",
-                "leave out those that you do not need",
+                self._message(
+                    "columns",
+                    f"{path} has {count:,} columns, and a table may have {self.columns:,}",
+                    "leave out those that you do not need",
+                ),
             )
 
     def check_classes(self, count: int, place: str) -> None:
         """Refuse more classes than a classifier may have."""
         if count > self.classes:
-            raise self._beyond(
+            raise LimitExceeded(
                 "class-limit",
-                "classes",
-                f"{place}: there are more than {self.classes:,} different labels",
-                "check the column of the labels (data.label=NAME)",
+                self._message(
+                    "classes",
+                    f"{place}: there are more than {self.classes:,} different labels",
+                    "check the column of the labels (data.label=NAME)",
+                ),
             )
 
     def check_table(self, size: int, path: Path) -> None:
         """Refuse a table whose rows need too much memory. `size` is in bytes."""
         if size > self.table * MEGABYTE:
-            raise self._beyond(
+            raise LimitExceeded(
                 "table-too-large",
-                "table",
-                f"{path} needs more than {self.table:,} megabytes of memory, and the rows of a table are kept in memory",
-                "use a part of it",
+                self._message(
+                    "table",
+                    f"{path} needs more than {self.table:,} megabytes of memory, and the rows of a table are kept in memory",
+                    "use a part of it",
+                ),
             )
 
     def check_nesting(self, value: Any, text: str, place: str) -> None:
@@ -126,11 +132,13 @@ class ReadLimits:
 
     def too_deep(self, place: str) -> LimitExceeded:
         """The error for a JSON value that is nested too deeply."""
-        return self._beyond(
+        return LimitExceeded(
             "nested-too-deeply",
-            "nesting",
-            f"{place} has values that are nested deeper than {self.nesting} levels",
-            "flatten them",
+            self._message(
+                "nesting",
+                f"{place} has values that are nested deeper than {self.nesting} levels",
+                "flatten them",
+            ),
         )
 
     def kept(self, rows: Iterable[Kept], path: Path) -> Iterator[Kept]:
@@ -141,14 +149,13 @@ class ReadLimits:
             self.check_table(size, path)
             yield row
 
-    def _beyond(self, code: str, name: str, problem: str, remedy: str) -> LimitExceeded:
+    def _message(self, name: str, problem: str, remedy: str) -> str:
+        """The message for what is beyond the limit of this name. It says how to raise the limit, if it can be raised."""
         raised = min(10 * getattr(self, name), LARGEST[name])
         if raised == getattr(self, name):
-            return LimitExceeded(code, f"{problem}; {remedy}")
+            return f"{problem}; {remedy}"
         setting = f"{name}={raised}"
-        return LimitExceeded(
-            code, f"{problem}; {remedy}, or raise the limit: data.limits={setting} (as an option: --limits {setting})"
-        )
+        return f"{problem}; {remedy}, or raise the limit: data.limits={setting} (as an option: --limits {setting})"
 
 
 DEFAULT = ReadLimits()

@@ -42,6 +42,10 @@ class DataError(GlasshouseError):
         super().__init__(code, line)
 
 
+class LimitExceeded(DataError):
+    """A file of the user that is beyond a limit. Reading it in another way would take long too."""
+
+
 class RunError(GlasshouseError):
     """A run folder that is missing, in use, damaged, written by a newer version, or not a run folder at all."""
 

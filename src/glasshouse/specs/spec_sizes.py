@@ -41,7 +41,7 @@ def check(spec: Spec) -> None:
             section, _, name = second.partition(".")
             value = getattr(getattr(spec, section), name)
             raise SpecError(
-                "too-many-numbers",
+                "product-too-large",
                 f"{first}={data.context} times {second}={value} is {count:.1e}, and at most {MOST_NUMBERS:.0e} are "
                 "possible; choose smaller ones",
             )

@@ -5,9 +5,8 @@ from itertools import chain, islice
 from pathlib import Path
 
 from glasshouse.data import text_files
-from glasshouse.data.read_limits import LimitExceeded
 from glasshouse.data.tables.table import ITEM_SEPARATOR, DataTable, Row, TableFormat
-from glasshouse.specs.errors import DataError
+from glasshouse.specs.errors import DataError, LimitExceeded
 
 NAMES = ("text", "tags")
 # In CoNLL-U the word is in the second column and its part of speech in the fourth.
