@@ -95,7 +95,8 @@ def from_json(table: Mapping[str, Any], where: str) -> Registration:
     """Read a registration and check its digest."""
     try:
         kept_schema.check(table, dict[str, Any])
-        if isinstance(format := table.get("format"), int) and format > FORMAT:
+        kept_schema.check(format := table.get("format"), int, "format")
+        if format > FORMAT:
             raise RunError(
                 "newer-format",
                 f"{where} was written by a newer Glasshouse (format {format}; this one reads up to {FORMAT}); "
@@ -121,6 +122,6 @@ def from_json(table: Mapping[str, Any], where: str) -> Registration:
         raise DataError(
             "changed-registration",
             f"{where} does not have the digest that it states ({registration.digest[:12]}): it was changed after it was "
-            "written. Restore it, or register a new trial beside it with: glasshouse claim {registration.claim}",
+            f"written. Restore it, or register a new trial beside it with: glasshouse claim {registration.claim}",
         )
     return registration

@@ -118,7 +118,7 @@ def best(checkpoints: Path, warn: Callable[[str], None]) -> Checkpoint | None:
     if latest and (best_evaluation := latest.values.get("best")):
         try:
             return load(checkpoints, best_evaluation["step"])
-        except (RunError, KeyError) as error:
+        except RunError as error:
             warn(f"{error}; the newest checkpoint is used instead")
     return latest
 

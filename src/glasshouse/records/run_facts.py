@@ -8,12 +8,16 @@ from typing import Annotated, Any, NotRequired, TypedDict
 from glasshouse.records.kept_schema import Also, Between, Count, Seconds, Size, Step, Text, Time
 
 
-class BestEvaluation(TypedDict, total=False):
-    """The evaluation whose weights are used; empty before the first one."""
+class BestEvaluation(TypedDict):
+    """The evaluation whose weights are used. Format 1 did not name the metric."""
 
     step: Step
-    metric: Text
+    metric: NotRequired[Text]
     value: float
+
+
+# Before the first evaluation the entry is empty.
+Best = BestEvaluation | Annotated[dict[str, Any], Size(0, 0)]
 
 
 class PlanFacts(TypedDict):
@@ -57,7 +61,7 @@ class RunFacts(TypedDict, total=False):
     machine: dict[str, str]
     outcome: Annotated[dict[str, float | dict[str, float] | None], Also(OutcomeFacts)]
     headline: dict[str, list[tuple[str, str]]]
-    best: BestEvaluation | None
+    best: Best | None
     stopped: Step
     wrong: str
     origin: str
@@ -72,7 +76,7 @@ class CheckpointValues(TypedDict):
     """The values of a checkpoint that training continues from. An imported model has no times."""
 
     seconds: NotRequired[Seconds]
-    best: NotRequired[BestEvaluation]
+    best: NotRequired[Best]
 
 
 class CheckpointStateFile(TypedDict):

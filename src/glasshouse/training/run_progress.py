@@ -64,11 +64,11 @@ class CheckpointState:
     @classmethod
     def restored(cls, saved: Checkpoint, criterion: Metric) -> "CheckpointState":
         """The values of a checkpoint. Format 1 stored 1 - accuracy instead of accuracy, and did not name the metric."""
-        best = dict(saved.values["best"])
+        best = dict(saved.values.get("best", {}))
         if best and "metric" not in best:
             best = {**best, "metric": criterion.name}
             best["value"] = 1 - best["value"] if criterion.higher_is_better else best["value"]
-        return cls(saved.step, saved.values["seconds"], best)
+        return cls(saved.step, saved.values.get("seconds", 0.0), best)
 
 
 def kept_steps(best: Mapping[str, Any], spec: Spec) -> set[int]:
