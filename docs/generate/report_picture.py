@@ -37,7 +37,7 @@ def picture(report: Path, browser_path: str) -> Image.Image:
             whole.paste(Image.open(io.BytesIO(page.screenshot())), (place * WIDTH, 0))
         browser.close()
     small = (SMALL_WIDTH * len(SECTIONS), SMALL_WIDTH * HEIGHT // WIDTH)
-    return whole.resize(small, Image.Resampling.LANCZOS)
+    return whole.resize(small, Image.Resampling.LANCZOS).quantize(256, dither=Image.Dither.NONE)
 
 
 def main() -> None:
