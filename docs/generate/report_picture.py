@@ -3,7 +3,8 @@
     glasshouse train demo-lm
     python -m docs.generate.report_picture runs/demo-lm
 
-It needs Chromium and the `dev` extra. The left half is the top of the page, the right half begins with the attention map.
+It needs Chromium and the `dev` extra. The left half is the top of the page, the right half has the last samples and the
+attention map.
 """
 
 import io
@@ -13,11 +14,10 @@ from pathlib import Path
 
 from PIL import Image
 
-WIDTH, HEIGHT = 780, 876
-SECTIONS = ("", "attention")
-# Room above the heading of a section.
-MARGIN = 24
-COLOURS = 64
+# The window of the browser, and the width of its picture, which is smaller.
+WIDTH, HEIGHT, SMALL_WIDTH = 1080, 1240, 800
+# The section in each half, and how much of the page above it is shown. The empty name is the top of the page.
+SECTIONS = {"": 0, "attention": 375}
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 
 
@@ -31,12 +31,13 @@ def picture(report: Path, browser_path: str) -> Image.Image:
         browser = driver.chromium.launch(executable_path=browser_path, args=FLAGS)
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
         page.goto(report.absolute().as_uri())
-        for place, section in enumerate(SECTIONS):
-            jump = f"window.scrollTo(0, document.getElementById('{section}').getBoundingClientRect().top - {MARGIN})"
+        for place, (section, above) in enumerate(SECTIONS.items()):
+            jump = f"window.scrollTo(0, document.getElementById('{section}').getBoundingClientRect().top - {above})"
             page.evaluate(jump if section else "window.scrollTo(0, 0)")
             whole.paste(Image.open(io.BytesIO(page.screenshot())), (place * WIDTH, 0))
         browser.close()
-    return whole.quantize(COLOURS)
+    small = (SMALL_WIDTH * len(SECTIONS), SMALL_WIDTH * HEIGHT // WIDTH)
+    return whole.resize(small, Image.Resampling.LANCZOS).quantize(256, dither=Image.Dither.NONE)
 
 
 def main() -> None:
