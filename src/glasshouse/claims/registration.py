@@ -95,11 +95,11 @@ def from_json(table: Mapping[str, Any], where: str) -> Registration:
     """Read a registration and check its digest."""
     try:
         kept_schema.check(table, dict[str, Any])
-        kept_schema.check(format := table.get("format"), int, "format")
-        if format > FORMAT:
+        kept_schema.check(table.get("format"), int, "format")
+        if (version := table["format"]) > FORMAT:
             raise RunError(
                 "newer-format",
-                f"{where} was written by a newer Glasshouse (format {format}; this one reads up to {FORMAT}); "
+                f"{where} was written by a newer Glasshouse (format {version}; this one reads up to {FORMAT}); "
                 "upgrade with: pip install --upgrade glasshouse",
             )
         fields = {key: value for key, value in table.items() if key != "format"}
