@@ -16,7 +16,12 @@ settings.load_profile("any machine")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Beside other workers a test computes on one thread; so do the programs that it starts."""
+    """Beside other workers a test computes on one thread; so do the programs that it starts.
+
+    Tables and help are as wide as on a wide terminal, and without colours, wherever the tests run. A console reads that when
+    it is made, which may be at the import of a test.
+    """
+    os.environ.update(COLUMNS="200", NO_COLOR="1", _TYPER_FORCE_DISABLE_TERMINAL="1")
     if "PYTEST_XDIST_WORKER" in os.environ:
         os.environ["OMP_NUM_THREADS"] = "1"
         import torch
@@ -41,10 +46,6 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GLASSHOUSE_CACHE", str(folder))
         patch.delenv("GLASSHOUSE_MIRROR", raising=False)
-        # Tables and help are as wide as on a wide terminal, and without colours, wherever the tests run.
-        patch.setenv("COLUMNS", "200")
-        patch.setenv("NO_COLOR", "1")
-        patch.setenv("_TYPER_FORCE_DISABLE_TERMINAL", "1")
         yield folder
 
 

@@ -26,6 +26,7 @@ CROSS_CUTTING = {
     "data/sources/scenes/test_held_out_meanings.py",
     "data/sources/test_published_sets.py",
     "hostile/test_bounds.py",
+    "hostile/test_command_values.py",
     "hostile/test_containment.py",
     "hostile/test_environments.py",
     "hostile/test_kept_files.py",

@@ -218,6 +218,7 @@ def test_sets_of_replicas_stay_the_same_when_it_goes_on(short_text: Path, monkey
     sets = []
     monkeypatch.setattr(run_queue, "_train", lambda group, device: sets.append([one.run.name for one in group]))
     monkeypatch.setattr(run_queue, "status", lambda run: "done" if run.name == "0" else "absent")
+    monkeypatch.setattr(run_queue, "_delete_old_checkpoints", lambda queued: None)
     spec = resolve_spec.spec_of("demo-lm")
     wanted = [run_queue.QueuedRun(RunFolder(Path(str(seed))), "", spec, "", {}, 2, "an arm") for seed in range(4)]
     run_queue.run_all(wanted, "cpu", Path.cwd(), "a test")

@@ -34,14 +34,14 @@ def test_a_study_is_shown_again_with_all_pairs(study: Path, short_text: Path) ->
     assert "comparison" not in shown.partition("study ")[0]
     runs = {path: path.read_bytes() for path in study.glob("*/*/run.json")}
     shown = worked(call("studies", "positions", "--all-pairs")).out
-    assert "p is corrected for 1 comparison," in shown
+    assert "Two arms have one comparison" in shown
     assert "against" in shown
     assert "All pairs" in (study / "report.html").read_text()
     printed = json.loads(worked(call("studies", "studies/positions", "--json")).out)
     assert [(pair["arm"], pair["against"]) for pair in printed["pairs"]] == [("none", "learned")]
     again = worked(compare(short_text, POSITIONS, "--seeds", "3", "--name", "positions", "--all-pairs"))
     assert "asks the same question" in again.err
-    assert "p is corrected for 1 comparison," in again.out
+    assert "Two arms have one comparison" in again.out
     assert all(path.read_bytes() == content for path, content in runs.items()), "nothing is trained"
 
 

@@ -67,7 +67,7 @@ def test_a_damaged_memory_is_made_again(tmp_path, readings):
 
 def test_a_cache_that_cannot_be_written_is_no_obstacle(tmp_path, readings, monkeypatch):
     (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("GLASSHOUSE_CACHE", str(tmp_path / "file"))
+    monkeypatch.setenv("GLASSHOUSE_CACHE", str(tmp_path / "file" / "cache"))
     assert file_summaries.summarise(tmp_path / "file").bytes == 10
 
 

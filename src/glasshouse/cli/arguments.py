@@ -55,13 +55,12 @@ Match = Annotated[
 Margin = Annotated[
     float | None,
     typer.Option(
-        max=10**9,
         help="The largest difference that counts as none; default: one standard deviation between the first arm's seeds.",
     ),
 ]
 Alpha = Annotated[
     float,
-    typer.Option(max=1, help="The significance level: the accepted probability of a false verdict when no arm differs."),
+    typer.Option(help="The significance level: the accepted probability of a false verdict when no arm differs."),
 ]
 StudyName = Annotated[str | None, typer.Option("--name", help="The name of the study; default: made from what is compared.")]
 Replicas = Annotated[
@@ -79,9 +78,9 @@ LanguageModel = Annotated[
 Config = Annotated[
     Path | None, typer.Option(metavar="FILE", help="The list of language models; default: llms.toml, if it exists.")
 ]
-Temperature = Annotated[float, typer.Option(max=1000, help="The sampling temperature; 0 is greedy decoding.")]
+Temperature = Annotated[float, typer.Option(help="The sampling temperature; 0 is greedy decoding.")]
 TopP = Annotated[
-    float, typer.Option(max=1, help="Sample from the most likely tokens whose probabilities sum to P; 1 turns this off.")
+    float, typer.Option(help="Sample from the most likely tokens whose probabilities sum to P; 1 turns this off.")
 ]
 MaxTokens = Annotated[int, typer.Option(min=1, max=10**6, help="The largest number of tokens of an answer.")]
 System = Annotated[str, typer.Option(help="A system message: what the model is told before the chat.")]

@@ -22,10 +22,8 @@ def augment(
     ],
     output: Annotated[Path, typer.Option(help="The file to write, .tsv for labelled rows; it must not exist.")],
     copies: Annotated[int, typer.Option(max=1000, help="The number of paraphrases per row.")] = 2,
-    share: Annotated[float, typer.Option(max=1, help="The share of a text's tokens to mask and sample again.")] = 0.15,
-    temperature: Annotated[
-        float, typer.Option(max=1000, help="The sampling temperature; 0 takes the most likely token.")
-    ] = 1.0,
+    share: Annotated[float, typer.Option(help="The share of a text's tokens to mask and sample again.")] = 0.15,
+    temperature: Annotated[float, typer.Option(help="The sampling temperature; 0 takes the most likely token.")] = 1.0,
     seed: Annotated[int, typer.Option(max=2**63 - 1, help="The random seed; the same seed gives the same file.")] = 0,
     field: Annotated[str, typer.Option(help="The field of a .csv or .jsonl row that holds the text.")] = "text",
     label: Annotated[str, typer.Option(help="The field of a row that holds the class.")] = "label",

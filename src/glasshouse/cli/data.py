@@ -103,8 +103,8 @@ def prepare(
     tokenizer: Annotated[str | None, typer.Option(help="A kind of tokenizer to train, or a tokenizer.json.")] = None,
     vocabulary: Annotated[int | None, typer.Option(max=10**7, help="The size of the vocabulary.")] = None,
     pattern: Annotated[str | None, typer.Option(help="The pre-tokenizer of byte-pair: gpt-2 or gpt-4.")] = None,
-    validation: Annotated[float | None, typer.Option(max=1, help="The share held out for validation.")] = None,
-    test: Annotated[float | None, typer.Option(max=1, help="The share held out for testing.")] = None,
+    validation: Annotated[float | None, typer.Option(help="The share held out for validation.")] = None,
+    test: Annotated[float | None, typer.Option(help="The share held out for testing.")] = None,
     field: Annotated[str | None, typer.Option(help="The field of a JSON line that holds the text.")] = None,
     limits: Limits = "",
     jobs: Annotated[

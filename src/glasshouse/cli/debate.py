@@ -26,7 +26,7 @@ def debate(
     judge: Annotated[
         str | None, typer.Option(metavar="C", help="A model that says which of two arguments is better.")
     ] = None,
-    temperature: Annotated[float, typer.Option(max=1000, help="The temperature of sampling; 0 is greedy decoding.")] = 0.7,
+    temperature: Annotated[float, typer.Option(help="The temperature of sampling; 0 is greedy decoding.")] = 0.7,
     temperatures: Annotated[
         str | None, typer.Option(metavar="T,T", help="Hold the debate at each of these temperatures instead.")
     ] = None,

@@ -21,7 +21,7 @@ def prune(
     heads: Annotated[float | None, typer.Option(max=10**6, help="The share of all heads to remove, such as 0.5.")] = None,
     weights: Annotated[
         float | None,
-        typer.Option(max=1, help="Instead of heads: the share of single weights to set to zero, the smallest first."),
+        typer.Option(help="Instead of heads: the share of single weights to set to zero, the smallest first."),
     ] = None,
     by: Annotated[
         str, typer.Option(help="How the least important heads are found: gradient, ablation or attention.")

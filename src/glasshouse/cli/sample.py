@@ -25,16 +25,16 @@ def sample(
     run: Run,
     prompt: Annotated[str, typer.Option(help="The text to continue; default: the start of a new document.")] = "",
     tokens: Annotated[int, typer.Option(max=10**6, help="The largest number of tokens to generate.")] = 100,
-    temperature: Annotated[float, typer.Option(max=1000, help="The sampling temperature; 0 is greedy decoding.")] = 0.8,
+    temperature: Annotated[float, typer.Option(help="The sampling temperature; 0 is greedy decoding.")] = 0.8,
     top_k: Annotated[int, typer.Option(max=10**7, help="Sample from the K most likely tokens; 0 turns this off.")] = 0,
     top_p: Annotated[
-        float, typer.Option(max=1, help="Sample from the most likely tokens whose probabilities sum to P; 1 turns this off.")
+        float, typer.Option(help="Sample from the most likely tokens whose probabilities sum to P; 1 turns this off.")
     ] = 1.0,
     min_p: Annotated[
-        float, typer.Option(max=1, help="Exclude tokens below P times the largest probability; 0 turns this off.")
+        float, typer.Option(help="Exclude tokens below P times the largest probability; 0 turns this off.")
     ] = 0.0,
     repetition_penalty: Annotated[
-        float, typer.Option(max=1000, help="Above 1, tokens that occurred before become less likely.")
+        float, typer.Option(help="Above 1, tokens that occurred before become less likely.")
     ] = 1.0,
     stop: Annotated[list[str] | None, typer.Option(help="Stop before this text; can be repeated.")] = None,
     regex: Annotated[

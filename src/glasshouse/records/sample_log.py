@@ -5,10 +5,11 @@ Only the newest evaluations are kept, so the file stays small. It is written who
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from glasshouse.records import atomic_files, metric_log
+from glasshouse.records import atomic_files, kept_json, kept_schema
 
 NAME = "samples.jsonl"
 # Samples of so many evaluations are kept.
@@ -22,7 +23,7 @@ MOST_BYTES = 1_000_000
 class KeptSample:
     """A text that the model continued with the weights of a step. `how` names the settings of sampling."""
 
-    step: int
+    step: kept_schema.Step
     prompt: str
     text: str
     how: str
@@ -32,12 +33,13 @@ def read(run: Path) -> tuple[KeptSample, ...]:
     """The samples of a run, the newest first; none if the file is missing. Damaged lines are skipped."""
     file = run / NAME
     try:
-        rows = metric_log.read(file) if file.stat().st_size <= MOST_BYTES else []
+        content = file.read_text(encoding="utf-8", errors="replace") if file.stat().st_size <= MOST_BYTES else ""
     except OSError:
         return ()
-    texts = ("prompt", "text", "how")
-    whole = [row for row in rows if all(isinstance(row.get(name), str) for name in texts)]
-    found = [KeptSample(row["step"], *(row[name] for name in texts)) for row in whole]
+    found = []
+    for line in content.splitlines():
+        with suppress(ValueError):
+            found.append(KeptSample(**kept_json.parse(line, KeptSample)))
     return tuple(sorted(found, key=lambda sample: -sample.step))
 
 

@@ -163,7 +163,7 @@ class TrainingSpec:
         maximum=10_000_000,
     )
     optimiser: str = setting("adamw", "the optimiser", family="optimiser")
-    learning_rate: float = setting(1e-3, "the peak learning rate", minimum=0, maximum=10**6)
+    learning_rate: float = setting(1e-3, "the peak learning rate", minimum=0, maximum=1e36)
     schedule: str = setting("cosine", "the learning-rate schedule", choices=("constant", "cosine", "warmup-stable-decay"))
     warmup: float = setting(0.05, "share of the steps in which the learning rate rises from 0", minimum=0, maximum=1)
     decay: float = setting(

@@ -40,7 +40,7 @@ LLAMA_SCALING = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "
         ),
         ("GPT2LMHeadModel", {"n_embd": "wide"}, ("wrong-type", "n_embd='wide'")),
         ("GPT2LMHeadModel", {"n_layer": 0}, ("no-layers", "model.layers=0", "'decoder'")),
-        ("GPT2LMHeadModel", {"n_layer": 9000}, ("sizes-do-not-fit", "9000", "config.json", "50")),
+        ("GPT2LMHeadModel", {"n_layer": 900}, ("sizes-do-not-fit", "900", "config.json", "50")),
         ("GPT2LMHeadModel", {"n_layer": 10**9}, ("out-of-range", "n_layer=1000000000", "config.json")),
         ("GPT2LMHeadModel", {"n_embd": 10**30}, ("out-of-range", "n_embd=", "config.json")),
         ("GPT2LMHeadModel", {"n_inner": 10**30}, ("out-of-range", "n_inner=", "config.json")),

@@ -59,7 +59,7 @@ ONE_LINEAR_LAYER = {"activation": "relu-single-layer", "norm": "none"}
         (replace(GPT2_LIKE, head=HeadSpec(own={"bias": True})), ("no-fitting-architecture", "model.head.bias=True")),
         (
             replace(GPT2_LIKE, head=HeadSpec("classifier", {"classes": 3})),
-            ("no-fitting-architecture", "model.head.kind='classifier'"),
+            ("no-fitting-architecture", "model.head.pooling='mean'", "GPT2ForSequenceClassification"),
         ),
         (replace(OURS["llama"][1], width=18, heads=4, head_width=4), ("no-fitting-architecture", "model.heads=4")),
         (replace(ENCODER, connection="pre-norm"), ("no-fitting-architecture", "model.connection='pre-norm'")),
