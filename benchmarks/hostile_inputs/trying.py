@@ -277,6 +277,8 @@ def _child(kind: Kind, numbers: list[int], seed: int, place: Place, report: int)
     status = RAISED
     try:
         _prepare_terminal()
+        # A shell ignores Ctrl-C in what it starts in the background, and a child inherits that.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         faulthandler.register(signal.SIGUSR1, report, all_threads=True)
         words: list[str] = []
         place.here.mkdir(parents=True)

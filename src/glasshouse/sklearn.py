@@ -21,7 +21,7 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from glasshouse.records import atomic_files, checkpoint, progress_bar, run_folder
+from glasshouse.records import atomic_files, checkpoint, progress_bar, run_folder, user_paths
 from glasshouse.records.checkpoint import Checkpoint
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.runs import resolve_spec
@@ -93,7 +93,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         labels = [names[value] for value in classes.tolist()]
         self._discard_previous_fit()
         parent = self.folder or self._temporary_folder()
-        run = _create(Path(parent).expanduser().absolute(), Path(self.recipe).stem, self._spec(names), texts, labels)
+        run = _create(user_paths.expand(parent).absolute(), Path(self.recipe).stem, self._spec(names), texts, labels)
         try:
             with _training_lock, progress_bar.quiet(not self.verbose):
                 loop.train(run, self.device)

@@ -19,7 +19,7 @@ from glasshouse.data.corpus_shards import PART_PATTERN, TOKENIZER, CorpusShards
 from glasshouse.data.documents import SPLITS
 from glasshouse.data.shards import Shard
 from glasshouse.launching import job_folder
-from glasshouse.records import progress_bar
+from glasshouse.records import progress_bar, user_paths
 from glasshouse.specs import catalogue, recipes, spec_fields
 from glasshouse.specs.errors import DataError, GlasshouseError, Interrupted
 from glasshouse.specs.spec import DataSpec
@@ -59,7 +59,7 @@ def plan_data(
     the data spec, such as `vocabulary=8192`. The defaults are those of the recipe that will be trained.
     """
     data, specials = data_spec_of(tuple(files), recipe, tokenizer, settings)
-    folder = None if output is None else Path(output).expanduser().absolute()
+    folder = None if output is None else user_paths.expand(output).absolute()
     with progress_bar.bar("reading text") as bar:
         corpus = prepared_data.corpus_shards_of(data, specials, folder, lambda what, share: bar(share, what))
         corpus.plan(lambda what, share: bar(share, what))

@@ -15,7 +15,7 @@ from glasshouse.data.user_files import text_parts
 from glasshouse.launching import batch_script, job_folder
 from glasshouse.launching.cluster_settings import ClusterSettings
 from glasshouse.launching.submission import JobRequest
-from glasshouse.records import run_folder
+from glasshouse.records import run_folder, user_paths
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import LaunchError
 
@@ -41,13 +41,13 @@ def submit_preparation(
     cluster = {"jobs": jobs, "gpus_per_node": 0, **{key: settings[key] for key in settings if key in of_cluster}}
     of_data = {key: settings[key] for key in settings if key not in of_cluster}
     data, specials = corpora.data_spec_of(tuple(files), recipe, tokenizer, of_data)
-    paths = [Path(file).expanduser().absolute() for file in files]
+    paths = [user_paths.expand(file).absolute() for file in files]
     for path in paths:
         text_files.check_beginning(path)
     if data.tokenizer_file:
         tokenizers.load(data.tokenizer_file)
     catalogue.check("tokenizer", data.tokenizer, "data.tokenizer")
-    folder = None if output is None else Path(output).expanduser().absolute()
+    folder = None if output is None else user_paths.expand(output).absolute()
     if folder:
         corpus_shards.refuse_other_folder(folder)
     _check_count(jobs, paths)

@@ -14,7 +14,7 @@ from glasshouse.llms.debate import Debate, DebateOptions, default_control_topic
 from glasshouse.llms.debate_journal import DebateJournal
 from glasshouse.llms.debate_report import DebateResult
 from glasshouse.llms.language_model import LanguageModel
-from glasshouse.records import lock, progress_bar
+from glasshouse.records import containment, lock, progress_bar
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 
@@ -69,6 +69,7 @@ def debate(
     if folder.exists() and not folder.is_dir():
         raise GlasshouseError("file-not-folder", f"{folder} is a file; name a folder with --output")
     folder.mkdir(parents=True, exist_ok=True)
+    containment.refuse_links(folder)
     with (
         lock.hold(folder, "wait for it, or name another folder with --output"),
         closing(DebateJournal(folder / "debate.jsonl", asdict(options))) as journal,

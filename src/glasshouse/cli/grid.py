@@ -23,7 +23,7 @@ def grid(
         str, typer.Option(metavar="A,B,C", help="The models, as in `glasshouse ask`, separated by commas.")
     ] = "",
     temperature: Temperature = 0.7,
-    repeats: Annotated[int, typer.Option(min=1, max=10**6, help="How often each model answers each question.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, max=10**5, help="How often each model answers each question.")] = 5,
     max_tokens: MaxTokens = 256,
     top_p: TopP = 1.0,
     seed: Annotated[

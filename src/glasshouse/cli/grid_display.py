@@ -37,7 +37,7 @@ def _say_answer(grid: Any, event: Any) -> None:
     answer = event.answer
     if answer is None:
         return
-    done, total = len(grid.answers), len(grid.cells())
+    done, total = len(grid.journal.answers), grid.size
     facts = "cached" if answer.cached else f"{answer.tokens} tokens, {formatting.duration(answer.seconds)}"
     progress_bar.say(
         f"{done}/{total}  {answer.model}  {answer.question}  repeat {answer.repeat + 1}  {_mark(answer.passed)}({facts})  "
@@ -93,7 +93,7 @@ class LiveTable:
         return text.append(f"\n{tail}", style="dim") if tail else text
 
     def _progress(self) -> Text:
-        done, total = len(self.grid.answers), len(self.grid.cells())
+        done, total = sum(map(len, self.answers.values())), self.grid.size
         elapsed, fresh = time.monotonic() - self.started, done - self.already
         left = f", about {formatting.duration(elapsed / fresh * (total - done))} left" if fresh else ""
         return Text(f"{done} of {total} answers, {formatting.duration(round(elapsed))}{left}", style="dim")

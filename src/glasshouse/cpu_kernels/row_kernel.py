@@ -83,7 +83,7 @@ def on_torch_threads() -> bool:
 def _openmp() -> tuple[Any, int, int]:
     """(GOMP_parallel, the addresses of omp_get_thread_num and omp_get_num_threads) of torch, or (None, 0, 0)."""
     try:
-        lines = Path("/proc/self/maps").read_text().splitlines()
+        lines = Path("/proc/self/maps").read_text(errors="surrogateescape").splitlines()
         path = next(line.split(maxsplit=5)[-1] for line in lines if "/libgomp" in line and "torch" in line)
         library = ctypes.CDLL(path)
         parallel = library.GOMP_parallel

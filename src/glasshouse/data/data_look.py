@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from glasshouse.data.tables import columns, conll, number_columns, reading
 from glasshouse.data.tables.columns import ColumnRequest
 from glasshouse.data.tables.table import ITEM_SEPARATOR, SAMPLE_ROWS, DataTable, TableFormat
 from glasshouse.data.user_files.pictures import PICTURES
+from glasshouse.records import user_paths
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 
@@ -71,7 +71,7 @@ class DataLook:
 
 def suggest_task(data: DataSpec) -> str:
     """The task that files are probably for: next-token, classify, multi-label, regress, tag, translate or match."""
-    first = Path(data.files[0]).expanduser()
+    first = user_paths.expand(data.files[0])
     if first.is_dir():
         if input_files.data_files(first, PICTURES):
             return "match"

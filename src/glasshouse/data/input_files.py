@@ -10,6 +10,7 @@ from pathlib import Path
 from glasshouse.data import text_files
 from glasshouse.data.documents import SPLITS
 from glasshouse.data.tables import reading
+from glasshouse.records import user_paths
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 
@@ -43,7 +44,7 @@ class InputFiles:
 def of(data: DataSpec) -> InputFiles:
     """The files of a data spec. One folder with parts named train, validation or test has files for each split."""
     if not data.validation_files and not data.test_files and len(data.files) == 1:
-        folder = Path(data.files[0]).expanduser()
+        folder = user_paths.expand(data.files[0])
         parts = _named_parts(folder) if folder.is_dir() else {}
         if "train" in parts and len(parts) > 1:
             told = ", ".join(f"{split}: {', '.join(Path(name).name for name in names)}" for split, names in parts.items())
@@ -66,7 +67,7 @@ def expand(names: Iterable[str]) -> list[Path]:
     """The files that names stand for: a folder is all data files in it, and a pattern with * or ? all files that match."""
     files: list[Path] = []
     for name in names:
-        path = Path(name).expanduser()
+        path = user_paths.expand(name)
         if path.is_dir():
             found = data_files(path)
             if not found:

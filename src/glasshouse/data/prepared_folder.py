@@ -9,6 +9,7 @@ from typing import Any
 
 from glasshouse import tokenizers
 from glasshouse.data.corpus_shards import MANIFEST, TOKENIZER, read_manifest, short_digest
+from glasshouse.records import user_paths
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 from glasshouse.tokenizers import Tokenizer
@@ -28,7 +29,7 @@ def named(data: DataSpec) -> Path | None:
     """The folder that `data.files` names, if it is one of prepared text."""
     if len(data.files) != 1:
         return None
-    folder = Path(data.files[0]).expanduser()
+    folder = user_paths.expand(data.files[0])
     return folder if (folder / MANIFEST).is_file() else None
 
 

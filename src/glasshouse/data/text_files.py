@@ -16,6 +16,7 @@ from typing import IO, Any, cast
 
 from glasshouse.data import encodings, read_limits
 from glasshouse.data.read_limits import ReadLimits
+from glasshouse.records import plain_files
 from glasshouse.specs.errors import DataError
 
 # Large enough that the Python overhead per chunk is negligible, small enough that memory use stays constant.
@@ -253,7 +254,7 @@ def _open_raw(path: Path) -> io.BufferedReader:
             f"{path} is a folder, not a file; list the files in it, for example data.files=[{path}/a.txt,{path}/b.txt]",
         )
     try:
-        return open(path, "rb")
+        return cast(io.BufferedReader, plain_files.open_to_read(path))
     except OSError as error:
         raise DataError("unreadable-file", f"cannot read {path}: {error.strerror or error}; check the path") from None
 

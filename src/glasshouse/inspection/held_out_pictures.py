@@ -2,13 +2,13 @@
 
 import re
 from os import PathLike
-from pathlib import Path
 
 import numpy as np
 
 from glasshouse.data import prepared_data
 from glasshouse.data.documents import Document, Source
 from glasshouse.data.user_files.pictures import read_picture
+from glasshouse.records import user_paths
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import DataError, GlasshouseError
 
@@ -59,5 +59,5 @@ def find(run: Run, target: Target, size: int) -> tuple[np.ndarray, str, str]:
         picture = held[number].picture
         assert picture is not None
         return picture, f"held-out picture {number}", held[number].text
-    path = Path(target).expanduser()
+    path = user_paths.expand(target)
     return read_picture(path, size), path.name, ""

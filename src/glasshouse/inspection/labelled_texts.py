@@ -1,13 +1,13 @@
 """Labelled texts: reads the splits of a data set or of a file of rows, and samples from them. Knows no model."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from glasshouse.data import prepared_data
 from glasshouse.data.documents import SPLITS
 from glasshouse.data.user_files.rows import named_as_options
+from glasshouse.records import user_paths
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
@@ -38,7 +38,7 @@ def read(data: str, field: str = "text", label: str = "label") -> dict[str, Labe
     """Every split of a data set or of a table, such as .tsv (label, tab, text), .csv or .jsonl."""
     if data in catalogue.names("source"):
         return _splits_of(DataSpec(source=data))
-    path = Path(data).expanduser()
+    path = user_paths.expand(data)
     if not path.exists():
         suggestion = catalogue.did_you_mean(data, catalogue.names("source"))
         raise DataError(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from glasshouse.pages import page_links
 from glasshouse.pages.index_content import PageLink
-from glasshouse.records import atomic_files, run_folder
+from glasshouse.records import atomic_files, plain_files, run_folder
 
 INDEX = "index.html"
 
@@ -13,7 +13,7 @@ INDEX = "index.html"
 def is_index(path: Path) -> bool:
     """Whether a file is an index that Glasshouse wrote."""
     try:
-        return page_links.GENERATOR in path.read_text(encoding="utf-8", errors="replace")
+        return page_links.GENERATOR in plain_files.read_text(path)
     except OSError:
         return False
 
@@ -31,7 +31,7 @@ def index_link(index: Path, folder: Path) -> PageLink:
 def write(path: Path, page: str) -> None:
     """Write a page with the links that it had; without any, with a link to the index of the runs folder or of its parent."""
     try:
-        links = page_links.links_of(path.read_text(encoding="utf-8", errors="replace"))
+        links = page_links.links_of(plain_files.read_text(path))
     except OSError:
         links = []
     if not links:

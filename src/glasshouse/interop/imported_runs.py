@@ -10,7 +10,7 @@ from pathlib import Path
 
 from glasshouse.data.sources.remote_files import cache_folder
 from glasshouse.interop import formats, huggingface, imported_model, package_weights
-from glasshouse.records import lock, progress_bar, run_folder
+from glasshouse.records import lock, progress_bar, run_folder, user_paths
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.specs.errors import CannotImport
 
@@ -31,7 +31,7 @@ def from_hub(name: str) -> RunFolder:
 
 def from_path(name: str) -> RunFolder:
     """The run of a model in a Hugging Face directory or in a GGUF file."""
-    path = Path(name).expanduser()
+    path = user_paths.expand(name)
     return _imported(name, path, path.absolute().name)
 
 

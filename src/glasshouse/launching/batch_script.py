@@ -1,6 +1,7 @@
 """The text of a batch script: readable, and free of anything that a user could not have written. Submits nothing."""
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ FOLDERS = ("GLASSHOUSE_RUNS", "GLASSHOUSE_STUDIES", "GLASSHOUSE_JOBS", "GLASSHOU
 TASK = "$SLURM_ARRAY_TASK_ID"
 TASK_OPTION = f'--task "{TASK}"'
 SRUN_WAIT_SECONDS = 300
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ def render(job: BatchJob, settings: ClusterSettings) -> str:
     """The script of a job."""
     blocks = [
         "\n".join(["#!/bin/bash", *(f"#SBATCH {option}" for option in _options(job, settings))]),
-        "\n".join([*settings.setup, *(f"export {name}={shlex.quote(text)}" for name, text in job.environment.items())]),
+        "\n".join([*settings.setup, *(f"export {name}={_word(text)}" for name, text in job.environment.items())]),
         _processes(settings),
         _command(job, settings),
         _waiting(job, settings),
@@ -86,6 +88,18 @@ def _cores(settings: ClusterSettings) -> int:
 
 def _quoted(text: str) -> str:
     return f'"{text}"' if any(character in text for character in " \t#'") else text
+
+
+def _word(text: str) -> str:
+    """A text as a word of bash. Control characters are written as escapes, so that a terminal can show the script."""
+    if not _CONTROLS.search(text):
+        return shlex.quote(text)
+    plain = text.replace("\\", "\\\\").replace("'", "\\'")
+    return "$'" + _CONTROLS.sub(lambda found: "".join(f"\\x{byte:02x}" for byte in found[0].encode()), plain) + "'"
+
+
+def _words(texts: Sequence[str]) -> str:
+    return " ".join(map(_word, texts))
 
 
 def _python(settings: ClusterSettings) -> str:
@@ -140,13 +154,13 @@ def _command(job: BatchJob, settings: ClusterSettings) -> str:
         ]
     )
     if not job.first:
-        return f"{trap}\n{launcher} {shlex.join(job.arguments)}{task} &"
+        return f"{trap}\n{launcher} {_words(job.arguments)}{task} &"
     choice = "\n".join(
         [
-            f"if [ -e {shlex.quote(job.until)} ]; then",
-            f"    arguments=({shlex.join(job.arguments)})",
+            f"if [ -e {_word(job.until)} ]; then",
+            f"    arguments=({_words(job.arguments)})",
             "else",
-            f"    arguments=({shlex.join(job.first)})",
+            f"    arguments=({_words(job.first)})",
             "fi",
         ]
     )

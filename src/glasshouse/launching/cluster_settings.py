@@ -9,6 +9,7 @@ from typing import Any
 
 from glasshouse.launching import cluster_hardware
 from glasshouse.launching.cluster_hardware import ClusterHardware, check_lines
+from glasshouse.records import user_paths
 from glasshouse.specs import toml_text
 from glasshouse.specs.errors import LaunchError
 
@@ -134,8 +135,12 @@ def find_file() -> Path | None:
                 f"GLASSHOUSE_CLUSTER={named} is not a file; write one with: glasshouse sbatch --example > {named}",
             )
         return Path(named)
-    configuration = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    return next((path for path in (Path(FILE), configuration / "glasshouse" / FILE) if path.is_file()), None)
+    places, home = [Path(FILE)], user_paths.home()
+    if os.environ.get("XDG_CONFIG_HOME"):
+        places.append(Path(os.environ["XDG_CONFIG_HOME"]) / "glasshouse" / FILE)
+    elif home is not None:
+        places.append(home / ".config" / "glasshouse" / FILE)
+    return next((path for path in places if path.is_file()), None)
 
 
 def load(**options: Any) -> ClusterSettings:

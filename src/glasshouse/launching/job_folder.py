@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
-from glasshouse.records import atomic_files, containment, kept_json, run_folder
+from glasshouse.records import atomic_files, containment, kept_json, plain_files, run_folder
 from glasshouse.records.kept_schema import Count, Text
 from glasshouse.specs.errors import LaunchError
 
@@ -109,14 +109,14 @@ class JobFolder:
     def exit_status(self, task: int = -1) -> int | None:
         """With what a job or a task ended; None if it did not end by itself."""
         try:
-            return int((self.path / ("exit-status" if task < 0 else f"exit-status-{task}")).read_text())
+            return int(plain_files.read_bytes(self.path / ("exit-status" if task < 0 else f"exit-status-{task}"), 100))
         except (OSError, ValueError):
             return None
 
     def last_error(self, task: int = -1) -> str:
         """The last line of the log that names an error of the most telling kind, or else its last line."""
         try:
-            with open(self.log(task), "rb") as file:
+            with plain_files.open_to_read(self.log(task)) as file:
                 file.seek(max(file.seek(0, os.SEEK_END) - LOG_TAIL_BYTES, 0))
                 lines = [line.strip() for line in file.read().decode(errors="replace").splitlines()]
         except OSError:

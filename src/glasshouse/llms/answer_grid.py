@@ -19,10 +19,12 @@ from glasshouse.llms.http_endpoint import BrokenStream
 from glasshouse.llms.language_model import Options, streamed_reply
 from glasshouse.llms.model_list import ModelEntry
 from glasshouse.llms.question_files import PromptQuestion
-from glasshouse.records import lock
+from glasshouse.records import containment, lock
 from glasshouse.specs.errors import GlasshouseError
 
 FOLDER = Path("grids")
+# Each answer is a row of the page and of results.json.
+MOST_CELLS = 100_000
 # How often an answer that broke off is asked for again.
 STREAM_ATTEMPTS = 4
 # Seconds to wait for a thread after Ctrl-C.
@@ -82,6 +84,12 @@ class AnswerGrid:
         self.questions, self.models, self.options, self.title = tuple(questions), tuple(models), options, title
         self._opened = {model.name: model.open(device) for model in models}
         self.identities = {name: model.identity() for name, model in self._opened.items()}
+        if self.size > MOST_CELLS:
+            raise GlasshouseError(
+                "too-many-answers",
+                f"{len(self.questions)} questions, {len(models)} models and {options.repeats:,} repeats are {self.size:,} "
+                f"answers, and a grid has at most {MOST_CELLS:,}; choose fewer repeats",
+            )
         design = self._design()
         self.folder = folder or FOLDER / f"{title}-{_digest(design, 4).hex()}"
         self.journal = AnswerJournal(self.folder, design)
@@ -101,6 +109,11 @@ class AnswerGrid:
         found = self.journal.answers
         return [found[cell] for cell in self.cells() if cell in found]
 
+    @property
+    def size(self) -> int:
+        """The number of cells."""
+        return len(self.questions) * len(self.models) * self.options.repeats
+
     def cells(self) -> list[Cell]:
         """All cells, repeat by repeat, so that an unfinished grid is balanced."""
         return [
@@ -116,6 +129,7 @@ class AnswerGrid:
 
     def run(self, show: Callable[[GridEvent], None] = lambda event: None) -> None:
         """Ask what is left to ask. A model that fails is in `failed`; the others go on."""
+        containment.refuse_links(self.folder)
         with lock.hold(self.folder, "wait for it, or name another folder with --output"):
             self._copy_first_answers(show)
             self._run(show)

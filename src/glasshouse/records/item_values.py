@@ -7,7 +7,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from glasshouse.records import atomic_files
+from glasshouse.records import atomic_files, plain_files
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.specs.errors import RunError
 
@@ -31,7 +31,7 @@ def read(run: RunFolder, split: str) -> dict[str, np.ndarray]:
     if not file.exists():
         return {}
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        with plain_files.open_to_read(file) as opened, np.load(opened, allow_pickle=False) as arrays:
             return {name: np.asarray(arrays[name]) for name in arrays.files}
     except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error, NotImplementedError) as error:
         raise RunError(

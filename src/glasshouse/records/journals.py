@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import IO, Any
 
+from glasshouse.records import plain_files
+
 
 class JournalFile:
     """A journal that may exist already. `lines` are its complete lines.
@@ -15,7 +17,7 @@ class JournalFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        content = path.read_bytes() if path.exists() else b""
+        content = plain_files.read_bytes(path) if path.exists() else b""
         self._end = content.rfind(b"\n") + 1 or len(content)
         self.lines = content[: self._end].decode(errors="replace").splitlines()
         self._file: IO[bytes] | None = None
@@ -23,10 +25,12 @@ class JournalFile:
     def write(self, value: Any, to_disk: bool = True) -> None:
         """Append a value. It outlives this process; with `to_disk` it outlives the machine too, which takes longer."""
         if self._file is None:
-            self._file = self._path.open("ab")
+            self._file = plain_files.open_to_write(self._path, append=True)
             self._file.truncate(self._end)
-            if self._end and not self._path.read_bytes().endswith(b"\n"):
-                self._file.write(b"\n")
+            if self._end:
+                self._file.seek(self._end - 1)
+                if self._file.read(1) != b"\n":
+                    self._file.write(b"\n")
         self._file.write(json.dumps(value).encode() + b"\n")
         self._file.flush()
         if to_disk:

@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from glasshouse.records import kept_schema
+from glasshouse.records import kept_schema, plain_files
 
-# Far more than any file of a run, a study or a claim has.
+# Far more than any file of a run, a study or a claim has; a tokenizer or the values of a claim can be large.
 MOST_BYTES = 256 * 2**20
+# Of files with facts alone: run.json, study.json, scaling.json, state.json.
+MOST_FACTS = 16 * 2**20
 MOST_DEPTH = 100
 
 
@@ -16,9 +18,7 @@ def read(path: Path, schema: Any = Any, most_bytes: int = MOST_BYTES) -> Any:
 
     `schema` is a type, as `kept_schema` describes it.
     """
-    if (size := path.stat().st_size) > most_bytes:
-        raise ValueError(f"it has {size:,} bytes, and at most {most_bytes:,} are read")
-    return parse(path.read_text(encoding="utf-8"), schema)
+    return parse(plain_files.read_bytes(path, most_bytes), schema)
 
 
 def parse(text: str | bytes, schema: Any = Any) -> Any:

@@ -7,15 +7,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from glasshouse.records import plain_files
 from glasshouse.specs.errors import RunError
 
 FILE = ".lock"
+# The id of a process has fewer digits.
+MOST_BYTES = 100
 
 
 def is_held(folder: Path) -> bool:
     """Whether some process holds the folder's lock."""
     try:
-        with open(folder / FILE, encoding="utf-8") as file:
+        with plain_files.open_to_read(folder / FILE) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -27,7 +30,7 @@ def is_held(folder: Path) -> bool:
 def holder(folder: Path) -> int | None:
     """The id of the process that holds the folder's lock; None if none does."""
     try:
-        return int((folder / FILE).read_text(encoding="utf-8")) if is_held(folder) else None
+        return int(plain_files.read_bytes(folder / FILE, MOST_BYTES)) if is_held(folder) else None
     except (OSError, ValueError):
         return None
 
@@ -35,16 +38,14 @@ def holder(folder: Path) -> int | None:
 @contextmanager
 def hold(folder: Path, remedy: str) -> Iterator[None]:
     """Hold the folder's lock in this process. If another process holds it, RunError names that process and the remedy."""
-    with open(folder / FILE, "a+", encoding="utf-8") as file:
+    with plain_files.open_to_write(folder / FILE) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            file.seek(0)
-            holder = file.read().strip() or "unknown"
+            holder = file.read(MOST_BYTES).decode("utf-8", "replace").strip() or "unknown"
             raise RunError("in-use", f"{folder} is in use by another process (id {holder}); {remedy}") from None
-        file.seek(0)
         file.truncate()
-        file.write(str(os.getpid()))
+        file.write(str(os.getpid()).encode())
         file.flush()
         yield
 
@@ -52,7 +53,7 @@ def hold(folder: Path, remedy: str) -> Iterator[None]:
 @contextmanager
 def wait_for(path: Path) -> Iterator[None]:
     """Hold a lock file of work that must not be done twice. Waits while another process holds it."""
-    with open(path, "a", encoding="utf-8") as file:
+    with plain_files.open_to_write(path) as file:
         _acquire(file, fcntl.LOCK_EX)
         yield
 
@@ -60,11 +61,11 @@ def wait_for(path: Path) -> Iterator[None]:
 @contextmanager
 def attempt(path: Path) -> Iterator[bool]:
     """Hold a lock file unless another process does. Yields whether it is held."""
-    with open(path, "a", encoding="utf-8") as file:
+    with plain_files.open_to_write(path) as file:
         yield _acquire(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _acquire(file: IO[str], operation: int) -> bool:
+def _acquire(file: IO[bytes], operation: int) -> bool:
     try:
         fcntl.flock(file, operation)
     except BlockingIOError:

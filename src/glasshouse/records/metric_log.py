@@ -6,7 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from glasshouse.records import atomic_files, kept_json, kept_schema
+from glasshouse.records import atomic_files, kept_json, kept_schema, plain_files
+from glasshouse.specs.errors import RunError
 
 # The last line of a metric log is shorter than this number of bytes.
 TAIL_BYTES = 4096
@@ -15,40 +16,33 @@ MOST_STEPS = 10**12
 
 def append(path: Path, *rows: dict[str, Any]) -> None:
     """Append one line per row. A crash can only lose or truncate the last lines."""
-    with open(path, "a", encoding="utf-8") as file:
-        file.write("".join(json.dumps(row) + "\n" for row in rows))
+    with plain_files.open_to_write(path, append=True) as file:
+        file.write("".join(json.dumps(row) + "\n" for row in rows).encode())
 
 
 def read(path: Path) -> list[dict[str, Any]]:
     """Every complete row, in order. A line that a crash truncated is skipped."""
-    rows = []
-    if path.exists():
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-            try:
-                row = kept_json.parse(line)
-            except ValueError:
-                continue
-            if row := _checked(row):
-                rows.append(row)
-    return rows
+    try:
+        lines = plain_files.read_text(path).splitlines()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise RunError(
+            "unreadable-log", f"{path} cannot be read: {error.strerror}; put the log back, or delete {path.name}"
+        ) from None
+    return [row for line in lines if (row := _row(line))]
 
 
 def last_row(path: Path) -> dict[str, Any]:
     """The last complete row, without reading the rest; empty if there is none."""
     try:
-        with open(path, "rb") as file:
+        with plain_files.open_to_read(path) as file:
             file.seek(max(file.seek(0, os.SEEK_END) - TAIL_BYTES, 0))
             lines = file.read().splitlines()
     except OSError:
         return {}
-    for line in reversed(lines):
-        try:
-            row = kept_json.parse(line)
-        except ValueError:
-            continue  # its end is still being written, or its beginning is not in the tail
-        if row := _checked(row):
-            return row
-    return {}
+    # Of the last line the end may still be being written, and of the first the beginning is not in the tail.
+    return next((row for line in reversed(lines) if (row := _row(line))), {})
 
 
 def some_rows(content: bytes, points: int) -> list[dict[str, Any]]:
@@ -77,7 +71,7 @@ def some_rows(content: bytes, points: int) -> list[dict[str, Any]]:
 def tail_rows(path: Path, most_bytes: int = TAIL_BYTES) -> list[dict[str, Any]]:
     """The last row, and the last evaluation if it is among the last bytes, in order; empty if there is none."""
     try:
-        with open(path, "rb") as file:
+        with plain_files.open_to_read(path) as file:
             file.seek(max(file.seek(0, os.SEEK_END) - most_bytes, 0))
             content = file.read()
     except OSError:
@@ -100,6 +94,14 @@ def _parsed(lines: list[bytes]) -> list[dict[str, Any]]:
             with suppress(ValueError):
                 values.append(kept_json.parse(line))
     return [row for row in map(_checked, values) if row]
+
+
+def _row(line: str | bytes) -> dict[str, Any]:
+    """The row that a line holds; empty if a crash truncated it."""
+    try:
+        return _checked(kept_json.parse(line))
+    except ValueError:
+        return {}
 
 
 def _checked(row: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from glasshouse.formatting import size
-from glasshouse.records import atomic_files, kept_json, lock, run_folder
+from glasshouse.records import atomic_files, kept_json, lock, plain_files, run_folder
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.specs.errors import RunError
 from glasshouse.version import __version__
@@ -79,7 +79,7 @@ def pack(run: RunFolder, output: Path, progress: Progress = lambda share: None) 
         text = json.dumps(manifest, indent=1).encode()
         _write_member(target, MANIFEST, len(text), io.BytesIO(text))
         for entry in entries:
-            with open(run.path / entry.path, "rb") as source:
+            with plain_files.open_to_read(run.path / entry.path) as source:
                 if _write_member(target, entry.path, entry.bytes, source) != entry.sha256:
                     raise RunError("changed-while-packed", f"{run.path / entry.path} changed meanwhile; pack the run again")
             done += entry.bytes
@@ -145,7 +145,7 @@ def _entry(run: RunFolder, path: Path) -> Entry:
     name = path.relative_to(run.path).as_posix()
     if not _is_safe(name):
         raise RunError("not-a-plain-file", f"{path} has a name that a packed run cannot have; move it out of the run folder")
-    with open(path, "rb") as file:
+    with plain_files.open_to_read(path) as file:
         return Entry(name, path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
 
 
@@ -172,7 +172,7 @@ def _write_member(target: gzip.GzipFile, name: str, length: int, source: IO[byte
 def _reading(file: Path) -> Iterator[gzip.GzipFile]:
     """The decompressed content of a file. Errors of its format become errors for the user."""
     try:
-        opened = open(file, "rb")  # noqa: SIM115 (it is closed below)
+        opened = plain_files.open_to_read(file)
     except OSError as error:
         raise RunError(
             "unreadable-file", f"cannot read {file}: {error.strerror}; give a file that `glasshouse pack` wrote"

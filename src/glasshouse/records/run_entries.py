@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from glasshouse.records import kept_json, kept_schema, lock, metric_log
+from glasshouse.records import kept_json, kept_schema, lock, metric_log, plain_files
 from glasshouse.records.metric_log import TAIL_BYTES
 from glasshouse.records.run_facts import RunFacts
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.run_list import DAMAGED, MAIN_SPLIT
 from glasshouse.records.status import Status
+from glasshouse.specs import toml_text
 
 # The points of a curve that an entry has.
 CURVE_POINTS = 40
@@ -120,12 +121,13 @@ def _stamp(path: Path) -> Stamp:
 def _read(path: Path, stamp: Stamp) -> RunEntry:
     run, problems = RunFolder(path), []
     try:
-        spec = run.spec_file.read_text(encoding="utf-8", errors="replace")
+        spec = plain_files.read_text(run.spec_file, toml_text.MOST_BYTES)
     except OSError as error:
         spec = ""
         problems.append(f"spec.toml cannot be read ({error.strerror})")
     try:
-        facts, faults = kept_schema.fitting_entries(kept_json.read(path / "run.json", dict[str, Any]), RunFacts)
+        table = kept_json.read(path / "run.json", dict[str, Any], kept_json.MOST_FACTS)
+        facts, faults = kept_schema.fitting_entries(table, RunFacts)
         problems += [f"run.json: {fault}" for fault in faults]
     except (OSError, ValueError) as error:
         facts = {}
@@ -172,7 +174,7 @@ def _figure(facts: dict[str, Any], tail: list[dict[str, Any]]) -> tuple[str, str
 def _read_curves(path: Path) -> dict[str, Points]:
     """The losses of a log: of training at some steps, of validation at the evaluations. Only finite ones."""
     try:
-        rows = metric_log.some_rows(path.read_bytes(), CURVE_POINTS)
+        rows = metric_log.some_rows(plain_files.read_bytes(path), CURVE_POINTS)
     except OSError:
         return {}
     curves = {}

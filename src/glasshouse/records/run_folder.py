@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import time
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from typing import Any
 from glasshouse.records import atomic_files, containment, kept_json, kept_schema, lock, progress_bar
 from glasshouse.records.run_facts import RunFacts
 from glasshouse.records.status import Status
-from glasshouse.specs import catalogue, spec_files
+from glasshouse.specs import catalogue, spec_files, toml_text
 from glasshouse.specs.errors import RunError
 from glasshouse.specs.spec import Spec
 from glasshouse.version import __version__
@@ -75,11 +76,11 @@ class RunFolder:
     def tables(self) -> dict[str, Any]:
         """The tables of the spec file, unchecked. Lists of many runs use them, because no part has to be imported."""
         try:
-            text = self.spec_file.read_text(encoding="utf-8")
+            text = toml_text.read_text(self.spec_file)
             if tables := spec_files.tables_from_toml(text, str(self.spec_file), default_format=1):
                 return tables
             raise RunError("empty-spec", f"the spec {self.spec_file} is empty; restore it, or delete the run folder")
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise RunError("not-a-run", f"{self.path} is not a run folder: its spec.toml cannot be read ({error})") from None
 
     def facts(self) -> dict[str, Any]:
@@ -94,7 +95,7 @@ class RunFolder:
     def all_facts(self) -> dict[str, Any]:
         """The content of `run.json` as it is, with damaged entries. Nothing but a rewrite of the file should need it."""
         try:
-            facts: dict[str, Any] = kept_json.read(self.path / "run.json", dict[str, Any])
+            facts: dict[str, Any] = kept_json.read(self.path / "run.json", dict[str, Any], kept_json.MOST_FACTS)
             return facts
         except (OSError, ValueError) as error:
             raise RunError(
@@ -237,7 +238,7 @@ def find(name: str | os.PathLike[str]) -> RunFolder:
     given_path = Path(name)
     candidates = [root() / given_path] if len(given_path.parts) == 1 else []
     for path in [*candidates, given_path]:
-        if (path / "spec.toml").is_file():
+        if (path / "spec.toml").exists():
             run = RunFolder(path)
             check_format(run)
             return run
@@ -257,7 +258,7 @@ def all_runs() -> list[RunFolder]:
     """All runs in the runs folder, oldest first."""
     if not root().is_dir():
         return []
-    runs = [RunFolder(path) for path in root().iterdir() if (path / "spec.toml").is_file() and path.name[0] != "."]
+    runs = [RunFolder(path) for path in root().iterdir() if (path / "spec.toml").exists() and path.name[0] != "."]
     return sorted(runs, key=lambda run: (run.spec_file.stat().st_mtime, run.name))
 
 

@@ -52,12 +52,12 @@ def overview(run: RunFolder) -> RunOverview:
         facts, damage, tables = run.facts(), run.damage(), run.tables()
     except GlasshouseError as error:
         return RunOverview(run.name, DAMAGED, error=str(error))
-    logged, data = metric_log.read(run.metrics_file), tables.get("data", {})
+    last, data = metric_log.last_row(run.metrics_file), tables.get("data", {})
     text = data.get("source") or ", ".join(name.rsplit("/", 1)[-1] for name in data.get("files", ()))
     return RunOverview(
         run.name,
         DAMAGED if damage else run.status(),
-        int(logged[-1]["step"]) if logged else 0,
+        int(last.get("step", 0)),
         tuple((title, value) for title, value in facts.get("headline", {}).get(MAIN_SPLIT, ())),
         text or str(facts.get("origin", "")),
         error="; ".join(damage),

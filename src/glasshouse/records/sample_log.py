@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from glasshouse.records import atomic_files, kept_json, kept_schema
+from glasshouse.records import atomic_files, kept_json, kept_schema, plain_files
 
 NAME = "samples.jsonl"
 # Samples of so many evaluations are kept.
@@ -33,7 +33,7 @@ def read(run: Path) -> tuple[KeptSample, ...]:
     """The samples of a run, the newest first; none if the file is missing. Damaged lines are skipped."""
     file = run / NAME
     try:
-        content = file.read_text(encoding="utf-8", errors="replace") if file.stat().st_size <= MOST_BYTES else ""
+        content = plain_files.read_text(file, MOST_BYTES)
     except OSError:
         return ()
     found = []

@@ -5,12 +5,14 @@ The training loop looks for the file between steps. It saves a checkpoint and st
 
 from pathlib import Path
 
+from glasshouse.records import plain_files
+
 FILE = "stop"
 
 
 def make(folder: Path) -> None:
     """Ask whoever trains the run in this folder to save and stop."""
-    (folder / FILE).touch()
+    plain_files.open_to_write(folder / FILE).close()
 
 
 def is_made(folder: Path) -> bool:

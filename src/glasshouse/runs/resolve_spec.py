@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from glasshouse.records import progress_bar
+from glasshouse.records import progress_bar, user_paths
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.run_list import flat_fields, override_text
 from glasshouse.specs import aliases, recipes
@@ -105,7 +105,7 @@ def name_of(recipe: str) -> str:
 
 def _start_name(start: str, origin: RunFolder) -> str:
     """The value of `training.start_from` that has the same meaning in any current folder."""
-    importer, path = warm_start.importer_of(start), Path(start).expanduser()
+    importer, path = warm_start.importer_of(start), user_paths.expand(start)
     if importer:
         return str(path.absolute()) if importer == "path" else start
     # `{seed}` stays in the name, so that each seed of a study starts from the run with the same seed.

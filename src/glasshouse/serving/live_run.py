@@ -7,7 +7,7 @@ from glasshouse import formatting
 from glasshouse.pages.index_content import PageLink
 from glasshouse.pages.live_content import LiveRun, LiveSample
 from glasshouse.pages.report_content import Curve
-from glasshouse.records import metric_log, sample_log, stop_request
+from glasshouse.records import metric_log, plain_files, sample_log, stop_request
 from glasshouse.records.run_entries import RunEntry
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
@@ -65,7 +65,7 @@ def collect(
 
 def _rows(path: Path) -> list[dict[str, Any]]:
     try:
-        return metric_log.some_rows((path / "metrics.jsonl").read_bytes(), CURVE_POINTS)
+        return metric_log.some_rows(plain_files.read_bytes(path / "metrics.jsonl"), CURVE_POINTS)
     except OSError:
         return []
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from glasshouse.records import lock, stop_request
+from glasshouse.records import lock, plain_files, stop_request
 from glasshouse.records.run_entries import RunEntry
 from glasshouse.records.status import Status
 from glasshouse.specs.errors import RunError
@@ -51,7 +51,7 @@ def act(action: str, run: RunEntry, study: Path | None = None) -> str:
 
 
 def _start(arguments: list[str], folder: Path) -> None:
-    with open(folder / LOG, "wb") as log:
+    with plain_files.open_to_write(folder / LOG, empty=True) as log:
         log.write(f"$ glasshouse {arguments[0]} {Path(arguments[1]).name}\n".encode())
         log.flush()
         environment = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
@@ -68,7 +68,7 @@ def _start(arguments: list[str], folder: Path) -> None:
 def output(folder: Path) -> str:
     """The last lines that the last command wrote."""
     try:
-        with open(folder / LOG, "rb") as log:
+        with plain_files.open_to_read(folder / LOG) as log:
             log.seek(max(log.seek(0, os.SEEK_END) - TAIL_BYTES, 0))
             text = log.read().decode("utf-8", "replace")
     except OSError:

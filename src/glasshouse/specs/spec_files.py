@@ -55,8 +55,8 @@ def tables_from_toml(text: str, where: str, default_format: int = migrations.FOR
 def load(path: Path) -> Spec:
     """A checked spec from a TOML file, such as a run's spec.toml."""
     try:
-        return from_toml(path.read_text(encoding="utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
+        return from_toml(toml_text.read_text(path), str(path))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SpecError("unreadable-spec", f"the spec {path} cannot be read: {error}; restore or correct the file") from None
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from glasshouse import models, tokenizers
-from glasshouse.records import checkpoint, run_folder
+from glasshouse.records import checkpoint, run_folder, user_paths
 from glasshouse.records.checkpoint import Tensors
 from glasshouse.records.progress_bar import say
 from glasshouse.records.run_folder import RunFolder
@@ -129,7 +129,7 @@ def importer_of(name: str) -> str:
     prefix, colon, _ = name.partition(":")
     if colon and prefix in catalogue.names("importer"):
         return prefix
-    path = Path(name).expanduser()
+    path = user_paths.expand(name)
     if len(path.parts) == 1 and (run_folder.root() / path / "spec.toml").is_file():
         return ""
     is_directory = (path / "config.json").is_file() and not (path / "spec.toml").is_file()

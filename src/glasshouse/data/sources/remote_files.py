@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from glasshouse.records import atomic_files, containment
+from glasshouse.records import atomic_files, containment, user_paths
 from glasshouse.specs.errors import DataError
 
 
@@ -20,7 +20,11 @@ def cache_folder() -> Path:
     """The folder for files that can be fetched or computed again: `GLASSHOUSE_CACHE`, or the user's cache folder."""
     if os.environ.get("GLASSHOUSE_CACHE"):
         return containment.folder_setting("GLASSHOUSE_CACHE", "")
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glasshouse"
+    if os.environ.get("XDG_CACHE_HOME"):
+        return Path(os.environ["XDG_CACHE_HOME"]) / "glasshouse"
+    if (home := user_paths.home()) is None:
+        raise DataError("no-home-folder", "this user has no home folder for the cache; set GLASSHOUSE_CACHE to a folder")
+    return home / ".cache" / "glasshouse"
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ size. Splits are assigned by a digest. Pairs that share a caption or a picture a
 """
 
 import hashlib
+import io
 import json
 from collections.abc import Iterator
 from functools import cached_property
@@ -20,6 +21,7 @@ from glasshouse.data.splits import assign_splits
 from glasshouse.data.tables import columns, reading
 from glasshouse.data.tables.columns import ColumnRequest
 from glasshouse.data.tables.table import DataTable, TableFormat
+from glasshouse.records import plain_files, user_paths
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 
@@ -86,7 +88,7 @@ class UserPictures(Source):
 
     def _read(self, name: str) -> Iterator[tuple[Path, str]]:
         """(picture, caption) of a table or of a folder."""
-        path = Path(name).expanduser()
+        path = user_paths.expand(name)
         if path.is_dir():
             tables = [file for file in input_files.data_files(path) if reading.is_table(file)]
             yield from (pair for file in tables for pair in self._table_rows(file))
@@ -131,9 +133,9 @@ def read_picture(path: Path, size: int) -> np.ndarray:
     """The central square of a picture as (size, size, 3) in uint8. Transparent areas become white."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
-    _read_bytes(path)
+    content = io.BytesIO(_read_bytes(path))
     try:
-        with Image.open(path) as opened:
+        with Image.open(content) as opened:
             upright = ImageOps.exif_transpose(opened).convert("RGBA")
     except UnidentifiedImageError:
         raise DataError(
@@ -150,7 +152,7 @@ def read_picture(path: Path, size: int) -> np.ndarray:
 
 def _read_bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return plain_files.read_bytes(path)
     except OSError as error:
         raise DataError(
             "unreadable-file", f"cannot read the picture {path}: {error.strerror or error}; check the path"

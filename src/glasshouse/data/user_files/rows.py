@@ -17,6 +17,7 @@ from glasshouse.data.documents import SPLITS, Document, Source
 from glasshouse.data.tables import class_labels, columns, label_lists, number_columns, reading
 from glasshouse.data.tables.columns import ColumnRequest
 from glasshouse.data.tables.table import ITEM_SEPARATOR, DataTable, Row, TableFormat
+from glasshouse.records import user_paths
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import DataSpec
 
@@ -224,7 +225,7 @@ class UserRows(Source):
 
     def _tables(self, names: Sequence[str]) -> Iterator[DataTable]:
         for name in names:
-            folder = Path(name).expanduser()
+            folder = user_paths.expand(name)
             if folder.is_dir() and (classes := input_files.class_folders(folder)) and "label" in self.wanted:
                 self._remarks.append(f"the folders in {folder.name} are the classes: {', '.join(classes)}")
                 yield reading.read_class_folder(folder, classes, self.form)
