@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 import glasshouse
+from glasshouse.records import containment
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.studies import study_folder
+from glasshouse.studies import page_index, study_folder
 from glasshouse.training import resume as resuming
 from tests.refusals import refused
-from tests.studies.example_studies import make_design
+from tests.scaling import small_studies
+from tests.studies.example_studies import make_design, write_study
 from tests.training import small_runs
 from tests.training.small_runs import train_demo
 
@@ -112,6 +114,52 @@ def test_no_run_of_a_study_is_written_through_a_link(tmp_path, victim):
     with refused("link-in-folder"):
         glasshouse.resume(study.path, device="cpu")
     assert content(victim) == before
+
+
+@pytest.mark.parametrize("name", ["1e+15", "1e+15/1x16", "learning-rates"])
+def test_no_run_of_a_scaling_study_is_written_through_a_link(tmp_path, victim, name):
+    before = content(victim)
+    study = small_studies.write_study(tmp_path / "scaling")
+    (study.path / name).parent.mkdir(exist_ok=True)
+    (study.path / name).symlink_to(victim)
+    with refused("link-in-folder", name):
+        glasshouse.scale_run(study.path, device="cpu")
+    assert content(victim) == before
+    assert not (study.path / ".lock").exists()
+
+
+@pytest.mark.parametrize("name", ["quick", "trial-1", "trial-1/positions", "../order-blind", ".."])
+def test_no_trial_is_written_through_a_link(victim, name):
+    before = content(victim)
+    place = study_folder.root() / "claims" / "order-blind" / name
+    link = study_folder.root() / os.path.relpath(place, study_folder.root())
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(victim)
+    with refused("link-in-folder", str(link)):
+        glasshouse.try_claim("order-blind", quick=name == "quick", register_only=True)
+    assert content(victim) == before
+
+
+def test_no_page_is_linked_through_a_link(tmp_path, victim):
+    study = write_study("norms", make_design("model.norm=layer,rms"), {"layer": [1.0] * 3, "rms": [2.0] * 3}, tmp_path)
+    os.rename(study.path / "rms", victim / "rms")
+    (study.path / "rms").symlink_to(victim / "rms")
+    page = "<body>\n<main>\n</main>\n</body>"
+    pages = [study.path / "layer" / "seed-0" / "report.html", victim / "rms" / "seed-0" / "report.html"]
+    for path in pages:
+        path.write_text(page)
+    page_index.write(page_index.folders_of(tmp_path))
+    assert pages[0].read_text() != page
+    assert pages[1].read_text() == page
+
+
+def test_a_path_passes_a_link_only_below_its_folder(tmp_path, victim):
+    (tmp_path / "link").symlink_to(victim)
+    inside = tmp_path / "link" / "step-00000001"
+    assert containment.passes_link(inside, tmp_path)
+    assert containment.passes_link(tmp_path / "link", tmp_path)
+    assert not containment.passes_link(inside, tmp_path / "link")
+    assert not containment.passes_link(tmp_path / "other", tmp_path)
 
 
 def test_altered_values_of_a_checkpoint_are_noticed(unfinished):

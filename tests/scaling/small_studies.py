@@ -4,9 +4,10 @@ from pathlib import Path
 
 from glasshouse.records import atomic_files
 from glasshouse.runs import resolve_spec
-from glasshouse.scaling import scale_study
+from glasshouse.scaling import compute_optimal, scale_study
 from glasshouse.scaling.scale_study import ScaleStudy, SizeRuns
 from glasshouse.specs import spec_files
+from tests.studies.example_studies import PLAN
 
 # A recipe whose study trains in seconds.
 TINY = (
@@ -35,8 +36,8 @@ def write_study(
 ) -> ScaleStudy:
     """Write a study of a recipe with overrides; `data` is the fingerprint of its data."""
     spec = spec_files.to_toml(resolve_spec.spec_of(recipe, *overrides))
-    facts = {} if data is None else {"data": data}
-    size = SizeRuns("1x16", 1e15, spec, {"all": 100}, 1000, 10, 1e15, 1.0, facts)
+    facts = {"plan": PLAN} if data is None else {"plan": PLAN, "data": data}
+    size = SizeRuns("1x16", 1e15, spec, dict.fromkeys(compute_optimal.COUNTS, 100), 1000, 10, 1e15, 1.0, facts)
     study = ScaleStudy(folder, (recipe, *overrides), metric, (0, 1), 1000, (size,), 1.0, ())
     folder.mkdir(parents=True)
     atomic_files.write_json(folder / scale_study.FILE, scale_study.to_json(study))

@@ -51,6 +51,8 @@ def test_every_run_costs_its_budget(job):
         ([1e10], {}, "few-budgets"),
         ([1e10, 4e10], {"sizes": 2}, "few-sizes"),
         ([1e10, -1.0], {}, "bad-budget"),
+        ([1e10, 1e41], {}, "bad-budget"),
+        ([1e39, 1e40], {}, "budget-too-large"),
         ([1e7, 1e10], {}, "no-shapes"),
         ([1e10, 4e10], {"tokens_per_parameter": 0.01}, "budget-too-small"),
         ([1e10, 4e10], {"most_epochs": 0.01}, "data-too-small"),

@@ -18,7 +18,7 @@ from glasshouse.claims import rules, trial_values
 from glasshouse.claims.claim import Bench, Claim
 from glasshouse.data.sources import data_set_list
 from glasshouse.pages.claim_content import UNDECIDED, Case, Measured, Registration, Trial
-from glasshouse.records import atomic_files, kept_json, lock, machine
+from glasshouse.records import atomic_files, containment, kept_json, lock, machine
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError, Interrupted, RunError, SpecError
 from glasshouse.studies import arms, run_queue, study_folder
@@ -89,6 +89,7 @@ def _plan_trial(
     """The registration to follow and the folder of its trial. A new registration is written before anything is trained."""
     if quick:
         folder = trial_folder(name, 0)
+        containment.refuse_links(folder, study_folder.root())
         plan = registrations.register(name, claim, 0, looks or (QUICK_SEEDS,), quick=True, first_seed=0)
         if (old := _read_trial(folder)) and old.registration.digest != plan.digest:
             shutil.rmtree(folder)
@@ -112,6 +113,7 @@ def _plan_trial(
         elif same:
             plan = same[0].registration
         folder = trial_folder(name, plan.number)
+        containment.refuse_links(folder, study_folder.root())
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / REGISTRATION).exists():
         atomic_files.write_json(folder / REGISTRATION, registrations.to_json(plan))

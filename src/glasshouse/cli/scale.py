@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from glasshouse.cli.arguments import Device, GpusPerNode, Jobs, On, Partition, ShowScript, Time
+from glasshouse.cli.arguments import Device, GpusPerNode, Jobs, On, Overwrite, Partition, ShowScript, Time
 
 if TYPE_CHECKING:
     from glasshouse.pages.scaling_page import PageText
@@ -189,13 +189,14 @@ def fit(
     data: Data = None,
     resamples: Resamples = 1000,
     output: Output = None,
+    overwrite: Overwrite = False,
     figures: Figures = None,
 ) -> None:
     """Fit scaling laws to measured losses: IsoFLOP curves, the parametric law, and the envelope of training curves.
 
     Each comes with 95 % intervals, and with what the data are too thin for.
     """
-    _report(source, parameters, tokens, loss, flops, curve, budgets, data, resamples, output, figures)
+    _report(source, parameters, tokens, loss, flops, curve, budgets, data, resamples, output, overwrite, figures)
 
 
 @app.command(epilog=PREDICT_EXAMPLES)
@@ -211,10 +212,11 @@ def predict(
     data: Data = None,
     resamples: Resamples = 1000,
     output: Output = None,
+    overwrite: Overwrite = False,
     figures: Figures = None,
 ) -> None:
     """Say what to train for a budget, by every law that the measurements allow, and how far that is beyond them."""
-    _report(source, parameters, tokens, loss, flops, curve, budgets, data, resamples, output, figures, budget)
+    _report(source, parameters, tokens, loss, flops, curve, budgets, data, resamples, output, overwrite, figures, budget)
 
 
 @app.command(epilog=CHECK_EXAMPLES)
@@ -269,6 +271,7 @@ def transfer(
     data: Data = None,
     resamples: Resamples = 1000,
     output: Output = None,
+    overwrite: Overwrite = False,
     figures: Annotated[Path | None, typer.Option(metavar="FOLDER", help="A folder for the figures as SVG.")] = None,
 ) -> None:
     """Compare two recipes by their scaling curves: how much compute is B worth, and does that grow with scale?
@@ -279,7 +282,7 @@ def transfer(
     import glasshouse
 
     if output is not None:
-        glasshouse.check_output(output)
+        glasshouse.check_output(output, overwrite)
     found = glasshouse.scale_transfer(a, b, parameters, tokens, loss, flops, curve, budgets, data, resamples)
     content = glasshouse.transfer_content(found)
     _show(content)
@@ -301,13 +304,14 @@ def _report(
     data: float | None,
     resamples: int,
     output: Path | None,
+    overwrite: bool,
     figures: Path | None,
     budget: float | None = None,
 ) -> None:
     import glasshouse
 
     if output is not None:
-        glasshouse.check_output(output)
+        glasshouse.check_output(output, overwrite)
     found = glasshouse.scale_fit(source, parameters, tokens, loss, flops, curve, budgets, data, resamples)
     countings = glasshouse.scale_countings(source)
     tables = [] if countings is None else [countings]

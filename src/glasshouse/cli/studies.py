@@ -34,10 +34,12 @@ def studies(
 def _show_study(name: str, all_pairs: bool, as_json: bool) -> None:
     import glasshouse
     from glasshouse.cli.study_output import print_study
+    from glasshouse.cli.tables import shown
 
     study = glasshouse.judge_all_pairs(name) if all_pairs else glasshouse.open_study(name)
     if as_json:
-        print(study.to_json(), end="")
+        # As it is for a program; a terminal would obey the control characters of names.
+        print(shown(study.to_json(), raw=True), end="")
     else:
         print_study(study)
 
@@ -75,10 +77,10 @@ def _list_studies() -> None:
     for name in scaling:
         try:
             found = glasshouse.open_scale_study(name)
+            done, planned = found.ended(), len(found.sizes) * len(found.seeds)
         except GlasshouseError as error:
             rows.append((name, "scaling", "", "", "", "damaged", str(error)))
             continue
-        done, planned = found.ended(), len(found.sizes) * len(found.seeds)
         budgets = f"budgets: {', '.join(f'{budget:.3g}' for budget in found.budgets)} FLOPs"
         status = "done" if done == planned else "unfinished"
         rows.append((name, "scaling", found.words[0], "", f"{done}/{planned}", status, budgets))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from glasshouse.llms.debate_journal import DebateJournal
+from glasshouse.llms.debate_journal import POINT, DebateJournal
 from glasshouse.llms.language_model import LanguageModel, Message, Options
 from glasshouse.metrics.text_overlap import content_stems
 from glasshouse.specs.errors import GlasshouseError
@@ -18,7 +18,6 @@ from glasshouse.specs.errors import GlasshouseError
 FOR, AGAINST = SIDES = ("for", "against")
 # The first of these that shares no word with the topic is the control topic, unless one is given.
 CONTROL_TOPICS = ("school uniforms", "vegetable gardens", "daily newspapers", "wooden furniture")
-POINT = "point"
 
 
 @dataclass(frozen=True)

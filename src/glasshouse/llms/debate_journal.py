@@ -1,4 +1,4 @@
-"""The journal of a debate: a file with one line for everything that was asked and answered. Knows nothing of debates.
+"""The journal of a debate: a file with one line for everything that was asked and answered. Knows no model.
 
 Each line is on the disk before the next question is asked.
 """
@@ -6,10 +6,11 @@ Each line is on the disk before the next question is asked.
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
-from glasshouse.records import kept_json
+from glasshouse.records import kept_json, kept_schema
 from glasshouse.records.journals import JournalFile
+from glasshouse.records.kept_schema import Between, Count, Seconds, Seed
 from glasshouse.specs.errors import GlasshouseError
 
 FORMAT = 1
@@ -20,6 +21,51 @@ class DebateRecord(TypedDict):
 
     kind: str
     key: str
+
+
+class MessageTable(TypedDict):
+    """A message of a question."""
+
+    role: str
+    text: str
+
+
+class TurnTable(TypedDict):
+    """Whose turn it was."""
+
+    topic: str
+    temperature: Annotated[float, Between(0, 1e308)]
+    round: Annotated[int, Between(1, 1e9)]
+    number: Annotated[int, Between(1, 1e9)]
+    side: str
+    model: str
+
+
+class PointRecord(DebateRecord, TurnTable):
+    """A point that a model made."""
+
+    seed: Seed
+    messages: list[MessageTable]
+    text: str
+    finish: str
+    tokens: Count
+    seconds: Seconds
+
+
+class VerdictRecord(DebateRecord):
+    """What the judge said of two points."""
+
+    judge: str
+    A: TurnTable
+    B: TurnTable
+    messages: list[MessageTable]
+    text: str
+    finish: str
+
+
+# What a line of each kind has. Every release has written all of it.
+POINT, VERDICT = "point", "verdict"
+SCHEMAS: Mapping[str, Any] = {POINT: PointRecord, VERDICT: VerdictRecord}
 
 
 class DebateJournal:
@@ -54,11 +100,13 @@ class DebateJournal:
         for number, line in enumerate(texts, 1):
             try:
                 lines.append(kept_json.parse(line, DebateRecord if number > 1 else Any))
-            except ValueError:
+                if number > 1:
+                    kept_schema.check(lines[-1], SCHEMAS.get(lines[-1]["kind"], DebateRecord))
+            except ValueError as error:
                 raise GlasshouseError(
                     "damaged-debate",
-                    f"line {number} of {self.path} is damaged; delete that line if it is not the first, or start again with "
-                    "--output and a new folder",
+                    f"line {number} of {self.path} is damaged ({error}); delete that line if it is not the first, or start "
+                    "again with --output and a new folder",
                 ) from None
         return lines
 

@@ -11,12 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from glasshouse.llms.debate import DebatePoint, turn_seed
-from glasshouse.llms.debate_journal import DebateJournal
+from glasshouse.llms.debate_journal import VERDICT, DebateJournal
 from glasshouse.llms.language_model import LanguageModel, Message, Options
 from glasshouse.metrics import mean_intervals
 from glasshouse.metrics.mean_intervals import MeanWithInterval
 
-VERDICT = "verdict"
 # Enough for "Argument A is better, because ...".
 MAX_TOKENS = 64
 

@@ -14,8 +14,11 @@ from typing import Any
 from glasshouse.specs.errors import GlasshouseError
 
 
-def check_output(path: Path, suffixes: tuple[str, ...] = ()) -> None:
-    """Refuse an output file that could not be written or has the wrong suffix. Call it before any work starts."""
+def check_output(path: Path, suffixes: tuple[str, ...] = (), *, overwrite: bool = True) -> None:
+    """Refuse an output file that could not be written or has the wrong suffix. Call it before any work starts.
+
+    Without `overwrite`, a file that exists is refused too.
+    """
     if suffixes and path.suffix.lower() not in suffixes:
         suffix = f"the suffix {path.suffix}" if path.suffix else "no suffix"
         raise GlasshouseError("wrong-suffix", f"{path} has {suffix}; name a file that ends in {' or '.join(suffixes)}")
@@ -25,6 +28,8 @@ def check_output(path: Path, suffixes: tuple[str, ...] = ()) -> None:
         raise GlasshouseError(
             "missing-folder", f"{path.name} cannot be written: there is no folder {path.absolute().parent}; create it first"
         )
+    if not overwrite and (path.is_file() or path.is_symlink()):
+        raise GlasshouseError("output-exists", f"{path} already exists; add --overwrite to replace it, or name another file")
 
 
 @contextmanager

@@ -28,16 +28,38 @@ def folder_setting(variable: str, default: str | Path) -> Path:
     return path
 
 
-def refuse_links(folder: Path) -> None:
-    """Refuse a folder that contains a symbolic link, at any depth. The folder itself may be reached through one."""
+def refuse_links(folder: Path, within: Path | None = None) -> None:
+    """Refuse a folder that contains a symbolic link, at any depth. The folder itself may be reached through one.
+
+    The user names a run or a study, and may keep it elsewhere. With `within`, the program chose the names of the folders
+    from there to this one, and none of them may be a link.
+    """
+    for path in _below(folder, within):
+        _refuse_link(path)
     for where, folders, files in os.walk(folder):
         for name in (*folders, *files):
-            if os.path.islink(path := os.path.join(where, name)):
-                raise RunError(
-                    "link-in-folder",
-                    f"{path} is a symbolic link to {os.readlink(path)}; nothing is written or deleted through links; put "
-                    "what it names in its place, or delete it",
-                )
+            _refuse_link(os.path.join(where, name))
+
+
+def passes_link(path: Path, within: Path) -> bool:
+    """Whether a path leads through a symbolic link below a folder, or is one."""
+    return any(map(os.path.islink, _below(path, within)))
+
+
+def _below(path: Path, within: Path | None) -> list[Path]:
+    """A path and the folders above it, up to one that is not among them. Empty without one."""
+    if within is None:
+        return []
+    return [path, *(above for above in path.parents if above.is_relative_to(within) and above != within)]
+
+
+def _refuse_link(path: str | Path) -> None:
+    if os.path.islink(path):
+        raise RunError(
+            "link-in-folder",
+            f"{path} is a symbolic link to {os.readlink(path)}; nothing is written or deleted through links; put "
+            "what it names in its place, or delete it",
+        )
 
 
 def folder_within(parent: Path, names: Iterable[object], where: Path) -> Path:

@@ -6,6 +6,7 @@ A pipe would be waited for, a device has no end, and what a link names lies else
 import errno
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
 from typing import IO
 
@@ -15,7 +16,7 @@ from glasshouse.specs.errors import RunError
 MOST_BYTES = 2**30
 
 
-def open_to_read(path: Path) -> IO[bytes]:
+def open_to_read(path: Path) -> BufferedReader:
     """Open a plain file, or a link to one. OSError says what anything else is."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:

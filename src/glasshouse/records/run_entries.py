@@ -132,6 +132,8 @@ def _read(path: Path, stamp: Stamp) -> RunEntry:
     except (OSError, ValueError) as error:
         facts = {}
         problems.append(f"run.json cannot be read ({getattr(error, 'strerror', None) or error})")
+    if run.metrics_file.exists() and not run.metrics_file.is_file():
+        problems.append("metrics.jsonl is no plain file")
     tail = metric_log.tail_rows(run.metrics_file, TAIL_BYTES if "headline" in facts else EVALUATION_BYTES)
     last = tail[-1] if tail else {}
     fields = dict(_FIELD.findall(spec))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from glasshouse.records import atomic_files, containment, kept_json, kept_schema, lock, progress_bar
+from glasshouse.records import atomic_files, containment, kept_json, kept_schema, lock, plain_files, progress_bar
 from glasshouse.records.run_facts import RunFacts
 from glasshouse.records.status import Status
 from glasshouse.specs import catalogue, spec_files, toml_text
@@ -88,9 +88,16 @@ class RunFolder:
         return kept_schema.fitting_entries(self.all_facts(), RunFacts)[0]
 
     def damage(self) -> list[str]:
-        """What is wrong with the entries of `run.json` that `facts` leaves out, each in one sentence with the remedy."""
+        """What is wrong with the metric log, and with the entries of `run.json` that `facts` leaves out; with remedies."""
         faults = kept_schema.fitting_entries(self.all_facts(), RunFacts)[1]
-        return [f"{self.path / 'run.json'}: {fault}; it is left out; correct or delete that entry" for fault in faults]
+        entries = [f"{self.path / 'run.json'}: {fault}; it is left out; correct or delete that entry" for fault in faults]
+        try:
+            plain_files.open_to_read(self.metrics_file).close()
+        except FileNotFoundError:
+            return entries
+        except OSError as error:
+            return [*entries, f"{self.metrics_file}: it cannot be read ({error.strerror}); put the log back, or delete it"]
+        return entries
 
     def all_facts(self) -> dict[str, Any]:
         """The content of `run.json` as it is, with damaged entries. Nothing but a rewrite of the file should need it."""

@@ -20,6 +20,10 @@ FLOPS_PER_PARAMETER_AND_TOKEN = 6.0
 # MeasuredLosses whose compute differs by less than this share belong to one budget.
 SAME_BUDGET = 0.1
 LEAST_MEASUREMENTS = 6
+# Values beyond these are no measurements, and their products and ratios would leave the range of a float. Parameters and
+# tokens may be counted in any unit.
+LEAST_VALUE, MOST_VALUE = 1e-20, 1e30
+LEAST_FLOPS, MOST_FLOPS = 1e-40, 1e40
 
 
 @dataclass(frozen=True)
@@ -101,13 +105,8 @@ def read_csv(
     table = _read_table(Path(path))
     found = {name: _column(table, path, name) for name in (parameters, tokens, loss, *([flops] if flops else []))}
     for what, name in (("parameters", parameters), ("tokens", tokens), ("loss", loss), ("flops", flops)):
-        if name is not None and (found[name] <= 0).any():
-            row = int(np.flatnonzero(found[name] <= 0)[0])
-            raise DataError(
-                "not-positive",
-                f"{path}, row {row + 2}: {what} is {found[name][row]:g} and must be above 0; correct or remove the row"
-                + (". A loss below 0 is a log-likelihood with the wrong sign" if what == "loss" else ""),
-            )
+        if name is not None:
+            _check_range(found[name], path, what)
     sizes, counts = found[parameters], found[tokens]
     if len(sizes) < LEAST_MEASUREMENTS:
         raise DataError(
@@ -119,7 +118,25 @@ def read_csv(
     else:
         _, runs = np.unique(np.array(_text_column(table, path, curve)), return_inverse=True)
     compute = found[flops] if flops else FLOPS_PER_PARAMETER_AND_TOKEN * sizes * counts
+    _check_range(compute, path, "flops")
     return MeasuredLosses(sizes, counts, compute, found[loss], runs.astype(np.int64))
+
+
+def _check_range(values: Array, path: str | Path, what: str) -> None:
+    """Refuse values of a column that are no measurements."""
+    least, most = (LEAST_FLOPS, MOST_FLOPS) if what == "flops" else (LEAST_VALUE, MOST_VALUE)
+    if len(bad := np.flatnonzero(values <= 0)):
+        raise DataError(
+            "not-positive",
+            f"{path}, row {bad[0] + 2}: {what} is {values[bad[0]]:g} and must be above 0; correct or remove the row"
+            + (". A loss below 0 is a log-likelihood with the wrong sign" if what == "loss" else ""),
+        )
+    if len(bad := np.flatnonzero(~((values >= least) & (values <= most)))):
+        raise DataError(
+            "value-out-of-range",
+            f"{path}, row {bad[0] + 2}: {what} is {values[bad[0]]:g} and must be from {least:g} to {most:g}; correct "
+            f"or remove the row, or give the column a factor, such as {what}*1e6",
+        )
 
 
 def to_csv(measured: MeasuredLosses) -> str:

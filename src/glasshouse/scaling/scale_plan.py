@@ -111,6 +111,7 @@ def make_plan(
             "few-sizes", f"--sizes={sizes} is too few: a parabola needs at least {LEAST_SIZES} sizes at each budget"
         )
     largest = spread * math.sqrt(max(budgets) / (6 * tokens_per_parameter))
+    _refuse_beyond(job, budgets, sizes, tokens_per_parameter, spread)
     ladder = ShapeLadder(job, largest)
     step_tokens = round(job.step_tokens())
     train_tokens = round(job.task.example_count(job.prepared.splits["train"]) * job.sequence_tokens())
@@ -144,6 +145,18 @@ def make_plan(
     return ScalePlan(tuple(words), tuple(planned), tuple(seeds), train_tokens, tuple(notes))
 
 
+def largest_parameters(job: Job) -> int:
+    """The parameters of the largest shape of the recipe's model; 0 if it has no shape."""
+    ladder = ShapeLadder(job, largest=0.0)
+    widths = range(MOST_WIDTH, 0, -WIDTH_UNIT)
+    return next((max(counts.values()) for width in widths if (counts := ladder.parameters(width))), 0)
+
+
+def _ratio(job: Job) -> float:
+    """The ratio of width to layers in the recipe."""
+    return job.spec.model.width / max(job.spec.model.layers, 1)
+
+
 class ShapeLadder:
     """Shapes of the recipe's model in its proportions, by their parameters: all but embeddings, with the head.
 
@@ -152,19 +165,28 @@ class ShapeLadder:
 
     def __init__(self, job: Job, largest: float) -> None:
         self.job = job
-        recipe = job.spec.model
-        ratio = recipe.width / max(recipe.layers, 1)
+        ratio = _ratio(job)
         self._candidates: list[tuple[float, float, int, int]] = []  # log N, deviation of the ratio, width, layers
         for width in range(WIDTH_UNIT, MOST_WIDTH + 1, WIDTH_UNIT):
-            depths = [layers for layers in range(1, MOST_LAYERS + 1) if 0.5 <= width / layers / ratio <= 2]
-            if not depths or self._model(width, 1) is None:
-                continue
-            one, two = (self._count(width, layers) for layers in (1, 2))
-            for layers in depths:
-                deviation = abs(math.log(width / layers / ratio))
-                self._candidates.append((math.log(one + (layers - 1) * (two - one)), deviation, width, layers))
-            if one + (depths[0] - 1) * (two - one) > 2 * largest:
+            counts = self.parameters(width)
+            for layers, parameters in counts.items():
+                self._candidates.append((math.log(parameters), abs(math.log(width / layers / ratio)), width, layers))
+            if counts and min(counts.values()) > 2 * largest:
                 break
+
+    def parameters(self, width: int) -> dict[int, int]:
+        """The parameters of the shapes of a width, by their number of layers."""
+        ratio = _ratio(self.job)
+        depths = [layers for layers in range(1, MOST_LAYERS + 1) if 0.5 <= width / layers / ratio <= 2]
+        if not depths or self._model(width, 1) is None:
+            return {}
+        one, two = (self._count(width, layers) for layers in (1, 2))
+        return {layers: one + (layers - 1) * (two - one) for layers in depths}
+
+    @property
+    def largest(self) -> float:
+        """log N of the largest shape."""
+        return max((each[0] for each in self._candidates), default=math.inf)
 
     def nearest(self, targets: Sequence[float]) -> dict[float, ModelShape]:
         """log N -> the nearest shape, each shape once. A log N that is far from every shape is left out."""
@@ -206,6 +228,22 @@ class ShapeLadder:
         return ModelShape(model, self._by_part(width, layers), job.step_flops())
 
 
+def _refuse_beyond(job: Job, budgets: Sequence[float], sizes: int, tokens_per_parameter: float, spread: float) -> None:
+    """Refuse a budget for which even the largest shape is too small, before the ladder is built, which takes seconds."""
+    budget, most = max(budgets), largest_parameters(job)
+    # Of the sizes of a budget, from the smallest, the last without which there are too few.
+    step = spread ** (2 * (LEAST_SIZES - 1) / (sizes - 1)) / spread
+    needed = math.sqrt(budget / (6 * tokens_per_parameter)) * step
+    if most and needed > most * math.exp(FURTHEST):
+        reached = 6 * tokens_per_parameter * (most / step) ** 2
+        raise SpecError(
+            "budget-too-large",
+            f"at {budget:.3g} FLOPs {LEAST_SIZES} sizes would have up to {needed:.2g} parameters, and the largest shape of "
+            f"this recipe has {most:.2g}; choose budgets of at most about {reached:.0e} FLOPs, or a larger "
+            "--tokens-per-parameter",
+        )
+
+
 def _shapes_by_budget(
     ladder: ShapeLadder, budgets: Sequence[float], sizes: int, tokens_per_parameter: float, spread: float
 ) -> dict[float, list[ModelShape]]:
@@ -220,11 +258,12 @@ def _shapes_by_budget(
         targets = [index * spacing for index in range(first[budget], first[budget] + sizes)]
         chosen = [shapes[target] for target in targets if target in shapes]
         if len(chosen) < LEAST_SIZES:
+            beyond = targets[-1] > ladder.largest + FURTHEST
+            remedy = "smaller budgets" if beyond else "larger budgets, a smaller vocabulary"
             raise SpecError(
                 "no-shapes",
                 f"at {budget:.3g} FLOPs only {len(chosen)} shapes of this recipe lie near {middle / spread:,.0f} to "
-                f"{middle * spread:,.0f} parameters; choose larger budgets, a smaller vocabulary, or another "
-                "--tokens-per-parameter",
+                f"{middle * spread:,.0f} parameters; choose {remedy}, or another --tokens-per-parameter",
             )
         found[budget] = sorted(chosen, key=lambda shape: shape.parameters[compute_optimal.WITH_HEAD])
     return found

@@ -8,6 +8,7 @@ together as replicas where that is faster. The same command continues a study th
 import math
 import os
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,19 +17,22 @@ from typing import Annotated, Any, NotRequired, TypedDict
 import numpy as np
 
 from glasshouse.records import containment, kept_json, kept_schema
-from glasshouse.records.kept_schema import Between, Count, Seconds, Seed, Size, Text
+from glasshouse.records.kept_schema import Also, Between, Count, Seconds, Seed, Size, Step, Text
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.scaling import budget_forecast, compute_optimal, rate_rule
 from glasshouse.scaling.budget_forecast import ForecastOutcome
 from glasshouse.scaling.measurements import FLOPS_PER_PARAMETER_AND_TOKEN, MeasuredLosses
 from glasshouse.scaling.rate_rule import RateRule
+from glasshouse.scaling.scaling_fit import MOST_FLOPS
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import run_queue, study_folder, study_results
+from glasshouse.studies.arm_table import ArmFacts
 from glasshouse.version import __version__
 
 FILE, FORECAST, FORMAT = "scaling.json", "forecast.json", 1
 ONE_RATE = "every size has the same learning rate: the study is biased towards the sizes that this rate suits"
-Flops = Annotated[float, Between(0, 1e40)]
+Flops = Annotated[float, Between(1, MOST_FLOPS)]
+Amount = Annotated[int, Between(1, 1e30)]
 Rate = Annotated[float, Between(0, 1e6)]
 EXACT, SIX_ND = FLOP_COUNTS = ("exact", "6ND")
 
@@ -40,17 +44,17 @@ class SizeRuns:
     saved_flops: the compute of steps that a run takes over from the run for the next smaller budget.
     """
 
-    name: str
+    name: Text
     budget: Flops
     spec: str  # as TOML
-    parameters: dict[str, int]
-    tokens: int
-    steps: int
+    parameters: dict[str, Amount]
+    tokens: Amount
+    steps: Step
     flops: Flops
-    epochs: float
-    facts: dict[str, Any]
-    replicas: int = 1
-    saved_flops: float = 0.0
+    epochs: Annotated[float, Between(0, 1e12)]
+    facts: Annotated[dict[str, Any], Also(ArmFacts)]
+    replicas: Annotated[int, Between(1, 1e6)] = 1
+    saved_flops: Annotated[float, Between(0, MOST_FLOPS)] = 0.0
 
 
 class ScaleStudyFile(TypedDict):
@@ -159,7 +163,7 @@ def on_data(fingerprint: str | None) -> str:
 
 
 def _folder(name: Path) -> Path | None:
-    return next((path for path in (study_folder.root() / name, name) if (path / FILE).is_file()), None)
+    return next((path for path in (study_folder.root() / name, name) if (path / FILE).exists()), None)
 
 
 def swept_rates(study: ScaleStudy, size: SizeRuns) -> list[float]:
@@ -276,13 +280,13 @@ def to_json(study: ScaleStudy) -> dict[str, Any]:
 
 def _from_json(path: Path) -> ScaleStudy:
     try:
-        table = kept_json.read(path / FILE, dict[str, Any])
+        table = kept_json.read(path / FILE, dict[str, Any], kept_json.MOST_FACTS)
         if isinstance(format := table.get("format"), int) and format > FORMAT:
             raise RunError(
                 "newer-format", f"{path} was written by a newer Glasshouse; upgrade with: pip install -U glasshouse"
             )
         kept_schema.check(table, ScaleStudyFile)
-        return ScaleStudy(
+        study = ScaleStudy(
             path,
             tuple(table["words"]),
             table["metric"],
@@ -294,8 +298,23 @@ def _from_json(path: Path) -> ScaleStudy:
             tuple(SizeRuns(**size) for size in table.get("swept", ())),
             tuple(table.get("rates", ())),
         )
-    except (OSError, ValueError) as error:
+        _check(study)
+        return study
+    except (OSError, ValueError, LookupError, ArithmeticError) as error:
         raise RunError(
             "not-a-study",
             f"{path} is not a scaling study: its {FILE} cannot be read ({error}); restore it, or delete the folder",
         ) from None
+
+
+def _check(study: ScaleStudy) -> None:
+    """Refuse sizes whose runs could be taken for those of another size, or lie elsewhere. Raises ValueError or RunError."""
+    if len(set(study.seeds)) < len(study.seeds):
+        raise ValueError("its seeds name a seed twice")
+    for size in (*study.sizes, *study.swept):
+        containment.folder_within(study.path, [size.name], study.path / FILE)
+        if missing := [how for how in compute_optimal.COUNTS if how not in size.parameters]:
+            raise ValueError(f"a size has no number of parameters {missing[0]!r}")
+    folders = Counter((f"{size.budget:.3g}", size.name.lower()) for size in study.sizes)
+    if twice := next((folder for folder, count in folders.items() if count > 1), None):
+        raise ValueError(f"two sizes of the budget {twice[0]} have the name {twice[1][:100]!r}")

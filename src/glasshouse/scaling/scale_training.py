@@ -7,7 +7,7 @@ largest budget are predicted and written to `forecast.json`, before the first of
 from collections.abc import Sequence
 from dataclasses import replace
 
-from glasshouse.records import atomic_files, lock
+from glasshouse.records import atomic_files, containment, lock
 from glasshouse.scaling import budget_forecast, compute_optimal, scale_study
 from glasshouse.scaling.budget_forecast import BudgetForecast, ForecastOutcome
 from glasshouse.scaling.rate_rule import RateRule
@@ -25,6 +25,7 @@ def train(study: ScaleStudy, device: str = "auto") -> None:
 
     Before the first run of the largest budget its losses are predicted from the others.
     """
+    containment.refuse_links(study.path)
     with lock.hold(study.path, "wait for it or stop it"):
         try:
             while not _have_ended(queue := _sweep_queue(study)):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from glasshouse.scaling import envelope_law, isoflop_law, parametric_law, wild_bootstrap
 from glasshouse.scaling.envelope_law import EnvelopeFit
 from glasshouse.scaling.isoflop_law import IsoFLOPFit
-from glasshouse.scaling.measurements import MeasuredLosses
+from glasshouse.scaling.measurements import LEAST_FLOPS, MOST_FLOPS, MeasuredLosses
 from glasshouse.scaling.parametric_law import ParametricFit
 from glasshouse.specs.errors import DataError
 
@@ -133,9 +133,11 @@ class ScalingFit:
 
 
 def check_budget(budget: float) -> None:
-    """Refuse a budget that is not a number above 0."""
-    if not (np.isfinite(budget) and budget > 0):
-        raise DataError("bad-budget", f"--budget={budget:g} must be a number of FLOPs above 0, such as 1e15")
+    """Refuse a budget that is no number of FLOPs."""
+    if not LEAST_FLOPS <= budget <= MOST_FLOPS:
+        raise DataError(
+            "bad-budget", f"--budget={budget:g} must be from {LEAST_FLOPS:g} to {MOST_FLOPS:g} FLOPs; write one such as 1e15"
+        )
 
 
 def parse_budgets(text: str) -> list[float]:

@@ -18,6 +18,7 @@ from glasshouse.runs import resolve_spec
 from glasshouse.specs import declared, spec_fields
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import SECTIONS, Spec
+from glasshouse.studies.arm_table import RESERVED_NAMES
 
 # More arms are almost certainly a typing error: each arm is trained once per seed.
 MAX_ARMS = 200
@@ -25,8 +26,6 @@ SEED_FIELD = "training.seed"
 # These fields pair the runs of different arms, so they cannot define arms.
 PAIRING_FIELDS = (SEED_FIELD, "training.replicas")
 ONE_TASK = "task cannot vary between arms, because tasks have no metric in common; compare arms of one task"
-# File names that a study folder uses itself.
-RESERVED_NAMES = ("study.json", "report.html", "table.md", "table.tex", "comparison.json", "multiverse")
 LARGEST_SEED = 2**31 - 1
 MAX_SEEDS = 1000
 _NUMBER = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"

@@ -11,10 +11,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from glasshouse.formatting import rounded
+from glasshouse.formatting import about, rounded
 from glasshouse.metrics import estimates, sequential_tests, statistics
 from glasshouse.metrics.estimates import Estimate
-from glasshouse.metrics.verdicts import BETTER, NO_DIFFERENCE, UNDECIDED, WORSE, Difference, VerdictRule, judge, judge_pairs
+from glasshouse.metrics.verdicts import (
+    BETTER,
+    FEWEST_SEEDS,
+    NO_DIFFERENCE,
+    UNDECIDED,
+    WORSE,
+    Difference,
+    VerdictRule,
+    judge,
+    judge_pairs,
+)
 
 Values = Mapping[str, Mapping[int, float]]  # arm -> seed -> metric; NaN means diverged
 Items = Mapping[str, Mapping[int, np.ndarray]]  # arm -> seed -> the metric of each item
@@ -217,7 +227,9 @@ class _ItemArm:
             against = f"{self.name} is undecided against {self.first}: the difference is {size} ({interval}; {p_value})"
             if more is None:
                 return f"{against}, {sample}; more seeds alone would not settle it, because the {item_name} are too few"
-            return f"{against}, {sample}; about {more:,} more {'seed' if more == 1 else 'seeds'} would settle it"
+            if estimate.units < FEWEST_SEEDS:
+                return f"{against}, {sample}"
+            return f"{against}, {sample}; about {about(more)} more {'seed' if more == 1 else 'seeds'} would settle it"
         if word == NO_DIFFERENCE:
             certain = ", certain but too small to matter" if adjusted_p <= rule.alpha else ""
             details = f"the difference is {size}{certain}, {interval}; {p_value}"

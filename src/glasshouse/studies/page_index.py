@@ -11,7 +11,7 @@ from pathlib import Path
 from glasshouse.inspection.linked_page import INDEX, index_link, is_index, link
 from glasshouse.pages import index_page, page_links
 from glasshouse.pages.index_content import IndexContent, PageLink, Points, RunRow, StudyRow
-from glasshouse.records import atomic_files, progress_bar, run_entries, run_folder
+from glasshouse.records import atomic_files, containment, progress_bar, run_entries, run_folder
 from glasshouse.records.run_entries import RunEntry, RunEntryReader
 from glasshouse.specs.errors import RunError
 from glasshouse.studies import study_entries, study_folder
@@ -73,12 +73,24 @@ class Entries:
     @property
     def version(self) -> str:
         shown = [(str(run.path), str(run.status), run.changed, run.has_report) for run in self.every_run]
-        others = [(str(s.path), str(s.status), s.changed, s.has_report, s.verdict) for s in self.studies]
+        others = [
+            (str(s.path), str(s.status), s.changed, s.has_report, s.verdict, s.words, s.cautions) for s in self.studies
+        ]
         return hashlib.sha256(repr((shown, others)).encode()).hexdigest()[:16]
 
     @property
     def every_run(self) -> list[RunEntry]:
         return [*self.runs, *(run for study in self.studies for run in study.runs)]
+
+
+def check_not_empty(folders: PageFolders) -> None:
+    """Refuse a folder that the user named and that has no run and no study. The folders of a project may still be empty."""
+    found = [run_entries.folders_in(folders.runs), study_entries.folders_in(folders.studies)]
+    if not any(found):
+        raise RunError(
+            "no-runs-in-folder",
+            f"{folders.index} has no runs and no studies; name a folder of them, or one with runs/ or studies/ in it",
+        )
 
 
 def read(folders: PageFolders, reader: RunEntryReader) -> Entries:
@@ -144,8 +156,9 @@ def content(
             arms=study.arms,
             done=study.done,
             planned=study.planned,
-            word=study.word,
+            words=study.words,
             verdict=study.verdict,
+            cautions=study.cautions,
             changed=study.changed,
             error=study.error,
             page=report(study.path, study.has_report, study.name),
@@ -201,7 +214,9 @@ def find_claims_page(folders: PageFolders) -> Path | None:
 def _link_study(folders: PageFolders, study: StudyEntry, claims_page: Path | None) -> None:
     own = study.path / REPORT
     index = folders.index_file
-    if study.has_report:
+    # A trial of a claim has a name that the program chose, so that a link there is somebody else's.
+    within = folders.studies if study.claim else study.path
+    if study.has_report and not (study.claim and containment.passes_link(study.path, within)):
         links = [index_link(index, study.path)]
         if claims_page and study.claim:
             claim = link(f"the claim {study.claim}", claims_page, study.path)
@@ -209,7 +224,7 @@ def _link_study(folders: PageFolders, study: StudyEntry, claims_page: Path | Non
         for run in (run for run in study.runs if run.has_report):
             links.append(link(f"{run.path.parent.name}, {run.name}", run.path / REPORT, study.path))
         _relink(own, links)
-    for run in (run for run in study.runs if run.has_report):
+    for run in (run for run in study.runs if run.has_report and not containment.passes_link(run.path, within)):
         back = [index_link(index, run.path)]
         _relink(run.path / REPORT, [*back, *([link(f"the study {study.name}", own, run.path)] if study.has_report else [])])
 
@@ -225,6 +240,6 @@ def _relink(path: Path, links: list[PageLink]) -> None:
 
 def _argument(path: Path) -> str:
     """How a command names a run or study: by its name, or by its path if it is not in the folder where names are found."""
-    if path.parent in (run_folder.root(), study_folder.root()):
+    if path.parent.absolute() in (run_folder.root().absolute(), study_folder.root().absolute()):
         return path.name
     return str(path)

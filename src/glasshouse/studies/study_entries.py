@@ -11,7 +11,7 @@ from glasshouse.records.run_entries import RunEntry, RunEntryReader, is_run
 from glasshouse.records.run_list import DAMAGED
 from glasshouse.records.status import Status
 from glasshouse.specs.errors import RunError
-from glasshouse.studies.study_folder import CLAIMS, FILE, InformingEntries
+from glasshouse.studies.study_folder import CLAIMS, FILE, MOST_ARMS, MOST_SEEDS, InformingEntries
 
 _ENDED = (Status.DONE, Status.FAILED)
 
@@ -33,8 +33,8 @@ class EntryArm(TypedDict):
 class EntryTable(TypedDict):
     """What an entry needs of `study.json`. No spec is parsed, so a study that cannot be opened may have an entry."""
 
-    arms: Annotated[list[EntryArm], Size(1, 10**5)]
-    seeds: Annotated[list[Seed], Size(1, 10**5)]
+    arms: Annotated[list[EntryArm], Size(1, MOST_ARMS)]
+    seeds: Annotated[list[Seed], Size(1, MOST_SEEDS)]
     question: QuestionKind
     finished: bool
 
@@ -49,19 +49,25 @@ class VerdictWord(TypedDict):
 class ArmVerdict(TypedDict):
     """What an entry needs of an arm in `comparison.json`."""
 
+    name: NotRequired[str]
     difference: VerdictWord | None
     plain: NotRequired[str]
+    caution: NotRequired[str]
 
 
 class VerdictTable(TypedDict):
     """What an entry needs of `comparison.json`."""
 
     arms: list[ArmVerdict]
+    edges: NotRequired[list[str]]
 
 
 @dataclass(frozen=True)
 class StudyEntry:
-    """What the index page shows of a study. `verdict` is its first sentence; `claim` the claim that it is a trial of."""
+    """What the index page shows of a study. `verdict` is its first sentence; `claim` the claim that it is a trial of.
+
+    `words` are the words of its verdicts, such as "better"; `cautions` say why they are weak.
+    """
 
     path: Path
     status: str
@@ -70,7 +76,8 @@ class StudyEntry:
     arms: tuple[str, ...] = ()
     planned: int = 0
     verdict: str = ""
-    word: str = ""  # of the first verdict: "better"
+    words: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
     claim: str = ""
     changed: float = 0.0
     has_report: bool = False
@@ -117,16 +124,18 @@ def read(path: Path, reader: RunEntryReader) -> StudyEntry:
     runs = tuple(reader.read(folder) for folder in folders if is_run(folder))
     status: str = Status.TRAINING if lock.is_held(path) else Status.DONE if finished else Status.INTERRUPTED
     damage = "; ".join(f"{FILE}: {fault}" for fault in faults)
-    word, verdict = _first_verdict(path)
+    verdicts = _verdicts(path)
+    names = [name for name, _, _ in arms]
     return StudyEntry(
         path,
         DAMAGED if damage else status,
         kind,
         " and ".join(dict.fromkeys(recipe.rsplit("/", 1)[-1].removesuffix(".toml") for _, _, recipe in arms)),
-        tuple(name for name, _, _ in arms),
+        verdicts.arms if sorted(verdicts.arms) == sorted(names) else tuple(names),  # a sweep is in the order of its values
         len(folders),
-        verdict,
-        word,
+        verdicts.first,
+        verdicts.words,
+        verdicts.cautions,
         claim,
         max([changed, *(run.changed for run in runs)]),
         has_report,
@@ -135,16 +144,27 @@ def read(path: Path, reader: RunEntryReader) -> StudyEntry:
     )
 
 
-def _first_verdict(path: Path) -> tuple[str, str]:
-    """The word and the sentence of the first verdict in `comparison.json`; empty if there is none yet."""
+@dataclass(frozen=True)
+class _Verdicts:
+    """What `comparison.json` says: the first verdict, the words of all of them, cautions, and the arms in its order."""
+
+    first: str = ""
+    words: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+    arms: tuple[str, ...] = ()
+
+
+def _verdicts(path: Path) -> _Verdicts:
+    """The verdicts of a study; empty if there are none yet."""
     try:
         content = kept_json.read(path / "comparison.json", VerdictTable)
-        found = [arm for arm in content["arms"] if arm.get("difference")]
-        if not found:
-            return "", ""
-        more = f" ({len(found) - 1} more)" if len(found) > 1 else ""
-        difference = found[0]["difference"]
-        word, sentence = difference["word"], found[0].get("plain") or difference["sentence"]
-        return (word if word in study_text.SYMBOLS else ""), sentence + more
     except (OSError, ValueError):
-        return "", ""
+        return _Verdicts()
+    found = [arm for arm in content["arms"] if arm.get("difference")]
+    cautions = dict.fromkeys([*(arm.get("caution", "") for arm in found), *content.get("edges", ())])
+    return _Verdicts(
+        next((arm.get("plain") or arm["difference"]["sentence"] for arm in found), ""),
+        tuple(word for arm in found if (word := arm["difference"]["word"]) in study_text.SYMBOLS),
+        tuple(filter(None, cautions)),
+        tuple(arm.get("name", "") for arm in content["arms"]),
+    )

@@ -14,21 +14,20 @@ from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from glasshouse.data.prepared_data import Leak
-from glasshouse.metrics.verdicts import VerdictRule
+from glasshouse.metrics.verdicts import LARGEST_MARGIN, VerdictRule
 from glasshouse.pages.study_content import StudyRegistration
 from glasshouse.records import atomic_files, containment, kept_json, kept_schema, lock, run_folder
-from glasshouse.records.kept_schema import Between, Count, Seconds, Seed, Size, Text, Time
-from glasshouse.records.run_facts import PlanFacts
+from glasshouse.records.kept_schema import Between, Seconds, Seed, Size, Text, Time
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.specs import catalogue, spec_files
 from glasshouse.specs.errors import GlasshouseError, RunError, SpecError
 from glasshouse.specs.spec import Spec
+from glasshouse.studies.arm_table import FILE, ArmTable, check_arms
 from glasshouse.version import __version__
 
 # Increased whenever the previous release could not read a folder that this release writes.
 FORMAT = 3
-FILE = "study.json"
 # The folder among the studies that holds the trials of claims.
 CLAIMS = "claims"
 # The folder inside an arm's folder that holds its tuning runs.
@@ -38,7 +37,10 @@ FIRST_TUNING_SEED = 1_000_000
 # The fields of PlannedArm that study.json stores unchanged.
 PLAIN_ARM_FIELDS = ("name", "folder", "recipe", "changes", "asked", "replicas", "facts", "step_flops")
 
-SeedCount = Annotated[int, Between(0, 10**6)]
+# More than commands accept.
+MOST_SEEDS = 10_000
+MOST_ARMS = 1_000
+SeedCount = Annotated[int, Between(0, MOST_SEEDS)]
 
 
 def root() -> Path:
@@ -184,6 +186,9 @@ class Design:
         lost = {name: INFORMING[name] for name in INFORMING if name in table and name not in sound}
         table = {**sound, **lost}
         kept_schema.check(table, StudyTable)
+        check_arms(table["arms"])
+        if len(set(table["seeds"])) < len(table["seeds"]):
+            raise ValueError("its seeds name a seed twice")
         arms = tuple(
             PlannedArm(
                 **{name: arm[name] for name in PLAIN_ARM_FIELDS if name in arm},
@@ -194,6 +199,8 @@ class Design:
         )
         question = {**table["question"], "words": tuple(table["question"]["words"])}
         rule = {**table["rule"], "looks": tuple(table["rule"]["looks"])}
+        if rule["margin"] is not None:
+            rule["margin"] = float(rule["margin"])
         tuning = table["tuning"] and Tuning(**{**table["tuning"], "seeds": tuple(table["tuning"]["seeds"])})
         if tuning and not tuning.chosen and tuning.values.keys() != {arm.name for arm in arms}:
             raise ValueError("the arms of its tuning are not the arms of the study")
@@ -220,28 +227,14 @@ class Design:
         )
 
 
-class ArmFacts(TypedDict):
-    """What is recorded in every run of an arm."""
+class RuleTable(TypedDict):
+    """The rule of the verdicts in `study.json`. Every release has written all of it, and each entry decides verdicts."""
 
-    plan: PlanFacts
-    data: NotRequired[str]
-    labels: NotRequired[list[str]]
-    start: NotRequired[dict[str, Any]]
-
-
-class ArmTable(TypedDict):
-    """An arm in `study.json`."""
-
-    name: Text
-    folder: Text
-    recipe: Text
-    changes: dict[str, str]
-    asked: str
-    replicas: NotRequired[Annotated[int, Between(1, 1e6)]]
-    facts: ArmFacts
-    step_flops: NotRequired[Count]
-    notes: list[str]
-    spec: str
+    alpha: Annotated[float, Between(0, 0.5)]
+    margin: Annotated[float, Between(0, LARGEST_MARGIN)] | None
+    spread: Annotated[float, Between(0, LARGEST_MARGIN)]
+    higher_is_better: bool
+    looks: list[SeedCount]
 
 
 class InformingEntries(TypedDict):
@@ -261,10 +254,10 @@ class StudyTable(InformingEntries):
 
     format: NotRequired[Annotated[int, Between(0, FORMAT)]]
     question: Question
-    arms: Annotated[list[ArmTable], Size(1, 10**5)]
-    seeds: Annotated[list[Seed], Size(1, 10**5)]
+    arms: Annotated[list[ArmTable], Size(1, MOST_ARMS)]
+    seeds: Annotated[list[Seed], Size(1, MOST_SEEDS)]
     metric: Text
-    rule: VerdictRule
+    rule: RuleTable
     tuning: Tuning | None
     judged: list[SeedCount]
     finished: bool
@@ -302,7 +295,7 @@ class StudyFolder:
                     f"{FORMAT}); upgrade with: pip install --upgrade glasshouse",
                 )
             return Design.from_json(table, str(file))
-        except (OSError, ValueError, SpecError) as error:
+        except (OSError, ValueError, LookupError, ArithmeticError, SpecError) as error:
             raise RunError(
                 "not-a-study",
                 f"{self.path} is not a study: its {FILE} cannot be read ({error}); restore it, or delete the folder",
@@ -360,7 +353,7 @@ def find_or_none(name: str | os.PathLike[str]) -> StudyFolder | None:
     """The study with that name in the studies folder, or at that path; None if it does not exist."""
     relative = Path(name)
     for path in [root() / relative, relative] if len(relative.parts) == 1 else [relative]:
-        if (path / FILE).is_file():
+        if (path / FILE).exists():
             return StudyFolder(path)
     return None
 
@@ -386,7 +379,7 @@ def all_studies() -> list[StudyFolder]:
     """All studies in the studies folder, oldest first."""
     if not root().is_dir():
         return []
-    paths = [path for path in root().iterdir() if (path / FILE).is_file() and path.name[0] != "."]
+    paths = [path for path in root().iterdir() if (path / FILE).exists() and path.name[0] != "."]
     return sorted(map(StudyFolder, paths), key=lambda study: (_created(study), study.name))
 
 

@@ -139,10 +139,13 @@ def _interval_is_chosen(question: Question, variants: Sequence[Variant]) -> bool
 
 def _with_shared_interval(jobs: Sequence[Job]) -> tuple[list[Job], list[str]]:
     """The jobs with one interval of evaluations, and a note if it is not that of every recipe."""
-    every = evaluation_interval.choose([job.evaluation_cost() for job in jobs])
+    costs = [job.evaluation_cost() for job in jobs]
+    every = evaluation_interval.choose(costs)
     if all(job.spec.evaluation.every == every for job in jobs):
         return list(jobs), []
-    note = f"evaluated every {every} steps; {evaluation_interval.FIELD}=N changes that"
+    note = evaluation_interval.remark(costs, every) or (
+        f"evaluated every {every:,} steps; {evaluation_interval.FIELD}=N changes that"
+    )
     return [job.with_interval(every) for job in jobs], [note]
 
 

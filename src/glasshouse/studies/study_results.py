@@ -7,6 +7,7 @@ import json
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -14,13 +15,13 @@ from glasshouse.inspection import linked_page
 from glasshouse.metrics.verdicts import UNDECIDED, Difference, judge, summarise
 from glasshouse.pages import plain_verdict, study_page, study_sweep, study_tables, study_text
 from glasshouse.pages.study_content import Arm, MultiverseCell, ReplicationOutcome, StudyResults
-from glasshouse.records import atomic_files, metric_log, run_list
+from glasshouse.records import atomic_files, containment, metric_log, run_list
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.runs import resolve_spec
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import RunError
-from glasshouse.studies import multiverse, run_queue, study_items, study_metric, study_pairs, study_replication
+from glasshouse.studies import arm_runs, multiverse, run_queue, study_items, study_metric, study_pairs, study_replication
 from glasshouse.studies.item_verdicts import judge_with_items
 from glasshouse.studies.study_folder import FILE, Design, PlannedArm, StudyFolder
 from glasshouse.tasks.base import Task
@@ -30,6 +31,8 @@ MAX_CURVE_POINTS = 200
 # Fewer for the training losses beside the curves of the study: they are context.
 TRAINING_POINTS = 60
 Curve = list[tuple[int, float]]
+# An original, a replication of it, and the differences of the one that are known.
+StudyPair = tuple[StudyFolder, StudyFolder, dict[str, Difference] | None, dict[str, Difference] | None]
 
 
 def final_value(run: RunFolder, metric: str) -> float | None:
@@ -64,9 +67,16 @@ def final_values(study: StudyFolder, design: Design) -> dict[str, dict[int, floa
     """Arm -> seed -> metric of the runs that have ended."""
     by_arm: dict[str, dict[int, float]] = {}
     for arm in design.arms:
-        by_seed = ((seed, final_value(study.run(arm, seed), design.metric)) for seed in design.seeds)
+        by_seed = ((seed, _arm_value(study.run(arm, seed), arm, design.metric)) for seed in design.seeds)
         by_arm[arm.name] = {seed: number for seed, number in by_seed if number is not None}
     return by_arm
+
+
+def _arm_value(run: RunFolder, arm: PlannedArm, metric: str) -> float | None:
+    """As `final_value`. Refuses a run that is none of its arm."""
+    if run.path.is_dir():
+        arm_runs.check(run, arm)
+    return final_value(run, metric)
 
 
 def _readable_values(study: StudyFolder, design: Design) -> tuple[dict[str, dict[int, float]], list[str]]:
@@ -78,7 +88,7 @@ def _readable_values(study: StudyFolder, design: Design) -> tuple[dict[str, dict
         for seed in design.seeds:
             run = study.run(arm, seed)
             try:
-                if (number := final_value(run, design.metric)) is not None:
+                if (number := _arm_value(run, arm, design.metric)) is not None:
                     by_arm[arm.name][seed] = number
                 damage += run.damage() if run.path.is_dir() else []
             except RunError as error:
@@ -125,7 +135,8 @@ def collect(study: StudyFolder) -> StudyResults:
     arms = [_arm(study, design, arm, values[arm.name], logs[arm.name], curve, differences) for arm in design.arms]
     arms = _in_plain_words(arms, design)
     machines = _machines(study, design)
-    return StudyResults(
+    replications = _replications(study, design, differences, damage)
+    results = StudyResults(
         name=study.name,
         recipe=" and ".join(dict.fromkeys(resolve_spec.name_of(arm.recipe) for arm in design.arms)),
         created=design.created,
@@ -143,11 +154,15 @@ def collect(study: StudyFolder) -> StudyResults:
         items=_item_count(study, design),
         item_name=_task(design).items if design.question.items else "",
         registration=design.registration,
-        replications=_replications(study, design, differences),
+        replications=replications,
         multiverse=_multiverse(study, design),
         curve_most=study_metric.metric_declaration(curve, design.arms[0].spec.task).most,
         pairs=study_pairs.pair_verdicts(study, design, values) if design.all_pairs else (),
+        first=arms[0].name,
     )
+    if design.question.kind != "sweep":
+        return results
+    return replace(results, edges=tuple(study_sweep.edge_warnings(results)))
 
 
 def _in_plain_words(arms: Sequence[Arm], design: Design) -> list[Arm]:
@@ -179,14 +194,28 @@ def _item_count(study: StudyFolder, design: Design) -> int:
     return max((len(row) for row in study_items.values_by_seed(study, design, design.arms[0]).values()), default=0)
 
 
-def _replications(study: StudyFolder, design: Design, differences: dict[str, Difference]) -> tuple[ReplicationOutcome, ...]:
-    """The words of this study's verdicts beside those of its original, or beside those of its replications."""
+def _replications(
+    study: StudyFolder, design: Design, differences: dict[str, Difference], damage: list[str]
+) -> tuple[ReplicationOutcome, ...]:
+    """The words of this study's verdicts beside those of its original, or beside those of its replications.
+
+    What is wrong with one that cannot be read is added to `damage`; this study can be read without it.
+    """
     if design.replicates:
-        original = StudyFolder(study.path.with_name(design.replicates))
+        original = StudyFolder(containment.folder_within(study.path.parent, [design.replicates], study.path / FILE))
         if not (original.path / FILE).is_file():
             return (ReplicationOutcome(design.replicates, study.name, {}, finished=False),)
-        return (_outcome(original, study, None, differences),)
-    return tuple(_outcome(study, other, differences, None) for other in study_replication.replications_of(study))
+        pairs: list[StudyPair] = [(original, study, None, differences)]
+    else:
+        pairs = [(study, other, differences, None) for other in study_replication.replications_of(study)]
+    outcomes = []
+    for pair in pairs:
+        try:
+            outcomes.append(_outcome(*pair))
+        except RunError as error:
+            damage.append(f"left out as damaged: {error}")
+            outcomes.append(ReplicationOutcome(pair[0].name, pair[1].name, {}, finished=False))
+    return tuple(outcomes)
 
 
 def _outcome(
@@ -227,12 +256,12 @@ def held_out_splits(study: StudyFolder, design: Design) -> list[str]:
 
 def verdict_sentences(results: StudyResults) -> dict[str, str]:
     """Arm -> its verdict in plain words and then with its statistics, or the reason why it has none."""
-    first, *others = results.arms
+    first, others = results.first_arm, results.other_arms
     no_baseline = f"{_why_not_judged(first)}; the other arms have nothing to be compared with"
     sentences = {} if first.summary else {first.name: no_baseline}
     for arm in others:
         if arm.difference:
-            sentences[arm.name] = ". ".join(study_text.verdict_lines(arm))
+            sentences[arm.name] = " ".join(study_text.verdict_lines(arm))
         elif first.summary:
             sentences[arm.name] = _why_not_judged(arm)
     return sentences
@@ -279,8 +308,14 @@ def _all_diverged(values: Mapping[int, float]) -> bool:
 
 def _metric_logs(study: StudyFolder, design: Design, arm: PlannedArm) -> dict[int, list[dict[str, Any]]]:
     """Seed -> the rows of its metric log."""
-    logs = {seed: study.run(arm, seed).metrics_file for seed in design.seeds}
-    return {seed: metric_log.read(log) for seed, log in logs.items() if log.exists()}
+    files = {seed: study.run(arm, seed).metrics_file for seed in design.seeds}
+    logs = {}
+    for seed, file in files.items():
+        # What is wrong with a log that cannot be read is among the damage of its run.
+        with suppress(RunError):
+            if file.exists():
+                logs[seed] = metric_log.read(file)
+    return logs
 
 
 def _curve_metric(design: Design, logs: Mapping[str, Mapping[int, Sequence[dict[str, Any]]]]) -> str:
@@ -361,10 +396,8 @@ def _mean(numbers: Sequence[float]) -> float:
 
 
 def _in_display_order(arms: list[Arm], design: Design) -> list[Arm]:
-    """A comparison keeps the order of the command. A sweep shows the first arm, then the others by the values swept."""
-    if design.question.kind != "sweep":
-        return arms
-    return [arms[0], *study_sweep.in_order_of_values(arms[1:], arms)]
+    """A comparison keeps the order of the command. A sweep shows its arms by the values swept."""
+    return study_sweep.in_order_of_values(arms) if design.question.kind == "sweep" else arms
 
 
 def _machines(study: StudyFolder, design: Design) -> list[dict[str, str]]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from glasshouse.metrics.verdicts import LARGEST_MARGIN
 from glasshouse.records import progress_bar
 from glasshouse.specs.errors import Interrupted, SpecError
 from glasshouse.studies import (
@@ -196,10 +197,11 @@ def _check_options(question: Question, seeds: object, replicas: str) -> None:
         )
     if not 0 < question.alpha < 0.5:
         raise SpecError("bad-alpha", f"--alpha={question.alpha:g} must be between 0 and 0.5; 0.05 is usual")
-    if question.margin is not None and not 0 < question.margin < float("inf"):
+    if question.margin is not None and not 0 < question.margin <= LARGEST_MARGIN:
         raise SpecError(
             "bad-margin",
-            f"--margin={question.margin:g} must be above 0, in units of the metric; leave --margin out for the default",
+            f"--margin={question.margin:g} must be above 0 and at most {LARGEST_MARGIN:g}, in units of the metric; leave "
+            "--margin out for the default",
         )
     if replicas not in REPLICAS and not (replicas.isascii() and replicas.isdigit() and int(replicas) > 0):
         raise SpecError("bad-option", f"--replicas={replicas} is not auto, off, or a number of runs that train together")
