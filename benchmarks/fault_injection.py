@@ -289,7 +289,8 @@ def content(place: Path) -> dict[str, Any]:
     found = {}
     for path in sorted(place.rglob("*")):
         name = str(path.relative_to(place))
-        if path.is_file() and not re.search(r"(^|/)\.", name) and not name.startswith("cache/"):
+        # Training makes samples for the live page only while they take a small share of its time.
+        if path.name != "samples.jsonl" and path.is_file() and not re.search(r"(^|/)\.|^cache/", name):
             found[name] = normalised(path)
     return found
 

@@ -18,6 +18,7 @@ import json
 import os
 import select
 import shutil
+import stat
 import sys
 import tempfile
 import time
@@ -159,11 +160,20 @@ def note(result: Result, seed: int, folder: Path, keep: Path | None, verbose: bo
     if keep and result.outcome not in FINE:
         kept = keep / f"{result.kind.replace(' ', '-')}-{result.number}"
         shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(
-            folder, kept, symlinks=True, ignore=shutil.ignore_patterns("tmp", "cache"), ignore_dangling_symlinks=True
-        )
+        shutil.copytree(folder, kept, symlinks=True, ignore=_not_kept)
         (kept / "output.txt").write_text(f"{json.dumps(result.words)}\n{result.seen}\n", errors="backslashreplace")
         write_line(keep / "failures.jsonl", result, seed)
+
+
+def _not_kept(folder: str, names: list[str]) -> list[str]:
+    """What is not kept of a try: caches, pipes and endless files."""
+    left_out = []
+    for name in names:
+        facts = os.lstat(os.path.join(folder, name))
+        is_large = stat.S_ISREG(facts.st_mode) and facts.st_size > 1 << 30
+        if name in ("tmp", "cache") or is_large or stat.S_ISFIFO(facts.st_mode):
+            left_out.append(name)
+    return left_out
 
 
 def write_line(path: Path, result: Result, seed: int) -> None:

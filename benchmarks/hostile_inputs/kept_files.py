@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import os
 import random
+import shutil
 from pathlib import Path
 
 from . import damage
@@ -115,8 +117,46 @@ def damage_record(rng: random.Random, number: int, place: Place) -> list[str]:
     return rng.choice([["claims", "check", "record"], ["claims", "report", "--record", "record", "--output", "out"]])
 
 
+def special_files(rng: random.Random, number: int, place: Place) -> list[str]:
+    """A pipe, a device, a link, a folder or an endless file in place of a kept file or folder, then a command."""
+    of_study = number % 3 == 2
+    name = rng.choice(list(USES))
+    place.take(*(("studies/study",) if of_study else (f"runs/{name}", "runs/masked")), "cache", "mine.txt", "rows.tsv")
+    top = place.here / ("studies/study" if of_study else f"runs/{name}")
+    paths = sorted(path for path in top.rglob("*") if path.is_file() or rng.random() < 0.2)
+    chosen = rng.choice([*paths, top / ".lock", top / "stop", top / "command.log"])
+    if chosen.is_dir():
+        shutil.rmtree(chosen)
+    chosen.unlink(missing_ok=True)
+    kind = rng.choice(["pipe", "device", "link to a file", "link to a folder", "folder", "sparse"])
+    if kind == "pipe":
+        os.mkfifo(chosen)
+    elif kind == "folder":
+        chosen.mkdir()
+    elif kind == "sparse":
+        chosen.touch()
+        os.truncate(chosen, 20 * 2**30)
+    else:
+        outside = {
+            "device": Path("/dev/zero"),
+            "link to a file": place.samples / "mine.txt",
+            "link to a folder": place.samples,
+        }
+        chosen.symlink_to(outside[kind])
+    if not of_study and chosen.name != "run.json" and rng.random() < 0.5:
+        _set(top / "run.json", status="interrupted")
+    if of_study:
+        commands = [["studies"], ["studies", "study"], ["report", "studies/study"], ["pages"]]
+        return rng.choice(
+            [*commands, ["resume", "studies/study", "--device", "cpu"], ["compare", *STUDY, "--device", "cpu"]]
+        )
+    changes = [["runs", "rename", name, "new"], ["runs", "delete", name, "--yes"], ["resume", name, "--device", "cpu"]]
+    return list(rng.choice([*USES[name], *_any_use(name), *changes]))
+
+
 KINDS = (
     Kind("files of runs", 18, damage_run),
     Kind("files of studies", 12, damage_study),
     Kind("records of claims", 3, damage_record),
+    Kind("pipes, devices, links", 6, special_files),
 )

@@ -369,7 +369,11 @@ class _Fence:
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open":
             writes = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-            if isinstance(arguments[2], int) and arguments[2] & writes and not isinstance(arguments[0], int):
+            if not isinstance(arguments[2], int) or isinstance(arguments[0], int):
+                return
+            # The system refuses to open a link with this flag.
+            is_refused = arguments[2] & os.O_NOFOLLOW and os.path.islink(arguments[0])
+            if arguments[2] & writes and not is_refused:
                 self.check(arguments[0])
         elif event in self._PATHS:
             # A path that is relative to an open folder was checked when the folder was named.

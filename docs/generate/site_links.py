@@ -15,7 +15,10 @@ ROOT = Path(__file__).parent.parent.parent
 LINK = re.compile(r"(?<=\]\()([^)\s#:]+)(?=(?:#[^)\s]*)?\))")
 FENCES = {".py": "python", ".toml": "toml", ".js": "javascript", ".yml": "yaml", ".md": "markdown"}
 # Pages of the repository's root that belong to the site's navigation.
-ROOT_PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "project/CONTRIBUTING.md", "CHANGELOG.md": "project/CHANGELOG.md"}
+ROOT_PAGES = {
+    "README.md": "index.md",
+    **{f"{name}.md": f"project/{name}.md" for name in ("CONTRIBUTING", "CHANGELOG", "SECURITY")},
+}
 NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 
 
