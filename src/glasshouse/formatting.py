@@ -20,13 +20,15 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 # Symbols for common invisible characters; every other invisible character is written as its code point.
 VISIBLE = {" ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍", "\u00a0": "⍽"}
+# Marks that change the direction of the text around them, so that a line shows its words in another order.
+DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 # Control characters that a terminal would obey, and the sign of each; those from 128 on are written as their code. So are
-# halves of surrogate pairs (bytes of a command line that are no UTF-8), which cannot be written at all.
+# marks of direction, and halves of surrogate pairs (bytes of a command line that are no UTF-8), which cannot be written.
 CONTROLS = {
     **{number: chr(0x2400 + number) for number in range(32) if chr(number) not in "\n\t"},
     127: "\u2421",
     **{number: f"\\x{number:02x}" for number in range(128, 160)},
-    **{number: f"\\u{number:04x}" for number in range(0xD800, 0xE000)},
+    **{number: f"\\u{number:04x}" for number in (*DIRECTIONS, *range(0xD800, 0xE000))},
 }
 INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"}
 
@@ -121,6 +123,11 @@ def p_value(value: float) -> str:
     if value < 0.0001:
         return "< 0.0001"
     return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
+
+
+def about(amount: int) -> str:
+    """A number that is a rough guess, with one significant digit: "2,000" for 1,788."""
+    return f"{round(amount, 1 - len(str(amount))):,}"
 
 
 def percent(share: float) -> str:

@@ -64,7 +64,7 @@ def test_equal_answers_do_not_prove_equality() -> None:
     values = np.ones(100)
     difference = baseline_results.paired_difference("accuracy", 1.0, accuracy(values), {"accuracy": values})
     assert (difference.difference, difference.low) == (0.0, pytest.approx(-0.0362, abs=1e-4))
-    assert difference.verdict(higher_is_better=True) == "no difference is shown"
+    assert difference.word(higher_is_better=True) == ""
 
 
 def test_only_scored_items_are_paired_and_too_few_give_no_interval() -> None:
@@ -109,31 +109,42 @@ def test_the_best_baseline_is_chosen_on_the_validation_split_if_all_were_measure
 
 
 def test_the_sentence_has_both_figures_the_interval_and_what_follows() -> None:
-    assert results().sentence(METRICS) == (
-        "the obvious (best on validation): logistic regression, accuracy 80.10%; this run 77.30%; difference −2.8 points, "
-        "95 % interval −5.1 to −0.4 (paired over 1,043 test texts): this run is worse"
+    plain = "This run is worse than logistic regression: test accuracy 77.30% instead of 80.10%."
+    statistics = (
+        "The difference is −2.8 points (95 % interval −5.1 to −0.4, paired over 1,043 test texts); logistic regression is "
+        "the best baseline on validation."
     )
+    assert (results().plain_sentence(METRICS), results().statistics(METRICS)) == (plain, statistics)
+    assert results().sentence(METRICS) == f"{plain} {statistics}"
     unchosen = replace(results(), baselines=tuple(replace(one, validation={}) for one in results().baselines))
-    assert unchosen.sentence(METRICS).startswith("the obvious (best on test): a lucky guess")
+    assert unchosen.plain_sentence(METRICS) == "This run has a test accuracy of 77.30%, and a lucky guess has 90.00%."
+    assert unchosen.statistics(METRICS) == "A lucky guess is the best baseline on test."
     nothing = replace(results(), baselines=results().baselines[2:])
-    assert nothing.sentence(METRICS) == "the obvious: no baseline could be trained"
+    assert nothing.sentence(METRICS) == "No baseline could be trained."
+
+
+def test_the_plain_sentence_says_no_more_than_the_interval() -> None:
+    first, *others = results().baselines
+    for low, high, start in ((-0.1, 0.1, "No difference is shown between"), (0.1, 0.2, "This run is better than")):
+        changed = replace(first, differences=(PairedDifference("accuracy", 0.1, low, high, 50),))
+        assert replace(results(), baselines=(changed, *others)).plain_sentence(METRICS).startswith(start)
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "higher", "verdict"),
+    ("low", "high", "higher", "word"),
     [
-        (0.1, 0.2, True, "this run is better"),
-        (0.1, 0.2, False, "this run is worse"),
-        (-0.2, -0.1, True, "this run is worse"),
-        (-0.2, -0.1, False, "this run is better"),
-        (-0.1, 0.1, True, "no difference is shown"),
+        (0.1, 0.2, True, "better"),
+        (0.1, 0.2, False, "worse"),
+        (-0.2, -0.1, True, "worse"),
+        (-0.2, -0.1, False, "better"),
+        (-0.1, 0.1, True, ""),
         (None, None, True, ""),
     ],
 )
 def test_the_verdict_follows_the_direction_of_the_metric(
-    low: float | None, high: float | None, higher: bool, verdict: str
+    low: float | None, high: float | None, higher: bool, word: str
 ) -> None:
-    assert PairedDifference("m", 0.0, low, high).verdict(higher) == verdict
+    assert PairedDifference("m", 0.0, low, high).word(higher) == word
 
 
 def test_the_table_has_a_row_for_each_baseline_and_the_run_last() -> None:

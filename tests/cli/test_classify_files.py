@@ -46,7 +46,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
 @pytest.mark.usefixtures("classifiers")
 def test_lines_of_a_file_become_rows(tmp_path: Path) -> None:
     (tmp_path / "lines.txt").write_text("\n".join(TEXTS) + "\n")
-    assert "5 predictions" in classify("--file", "lines.txt", "--output", "out.csv")
+    assert "wrote 4 predictions" in classify("--file", "lines.txt", "--output", "out.csv")
     found = rows_of((tmp_path / "out.csv").read_text())
     assert [row["text"] for row in found] == TEXTS
     assert [row["label"] == "" for row in found] == [text == "" for text in TEXTS]
@@ -109,7 +109,7 @@ def test_a_failure_in_the_middle_leaves_no_file(tmp_path: Path, monkeypatch: pyt
         return real(self, *arguments)
 
     monkeypatch.setattr(glasshouse.Run, "predict", fail)
-    refused(call("classify", "classifier", "--file", "lines.txt", "--output", "out.csv", "--device", "cpu"), "bad-option")
+    refused(call("classify", "classifier", "--file", "lines.txt", "--output", "out.csv", "--overwrite"), "bad-option")
     assert (tmp_path / "out.csv").read_text() == "old"
     assert not [name for name in folders(tmp_path) if name.endswith(".tmp")]
 

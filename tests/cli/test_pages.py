@@ -19,6 +19,10 @@ def test_the_index_is_written_into_the_runs_folder(runs: Path) -> None:
 def test_bad_input_is_refused(runs: Path, tmp_path: Path) -> None:
     refused(call("pages", "nowhere"), "not-a-folder", "nowhere")
     refused(call("pages", "--port", "1"), "bad-option", "--live")
+    for options in ((), ("--live",)):
+        (tmp_path / "empty" / "runs").mkdir(parents=True, exist_ok=True)
+        refused(call("pages", "empty", *options), "no-runs-in-folder", "empty")
+        assert not (tmp_path / "empty" / "index.html").exists()
     make_run(runs / "a")
     refused(call("pages", str(runs / "a")), "not-a-folder", "a run")
     refused(call("pages", "--live", "--token", "short"), "short-token", "5")
@@ -29,7 +33,10 @@ def test_a_port_in_use_is_refused(runs: Path) -> None:
     make_run(runs / "a")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        refused(call("pages", "--live", "--port", port), "cannot-bind", port)
+        outcome = call("pages", "--live", "--port", port)
+    message = refused(outcome, "cannot-bind", port, "--port")
+    assert "--host" not in message, "pages has no such option"
+    assert outcome.err.strip() == message, "the library that binds says nothing of its own"
 
 
 @pytest.mark.parametrize("option", ["--live", "--port"])

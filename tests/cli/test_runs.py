@@ -89,10 +89,22 @@ def test_a_run_gets_another_name(three: Path) -> None:
     worked(call("runs", "rename", "tiny", "small"))
     assert folders(three) == ["damaged", "small", "wide"]
     assert "step" in worked(call("resume", "small", "--device", "cpu")).err
-    refused(call("runs", "rename", "small", "wide"), "run-exists", "wide")
+    assert "--name" not in refused(call("runs", "rename", "small", "wide"), "run-exists", "wide"), (
+        "rename has no such option"
+    )
     refused(call("runs", "rename", "small", "../small"), "bad-name")
     refused(call("runs", "rename", "../runs/small", "other"), "bad-name")
     refused(call("runs", "rename", "tiny", "other"), "unknown-run")
+
+
+def test_a_report_with_the_old_name_is_told(three: Path) -> None:
+    worked(call("report", "tiny", "--device", "cpu"))
+    assert "glasshouse report small" in worked(call("runs", "rename", "tiny", "small")).err
+    worked(call("report", "small", "--device", "cpu"))
+    worked(call("pack", "small"))
+    assert "glasshouse report" not in worked(call("runs", "delete", "small", "--yes")).err
+    assert "glasshouse report" not in worked(call("unpack", "small.tar.gz")).err
+    assert "glasshouse report copy" in worked(call("unpack", "small.tar.gz", "--name", "copy")).err
 
 
 def test_runs_that_were_made_together_learn_the_new_name(three: Path) -> None:

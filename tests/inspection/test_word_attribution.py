@@ -20,6 +20,7 @@ def test_a_contribution_is_the_fall_of_the_probability_without_the_word(classifi
         (without_first,) = classifier.classify([" ".join(words[1:])])
         assert text.words[0].contribution == pytest.approx(whole[text.answer] - without_first[text.answer], abs=1e-5)
     assert "What the words contribute" in render(report)
+    assert min((text.text for text in report.explained), key=len) in report.commands[0], "a text of the user's own kind"
     # The attention map is of the longest of these texts.
     assert report.attention is not None
     assert len(report.attention.tokens) == max(len(text.words) for text in report.explained)
@@ -29,6 +30,27 @@ def test_a_contribution_is_the_fall_of_the_probability_without_the_word(classifi
     assert len(right) <= word_attribution.OF_EACH_KIND
     labelled_file.unlink()
     assert word_attribution.collect(classifier) is None
+
+
+def test_whitespace_stays_as_it_is():
+    assert word_attribution.without_each_word("a  b\nc ") == ["b\nc ", "a  c ", "a  b "]
+    assert word_attribution.without_each_word(" a") == [""]
+    assert word_attribution.without_each_word("") == []
+
+
+def test_the_untouched_text_is_explained(classifier, monkeypatch):
+    """Two spaces or a line break can be other tokens than one space, so the text must not be changed."""
+    asked, predict = [], type(classifier).predict
+
+    def keep(run, texts, *others):
+        asked.append(texts)
+        return predict(run, texts, *others)
+
+    monkeypatch.setattr(type(classifier), "predict", keep)
+    explained = word_attribution.explain(classifier, word_attribution.TrueText("one  two\nthree", None, ("a",)))
+    assert asked == [["one  two\nthree", "two\nthree", "one  three", "one  two"]]
+    assert [word.text for word in explained.words] == ["one", "two", "three"]
+    assert explained.text == "one  two\nthree"
 
 
 SMALL = (

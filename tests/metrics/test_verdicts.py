@@ -320,6 +320,8 @@ def test_an_undecided_verdict_says_how_many_more_seeds_would_decide_it():
     assert difference.more_seeds == 10
     grown = [judge(study(0.05, 0.07, seeds=18, generator=draw), VerdictRule())["rotary"].word for draw in range(3)]
     assert grown == ["worse"] * 3
+    few = {arm: {seed: values[seed] for seed in sorted(values)[:3]} for arm, values in even_study(0.05, 0.07).items()}
+    assert "more seed" not in judge(few, VerdictRule())["rotary"].sentence, "three seeds hardly show their spread"
     tiny = judge(study(1e-6, 0.1), VerdictRule(margin=1e-4))["rotary"]
     assert tiny.more_seeds is None
     assert tiny.sentence.endswith(", 10,000 seeds would not settle it")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,9 @@ def test_rows_are_filtered_sorted_and_shown_in_part(page) -> None:
     page.get_by_role("button", name="show all").click()
     assert len(names(page)) == 71
     page.get_by_role("button", name="main figure").click()
-    assert page.locator("#run-table thead [aria-sort]").get_attribute("aria-sort") == "descending"
+    assert page.locator("#run-table thead [aria-sort]").get_attribute("aria-sort") == "other"
+    shown = [name.split("\n")[0] for name in names(page) if name.startswith("run-")]
+    assert shown[:9] == [*(f"run-{number}" for number in range(70, 0, -10)), "run-69", "run-68"], "the best of each metric"
     page.fill("#filter", "RUN-7 shakespeare")
     assert names(page) == ["run-70"]
     page.fill("#filter", "run-1")
@@ -86,3 +89,14 @@ def test_the_page_is_complete_without_scripts_and_escapes_everything() -> None:
 
 def test_an_empty_index_says_how_to_begin() -> None:
     assert "glasshouse demo" in index_page.render(IndexContent("runs", (), (), 1.0))
+
+
+def test_a_study_shows_the_number_of_each_verdict_and_its_cautions() -> None:
+    example = content(runs=1)
+    few = "a first look: 2 seeds are few"
+    several = replace(example.studies[0], words=("undecided", "worse", "undecided"), verdict="a lost to b", cautions=(few,))
+    page = index_page.render(replace(example, studies=(several,)))
+    assert "\u2717 1 worse</b>" in page
+    assert "? 2 undecided</b>" in page
+    assert "a lost to b." in page
+    assert "A first look: 2 seeds are few." in page

@@ -1,5 +1,6 @@
 """Verdicts in plain words: who was ahead in how many seeds, by how much, and never more than the statistics say."""
 
+import dataclasses
 import math
 
 import pytest
@@ -68,12 +69,33 @@ def test_seeds_that_contradict_are_counted() -> None:
 
 def test_an_undecided_verdict_does_not_say_beat() -> None:
     first = values(3.0)
-    other = {seed: value + 0.05 * math.cos(2 * seed) for seed, value in first.items()}
+    other = {seed: value - 0.02 + 0.05 * math.cos(2 * seed) for seed, value in first.items()}
     word, sentence = plain(first, other, "validation.loss", TOKENS)
     assert word == UNDECIDED
-    assert sentence.startswith("not decided: rotary was ahead of learned in ")
+    assert sentence.startswith("rotary was ahead of learned in ")
     assert "chance alone can do that" in sentence
     assert not {"beat", "lost"} & set(sentence.split())
+
+
+def test_an_arm_that_was_behind_is_said_to_be_behind() -> None:
+    first = values(3.0)
+    other = {seed: value + 0.01 + 0.05 * math.cos(2 * seed) for seed, value in first.items()}
+    word, sentence = plain(first, other, "validation.loss", TOKENS)
+    assert word == UNDECIDED
+    behind = sum(other[seed] > first[seed] for seed in first)
+    assert behind > 4
+    assert sentence.startswith(f"rotary was behind learned in {behind} of 8 seeds: ")
+
+
+@pytest.mark.parametrize(("seeds", "guess"), [(2, ""), (8, "about 300 more seeds might decide it")])
+def test_seeds_that_might_decide_are_a_rough_guess_and_none_after_few(seeds: int, guess: str) -> None:
+    first = values(3.0, seeds)
+    other = {seed: value + 0.04 * math.cos(2 * seed) for seed, value in first.items()}
+    difference = judge({"learned": first, "rotary": other}, VerdictRule())["rotary"]
+    difference = dataclasses.replace(difference, word=UNDECIDED, more_seeds=321)
+    shown = plain_verdict.plain_metric("validation.loss", TOKENS)
+    sentence = plain_verdict.sentence("rotary", "learned", other, first, difference, shown)
+    assert sentence.endswith(guess or "chance alone can do that")
 
 
 def test_no_difference_names_the_margin_in_the_unit_of_the_figures() -> None:

@@ -38,6 +38,7 @@ def test_an_outlying_arm_is_outside_the_chart_and_its_value_is_written() -> None
 
 
 def test_twenty_arms_have_different_styles() -> None:
-    styles = study_differences.styles(20)
-    assert len(set(styles)) == 20
+    study = example.many_arms()
+    styles = study_differences.styles(study)
+    assert len(set(styles)) == len(study.arms)
     assert (styles[0].tone, styles[0].dash) == ("quiet", 0)

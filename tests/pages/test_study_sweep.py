@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 
-from glasshouse.pages import study_sweep
+from glasshouse.pages import study_curves, study_differences, study_page, study_sweep, study_text
 from glasshouse.pages.study_content import StudyResults
 
 from . import example_study as example
@@ -85,6 +85,21 @@ def test_an_edge_needs_several_numbers_and_zero_is_none() -> None:
 
 def test_arms_are_ordered_by_their_values() -> None:
     arms = with_means({"1e-2": 1.0, "2e-4": 3.0, "1e-3": 2.0}).arms
-    assert [arm.name for arm in study_sweep.in_order_of_values(arms, arms)] == ["2e-4", "1e-3", "1e-2"]
+    assert [arm.name for arm in study_sweep.in_order_of_values(arms)] == ["2e-4", "1e-3", "1e-2"]
     names = with_means({"rotary": 1.0, "alibi": 3.0, "none": 2.0}, "model.position").arms
-    assert [arm.name for arm in study_sweep.in_order_of_values(names[1:], names)] == ["alibi", "none"]
+    assert [arm.name for arm in study_sweep.in_order_of_values(names)] == ["rotary", "alibi", "none"]
+
+
+def test_a_sweep_lists_its_first_arm_by_its_value_everywhere() -> None:
+    means = {"1e-2": 1.0, "1e-4": 3.0, "1e-3": 2.0}
+    arms = [example.arm(value, {"training.learning_rate": value}, mean, seeds=4) for value, mean in means.items()]
+    in_order = tuple(study_sweep.in_order_of_values(example.with_differences(arms)))
+    study = dataclasses.replace(example.study(), first="1e-2", arms=in_order)
+    assert study.first_arm.name == "1e-2"
+    assert [row.label for row in study_text.rows(study)] == ["1e-4", "1e-3", "1e-2 (first arm)"]
+    assert [entry["name"] for entry in study_curves.panel(study).legend] == ["1e-4", "1e-3", "1e-2 (first arm)"]
+    assert [arm.name for arm, _, _ in study_differences.compared_arms(study)] == ["1e-4", "1e-3"]
+    assert study_differences.styles(study)[2].tone == "quiet"
+    assert "difference from 1e-2<" in study_differences.differences(study)
+    page = study_page.render(study)
+    assert "compared with the first arm, <b>1e-2</b>" in page

@@ -54,7 +54,7 @@ def test_a_classifier_has_its_baselines_in_folder_page_and_object(rows: Path) ->
     assert "naive Bayes over words" in page
     assert "macro F1" in page
     assert "largest class" in page
-    assert "the obvious (best on validation): " in run._repr_html_()
+    assert " is the best baseline on validation." in run._repr_html_()
 
 
 def test_the_stored_values_are_those_of_the_final_evaluation(rows: Path) -> None:

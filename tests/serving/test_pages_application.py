@@ -86,6 +86,10 @@ def test_reports_are_linked_and_other_files_are_not_served(served: str) -> None:
     for key in ("runs/b", "runs/a/run.json", "../../etc", "", "runs"):
         assert ask(served, "report", key=key)[0] == 404
     assert ask(served, "run", key="nope")[0] == 404
+    for path in ("run", "run/part", "report"):
+        status, answer = ask(served, path)
+        assert status == 404
+        assert answer.endswith("go back to the index.\n"), "a sentence and no JSON"
     assert ask(served, "", token="wrong")[0] == 403
     assert ask(served, "run/stop", post=True, key="runs/b", token="")[0] == 403
 

@@ -100,7 +100,7 @@ def test_a_verdict_that_one_seed_decides_comes_with_a_warning() -> None:
     fragile = results.arms[1].difference.fragile
     assert fragile is not None
     warning = f"one seed decides: without seed {fragile} the verdict would be another"
-    assert study_results.verdict_sentences(results)["rms"].endswith(warning)
+    assert study_results.verdict_sentences(results)["rms"].endswith(f"{warning}.")
     assert f"One seed decides: without seed {fragile}" in study.report_file.read_text()
     assert warning in (study.path / "table.md").read_text()
     losses = {"layer": [3.0] * 6, "rms": [2.0, 2.1, 2.05, 1.95, 1.9, 2.0]}

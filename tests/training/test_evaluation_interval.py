@@ -28,6 +28,22 @@ def test_dear_evaluations_are_rarer_but_never_rarer_than_in_the_recipe() -> None
     assert evaluation_interval.choose([replace(dear, evaluation_tokens=10**7)]) == CHEAP.every
 
 
+def test_an_interval_is_no_longer_than_the_run() -> None:
+    dear = replace(CHEAP, steps=40, evaluation_tokens=90_000)
+    assert dear.shortest > dear.steps
+    assert evaluation_interval.choose([dear]) == 40
+    assert evaluation_interval.choose([dear, replace(dear, steps=30)]) == 30
+
+
+def test_few_evaluations_are_told_if_their_cost_is_the_reason() -> None:
+    dear = replace(CHEAP, steps=400, evaluation_tokens=90_000)
+    assert evaluation_interval.remark([dear], 150).startswith("3 evaluations, every 150 steps: more would cost over 20 %")
+    assert evaluation_interval.remark([replace(dear, steps=40)], 40).startswith("evaluated only at the end: ")
+    assert evaluation_interval.remark([CHEAP], 100) == ""
+    assert evaluation_interval.remark([replace(CHEAP, steps=20)], evaluation_interval.SHORTEST_INTERVAL) == ""
+    assert evaluation_interval.remark([dear], dear.every) == "", "the recipe decides"
+
+
 def test_several_jobs_share_the_interval_of_the_shortest() -> None:
     assert evaluation_interval.choose([CHEAP, replace(CHEAP, steps=400)]) == 50
     assert evaluation_interval.choose([CHEAP, replace(CHEAP, evaluation_tokens=90_000)]) == 150, "no job pays too much"

@@ -3,6 +3,7 @@
 from os import PathLike
 from pathlib import Path
 
+from glasshouse.api.listings import tell_of_old_report
 from glasshouse.records import progress_bar, run_archive, run_folder
 
 
@@ -26,6 +27,7 @@ def unpack(file: str | PathLike[str], name: str | None = None, max_bytes: int = 
     """
     with progress_bar.bar(f"unpacking {Path(file).name}") as bar:
         folder = run_archive.unpack(Path(file), name, max_bytes, bar)
+    tell_of_old_report(folder)
     data = folder.tables().get("data", {})
     if absent := [path for path in data.get("files", ()) if not Path(path).exists()]:
         progress_bar.say(

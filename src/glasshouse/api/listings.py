@@ -1,16 +1,20 @@
 """Public functions for lists of recipes and of runs, which compare, rename and delete runs too. They do not import torch."""
 
+import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from glasshouse.records import run_changes, run_folder, run_list
+from glasshouse.records import progress_bar, run_changes, run_folder, run_list
 from glasshouse.records import run_differences as differences
 from glasshouse.records.run_differences import RunDifferences
+from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.run_list import RunOverview
 from glasshouse.specs import catalogue, declared, spec_files
 from glasshouse.specs import recipes as recipe_files
+from glasshouse.specs.errors import RunError
 from glasshouse.specs.recipes import Recipe
 from glasshouse.specs.spec import SECTIONS
 
@@ -65,7 +69,19 @@ def run_differences(first: str | PathLike[str], second: str | PathLike[str]) -> 
 
 def rename_run(old: str, new: str) -> Path:
     """Rename a run of the runs folder, and return its new path. A run that is being trained is refused."""
-    return run_changes.rename(old, new).path
+    run_changes.own_run(old)
+    if os.path.lexists(taken := run_folder.root() / run_folder.checked_name(new)):
+        raise RunError("run-exists", f"{taken} already exists; choose another new name than {new!r}, or delete that run")
+    run = run_changes.rename(old, new)
+    tell_of_old_report(run)
+    return run.path
+
+
+def tell_of_old_report(run: RunFolder) -> None:
+    """Tell how to make a report again that has another name than the run, in its title and in its commands."""
+    with suppress(OSError, UnicodeError):
+        if f"<title>{run.name} " not in run.report_file.read_text(encoding="utf-8"):
+            progress_bar.say(f"its report still has the old name; make it again with: glasshouse report {run.name}")
 
 
 def delete_runs(*names: str, confirm: Callable[[list[str]], bool] = lambda names: True) -> list[str]:

@@ -14,6 +14,7 @@ from glasshouse.records import progress_bar
 from glasshouse.serving import installed
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.studies import page_index
+from glasshouse.studies.page_index import PageFolders
 
 # A token can be guessed if it is shorter.
 SHORTEST_TOKEN = 16
@@ -27,7 +28,7 @@ def write_pages(folder: str | PathLike[str] | None = None) -> Path:
     `folder` has runs and studies, or the folders `runs` and `studies`; by default those of the environment are taken. The
     index is `index.html` in this folder, or in the runs folder. Writing it again refreshes it.
     """
-    return page_index.write(page_index.folders_of(folder))
+    return page_index.write(_folders(folder))
 
 
 def serve_pages(
@@ -41,7 +42,7 @@ def serve_pages(
     `started_at` is called with the address, which contains the token: without it every request is refused. By default the
     token is random.
     """
-    folders = page_index.folders_of(folder)
+    folders = _folders(folder)
     if token is None:
         token = secrets.token_urlsafe(24)
     elif len(token) < SHORTEST_TOKEN:
@@ -56,7 +57,15 @@ def serve_pages(
     def started(address: str) -> None:
         started_at(f"{address}/?token={token}")
 
-    server.serve_app(create_pages_app(folders, token), "127.0.0.1", port, started)
+    another = "choose another --port, or --port 0 for any free one"
+    server.serve_app(create_pages_app(folders, token), "127.0.0.1", port, started, remedy=another)
+
+
+def _folders(folder: str | PathLike[str] | None) -> PageFolders:
+    folders = page_index.folders_of(folder)
+    if folder is not None:
+        page_index.check_not_empty(folders)
+    return folders
 
 
 def open_browser(address: str) -> bool:

@@ -11,7 +11,7 @@ from glasshouse.data.read_limits import ReadLimits
 from glasshouse.generation.text_stream import Completion
 from glasshouse.inspection import entailment_metric
 from glasshouse.metrics.metric import Metrics
-from glasshouse.records import atomic_files, progress_bar, run_folder
+from glasshouse.records import atomic_files, progress_bar, run_folder, user_paths
 from glasshouse.runs import seen_texts, text_predictions
 from glasshouse.runs.run import Run, Translation
 from glasshouse.runs.suggestions import commands
@@ -126,9 +126,10 @@ def write_predictions(
     form: str = text_predictions.CSV,
     limits: str = "",
 ) -> int:
-    """Write what `predict_file` gives to a .csv or .jsonl file, or in this `form` to an open file. Returns how many.
+    """Write what `predict_file` gives to a .csv or .jsonl file, or in this `form` to an open file.
 
-    The output is complete, or it does not exist. An open file gets each prediction as soon as it is made.
+    Returns how many texts have a prediction: an empty one has a row and none. The output is complete, or it does not exist.
+    An open file gets each prediction as soon as it is made.
     """
     path = Path(output) if isinstance(output, str | PathLike) else None
     if path:
@@ -140,7 +141,16 @@ def write_predictions(
         raise GlasshouseError("bad-option", f"form={form!r} is unknown; choose {' or '.join(text_predictions.FORMATS)}")
     opened = Run(run, device)
     texts = _texts_of(opened, file, field, second_field, limits)
-    total, written = texts.count if isinstance(texts, TextFile) else 0, 0
+    total, predicted = texts.count if isinstance(texts, TextFile) else 0, 0
+
+    def counted(predictions: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        nonlocal predicted
+        for number, prediction in enumerate(predictions, 1):
+            predicted += not text_predictions.is_missing(prediction)
+            if total and number % text_predictions.CHUNK == 0:
+                show(number / total)
+            yield prediction
+
     with ExitStack() as stack:
         show: Callable[..., None] = stack.enter_context(progress_bar.bar("classifying")) if path else lambda share: None
         target = output
@@ -148,18 +158,9 @@ def write_predictions(
             temporary = stack.enter_context(atomic_files.replacing(path))
             target = stack.enter_context(open(temporary, "w", encoding="utf-8", newline=""))
         predictions = text_predictions.predict_each(opened, texts)
-        for line in text_predictions.lines(opened, texts, _counted(predictions, show, total), form):
+        for line in text_predictions.lines(opened, texts, counted(predictions), form):
             cast(TextIO, target).write(line)
-            written += 1
-    return written - (form == text_predictions.CSV)
-
-
-def _counted(predictions: Iterator[dict[str, Any]], show: Callable[[float], None], total: int) -> Iterator[dict[str, Any]]:
-    """The predictions, with the share that is done shown from time to time."""
-    for number, prediction in enumerate(predictions, 1):
-        if total and number % text_predictions.CHUNK == 0:
-            show(number / total)
-        yield prediction
+    return predicted
 
 
 def _texts_of(
@@ -174,7 +175,7 @@ def _texts_of(
             )
         return ((text, "") for text in file)
     with progress_bar.bar("reading"):
-        texts = TextFile(run, Path(file).expanduser(), field, second_field, [limits])
+        texts = TextFile(run, user_paths.expand(file), field, second_field, [limits])
     for remark in texts.remarks:
         progress_bar.say(remark)
     return texts
@@ -209,6 +210,9 @@ def write_lines(path: str | PathLike[str], lines: Sequence[str]) -> Path:
     return Path(path)
 
 
-def check_output(path: str | PathLike[str]) -> None:
-    """Raise an error if this file cannot be written, so that a command fails before it starts its work."""
-    atomic_files.check_output(Path(path))
+def check_output(path: str | PathLike[str], overwrite: bool = True) -> None:
+    """Raise an error if this file cannot be written, so that a command fails before it starts its work.
+
+    Without `overwrite`, a file that exists is refused too.
+    """
+    atomic_files.check_output(Path(path), overwrite=overwrite)

@@ -31,13 +31,11 @@ class PairedDifference:
     high: float | None = None
     pairs: int = 0
 
-    def verdict(self, higher_is_better: bool) -> str:
-        """Whether the run is shown to be better or worse; empty without an interval."""
-        if self.low is None or self.high is None:
+    def word(self, higher_is_better: bool) -> str:
+        """ "better" or "worse", as the run is shown to be; empty if no difference is shown, or there is no interval."""
+        if self.low is None or self.high is None or self.low <= 0 <= self.high:
             return ""
-        if self.low <= 0 <= self.high:
-            return "no difference is shown"
-        return "this run is better" if (self.low > 0) == higher_is_better else "this run is worse"
+        return "better" if (self.low > 0) == higher_is_better else "worse"
 
 
 @dataclass(frozen=True)
@@ -101,22 +99,39 @@ class BaselineResults:
         return all(metric.name in baseline.validation for baseline in self.baselines if metric.name in baseline.metrics)
 
     def sentence(self, metrics: Metrics) -> str:
-        """The best baseline and the run in one line."""
+        """The best baseline and the run: in plain words, and then with the statistics."""
+        return " ".join(filter(None, [self.plain_sentence(metrics), self.statistics(metrics)]))
+
+    def plain_sentence(self, metrics: Metrics) -> str:
+        """The run beside the best baseline, without statistics. It never says more than they do."""
         metric = metrics.find(self.metric)
         best = self.best(metric)
         if best is None:
-            return self.note or "the obvious: no baseline could be trained"
-        chosen = "best on validation" if self._chosen_on_validation(metric) else f"best on {self.split}"
-        parts = [
-            f"the obvious ({chosen}): {best.title}, {metric.title} {metric.text(best.metrics[metric.name])}",
-            f"this run {metric.text(self.run[metric.name])}",
-        ]
-        if difference := best.difference(metric.name):
-            parts.append(f"difference {difference_text(difference.difference, metric)}")
-            if difference.pairs:
-                interval = f"95 % interval {interval_text(difference, metric)} ({self.paired_over(difference)})"
-                parts[-1] += f", {interval}: {difference.verdict(metric.higher_is_better)}"
-        return "; ".join(parts)
+            note = self.note or "no baseline could be trained"
+            return note[:1].upper() + note[1:].removesuffix(".") + "."
+        own, other = metric.text(self.run[metric.name]), metric.text(best.metrics[metric.name])
+        title, difference = f"{self.split} {metric.title}", best.difference(metric.name)
+        word = difference.word(metric.higher_is_better) if difference else ""
+        if word:
+            return f"This run is {word} than {best.title}: {title} {own} instead of {other}."
+        if difference and difference.pairs:
+            return f"No difference is shown between this run and {best.title}: {title} {own} and {other}."
+        return f"This run has a {title} of {own}, and {best.title} has {other}."
+
+    def statistics(self, metrics: Metrics) -> str:
+        """How the best baseline was chosen, and the difference with its interval; empty without a baseline."""
+        metric = metrics.find(self.metric)
+        best = self.best(metric)
+        if best is None:
+            return ""
+        chosen = f"{best.title} is the best baseline on {'validation' if self._chosen_on_validation(metric) else self.split}"
+        difference = best.difference(metric.name)
+        if difference is None:
+            return f"{chosen[:1].upper()}{chosen[1:]}."
+        text = f"The difference is {difference_text(difference.difference, metric)}"
+        if difference.pairs:
+            text += f" (95 % interval {interval_text(difference, metric)}, {self.paired_over(difference)})"
+        return f"{text}; {chosen}."
 
     def table(self, metrics: Metrics) -> BaselineTable:
         """A row for each baseline, and one for the run. The difference is the run minus the baseline."""

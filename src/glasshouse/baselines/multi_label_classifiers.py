@@ -73,7 +73,7 @@ def _labels(field: str) -> set[str]:
 
 
 METHODS = (
-    Method("commonest-labels", "the commonest set of labels", commonest_class),
+    Method("commonest-labels", "the commonest set of labels of the training texts", commonest_class),
     Method(
         "one-versus-rest",
         "a logistic regression over words and pairs for each label",

@@ -78,7 +78,7 @@ def score_classes(truth: Sequence[str], predictions: Sequence[str]) -> tuple[dic
 
 
 METHODS = (
-    Method(COMMONEST, "the commonest class", commonest_class),
+    Method(COMMONEST, "the commonest class of the training texts", commonest_class),
     Method("naive-bayes", "naive Bayes over words", naive_bayes, (4.0, 1.0, 0.25, 0.0625), 1, "alpha"),
     Method(
         "words-and-pairs",

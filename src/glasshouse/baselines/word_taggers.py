@@ -49,6 +49,6 @@ def _commonest(counts: "Counter[str]") -> str:
 
 
 METHODS = (
-    Method("commonest-tag", "the commonest tag", commonest_tag),
+    Method("commonest-tag", "the commonest tag of the training texts", commonest_tag),
     Method("tag-of-word", "the commonest tag of each word", tag_of_word),
 )

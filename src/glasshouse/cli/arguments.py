@@ -28,6 +28,7 @@ Limits = Annotated[
         help="Raise limits on what is read of a file: line=100 (million characters), expansion, table, nesting, columns.",
     ),
 ]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file of --output if it exists.")]
 LabelledData = Annotated[
     str,
     typer.Option("--task", metavar="DATA", help="A labelled data set (see `glasshouse data`) or a file of labelled rows."),

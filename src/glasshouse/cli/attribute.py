@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Device, Run
+from glasshouse.cli.arguments import Device, Overwrite, Run
 
 EXAMPLES = (
     'Examples: glasshouse attribute demo-lm --text "The state of the union is" · '
@@ -32,6 +32,7 @@ def attribute(
         str | None, typer.Option(help="The token, class or picture number to explain; default: the predicted one.")
     ] = None,
     output: Annotated[Path | None, typer.Option(help="A file for a figure, .svg or .png.")] = None,
+    overwrite: Overwrite = False,
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
@@ -44,6 +45,8 @@ def attribute(
     from glasshouse.cli.tables import console, show
     from glasshouse.formatting import visible
 
+    if output is not None:
+        glasshouse.check_output(output, overwrite)
     result = glasshouse.attribute(run, text, method, position, target, output, device)
     if as_json:
         print(json.dumps(asdict(result)))

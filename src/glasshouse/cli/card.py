@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Run
+from glasshouse.cli.arguments import Overwrite, Run
 
 EXAMPLES = "Examples: glasshouse card demo-lm · glasshouse card demo-lm --output README.md"
 
@@ -13,6 +13,7 @@ EXAMPLES = "Examples: glasshouse card demo-lm · glasshouse card demo-lm --outpu
 def card(
     run: Run,
     output: Annotated[Path | None, typer.Option(help="The .md file to write; default: print the card.")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Write the model card of a run in Markdown: what it is, its data and their licence, figures, limits, its command.
 
@@ -21,6 +22,8 @@ def card(
     import glasshouse
     from glasshouse.cli.tables import console, shown
 
+    if output is not None:
+        glasshouse.check_output(output, overwrite)
     text = glasshouse.card(run, output)
     if output:
         console.print(f"wrote {output}", markup=False, soft_wrap=True)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from glasshouse.cli.arguments import Device, Limits, Run
+from glasshouse.cli.arguments import Device, Limits, Overwrite, Run
 from glasshouse.formatting import MISSING
 
 EXAMPLES = (
@@ -40,6 +40,7 @@ def classify(
     output: Annotated[
         Path | None, typer.Option(help="The file for the predictions of --file: .csv or .jsonl; default: CSV on the screen.")
     ] = None,
+    overwrite: Overwrite = False,
     field: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="With --file: the column of the texts; default: that of the run's own data."),
@@ -80,6 +81,8 @@ def classify(
                 "bad-option",
                 f"--json is for the screen, and the ending of --output {output} names the format; leave one out",
             )
+        if output and output != file:  # the file that is read is refused below, also with --overwrite
+            glasshouse.check_output(output, overwrite)
         source = _standard_input() if str(file) == STANDARD_INPUT else file
         form = ".jsonl" if as_json else ".csv"
         if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Device, Run
+from glasshouse.cli.arguments import Device, Overwrite, Run
 
 EXAMPLES = (
     "Examples: glasshouse describe scene-describer fish.png · "
@@ -24,6 +24,7 @@ def describe(
         ),
     ] = None,
     output: Annotated[Path | None, typer.Option(help="The image file to write: .png, .svg or .pdf.")] = None,
+    overwrite: Overwrite = False,
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
@@ -31,6 +32,8 @@ def describe(
     import glasshouse
     from glasshouse.cli.tables import console, show
 
+    if output is not None:
+        glasshouse.check_output(output, overwrite)
     found = glasshouse.describe(run, pictures or (), output, device)
     if as_json:
         print(json.dumps([{"picture": each.name, "text": each.text, "caption": each.caption} for each in found]))

@@ -55,8 +55,14 @@ def features(
     strengths = ", ".join(f"{scores.strength:g} ({scores.classifier})" for scores in result.verdicts)
     console.print(f"inverse regularisation strength C, chosen by cross-validation: {strengths}")
     classes = dict.fromkeys(name for metrics in measured.values() for name in metrics if name.startswith("recall."))
-    rows = [
-        (name.removeprefix("recall."), *(f"{metrics[name]:.1%}" if name in metrics else "" for metrics in measured.values()))
-        for name in classes
-    ]
-    show(("recall of", *measured), rows, right=range(1, len(measured) + 1))
+    # A table for each split, so that its columns fit on a screen of 80 characters.
+    for split in dict.fromkeys(split for scores in result.verdicts for split in scores.metrics):
+        of_split = {scores.classifier: scores.metrics[split] for scores in result.verdicts if split in scores.metrics}
+        rows = [
+            (
+                name.removeprefix("recall."),
+                *(f"{metrics[name]:.1%}" if name in metrics else "" for metrics in of_split.values()),
+            )
+            for name in classes
+        ]
+        show((f"{split} recall of", *of_split), rows, right=range(1, len(of_split) + 1))

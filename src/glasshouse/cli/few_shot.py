@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Device, LabelledData, Run
+from glasshouse.cli.arguments import Device, LabelledData, Overwrite, Run
 
 EXAMPLES = (
     "Examples: glasshouse few-shot demo-lm --task presidents --shots 0,1,2 --examples 100 · "
@@ -30,6 +30,7 @@ def few_shot(
         bool, typer.Option("--calibrate", help="Divide the probability of a label by its probability after an empty text.")
     ] = False,
     output: Annotated[Path | None, typer.Option(help="A file for a figure of accuracy over shots, .svg or .png.")] = None,
+    overwrite: Overwrite = False,
     seed: Annotated[
         int, typer.Option(min=0, max=2**31 - 1, help="The random seed of the choice of texts and examples.")
     ] = 0,
@@ -56,6 +57,8 @@ def few_shot(
         ) from None
     # In a shell, \n is two characters: a backslash and an n.
     unescaped = template.replace("\\n", "\n").replace("\\t", "\t") if template else None
+    if output is not None:
+        glasshouse.check_output(output, overwrite)
     options = (counts, examples, draws, unescaped, calibrate, output, seed, field, label, device)
     result = glasshouse.few_shot(run, task, *options)
     if as_json:

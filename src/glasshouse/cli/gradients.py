@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Device, Run
+from glasshouse.cli.arguments import Device, Overwrite, Run
 
 EXAMPLES = (
     "Examples: glasshouse gradients demo-lm · glasshouse gradients demo-lm --examples 64 --output gradients.svg · "
@@ -27,6 +27,7 @@ def gradients(
         typer.Option(metavar="FIELD=V1,V2,...", help="Compare new models like that of the run for these values of a field."),
     ] = None,
     output: Annotated[Path | None, typer.Option(help="A file for a figure, .svg or .png.")] = None,
+    overwrite: Overwrite = False,
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
@@ -41,6 +42,8 @@ def gradients(
     import glasshouse
     from glasshouse.cli.tables import console, show
 
+    if output is not None:
+        glasshouse.check_output(output, overwrite)
     results = glasshouse.gradients(run, data, examples, output, device, against)
     if as_json:
         print(json.dumps([asdict(one) for one in results]))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from glasshouse.cli.arguments import Device, Run
+from glasshouse.cli.arguments import Device, Overwrite, Run
 
 EXAMPLES = (
     "Examples: glasshouse heads demo-lm · glasshouse heads demo-lm --method gradient --examples 500 · "
@@ -37,6 +37,7 @@ def heads(
         int, typer.Option(min=0, max=10**9, help="With --curve: further training steps after each removal.")
     ] = 0,
     output: Annotated[Path | None, typer.Option(help="A file for a figure, .svg or .png.")] = None,
+    overwrite: Overwrite = False,
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
@@ -58,6 +59,8 @@ def heads(
         raise GlasshouseError("bad-option", "--then-train belongs to --curve; add --curve, or use glasshouse prune")
     if layers and (curve or method != "all"):
         raise GlasshouseError("bad-option", "--layers removes whole layers; leave out --curve and --method")
+    if output is not None:
+        glasshouse.check_output(output, overwrite)
     if layers:
         damages = glasshouse.layers(run, data, examples, replacement, output, device)
         if as_json:

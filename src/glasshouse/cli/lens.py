@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Device, Run
+from glasshouse.cli.arguments import Device, Overwrite, Run
 
 EXAMPLES = (
     'Examples: glasshouse lens demo-lm --text "The state of the union is" · '
@@ -21,6 +21,7 @@ def lens(
     run: Run,
     text: Annotated[str, typer.Option(help="The text to look at.")],
     output: Annotated[Path | None, typer.Option(help="A file for a figure of all positions, .svg or .png.")] = None,
+    overwrite: Overwrite = False,
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
@@ -32,6 +33,8 @@ def lens(
     from glasshouse.cli.tables import console, show
     from glasshouse.formatting import visible
 
+    if output is not None:
+        glasshouse.check_output(output, overwrite)
     result = glasshouse.lens(run, text, output, device)
     if as_json:
         print(json.dumps(asdict(result)))

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Device, Run
+from glasshouse.cli.arguments import Device, Overwrite, Run
 
 EXAMPLES = (
     'Examples: glasshouse look demo-lm --text "The state of the union is strong" · '
@@ -40,6 +40,7 @@ def look(
             help="The file to write: .html for a page, .svg or .png for a figure; default: attention.html in the run."
         ),
     ] = None,
+    overwrite: Overwrite = False,
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
@@ -59,6 +60,8 @@ def look(
         raise GlasshouseError("bad-option", "look needs --text TEXT or --over data; give one of the two, or both")
     if explore and text is None:
         raise GlasshouseError("bad-option", "--explore follows one text; give it with --text TEXT")
+    if output is not None:
+        glasshouse.check_output(output, overwrite)
     if text is not None and explore:
         console.print(str(glasshouse.explore(run, text, output, device)), markup=False, soft_wrap=True)
         return

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Device, Run
+from glasshouse.cli.arguments import Device, Overwrite, Run
 
 EXAMPLES = (
     'Examples: glasshouse patch stories --clean "a little girl named" --corrupt "a little boy named" · '
@@ -27,6 +27,7 @@ def patch(
     target: Annotated[str | None, typer.Option(help="The output of the clean text; default: its prediction.")] = None,
     against: Annotated[str | None, typer.Option(help="The output of the corrupt text; default: its prediction.")] = None,
     output: Annotated[Path | None, typer.Option(help="A file for heat maps of all patches, .svg or .png.")] = None,
+    overwrite: Overwrite = False,
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
@@ -41,6 +42,8 @@ def patch(
     from glasshouse.cli.tables import console, show
     from glasshouse.formatting import visible
 
+    if output is not None:
+        glasshouse.check_output(output, overwrite)
     result = glasshouse.patch(run, clean, corrupt, position, target, against, output, device)
     if as_json:
         maps = [

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Device, Run
+from glasshouse.cli.arguments import Device, Overwrite, Run
 
 EXAMPLES = (
     'Examples: glasshouse prompt scene-clip --target fish.png "two goldfish" "two nemos" · '
@@ -33,6 +33,7 @@ def prompt(
             help="The file to write: .html for a page, .png or .svg for an image; default: prompting.html in the run."
         ),
     ] = None,
+    overwrite: Overwrite = False,
     device: Device = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
@@ -41,6 +42,8 @@ def prompt(
     from glasshouse.cli.tables import console, show
     from glasshouse.pages.retrieval_page import ordinal
 
+    if output is not None:
+        glasshouse.check_output(output, overwrite)
     result, path = glasshouse.prompt(run, prompts or (), target, pictures, output, device)
     if as_json:
         rows = [

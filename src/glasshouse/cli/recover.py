@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from glasshouse.cli.arguments import Device
+from glasshouse.cli.arguments import Device, Overwrite
 
 EXAMPLES = (
     'Examples: glasshouse recover demo-lm --prompt "The state of" --top 2 · '
@@ -40,6 +40,7 @@ def recover(
         bool, typer.Option("--before-bias", help="Imitate an API that shows log-probabilities before the bias.")
     ] = False,
     output: Annotated[Path | None, typer.Option(help="A JSON file for the probability of every token.")] = None,
+    overwrite: Overwrite = False,
     journal: Annotated[
         Path | None, typer.Option(help="The file of the answers so far; default: in the folder of the run.")
     ] = None,
@@ -54,7 +55,7 @@ def recover(
     from glasshouse.cli.tables import console, show
 
     if output is not None:
-        glasshouse.check_output(output)
+        glasshouse.check_output(output, overwrite)
     recovery = glasshouse.open_recovery(model, prompt, top, method, decimals, before_bias, journal, device, config)
     probe = recovery.probe()
     plan = recovery.plan(probe)

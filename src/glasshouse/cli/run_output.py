@@ -38,7 +38,9 @@ def print_baselines(run: Run) -> None:
     if results := run.baselines:
         table = results.table(run.task.metrics)
         show(table.columns, table.rows, right=range(1, table.numbers + 1))
-        console.print(results.sentence(run.task.metrics), markup=False, highlight=False, soft_wrap=True)
+        console.print(results.plain_sentence(run.task.metrics), markup=False, highlight=False, soft_wrap=True)
+        if statistics := results.statistics(run.task.metrics):
+            console.print(f"    {statistics}", markup=False, highlight=False, soft_wrap=True, style="dim")
 
 
 def print_replicas(runs: Sequence[Run]) -> None:

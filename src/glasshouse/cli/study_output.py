@@ -4,7 +4,7 @@ from collections import Counter
 
 from glasshouse import Study
 from glasshouse.cli.tables import console, show
-from glasshouse.pages import pair_table, study_checks, study_sweep, study_tables, study_text
+from glasshouse.pages import pair_table, study_checks, study_tables, study_text
 from glasshouse.pages.study_content import StudyResults
 
 
@@ -15,7 +15,7 @@ def print_study(study: Study) -> None:
     _print_costs(comparison)
     _print_verdicts(study, comparison)
     console.print()
-    for warning in study_sweep.edge_warnings(comparison) if study.design.question.kind == "sweep" else ():
+    for warning in comparison.edges:
         console.print(f"warning {warning}", markup=False, soft_wrap=True)
     _print_pairs(comparison)
     _print_checks(comparison)
@@ -84,7 +84,7 @@ def _print_checks(comparison: StudyResults) -> None:
 
 def summary(comparison: StudyResults) -> str:
     """The verdicts in a few words: one for each arm, or the number of each verdict if there are many arms."""
-    words = {arm.name: arm.difference.word for arm in comparison.arms[1:] if arm.difference}
+    words = {arm.name: arm.difference.word for arm in comparison.arms if arm.difference}
     words |= {arm.name: "diverged" for arm in comparison.arms if arm.values and len(arm.diverged) == len(arm.values)}
     if len(words) <= 3:
         return "; ".join(f"{name} {word}" for name, word in words.items())

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Limits
+from glasshouse.cli.arguments import Limits, Overwrite
 
 app = typer.Typer(help="Train a tokenizer, or show how it splits a text.", no_args_is_help=True)
 
@@ -17,6 +17,7 @@ def train(
     files: Annotated[list[str], typer.Argument(help="Text files: plain, .gz or JSON lines.")],
     vocabulary: Annotated[int, typer.Option(max=10**7, help="The size of the vocabulary.")] = 8192,
     output: Annotated[str, typer.Option(help="The file to write.")] = "tokenizer.json",
+    overwrite: Overwrite = False,
     kind: Annotated[str, typer.Option(help="The kind of tokenizer: byte-pair, words or characters.")] = "byte-pair",
     pattern: Annotated[str, typer.Option(help="The pre-tokenizer of byte-pair: gpt-2 or gpt-4.")] = "gpt-2",
     field: Annotated[str, typer.Option(help="The field of a JSON line that holds the text.")] = "text",
@@ -26,6 +27,7 @@ def train(
     import glasshouse
     from glasshouse.cli.tables import shown
 
+    glasshouse.check_output(output, overwrite)
     trained = glasshouse.train_tokenizer(files, vocabulary, output, kind, pattern, field, limits)
     print(shown(f"{output}: {trained.vocabulary:,} tokens"))
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from glasshouse.cli.arguments import Device, Limits, Run
+from glasshouse.cli.arguments import Device, Limits, Overwrite, Run
 
 EXAMPLES = (
     'Examples: glasshouse translate piglatin-encoder-decoder "the air conditioning is working" · '
@@ -20,6 +20,7 @@ def translate(
     texts: Annotated[list[str] | None, typer.Argument(help="One or more texts, each in quotes.")] = None,
     file: Annotated[Path | None, typer.Option(help="A file to translate, line by line.")] = None,
     output: Annotated[Path | None, typer.Option(help="The file to write the translations to, one per line.")] = None,
+    overwrite: Overwrite = False,
     beams: Annotated[int | None, typer.Option(min=1, max=1000, help="The beam width; 1 is greedy decoding.")] = None,
     length_penalty: Annotated[
         float | None,
@@ -50,7 +51,7 @@ def translate(
             'translate needs either texts or --file FILE, and not both; for example: glasshouse translate RUN "a text"',
         )
     if output:
-        glasshouse.check_output(output)
+        glasshouse.check_output(output, overwrite)
     options = {"beams": beams, "length_penalty": length_penalty, "n_best": n_best, "word_by_word": word_by_word}
     if file:
         translations = glasshouse.translate_file(run, file, device, limits, **options)

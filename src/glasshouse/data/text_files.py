@@ -254,7 +254,7 @@ def _open_raw(path: Path) -> io.BufferedReader:
             f"{path} is a folder, not a file; list the files in it, for example data.files=[{path}/a.txt,{path}/b.txt]",
         )
     try:
-        return cast(io.BufferedReader, plain_files.open_to_read(path))
+        return plain_files.open_to_read(path)
     except OSError as error:
         raise DataError("unreadable-file", f"cannot read {path}: {error.strerror or error}; check the path") from None
 

@@ -34,6 +34,8 @@ from glasshouse.specs.errors import GlasshouseError
 
 # An attention map with more tokens than this is not readable.
 MAP_TOKENS = 40
+# Characters of a text that a suggested command repeats.
+LONGEST_TEXT_TO_TRY = 160
 # How the samples of a report are drawn: a little more likely tokens than the model's own distribution has.
 SAMPLING: dict[str, Any] = {"temperature": 0.8, "top_p": 0.95, "seed": 0}
 # If a task has more headline metrics than this, only those of the test split are shown.
@@ -97,7 +99,7 @@ def collect(run: Run) -> page.Report:
             },
         ),
         notes=tuple(notes),
-        commands=suggestions.commands(run),
+        commands=suggestions.commands(run, _text_to_try(words.texts) if words else ""),
         confusion=classifier_errors.confusion if classifier_errors else None,
         mistakes=classifier_errors.mistakes if classifier_errors else (),
         explained=words.texts if words else (),
@@ -150,10 +152,17 @@ def _attention_map(run: Run, samples: list[Completion], explained: Sequence[page
         # A classifier reads in both directions, so a text cannot be cut off for its map. One that is longer than the
         # context is refused.
         with suppress(GlasshouseError):
-            ids = TextInput(run, " ".join(word.text for word in text.words)).ids
+            ids = TextInput(run, text.text or " ".join(word.text for word in text.words)).ids
             texts += [ids] if 0 < len(ids) <= MAP_TOKENS else []
     # The longest text shows the most; of equally long ones, that with the most different tokens.
     return attention_map(run, max(texts, key=lambda tokens: (len(tokens), len(set(tokens))))) if texts else None
+
+
+def _text_to_try(explained: Sequence[page.ExplainedText]) -> str:
+    """The shortest explained text, for a command: a text of the user's own kind. Empty if none fits on a line."""
+    texts = (" ".join(text.text.split()) for text in explained if not text.second)
+    shortest = min(texts, key=len, default="")
+    return shortest if len(shortest) <= LONGEST_TEXT_TO_TRY else ""
 
 
 def _subtitle(run: Run, parameters: int, rows: list[dict]) -> str:
@@ -202,8 +211,10 @@ def _curves_note(run: Run) -> str:
 def _baselines(run: Run) -> page.BaselineSection | None:
     if not (results := run.baselines):
         return None
-    table, sentence = results.table(run.task.metrics), results.sentence(run.task.metrics)
-    return page.BaselineSection(table.columns, table.rows, table.numbers, sentence[0].upper() + sentence[1:])
+    metrics = run.task.metrics
+    table = results.table(metrics)
+    sentences = results.plain_sentence(metrics), results.statistics(metrics)
+    return page.BaselineSection(table.columns, table.rows, table.numbers, *sentences)
 
 
 def _split_headline(run: Run, split: str) -> list[tuple[str, str]]:
@@ -234,6 +245,14 @@ def _quality(run: Run, rows: list[dict]) -> tuple[page.Curve, ...]:
     )
 
 
+def _counted_memory(run: Run) -> str:
+    """What the predicted and the measured memory count, which are two things on a CPU."""
+    predicted = "Predicted: weights, gradients, optimiser state and activations"
+    if run.facts.get("machine", {}).get("device") == "cuda":
+        return f"{predicted}. Measured: all tensors on the GPU at the peak."
+    return f"{predicted}. Measured: the growth of the whole process at the peak, with libraries and data."
+
+
 # The entries of an outcome that are times.
 TIMES = ("seconds", "evaluation_seconds")
 
@@ -248,6 +267,6 @@ def _planned_costs(run: Run) -> tuple[page.PlannedCost, ...]:
     }
     return (
         page.PlannedCost("training time and final evaluation", duration(plan.get("seconds", 0.0)), measured["time"]),
-        page.PlannedCost("memory", size(sum(plan.get("memory", {}).values())), measured["memory"]),
+        page.PlannedCost("memory", size(sum(plan.get("memory", {}).values())), measured["memory"], _counted_memory(run)),
         page.PlannedCost("FLOPs", flops(plan["flops"]), "counted, not measured"),
     )

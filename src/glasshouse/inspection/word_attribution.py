@@ -3,8 +3,11 @@
 Leave-one-out asks the model itself: how much less probable is the class, or how much smaller the number, without this word?
 It needs no gradient, so it is the same for every kind of model. Of a pair, the words of both texts are left out. It looks at
 one word at a time, so words that say the same thing can hide each other.
+
+Whitespace stays as it is in the text, since to a model two spaces or a line break can be other tokens than one space.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -68,7 +71,7 @@ def _short_texts(run: Run, held_out: HeldOutTexts) -> Iterator[TrueText]:
         first, second = document.text.split(), document.fields["second"].split() if run.reads_pairs else []
         if not FEWEST_WORDS <= len(first) + len(second) <= MOST_WORDS:
             continue
-        texts = " ".join(first), " ".join(second) if run.reads_pairs else None
+        texts = document.text, document.fields["second"] if run.reads_pairs else None
         if isinstance(task, Regress):
             yield TrueText(*texts, number=float(shard.values[example]))
         elif isinstance(task, MultiLabel):
@@ -108,13 +111,10 @@ def explain(run: Run, true: TrueText) -> ExplainedText:
     """Each word of a text or a pair, with the probability of the most probable class, or the number, minus what it is
     without the word."""
     first, second = true.text.split(), (true.second or "").split()
-    texts, others = [true.text], [true.second or ""]
-    for place in range(len(first)):
-        texts.append(" ".join(first[:place] + first[place + 1 :]))
-        others.append(true.second or "")
-    for place in range(len(second)):
-        texts.append(true.text)
-        others.append(" ".join(second[:place] + second[place + 1 :]))
+    pairs = [(true.text, true.second or "")]
+    pairs += [(text, true.second or "") for text in without_each_word(true.text)]
+    pairs += [(true.text, text) for text in without_each_word(true.second or "")]
+    texts, others = map(list, zip(*pairs, strict=True))
     whole, *without = run.predict(texts, others if run.reads_pairs else None)
     answer, size = ("", whole["value"]) if "value" in whole else _answer(whole)
     values = [other["value"] if "value" in other else other["probabilities"][answer] for other in without]
@@ -127,7 +127,20 @@ def explain(run: Run, true: TrueText) -> ExplainedText:
         probability=size if answer else None,
         right=answer in true.classes if answer else None,
         deviation=run.task.deviation or 1.0 if isinstance(run.task, Regress) else None,
+        text=true.text,
     )
+
+
+def without_each_word(text: str) -> list[str]:
+    """The text without each of its words in turn, and without the whitespace after it; the rest is as it was.
+
+    With the last word, the whitespace before it goes.
+    """
+    spans = [match.span() for match in re.finditer(r"\S+\s*", text)]
+    texts = [text[:start] + text[end:] for start, end in spans]
+    if spans:
+        texts[-1] = text[: spans[-1][0]].rstrip() + text[len(text.rstrip()) :]
+    return texts
 
 
 def _answer(prediction: dict[str, Any]) -> tuple[str, float]:

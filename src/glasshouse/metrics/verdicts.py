@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from glasshouse.formatting import rounded
+from glasshouse.formatting import about, rounded
 from glasshouse.metrics import sequential_tests, skewness, statistics
 from glasshouse.specs.errors import DataError, SpecError
 
@@ -22,8 +22,12 @@ NAN = float("nan")
 BySeed = Mapping[int, float]
 # The words of a verdict. comparison.json stores them.
 BETTER, WORSE, NO_DIFFERENCE, UNDECIDED = WORDS = ("better", "worse", "no difference", "undecided")
+# With fewer seeds, their spread is hardly known, and one unusual seed decides.
+FEWEST_SEEDS = 4
 # With more pairs, no single seed decides a verdict that is worth a warning.
 FRAGILE_PAIRS = 64
+# A larger margin, in units of the metric or in standard deviations, is a typing error or damage.
+LARGEST_MARGIN = 1e30
 
 
 @dataclass(frozen=True)
@@ -44,9 +48,11 @@ class VerdictRule:
         if not 0 < self.alpha < 0.5:
             raise SpecError("bad-alpha", f"alpha={self.alpha} is not between 0 and 0.5; choose for example 0.05")
         for name, value in (("margin", self.margin), ("spread", self.spread)):
-            if value is not None and not 0 < value < math.inf:
+            if value is not None and not 0 < value <= LARGEST_MARGIN:
                 raise SpecError(
-                    "bad-margin", f"{name}={value} is not above 0; choose the smallest difference that would matter"
+                    "bad-margin",
+                    f"{name}={value:g} is not above 0 and at most {LARGEST_MARGIN:g}; choose the smallest difference that "
+                    "would matter",
                 )
         if self.looks and (self.looks[0] < 2 or list(self.looks) != sorted(set(self.looks))):
             raise SpecError(
@@ -312,10 +318,12 @@ class _PairedArm:
         p_value = _p_value(equivalence_p if word == NO_DIFFERENCE else adjusted_p, corrected)
         margin = rounded(self.margin.value, self.margin.value) if self.rule.margin is None else f"{self.rule.margin:.3g}"
         if word == UNDECIDED:
-            seeds = f"about {more:,} more {'seed' if more == 1 else 'seeds'}" if more else f"{statistics.MAX_SEEDS:,} seeds"
-            settle = "would settle it" if more else "would not settle it"
-            against = f"{self.name} is undecided against {self.first}"
-            return f"{against}: the difference is {size} ({interval}; {p_value}), {seeds} {settle}"
+            undecided = f"{self.name} is undecided against {self.first}: the difference is {size} ({interval}; {p_value})"
+            if not more:
+                return f"{undecided}, {statistics.MAX_SEEDS:,} seeds would not settle it"
+            if self.pairs < FEWEST_SEEDS:
+                return undecided
+            return f"{undecided}, about {about(more)} more {'seed' if more == 1 else 'seeds'} would settle it"
         if word == NO_DIFFERENCE:
             if self.deviation == 0 and self.mean == 0:
                 return f"{self.name}: no difference from {self.first} at all, the same value in each of {self.pairs} seeds"

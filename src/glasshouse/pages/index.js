@@ -4,7 +4,7 @@
   const curves = JSON.parse(document.getElementById("curve-data").textContent);
   const byId = (id) => document.getElementById(id);
   const body = document.querySelector("#run-table tbody");
-  const TONES = ["accent", "ochre", "blue", "plum", "quiet"], DASHES = 4, FIRST_ROWS = 25, EVERY = 2000;
+  const TONES = ["accent", "ochre", "blue", "plum", "quiet"], DASHES = 4, FIRST_ROWS = 25, FIGURE = 4, EVERY = 2000;
   const chosen = new Set([...document.querySelectorAll("#run-table input:checked")].map((box) => box.closest("tr").dataset.key));
   const styleOf = new Map();
   let everyRow = false, sortBy = { column: 7, descending: true };
@@ -97,21 +97,27 @@
     draw();
   }
 
-  // Numbers are compared by size, everything else by its letters; a run without a value comes last.
+  // Numbers are compared by size, everything else by its letters; a run without a value comes last. Main figures are compared
+  // with those of the same metric, the best first.
   function sort() {
-    const value = (row) => row.cells[sortBy.column].dataset.sort;
-    const keys = new Map(rows().map((row) => [row, { text: value(row), number: value(row) === "" ? NaN : Number(value(row).replace(/[,\s%]/g, "")) }]));
+    const cell = (row) => row.cells[sortBy.column], value = (row) => cell(row).dataset.sort;
+    const size = (row) => (value(row) === "" ? NaN : Number(value(row).replace(/[,\s%]/g, "")) * (cell(row).dataset.better === "higher" ? -1 : 1));
+    const keys = new Map(rows().map((row) => [row, { text: value(row), number: size(row), metric: cell(row).dataset.metric || "" }]));
     const numbers = [...keys.values()].every((key) => key.text === "" || !Number.isNaN(key.number));
     const sign = sortBy.descending ? -1 : 1;
     const sorted = rows().sort((a, b) => {
       const one = keys.get(a), other = keys.get(b);
       if (one.text === "" || other.text === "") return (one.text === "") - (other.text === "");
+      if (one.metric !== other.metric) return one.metric.localeCompare(other.metric, "en");
       return sign * (numbers ? one.number - other.number : one.text.localeCompare(other.text, "en", { numeric: true }));
     });
     body.append(...sorted);
     document.querySelectorAll("#run-table thead th").forEach((head, index) => {
       if (index + 1 !== sortBy.column) head.removeAttribute("aria-sort");
-      else head.setAttribute("aria-sort", sortBy.descending ? "descending" : "ascending");
+      else if (sortBy.column === FIGURE) {
+        head.setAttribute("aria-sort", "other");
+        head.querySelector("button").dataset.order = sortBy.descending ? "worst first" : "best first";
+      } else head.setAttribute("aria-sort", sortBy.descending ? "descending" : "ascending");
     });
   }
 
@@ -151,8 +157,8 @@
     });
     document.querySelectorAll("[data-sort-by]").forEach((button) => button.addEventListener("click", () => {
       const column = Number(button.dataset.sortBy);
-      // Names and words begin at A, numbers with the largest.
-      sortBy = { column, descending: column === sortBy.column ? !sortBy.descending : column > 3 };
+      // Names and words begin at A, main figures with the best of each metric, other numbers with the largest.
+      sortBy = { column, descending: column === sortBy.column ? !sortBy.descending : column > FIGURE };
       arrange();
     }));
     byId("filter").addEventListener("input", filter);

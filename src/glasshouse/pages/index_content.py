@@ -49,8 +49,8 @@ class StudyRow:
     arms: tuple[str, ...]
     done: int
     planned: int
-    word: str
-    verdict: str
+    words: tuple[str, ...]  # of its verdicts: "better"
+    verdict: str  # the first of them
     changed: float
     error: str
     page: PageLink | None
@@ -58,6 +58,7 @@ class StudyRow:
     runs: tuple[PageLink, ...] = ()  # the pages of its runs, where they exist
     claim: str = ""
     claim_page: PageLink | None = None
+    cautions: tuple[str, ...] = ()  # why the verdicts are weak
 
 
 @dataclass(frozen=True)

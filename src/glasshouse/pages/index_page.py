@@ -8,13 +8,16 @@ from collections import Counter
 from typing import Any
 
 from glasshouse import formatting
-from glasshouse.pages import charts, template
+from glasshouse.metrics.metric import BITS_PER_BYTE, LOSS, MAE, PERPLEXITY, RMSE, WORD_PERPLEXITY
+from glasshouse.pages import charts, study_text, template
 from glasshouse.pages.index_content import IndexContent, Points, RunRow
 from glasshouse.pages.page_links import GENERATOR
 from glasshouse.pages.study_text import SYMBOLS
 
 STYLES = ("page.css", "study.css", "index.css")
 SCRIPTS = ("page.js", "charts.js", "index.js")
+# Of the metrics that are main figures, those where lower is better.
+LOWER = (LOSS, PERPLEXITY, WORD_PERPLEXITY, BITS_PER_BYTE, RMSE, MAE)
 # Curves of so many runs are shown when the page opens: those that changed last.
 FIRST_CHOSEN = 3
 
@@ -71,9 +74,25 @@ def _functions(content: IndexContent) -> dict[str, Any]:
         "moment": moment,
         "steps": steps_text,
         "symbols": SYMBOLS,
+        "better": better,
+        "verdict_counts": verdict_counts,
+        "sentence": study_text.sentence,
         "chosen": {run.key for run in newest[:FIRST_CHOSEN]},
         "in_runs": any(not run.study for run in content.runs),
     }
+
+
+def better(title: str) -> str:
+    """Whether higher or lower is better, from the title of a main figure: "validation loss"."""
+    return "lower" if any(title.endswith(metric.title) for metric in LOWER) else "higher"
+
+
+def verdict_counts(words: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The word of a single verdict; of several, each word with its number: "1 worse", "2 undecided"."""
+    if len(words) == 1:
+        return [(words[0], words[0])]
+    counts = Counter(words)
+    return [(word, f"{counts[word]} {word}") for word in SYMBOLS if counts[word]]
 
 
 def steps_text(run: RunRow) -> str:

@@ -1,20 +1,18 @@
 """A verdict in plain words: who was ahead in how many seeds, and by how much. The statistics have a sentence of their own.
 
 The words never say more than the verdict: "beat" and "lost to" need a verdict of better or worse, and a mean that is ahead
-without one is named as undecided. Knows no HTML.
+without one is said to be what chance alone can do. Knows no HTML.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from glasshouse.formatting import MOST_DECIMALS, number
+from glasshouse.formatting import MOST_DECIMALS, about, number
 from glasshouse.metrics.metric import Metric, Metrics
 from glasshouse.metrics.perplexity import LARGEST, perplexity
-from glasshouse.metrics.verdicts import BETTER, NO_DIFFERENCE, WORSE, Difference
+from glasshouse.metrics.verdicts import BETTER, FEWEST_SEEDS, NO_DIFFERENCE, WORSE, Difference
 
-# With fewer seeds, a study is a first look: hardly any difference can be shown, and one unusual seed decides.
-FEWEST_SEEDS = 4
 # From this ratio on, "3 times as high" is easier to read than "200 % higher".
 TIMES = 3.0
 QUICK_LOOK = "a quick look: the models are tiny and trained for a few steps, so this shows that the study works and no more"
@@ -54,7 +52,7 @@ class PlainMetric:
     def size(self, margin: float) -> str:
         """A difference in the unit of the change: "3.6 %" for a difference of losses, "2 points" for one of shares."""
         if self.exponential:
-            return f"{_two_digits(100 * math.expm1(margin))} %"
+            return f"{_two_digits(100 * math.expm1(min(margin, LARGEST)))} %"
         return f"{_two_digits(100 * margin)} points" if self.percentage else _two_digits(margin)
 
     def _shown(self, value: float) -> float:
@@ -110,10 +108,18 @@ def sentence(
         return f"{arm} lost to {first} in {behind} {count}: {figures}{without}"
     if means[0] == means[1]:
         figures = f"{metric.title} {own} on average in both"
-    seeds = "seed" if difference.more_seeds == 1 else "seeds"
-    more = f"; about {difference.more_seeds:,} more {seeds} might decide it" if difference.more_seeds else ""
-    tried = f"{arm} was ahead of {first} in {ahead} {count}"
-    return f"not decided: {tried}, {figures} on average, and chance alone can do that{more}{without}"
+    mean_is_ahead = (means[0] > means[1]) == metric.higher_is_better
+    behind_first = behind > ahead or (behind == ahead and not mean_is_ahead)
+    tried = f"{arm} was {'behind' if behind_first else 'ahead of'} {first} in {behind if behind_first else ahead} {count}"
+    more = _more_seeds(difference.more_seeds, len(pairs))
+    return f"{tried}: {figures} on average, and chance alone can do that{more}{without}"
+
+
+def _more_seeds(more: int | None, pairs: int) -> str:
+    """How many seeds might decide it; nothing after few seeds, whose spread is hardly known."""
+    if not more or pairs < FEWEST_SEEDS:
+        return ""
+    return f"; about {about(more)} more {'seed' if more == 1 else 'seeds'} might decide it"
 
 
 def caution(pairs: int, quick: bool) -> str:

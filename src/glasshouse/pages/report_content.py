@@ -84,6 +84,7 @@ class PlannedCost:
     what: str
     predicted: str
     measured: str
+    remark: str = ""  # what the two count, where that is not the same
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,7 @@ class ExplainedText:
     right: bool | None = None  # whether the class is a true one
     second: tuple[ExplainedWord, ...] = ()
     deviation: float | None = None  # of a number: the standard deviation of the training data
+    text: str = ""  # with its own whitespace; of a pair, the first text
 
 
 @dataclass(frozen=True)
@@ -233,12 +235,16 @@ class FinalEvaluation:
 
 @dataclass(frozen=True)
 class BaselineSection:
-    """The run beside its baselines as text: a table whose last row is the run, and a sentence about the best baseline."""
+    """The run beside its baselines as text: a table whose last row is the run, and a sentence about the best baseline.
+
+    `statistics` is a second sentence, for a disclosure; empty if there is no baseline.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numbers: int  # so many columns after the first hold numbers
     sentence: str
+    statistics: str = ""
 
 
 @dataclass(frozen=True)

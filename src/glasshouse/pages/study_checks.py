@@ -102,7 +102,7 @@ def multiverse(comparison: StudyResults) -> ChoiceTable | None:
     if main is None:
         return None
     choices = tuple(dict.fromkeys(name for cell in cells for name in cell.choices))
-    arms = tuple(arm.name for arm in comparison.arms[1:])
+    arms = tuple(arm.name for arm in comparison.other_arms)
     intervals = [(found.low, found.high) for cell in cells for found in cell.differences.values()]
     places = decimals(intervals)
     rows = tuple(

@@ -74,7 +74,7 @@ class MultiverseCell:
 
 @dataclass(frozen=True)
 class StudyResults:
-    """A whole study. Every other arm is compared with the first."""
+    """A whole study. Every other arm is compared with the first, which a sweep lists among the others by its value."""
 
     name: str
     recipe: str
@@ -97,3 +97,15 @@ class StudyResults:
     multiverse: tuple[MultiverseCell, ...] = ()
     curve_most: float = math.inf  # the largest possible value of the curves' metric
     pairs: tuple[ArmPair, ...] = ()  # all pairs of arms that have a verdict; empty unless they were asked for
+    first: str = ""  # the name of the first arm; empty: that of the first in the list
+    edges: tuple[str, ...] = ()  # of a sweep: a sentence for each field whose best value is the last that was tried
+
+    @property
+    def first_arm(self) -> Arm:
+        """The arm with which the others are compared."""
+        return next((arm for arm in self.arms if arm.name == self.first), self.arms[0])
+
+    @property
+    def other_arms(self) -> tuple[Arm, ...]:
+        """The arms that are compared with the first."""
+        return tuple(arm for arm in self.arms if arm is not self.first_arm)

@@ -62,7 +62,7 @@ def arm_curves(comparison: StudyResults) -> list[ArmCurves]:
             mean_curve(arm),
             len(arm.curves) - len(seeds),
         )
-        for arm, style, seeds in zip(arms, styles(len(arms)), chosen, strict=True)
+        for arm, style, seeds in zip(arms, styles(comparison), chosen, strict=True)
     ]
 
 
@@ -90,8 +90,8 @@ def panel(comparison: StudyResults, width: int = 460, height: int = 300) -> Pane
     """Draw the chart, with its legend, remarks and scales."""
     drawn = arm_curves(comparison)
     scales = value_scales(drawn, comparison.curve_most)
-    heading, labels = study_text.labels(comparison)
-    names = study_text.short_names(labels, NAME_CHARACTERS)
+    heading, _ = study_text.labels(comparison)
+    names = study_text.short_names(study_text.marked_labels(comparison), NAME_CHARACTERS)
     legend = [
         {"name": name, "full": curves.arm.name, "classes": curves.style.classes, "last": _last(curves)}
         for curves, name in zip(drawn, names, strict=True)

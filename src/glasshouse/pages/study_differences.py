@@ -32,10 +32,15 @@ class Style:
         return f"{self.tone} dash-{self.dash}" if self.dash else self.tone
 
 
-def styles(how_many: int) -> list[Style]:
+def styles(comparison: StudyResults) -> list[Style]:
     """A style for each arm, in order; the first arm, with which the others are compared, has the quiet colour."""
-    tones = charts.tones(how_many)
-    return [Style(tone, index // len(charts.TONES) % DASHES) for index, tone in enumerate(tones)]
+    if not comparison.arms:
+        return []
+    first, *others = (
+        Style(tone, index // len(charts.TONES) % DASHES) for index, tone in enumerate(charts.tones(len(comparison.arms)))
+    )
+    others.insert(comparison.arms.index(comparison.first_arm), first)
+    return others
 
 
 def paired_differences(arm: Arm, first: Arm) -> list[float]:
@@ -47,12 +52,18 @@ def paired_differences(arm: Arm, first: Arm) -> list[float]:
 
 def compared_arms(comparison: StudyResults) -> tuple[tuple[Arm, Style, list[float]], ...]:
     """Every arm but the first, with its style and its differences."""
-    first = comparison.arms[:1]
-    arm_styles = styles(len(comparison.arms))
     return tuple(
-        (arm, style, paired_differences(arm, first[0]))
-        for arm, style in zip(comparison.arms[1:], arm_styles[1:], strict=True)
+        (arm, style, paired_differences(arm, comparison.first_arm))
+        for arm, style in zip(comparison.arms, styles(comparison), strict=True)
+        if arm is not comparison.first_arm
     )
+
+
+def short_names(comparison: StudyResults, most: int) -> tuple[str, list[str]]:
+    """The first arm's short name of at most `most` characters, and those of the others."""
+    names = study_text.short_names(study_text.labels(comparison)[1], most)
+    first = names.pop(comparison.arms.index(comparison.first_arm))
+    return first, names
 
 
 def value_range(comparison: StudyResults) -> tuple[float, float] | None:
@@ -102,7 +113,7 @@ def differences(comparison: StudyResults, width: int = 460) -> str:
             f'<svg class="chart" viewBox="0 0 {width} 90" role="img" aria-label="{why}">'
             f'<text class="empty" x="{width / 2}" y="48" text-anchor="middle">{why}</text></svg>'
         )
-    names = study_text.short_names(study_text.labels(comparison)[1], 2 * NAME_CHARACTERS)[1:]
+    _, names = short_names(comparison, 2 * NAME_CHARACTERS)
     lines = [_two_lines(name) for name in names]
     row = max(38 if any(len(name_lines) > 1 for name_lines in lines) else 32, min(54, 210 / len(arms)))
     widest = max(len(line) for name_lines in lines for line in name_lines)
@@ -154,7 +165,8 @@ def _background(comparison: StudyResults, axis: axes.Axis, frame: charts.Frame) 
         f'<text class="way {down}" x="{frame.left:.1f}" y="{TOP - 11}">← {down}</text>'
         f'<text class="way {up}" x="{frame.right:.1f}" y="{TOP - 11}" text-anchor="end">{up} →</text>'
     )
-    metric, first = study_text.short_names([comparison.metric, study_text.labels(comparison)[1][0]], 24)
+    first = study_text.labels(comparison)[1][comparison.arms.index(comparison.first_arm)]
+    metric, first = study_text.short_names([comparison.metric, first], 24)
     label = f"{metric}, difference from {first}"
     # Centred below the axis; a long label is moved to the left so that it stays inside the drawing.
     middle = min((frame.left + frame.right) / 2, frame.right + 26 - 3.7 * len(label))

@@ -81,14 +81,15 @@ def _draw_differences(comparison: StudyResults, panel: Axes) -> None:
                 annotation_clip=False,
             )
     heading, labels = study_text.labels(comparison)
-    names = study_text.short_names(labels, NAME_CHARACTERS)[1:]
+    _, names = study_differences.short_names(comparison, NAME_CHARACTERS)
     panel.set_ylabel(_plain_text(heading), color=figures.SOFT)
     panel.set_yticks(range(len(arms)), [_plain_text(name) for name in names])
     panel.set_ylim(len(arms) - 0.5, -0.5)
     panel.set_xlim(axis.low, axis.high)
     tick_labels = [f"{'+' if tick > 0 else ''}{formatting.short_number(tick)}" for tick in axis.ticks]
     panel.set_xticks(axis.ticks, tick_labels)
-    first = study_text.short_names(labels[:1], NAME_CHARACTERS)[0]
+    label = labels[comparison.arms.index(comparison.first_arm)]
+    first = study_text.short_names([label], NAME_CHARACTERS)[0]
     x_label = f"{comparison.metric}, difference from {first}"
     if len(x_label) > 48:
         x_label = x_label.replace(", ", ",\n", 1)

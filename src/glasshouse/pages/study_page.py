@@ -42,7 +42,7 @@ def render(comparison: StudyResults) -> str:
         description=" ".join(study_text.description(comparison)),
         progress=progress(comparison),
         headline=headline(comparison),
-        verdicts=[_verdict(arm, style, comparison.arms[0]) for arm, style in _styled(comparison)],
+        verdicts=[_verdict(arm, comparison.first_arm) for arm in comparison.arms],
         level=formatting.percent(1 - comparison.rule.alpha),
         differences=study_differences.differences(comparison),
         difference_remarks=study_differences.remarks(comparison),
@@ -123,10 +123,10 @@ def method(comparison: StudyResults) -> list[str]:
 
 
 def _styled(comparison: StudyResults) -> list[tuple[Arm, study_differences.Style]]:
-    return list(zip(comparison.arms, study_differences.styles(len(comparison.arms)), strict=True))
+    return list(zip(comparison.arms, study_differences.styles(comparison), strict=True))
 
 
-def _verdict(arm: Arm, style: study_differences.Style, first: Arm) -> dict[str, Any]:
+def _verdict(arm: Arm, first: Arm) -> dict[str, Any]:
     """An arm's entry in the list of verdicts: plain words, cautions beside them, and the statistics for a disclosure.
 
     The first arm has no verdict unless it has no result.
@@ -136,7 +136,7 @@ def _verdict(arm: Arm, style: study_differences.Style, first: Arm) -> dict[str, 
     difference = arm.difference
     if difference is not None:
         word, sentence = difference.word, arm.plain or difference.sentence
-        statistics = [f"{difference.sentence}."] if arm.plain else []
+        statistics = [study_text.sentence(difference.sentence)] if arm.plain else []
         if math.isfinite(difference.smallest) and word in (NO_DIFFERENCE, UNDECIDED):
             pairs = f"{difference.pairs} pair{'' if difference.pairs == 1 else 's'} of seeds"
             smallest = formatting.number(difference.smallest)
@@ -156,10 +156,11 @@ def _verdict(arm: Arm, style: study_differences.Style, first: Arm) -> dict[str, 
         "kind": word.replace(" ", "-"),
         "arm": arm.name,
         # A number and its percent sign stay on one line.
-        "plain": sentence.replace(" %", "\u00a0%"),
-        "cautions": [text[0].upper() + text[1:] for text in (arm.caution, study_text.fragility(difference)) if text],
+        "plain": study_text.sentence(sentence).replace(" %", "\u00a0%") if sentence else "",
+        "cautions": [
+            study_text.sentence(text, capital=True) for text in (arm.caution, study_text.fragility(difference)) if text
+        ],
         "statistics": statistics,
-        "classes": style.classes,
     }
 
 

@@ -78,10 +78,10 @@ def fields(comparison: StudyResults) -> list[Field]:
     return [_field(name, values) for name, values in study_text.varied_fields(comparison).items() if len(values) > 1]
 
 
-def in_order_of_values(arms: Sequence[Arm], all_arms: Sequence[Arm]) -> list[Arm]:
+def in_order_of_values(arms: Sequence[Arm]) -> list[Arm]:
     """The arms by their values of the swept fields: numbers by size, other values in the order of first use."""
     swept: dict[str, list[str]] = {}
-    for arm in all_arms:
+    for arm in arms:
         for name, value in arm.changes.items():
             swept.setdefault(name, [])
             swept[name] += [] if value in swept[name] else [value]

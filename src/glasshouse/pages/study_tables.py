@@ -41,7 +41,7 @@ def table(comparison: StudyResults) -> Table:
     """The results and the costs that differ. A cost that is the same for every arm moves into the caption."""
     rows = study_text.rows(comparison)
     different, same = costs(rows)
-    first = comparison.arms[0].name if comparison.arms else "the first arm"
+    first = comparison.first_arm.name if comparison.arms else "the first arm"
     level = formatting.percent(1 - comparison.rule.alpha)
     heading = study_text.labels(comparison)[0] or "arm"
     titles = (f"{column.title} ({level} interval)" if column.interval else column.title for column in study_text.COLUMNS)

@@ -71,10 +71,8 @@ def rows(comparison: StudyResults) -> list[ArmRow]:
     differences = [arm.difference for arm in comparison.arms if arm.difference]
     mean_places = decimals([(summary.low, summary.high) for summary in summaries])
     difference_places = decimals([(difference.low, difference.high) for difference in differences])
-    short_labels = labels(comparison)[1]
-    return [
-        _row(arm, label, mean_places, difference_places) for arm, label in zip(comparison.arms, short_labels, strict=True)
-    ]
+    shown = marked_labels(comparison)
+    return [_row(arm, label, mean_places, difference_places) for arm, label in zip(comparison.arms, shown, strict=True)]
 
 
 def _row(arm: Arm, label: str, mean_places: int | None, difference_places: int | None) -> ArmRow:
@@ -132,12 +130,19 @@ def fragility(difference: Difference | None) -> str:
 
 
 def verdict_lines(arm: Arm) -> list[str]:
-    """An arm's verdict: in plain words, and then with its statistics; nothing for an arm without a verdict."""
+    """An arm's verdict: a sentence in plain words, and then one with its statistics; nothing without a verdict."""
     if arm.difference is None:
         return []
     warning = fragility(arm.difference)
     plain = f"{arm.plain} ({arm.caution})" if arm.caution else arm.plain
-    return [*filter(None, [plain]), arm.difference.sentence + (f"; {warning}" if warning else "")]
+    statistics = arm.difference.sentence + (f"; {warning}" if warning else "")
+    return [sentence(text) for text in (plain, statistics) if text]
+
+
+def sentence(text: str, capital: bool = False) -> str:
+    """A text that stands alone, with a full stop. It has no capital where it begins with the name of an arm."""
+    text = text[:1].upper() + text[1:] if capital else text
+    return text if text.endswith(".") else f"{text}."
 
 
 def varied_fields(comparison: StudyResults) -> dict[str, list[str]]:
@@ -184,7 +189,7 @@ def margin_in_words(comparison: StudyResults) -> str:
     if not comparison.arms:
         return size_in_words
     spread = "one standard deviation" if rule.spread == 1 else f"{rule.spread:g} standard deviations"
-    return f"{size_in_words} ({spread} between the seeds of {comparison.arms[0].name})"
+    return f"{size_in_words} ({spread} between the seeds of {comparison.first_arm.name})"
 
 
 def description(comparison: StudyResults) -> list[str]:
@@ -233,6 +238,15 @@ def labels(comparison: StudyResults) -> tuple[str, list[str]]:
     if len(keys) != 1 or not all_assignments or len(set(values)) < len(set(names)):
         return "", names
     return ", ".join(keys.pop()), values
+
+
+def marked_labels(comparison: StudyResults) -> list[str]:
+    """Each arm's short name. The first arm is named as such where others come before it, as in a sweep."""
+    names = labels(comparison)[1]
+    return [
+        f"{name} (first arm)" if place and arm is comparison.first_arm else name
+        for place, (arm, name) in enumerate(zip(comparison.arms, names, strict=True))
+    ]
 
 
 def _recipe_phrase(comparison: StudyResults) -> str:

@@ -19,12 +19,15 @@ SEEDS = 4
 NO_QUESTION = ("training.start_from", "training.precision", "model.kind")
 
 
-def commands(run: Run) -> tuple[str, ...]:
-    """Commands that use the run, evaluate it, ask whether a choice of the user mattered, and train another position."""
+def commands(run: Run, text: str = "") -> tuple[str, ...]:
+    """Commands that use the run, evaluate it, ask whether a choice of the user mattered, and train another position.
+
+    The first uses this text, or else a prompt of the run.
+    """
     if "origin" in run.facts:
         can_sample = run.continues_text and run.folder.tokenizer_file.exists()
         return (*((f"glasshouse sample {run.name}",) if can_sample else ()), f"glasshouse certify {run.name}")
-    prompt = next(iter(run.spec.evaluation.prompts), "")
+    prompt = text or next(iter(run.spec.evaluation.prompts), "")
     use = run.task.example_command(run.name, _quoted(prompt) if prompt else "")
     words, position = _asked(run), "learned" if run.spec.model.position != "learned" else "rotary"
     comparison = _comparison(run, words)

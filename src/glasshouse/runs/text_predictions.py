@@ -67,6 +67,11 @@ def predict_each(run: Run, pairs: Iterable[Pair]) -> Iterator[dict[str, Any]]:
         say(f"{empty:,} of {total:,} texts are empty and have no prediction")
 
 
+def is_missing(prediction: dict[str, Any]) -> bool:
+    """Whether an entry of `predict_each` has no prediction, because its text is empty."""
+    return prediction.keys() <= {"text", "second"}
+
+
 def _are_pairs(run: Run, texts: Iterable[Pair]) -> bool:
     return texts.paired if isinstance(texts, TextFile) else run.reads_pairs
 

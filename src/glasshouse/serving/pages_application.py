@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 from glasshouse.pages import index_page, live_page, page_links
 from glasshouse.pages.index_content import PageLink
 from glasshouse.pages.live_content import LiveRun
+from glasshouse.records import plain_files
 from glasshouse.records.run_entries import RunEntry, RunEntryReader
 from glasshouse.serving import live_run, run_commands
 from glasshouse.serving.page_guard import PageGuard
@@ -51,7 +52,7 @@ def create_pages_app(folders: PageFolders, token: str) -> ASGIApp:
             for run in study.runs:
                 if folders.key(run.path) == key:
                     return run, study
-        raise HTTPException(404, f"There is no run {key!r} here; go back to the index.")
+        raise HTTPException(404, _unknown("run", key))
 
     def view(key: str) -> LiveRun:
         run, study = find_run(key)
@@ -89,28 +90,28 @@ def create_pages_app(folders: PageFolders, token: str) -> ASGIApp:
         return JSONResponse({key: index_page.curve_lists(reader.curves(runs[key].path)) for key in wanted if key in runs})
 
     @app.get("/run")
-    def run(key: str) -> HTMLResponse:
+    def run(key: str = "") -> HTMLResponse:
         """The live view of a run."""
         return HTMLResponse(live_page.render(view(key)))
 
     @app.get("/run/part")
-    def part(key: str, version: str = "") -> JSONResponse:
+    def part(key: str = "", version: str = "") -> JSONResponse:
         """What changes in the live view of a run, if it has changed since a version."""
         html = live_page.render_part(view(key))
         current = hashlib.sha256(html.encode()).hexdigest()[:16]
         return JSONResponse({"version": current} if current == version else {"version": current, "html": html})
 
     @app.get("/report")
-    def report(key: str) -> HTMLResponse:
+    def report(key: str = "") -> HTMLResponse:
         """The report of a run or a study, as it was written last."""
         found = entries()
         every: list[RunEntry | StudyEntry] = [*found.every_run, *found.studies]
         known = {folders.key(entry.path): entry for entry in every}
         if key not in known:
-            raise HTTPException(404, f"There is no run or study {key!r} here; go back to the index.")
+            raise HTTPException(404, _unknown("run or study", key))
         path = known[key].path / REPORT
         try:
-            page = path.read_text(encoding="utf-8", errors="replace")
+            page = plain_files.read_text(path)
         except OSError:
             raise HTTPException(404, f"{known[key].name} has no report yet; make it with: glasshouse report NAME") from None
         links = [PageLink("all runs and studies", address("."))]
@@ -125,8 +126,14 @@ def create_pages_app(folders: PageFolders, token: str) -> ASGIApp:
     return PageGuard(app, token)
 
 
+def _unknown(what: str, key: str) -> str:
+    if not key:
+        return f"The address names no {what}: it needs key=...; go back to the index."
+    return f"There is no {what} {key!r} here; go back to the index."
+
+
 def _action(action: str, find_run: Callable[[str], tuple[RunEntry, StudyEntry | None]]) -> Callable[..., PlainTextResponse]:
-    def act(key: str) -> PlainTextResponse:
+    def act(key: str = "") -> PlainTextResponse:
         try:
             run, study = find_run(key)
             return PlainTextResponse(run_commands.act(action, run, study.path if study else None))

@@ -1,5 +1,6 @@
 """A server process: an application on a port, until a signal. Or a server in a thread, until the block that uses it ends."""
 
+import logging
 import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +14,8 @@ from glasshouse.serving.application import create_app
 from glasshouse.serving.served_model import ServerOptions
 from glasshouse.specs.errors import GlasshouseError
 
+# What to do about a port that is taken, by the options of `glasshouse serve`.
+ANOTHER_PORT = "choose another --port or --host"
 # Seconds in which a server in a thread must have started.
 STARTING_SECONDS = 60.0
 
@@ -43,14 +46,30 @@ def serve(
 
 
 def serve_app(
-    app: ASGIApp, host: str, port: int, started_at: Callable[[str], None] = lambda address: None, seconds: float = 0.0
+    app: ASGIApp,
+    host: str,
+    port: int,
+    started_at: Callable[[str], None] = lambda address: None,
+    seconds: float = 0.0,
+    remedy: str = ANOTHER_PORT,
 ) -> None:
-    """Serve an application until SIGINT or SIGTERM; requests that run then have these seconds. Port 0: a free one."""
+    """Serve an application until SIGINT or SIGTERM; requests that run then have these seconds. Port 0: a free one.
+
+    `remedy` ends the error if the port is taken.
+    """
     try:
-        _Server(_configuration(app, host, port, seconds), started_at).run()
+        server = _Server(_configuration(app, host, port, seconds), started_at)
+        logging.getLogger("uvicorn.error").addFilter(_is_no_system_error)
+        server.run()
     except (SystemExit, UnicodeError) as error:  # uvicorn exits if it cannot bind; some texts can be no host
-        problem = f"port {port} of {host} is not free or not allowed; choose another --port or --host"
-        raise GlasshouseError("cannot-bind", problem) from error
+        raise GlasshouseError("cannot-bind", f"port {port} of {host} is not free or not allowed; {remedy}") from error
+    finally:
+        logging.getLogger("uvicorn.error").removeFilter(_is_no_system_error)
+
+
+def _is_no_system_error(record: logging.LogRecord) -> bool:
+    """Without the line in which uvicorn tells that it cannot bind: the error that follows says so, with the remedy."""
+    return not isinstance(record.msg, OSError)
 
 
 @contextmanager

@@ -33,6 +33,8 @@ Batch = dict[str, Tensor]
 Forward = Callable[..., Tensor]
 # The target of a position that does not contribute to the loss.
 IGNORED = -100
+# The text in a suggested command if there is no other, in quotes for the shell.
+EXAMPLE_TEXT = '"Thank you all."'
 
 
 @dataclass(frozen=True)

@@ -26,13 +26,11 @@ from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
 from glasshouse.tasks import padding
-from glasshouse.tasks.base import IGNORED, Batch, Forward, QualityCurves, Task, shares_of_ratio
+from glasshouse.tasks.base import EXAMPLE_TEXT, IGNORED, Batch, Forward, QualityCurves, Task, shares_of_ratio
 from glasshouse.tasks.cross_entropy import cross_entropy_sum, target_losses
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.base import TRANSLATE
 
-# The text in a suggested command if the recipe names no prompt, in quotes for the shell.
-EXAMPLE_TEXT = '"Thank you all."'
 TRANSLATED = Metric("translated", "texts translated", "{:,.0f}")
 
 

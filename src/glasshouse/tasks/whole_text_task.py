@@ -14,7 +14,7 @@ from glasshouse.data.shards import Shard
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import EvaluationSpec
 from glasshouse.tasks import padding
-from glasshouse.tasks.base import Forward, Task
+from glasshouse.tasks.base import EXAMPLE_TEXT, Forward, Task
 from glasshouse.tasks.text_inputs import TextInputs, arguments
 from glasshouse.tasks.wide_fit import WideFit
 from glasshouse.tokenizers import Tokenizer
@@ -121,4 +121,4 @@ class WholeTextTask(Task):
 
     def example_command(self, run: str, prompt: str) -> str:
         second = ' --second "We thank you."' if self.inputs.paired else ""
-        return f'glasshouse classify {run} "Thank you all."{second}'
+        return f"glasshouse classify {run} {prompt or EXAMPLE_TEXT}{second}"

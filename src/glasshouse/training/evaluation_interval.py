@@ -7,6 +7,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from glasshouse.formatting import percent
+
 FIELD = "evaluation.every"
 FEWEST_EVALUATIONS = 8
 """Evaluations that a run has at least, unless they would be too close together or too dear."""
@@ -38,6 +40,25 @@ class EvaluationCost:
 
 
 def choose(jobs: Sequence[EvaluationCost]) -> int:
-    """The interval that these jobs share. It is not longer than that of a recipe, and fits the job of fewest steps."""
-    wanted = math.ceil(min(job.steps for job in jobs) / FEWEST_EVALUATIONS)
-    return min(*(job.every for job in jobs), max(wanted, *(job.shortest for job in jobs)))
+    """The interval that these jobs share. It is not longer than that of a recipe or than a job, and fits the job of fewest
+    steps."""
+    steps = min(job.steps for job in jobs)
+    return min(steps, *(job.every for job in jobs), max(_wanted(steps), *(job.shortest for job in jobs)))
+
+
+def remark(jobs: Sequence[EvaluationCost], every: int) -> str:
+    """Why the chosen interval gives these jobs few evaluations; empty unless their cost is the reason.
+
+    Evaluations on fewer tokens would be cheaper, but they choose the best checkpoint, and would choose it by more noise.
+    """
+    steps = min(job.steps for job in jobs)
+    if every <= max(_wanted(steps), SHORTEST_INTERVAL) or every == min(job.every for job in jobs):
+        return ""
+    count = math.ceil(steps / every)
+    evaluated = "evaluated only at the end" if count == 1 else f"{count} evaluations, every {every:,} steps"
+    return f"{evaluated}: more would cost over {percent(LARGEST_SHARE)} of the training; {FIELD}=N changes that"
+
+
+def _wanted(steps: int) -> int:
+    """The interval that gives a run the fewest evaluations of a curve."""
+    return math.ceil(steps / FEWEST_EVALUATIONS)

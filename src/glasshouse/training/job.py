@@ -153,7 +153,10 @@ class Job:
                 notes.append(f"{truncated} of {shard.documents} {split} texts are truncated to data.context")
         job = cls(spec, prepared, task, steps, device, (*notes, *task.notes()))
         if shortens:
-            job = job.with_interval(evaluation_interval.choose([job.evaluation_cost()]))
+            cost = [job.evaluation_cost()]
+            job = job.with_interval(evaluation_interval.choose(cost))
+            if remark := evaluation_interval.remark(cost, job.spec.evaluation.every):
+                job = replace(job, data_notes=(*job.data_notes, remark))
         return job._with_start() if training.start_from and new_run else job
 
     @property
