@@ -267,6 +267,18 @@ def test_a_group_that_was_killed_while_its_settings_were_adapted_stays_together(
         assert not other.folder.spec().data.adapt
 
 
+def test_a_replica_that_was_killed_before_it_was_recorded_has_the_same_facts(text):
+    """The others had been recorded as runs that train one after another."""
+    runs = glasshouse.train_replicas(*REPLICAS, f"data.files={text}", name="runs", device="cpu")
+    last = runs[-1].folder
+    before = last.facts()
+    shutil.rmtree(last.checkpoints)
+    facts = {name: fact for name, fact in before.items() if name not in ("plan", "outcome", "together")}
+    (last.path / "run.json").write_text(json.dumps({**facts, "status": "new"}))
+    glasshouse.resume(runs[0].name, device="cpu")
+    assert last.facts()["together"] == before["together"]
+
+
 def test_replicas_that_were_killed_while_they_were_created_are_completed(text):
     whole = glasshouse.train_replicas(*REPLICAS, f"data.files={text}", name="whole", device="cpu")
     spec = replace(whole[0].spec, training=replace(whole[0].spec.training, seed=0))

@@ -133,7 +133,8 @@ def split_group(group: RunGroup, together: bool | None) -> list[RunGroup]:
             say(reason)
     slices = [slice(first, first + size) for first in range(0, len(group.runs), size)]
     groups = [RunGroup(group.runs[part], group.jobs[part], group.saved[part], group.ended[part]) for part in slices]
-    if len(group.runs) > 1 and "together" not in facts:
+    # One of several replicas may be alone here: a kill came after the others had been recorded.
+    if "together" not in facts and (len(group.runs) > 1 or "family" in facts):
         for smaller in groups:
             for run in smaller.runs:
                 # Relative paths, so that the folders can be moved together.
