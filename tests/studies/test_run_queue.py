@@ -7,6 +7,7 @@ from typing import ClassVar
 import pytest
 
 from glasshouse.records.run_folder import RunFolder
+from glasshouse.records.status import Status
 from glasshouse.studies import arms, run_queue
 from glasshouse.studies.run_queue import QueuedRun
 
@@ -76,3 +77,15 @@ def test_runs_may_be_trained_elsewhere(tmp_path: Path) -> None:
     written = [run_queue.write_task(task) for task in Handing.tasks]
     assert [entry["run"] for entry in written[1][0]] == [str(queued.run.path.absolute()) for queued in queue[1::2]]
     assert queue[3].run.spec() == queue[3].spec
+
+
+def test_what_a_kill_left_of_a_checkpoint_of_an_ended_run_is_deleted(tmp_path: Path) -> None:
+    first, _ = queue_of("demo-lm", "model.norm=layer,rms", seeds=1, replicas=1)
+    queued = replace(first, run=RunFolder(tmp_path / "run"))
+    run_queue._create(queued)
+    queued.run.record(status=Status.DONE)
+    left = queued.run.checkpoints / ".step-00000004.host.99999999.tmp"
+    left.mkdir(parents=True)
+    (left / "model.safetensors").write_bytes(b"half")
+    run_queue.run_all([queued], "cpu", tmp_path, "a study")
+    assert not left.exists()

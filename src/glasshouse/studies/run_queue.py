@@ -229,6 +229,7 @@ def _train(group: Sequence[QueuedRun], device: str) -> None:
 
 def _delete_old_checkpoints(queued: QueuedRun) -> None:
     """An ended run is only read from now on, so its best and its last checkpoint are enough, and one to be kept."""
+    checkpoint.delete_unfinished(queued.run.checkpoints)
     best = queued.run.facts().get("best")
     checkpoint.prune(queued.run.checkpoints, kept_steps(best if isinstance(best, dict) else {}, queued.spec), latest=1)
 
