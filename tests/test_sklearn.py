@@ -120,6 +120,7 @@ def test_a_pickle_holds_the_weights_and_no_training_text(fitted, tmp_path):
     assert not hasattr(clone(third), "run_folder_")
 
 
+@pytest.mark.slow
 def test_a_pickle_is_loaded_in_another_process_without_the_run(tmp_path):
     texts, classes = rows(12)
     one = TextClassifier(**{**TINY, "epochs": 1}, folder=str(tmp_path / "runs")).fit(texts, classes)

@@ -60,6 +60,7 @@ def test_a_correct_run_passes():
     assert {name: check.verdict for name, check in results.items()} == dict.fromkeys(results, "pass")
 
 
+@pytest.mark.slow
 def test_a_run_with_capped_scores_passes_and_is_not_exported():
     needs.package("gguf")
     results = run_checks(train(attention_softcap=2.0), *QUICK, "GGUF round trip")

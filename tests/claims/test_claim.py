@@ -33,6 +33,7 @@ def test_a_claim_declares_its_plan(name):
     assert "/" not in name
 
 
+@pytest.mark.slow
 def test_every_claim_loads_without_the_optional_packages():
     program = """
 import sys

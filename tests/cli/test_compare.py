@@ -116,6 +116,7 @@ def test_an_arm_that_diverges(short_text: Path) -> None:
     assert "1e18 diverged" in worked(call("studies")).out
 
 
+@pytest.mark.slow
 def test_each_arm_gets_its_own_learning_rate(short_text: Path) -> None:
     words = (
         POSITIONS,
@@ -277,6 +278,7 @@ def test_what_is_measured_is_measured_once(short_text: Path, monkeypatch: pytest
     assert specs[0].threads > 0
 
 
+@pytest.mark.slow
 def test_items_are_a_sample_too(labelled_rows: Path) -> None:
     words = (*TINY, "training.epochs=0", f"data.files={labelled_rows}", "model.norm=layer,rms", *ALONE)
     options = ("--seeds", "3", "--metric", "test.loss", "--items", "--name", "rows")
@@ -318,6 +320,7 @@ def test_a_study_with_runs_is_not_registered(study: Path, short_text: Path) -> N
     assert "registered" not in json.loads((study / "study.json").read_text())
 
 
+@pytest.mark.slow
 def test_a_replication_has_fresh_seeds_and_says_whether_the_verdict_was_the_same(study: Path) -> None:
     outcome = worked(call("compare", "--replicate", "positions", *ALONE))
     comparison = results(Path("studies/positions-replication"))
@@ -336,6 +339,7 @@ def test_a_replication_has_fresh_seeds_and_says_whether_the_verdict_was_the_same
     assert results(Path("studies/second"))["arms"][0]["seeds"] == [6, 7]
 
 
+@pytest.mark.slow
 def test_the_power_of_the_seeds_is_announced_before_the_first_run(short_text: Path) -> None:
     words = ("training.learning_rate=1e-3,2e-3", "--seeds", "4", "--name", "first")
     worked(compare(short_text, *words))

@@ -158,6 +158,7 @@ def prepare(corpus: Path, *options: str) -> dict[str, bytes]:
     return shards_in(output)
 
 
+@pytest.mark.slow
 def test_training_finds_what_was_prepared(corpus: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the cache and from a folder: the same losses and weights as without preparing, and nothing is encoded again."""
     worked(train_on_file(str(corpus)))
@@ -199,6 +200,7 @@ def test_workers_on_several_machines(corpus: Path) -> None:
     assert "train" in worked(call(*arguments, "--part", "2/2")).out
 
 
+@pytest.mark.slow
 def test_a_killed_worker_loses_only_its_part(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_parts, "PART_BYTES", 100)
     expected = prepare(corpus)

@@ -97,6 +97,7 @@ def test_a_signal_too_late_for_this_step_stops_after_the_next(
     assert_same(runs / "tiny", alone)
 
 
+@pytest.mark.slow
 def test_a_signal_before_the_first_step(runs: Path, started: subprocess.Popen[str], alone: Path) -> None:
     wait_until(lambda: (runs / "tiny" / "run.json").exists(), started)
     outcome = interrupt(started, signal.SIGINT)
@@ -132,6 +133,7 @@ def test_a_kill(runs: Path, started: subprocess.Popen[str], alone: Path, moment:
     assert list((run / "checkpoints").glob(".*")) == [], "what the killed process left unfinished is gone"
 
 
+@pytest.mark.slow
 def test_replicas_that_are_stopped_go_on_together(runs: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # What is measured to be faster may differ from one time to the next, and its rounding with it.
     monkeypatch.setattr(replica_count, "choose", lambda jobs, together: (len(jobs), ""))

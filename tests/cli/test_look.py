@@ -124,6 +124,7 @@ def test_prune_writes_a_smaller_run(run: Path) -> None:
     refused(call("prune", "tiny", "--heads", "2", "--name", "other"), "bad-option", "2")
 
 
+@pytest.mark.slow
 def test_gradients_are_shown_by_layer_depth_and_time(run: Path, tmp_path: Path) -> None:
     figure = tmp_path / "gradients.svg"
     out = worked(call("gradients", "tiny", "--examples", "2", "--output", str(figure), "--device", "cpu")).out

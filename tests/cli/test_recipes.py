@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 import glasshouse
 from glasshouse.specs import recipes
 
@@ -26,6 +28,7 @@ def test_recipes_with_a_name() -> None:
     assert "attention heads of a block" in shown
 
 
+@pytest.mark.slow
 def test_every_recipe_can_be_shown() -> None:
     for recipe in glasshouse.recipes():
         worked(call("recipes", recipe.name))

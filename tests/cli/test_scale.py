@@ -78,6 +78,7 @@ def test_laws_are_fitted_and_asked(tmp_path: Path) -> None:
     refused(call("scale", "fit", str(write_table(tmp_path / "few.csv", (0.5, 2.0), False)), *columns), "few-sizes")
 
 
+@pytest.mark.slow
 def test_two_recipes_are_compared(tmp_path: Path) -> None:
     sizes = (0.3, 0.6, 1.0, 1.7, 3.0)
     old = write_table(tmp_path / "old.csv", sizes)

@@ -13,6 +13,7 @@ from .study_commands import compare, results
 pytestmark = pytest.mark.usefixtures("short_trials")
 
 
+@pytest.mark.slow
 def test_a_sweep_over_a_grid(short_text: Path) -> None:
     words = ("training.learning_rate=1e-3..1e-1:log:2", "training.weight_decay=0,0.1")
     worked(compare(short_text, *words, "--seeds", "2", "--name", "grid", "--metric", "test.bits_per_byte", kind="sweep"))

@@ -23,6 +23,7 @@ def test_files_numbers_and_arrays_of_one_picture_are_described_alike(describer, 
     assert [by_number.text] == task.describe_pictures(describer.model, document.picture[None], settings)
 
 
+@pytest.mark.slow
 def test_without_pictures_the_first_held_out_ones_are_described_and_drawn(describer, tmp_path, monkeypatch):
     monkeypatch.setattr(pictures, "SIZES", {"train": 16, "validation": 4, "test": 8})
     found = glasshouse.describe(describer.folder.path, output=tmp_path / "captions.png", device="cpu")

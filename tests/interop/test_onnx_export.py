@@ -49,6 +49,7 @@ def test_every_kind_of_model(name, tmp_path):
     compare(random_run(SLOW[name]), tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_a_classifier_with_its_labels_and_its_tokenizer(tmp_path):
     onnx = needs.package("onnx")
     tokenizer = BytePair.train(["to be or not to be, that is the question. " * 20], 280)

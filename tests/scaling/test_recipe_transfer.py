@@ -66,6 +66,7 @@ def test_growth_is_found_when_it_grows():
     assert "of its smallest measured compute" in turned.verdicts[1]
 
 
+@pytest.mark.slow
 def test_a_constant_advantage_is_not_called_growing():
     undecided = [recipe_transfer.decided(method.growth) == 0 for seed in range(6) for method in compared(seed, 2.0).methods]
     assert sum(undecided) >= 9
@@ -135,6 +136,7 @@ def test_the_range_is_the_compute_that_both_measured():
         recipe_transfer.compare(fitted(0), fitted(1, 2.0, budgets=far))
 
 
+@pytest.mark.slow
 def test_repeated_data_have_their_own_frontier():
     law, different = replace(LAW, repetitions=3.0), 2e7
     fits = []

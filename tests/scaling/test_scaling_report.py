@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from glasshouse.pages import scaling_page
 from glasshouse.scaling import scaling_fit, scaling_report
@@ -39,6 +40,7 @@ def test_a_law_that_does_not_fit_does_not_answer():
     assert [row[0] for row in rows] == ["IsoFLOP", "parametric (does not fit)"]
 
 
+@pytest.mark.slow
 def test_repeated_data_are_answered_for():
     """If the losses follow the law of repeated data, it answers, and names the number of different tokens."""
     table = draw(0, noise=0.001)

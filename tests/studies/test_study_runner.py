@@ -52,6 +52,7 @@ def backbone(run: Run) -> dict[str, torch.Tensor]:
     return {name: tensor for name, tensor in run.model.state_dict().items() if not name.startswith("head.")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replicas", ["off", "2"])
 def test_each_seed_starts_from_the_run_of_the_same_seed(
     replicas: str, pretrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -77,6 +78,7 @@ def test_a_seed_without_a_run_to_start_from_is_refused_before_anything_is_traine
     assert not (tmp_path / "study").exists()
 
 
+@pytest.mark.slow
 def test_tuning_starts_from_the_runs_of_the_studys_seeds(
     pretrained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,6 +29,7 @@ def test_the_entropy_is_that_of_the_language():
     assert sorted(shares.argmax(1).tolist()) == list(range(VOCABULARY)), "each token has its own successor"
 
 
+@pytest.mark.slow
 def test_an_encoder_without_the_mask_is_found(monkeypatch):
     def features(self, tokens, lengths=None, segments=None):
         return self.hidden_states(tokens, Everything(), segments=segments)

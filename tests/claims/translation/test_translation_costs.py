@@ -22,6 +22,7 @@ def mean_lengths() -> tuple[int, int]:
     return source, target
 
 
+@pytest.mark.slow
 def test_a_decoder_reads_every_token_once_with_a_cache_and_the_prefix_again_without():
     run = small_run(DECODER_ONLY)
     document = next(iter(PigLatinPhrases2().documents("test")))

@@ -12,6 +12,7 @@ from glasshouse.data.sources.scenes.translations_back import GermanScenes
 CHANGES = 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("source", "language"), [(GermanScenes, "english"), (ScenesGerman, "german")])
 def test_altered_captions_lose_as_much_as_was_changed(source, language):
     adequacies: dict = {}
