@@ -143,3 +143,12 @@ def test_one_line() -> None:
     assert formatting.one_line("a\nb\x1b[2J") == "a b␛[2J"
     assert formatting.one_line("a\udc80") == "a\\udc80"
     assert len(formatting.one_line("a" * 70_000)) < 2100
+
+
+@pytest.mark.parametrize("text", ["", "-1", "+1", "1.0", " 1", "²", "١", "9" * 19, "9" * 5000, "1_000"])
+def test_a_text_that_is_no_count_is_none(text):
+    assert formatting.read_count(text) is None
+
+
+def test_a_count_is_read_back():
+    assert [formatting.read_count(text) for text in ("0", "00012", "9" * 18)] == [0, 12, 10**18 - 1]

@@ -125,6 +125,11 @@ def p_value(value: float) -> str:
     return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
 
 
+def read_count(text: str) -> int | None:
+    """The whole number that a text of digits is; None for any other text, and for more digits than a count has."""
+    return int(text) if len(text) <= 18 and text.isascii() and text.isdigit() else None
+
+
 def about(amount: int) -> str:
     """A number that is a rough guess, with one significant digit: "2,000" for 1,788."""
     return f"{round(amount, 1 - len(str(amount))):,}"

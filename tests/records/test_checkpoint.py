@@ -1,6 +1,7 @@
 """Checkpoints: exact tensors, damage that is noticed, and checkpoints that are deleted."""
 
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,15 @@ def test_a_kill_while_a_checkpoint_is_deleted_leaves_no_half_of_it(tmp_path, mon
     assert checkpoint.steps(tmp_path) == [2, 3]
     checkpoint.delete_unfinished(tmp_path)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == [checkpoint.name_of(2), checkpoint.name_of(3)]
+
+
+def test_the_checksum_of_a_large_file_shows_a_bar_and_is_the_same(tmp_path, monkeypatch):
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(bytes(range(256)) * 20_000)
+    plain = checkpoint._checksum(file)
+    shown = []
+    monkeypatch.setattr(checkpoint, "LARGE_BYTES", 10)
+    monkeypatch.setattr(checkpoint.progress_bar, "bar", lambda text: nullcontext(shown.append))
+    assert checkpoint._checksum(file) == plain
+    assert shown[-1] == 1
+    assert len(shown) > 3

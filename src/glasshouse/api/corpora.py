@@ -14,6 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from glasshouse import formatting
 from glasshouse.data import prepared_data, shards
 from glasshouse.data.corpus_shards import PART_PATTERN, TOKENIZER, CorpusShards
 from glasshouse.data.documents import SPLITS
@@ -218,9 +219,10 @@ def data_spec_of(
 
 def _worker(part: str) -> tuple[int, int]:
     """The number of a worker and the number of workers: (2, 8) from 2/8."""
-    number, slash, workers = part.partition("/")
-    if not (slash and number.isascii() and number.isdigit() and workers.isascii() and workers.isdigit()):
+    first, _, last = part.partition("/")
+    number, workers = formatting.read_count(first), formatting.read_count(last)
+    if number is None or workers is None:
         raise DataError("bad-part", f"--part={part} is not a worker's number and the number of workers; write --part 2/8")
-    if not 1 <= int(number) <= int(workers):
+    if not 1 <= number <= workers:
         raise DataError("bad-part", f"--part={part} is not one of {workers} workers; number them from 1 to {workers}")
-    return int(number), int(workers)
+    return number, workers

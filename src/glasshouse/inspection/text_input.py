@@ -10,6 +10,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from glasshouse import formatting
 from glasshouse.generation import text_stream
 from glasshouse.generation.beam_search import BeamOptions
 from glasshouse.inspection import image_retrieval
@@ -233,11 +234,12 @@ class TextInput:
     def _output(self, target: str) -> int:
         if isinstance(self.model, DualEncoder):
             names = self._pictures[1]
-            if not (target.isdigit() and int(target) < len(names)):
+            number = formatting.read_count(target)
+            if number is None or number >= len(names):
                 raise GlasshouseError(
                     "unknown-picture", f"there is no picture {target!r}; choose a number from 0 to {len(names) - 1}"
                 )
-            return int(target)
+            return number
         if isinstance(self.run.task, WholeTextTask):
             labels = self.run.task.labels or (VALUE,)
             if target not in labels:

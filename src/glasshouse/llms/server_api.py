@@ -7,6 +7,7 @@ and vLLM show them so on request.
 from collections.abc import Mapping
 from typing import Any
 
+from glasshouse import formatting
 from glasshouse.llms.next_token_api import MOST_BIAS, Answer
 from glasshouse.llms.openai_model import OpenAIModel
 from glasshouse.specs.errors import GlasshouseError
@@ -69,10 +70,11 @@ class ServerAPI:
 
 def _number(text: str) -> int:
     """The number of a token that is shown as "token_id:NUMBER"."""
-    if not text.startswith(PREFIX) or not text.removeprefix(PREFIX).isdigit():
+    number = formatting.read_count(text.removeprefix(PREFIX)) if text.startswith(PREFIX) else None
+    if number is None:
         raise GlasshouseError(
             "tokens-as-text",
             f"the server shows a token as the text {text!r}, not as a number; use a server that can show numbers, "
             "such as glasshouse serve or vLLM",
         )
-    return int(text.removeprefix(PREFIX))
+    return number

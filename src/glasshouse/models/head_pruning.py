@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import nn
 
+from glasshouse import formatting
 from glasshouse.specs.errors import SpecError
 
 
@@ -39,7 +40,7 @@ def remove_heads(model: nn.Module, heads: Iterable[str]) -> None:
     known = attentions(model)
     for head in heads:
         name, _, number = head.rpartition(".")
-        if name not in known or not number.isdigit() or not 1 <= int(number) <= _attention(model, name).heads:
+        if name not in known or not 1 <= (formatting.read_count(number) or 0) <= _attention(model, name).heads:
             raise SpecError(
                 "unknown-head",
                 f"model.pruned_heads has {head!r}, but the model has no such head; a head is named as {known[0]}.1"

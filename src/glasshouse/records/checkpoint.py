@@ -5,13 +5,16 @@ This module knows named tensors. It knows nothing about models or optimisers.
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glasshouse.records import atomic_files, containment, kept_json, plain_files
+from glasshouse import formatting
+from glasshouse.records import atomic_files, containment, kept_json, plain_files, progress_bar
 from glasshouse.records.run_facts import CheckpointStateFile
 from glasshouse.specs.errors import RunError
 
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
 
 Tensors = dict[str, "torch.Tensor"]
 PREFIX = "step-"  # of the name of a checkpoint's folder
+# A file of more bytes takes seconds to read, so a bar is shown.
+LARGE_BYTES = 2 * 10**9
+CHUNK_BYTES = 2**20
 
 
 @dataclass(frozen=True)
@@ -50,8 +56,8 @@ def steps(checkpoints: Path) -> list[int]:
     if not checkpoints.is_dir():
         return []
     names = (path.name for path in checkpoints.iterdir())
-    numbers = (name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX))
-    return sorted(int(number) for number in numbers if number.isdigit())
+    numbers = (formatting.read_count(name.removeprefix(PREFIX)) for name in names if name.startswith(PREFIX))
+    return sorted(number for number in numbers if number is not None)
 
 
 def save(checkpoints: Path, checkpoint: Checkpoint) -> Path:
@@ -174,5 +180,11 @@ def _digest(state: dict[str, Any]) -> str:
 
 
 def _checksum(path: Path) -> str:
+    digest = hashlib.blake2b(digest_size=16)
     with plain_files.open_to_read(path) as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+        size = os.fstat(file.fileno()).st_size
+        with progress_bar.bar(f"checking {path.name}") if size > LARGE_BYTES else nullcontext(lambda share: None) as show:
+            while chunk := file.read(CHUNK_BYTES):
+                digest.update(chunk)
+                show(file.tell() / size)
+    return digest.hexdigest()

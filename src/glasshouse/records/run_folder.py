@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from glasshouse import formatting
 from glasshouse.records import atomic_files, containment, kept_json, kept_schema, lock, plain_files, progress_bar
 from glasshouse.records.run_facts import RunFacts
 from glasshouse.records.status import Status
@@ -227,10 +228,10 @@ def create_missing_siblings(run: RunFolder) -> None:
     stem = run.name.removesuffix(f"-seed-{run.spec().training.seed}")
     kept = {name: facts[name] for name in ("asked", "family") if name in facts}
     for name in family:
-        number = name.removeprefix(f"{stem}-seed-")
+        seed = formatting.read_count(name.removeprefix(f"{stem}-seed-"))
         path = run.path.with_name(checked_name(name))
-        if number.isascii() and number.isdigit() and not path.exists():
-            spec = replace(run.spec(), training=replace(run.spec().training, seed=int(number)))
+        if seed is not None and not path.exists():
+            spec = replace(run.spec(), training=replace(run.spec().training, seed=seed))
             create_at(path, spec, str(facts.get("recipe", "")), **kept)
 
 

@@ -9,6 +9,7 @@ import time
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from glasshouse import formatting
 from glasshouse.serving import answers
 from glasshouse.serving.measurements import ServerMeasurements
 
@@ -51,8 +52,8 @@ class Guard:
                 message = "the API key is missing or wrong; send it as 'Authorization: Bearer KEY'"
                 error = answers.error(message, "authentication_error", code="invalid_api_key")
                 await _refuse(counted, 401, error, {"www-authenticate": 'Basic realm="glasshouse"'})
-            elif length.isdigit() and int(length) > self.most_bytes:
-                await _refuse(counted, 413, answers.error(self._too_large(int(length))), {"connection": "close"})
+            elif (size := formatting.read_count(length) or 0) > self.most_bytes:
+                await _refuse(counted, 413, answers.error(self._too_large(size)), {"connection": "close"})
             else:
                 await self.app(scope, limited, counted)
         finally:

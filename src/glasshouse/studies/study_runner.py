@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from glasshouse import formatting
 from glasshouse.metrics.verdicts import LARGEST_MARGIN
 from glasshouse.records import progress_bar
 from glasshouse.specs.errors import Interrupted, SpecError
@@ -203,7 +204,7 @@ def _check_options(question: Question, seeds: object, replicas: str) -> None:
             f"--margin={question.margin:g} must be above 0 and at most {LARGEST_MARGIN:g}, in units of the metric; leave "
             "--margin out for the default",
         )
-    if replicas not in REPLICAS and not (replicas.isascii() and replicas.isdigit() and int(replicas) > 0):
+    if replicas not in REPLICAS and not formatting.read_count(replicas):
         raise SpecError("bad-option", f"--replicas={replicas} is not auto, off, or a number of runs that train together")
 
 

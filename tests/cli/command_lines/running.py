@@ -14,6 +14,8 @@ NOT_RUN = {
     r"^glasshouse (jobs|cancel)": "asks Slurm about jobs: `make test-slurm` does",
     r"^glasshouse runs (rename|delete)": "changes the runs folder: tests/cli/test_runs.py does",
     r"^glasshouse serve": "serves until it is stopped: tests/cli/test_serve.py does",
+    r" --live": "serves until it is stopped: tests/serving/test_live_pages.py does",
+    r"^glasshouse pages shared-folder": "needs a folder of runs: tests/cli/test_pages.py has one",
     r"^glasshouse data get": "downloads",
     r"^glasshouse import (hub:|demo-lm$)": "downloads, or names no file",
     r"^glasshouse import package:": "needs a package with weights: tests/interop/test_package_weights.py makes one",
