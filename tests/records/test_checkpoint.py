@@ -108,7 +108,7 @@ def test_the_checksum_of_a_large_file_shows_a_bar_and_is_the_same(tmp_path, monk
     file = tmp_path / "model.safetensors"
     file.write_bytes(bytes(range(256)) * 20_000)
     plain = checkpoint._checksum(file)
-    shown = []
+    shown: list[float] = []
     monkeypatch.setattr(checkpoint, "LARGE_BYTES", 10)
     monkeypatch.setattr(checkpoint.progress_bar, "bar", lambda text: nullcontext(shown.append))
     assert checkpoint._checksum(file) == plain

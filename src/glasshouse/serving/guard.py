@@ -15,6 +15,8 @@ from glasshouse.serving.measurements import ServerMeasurements
 
 # A load balancer asks without a key.
 OPEN = ("/health",)
+# Bytes of a body that is too large that are read before it is refused.
+MOST_DISCARDED = 2**20
 
 
 class Guard:
@@ -53,6 +55,7 @@ class Guard:
                 error = answers.error(message, "authentication_error", code="invalid_api_key")
                 await _refuse(counted, 401, error, {"www-authenticate": 'Basic realm="glasshouse"'})
             elif (size := formatting.read_count(length) or 0) > self.most_bytes:
+                await _discard(receive)
                 await _refuse(counted, 413, answers.error(self._too_large(size)), {"connection": "close"})
             else:
                 await self.app(scope, limited, counted)
@@ -73,6 +76,16 @@ class Guard:
         elif kind.lower() != "bearer":
             return False
         return secrets.compare_digest(value.strip().encode(), (self.api_key or "").encode())
+
+
+async def _discard(receive: Receive) -> None:
+    """Read what is left of a body, up to a limit: a client that is still sending when it is refused never sees why."""
+    read = 0
+    while read < MOST_DISCARDED:
+        message = await receive()
+        read += len(message.get("body", b""))
+        if not message.get("more_body"):
+            return
 
 
 async def _refuse(send: Send, status: int, body: dict[str, object], headers: dict[str, str]) -> None:

@@ -14,6 +14,9 @@ class GlasshouseError(Exception):
     exit_status = 2
 
     def __init__(self, code: str, message: str) -> None:
+        if len(message) > LONGEST_MESSAGE:
+            # The beginning says what is wrong, and the end what to do.
+            message = f"{message[: LONGEST_MESSAGE * 2 // 3]} ... {message[-LONGEST_MESSAGE // 3 :]}"
         super().__init__(message)
         self.code = code
 
@@ -35,11 +38,7 @@ class DataError(GlasshouseError):
     """Data that cannot be read, or that are too few for the task. What a message quotes of the data stays on its line."""
 
     def __init__(self, code: str, message: str) -> None:
-        line = message.replace("\r", "\\r").replace("\n", "\\n")
-        if len(line) > LONGEST_MESSAGE:
-            # The beginning says what is wrong, and the end what to do.
-            line = f"{line[: LONGEST_MESSAGE * 2 // 3]} ... {line[-LONGEST_MESSAGE // 3 :]}"
-        super().__init__(code, line)
+        super().__init__(code, message.replace("\r", "\\r").replace("\n", "\\n"))
 
 
 class LimitExceeded(DataError):
