@@ -347,3 +347,12 @@ def test_json_that_cannot_be_kept_is_a_value_error(text):
 
 def test_values_of_every_kind_are_tried():
     assert {type(value) for value in VALUES} >= {type(None), str, list, dict, int, bool, float}
+
+
+@pytest.mark.parametrize("data", ["source = 1e308", "files = [1.5]", "files = 'abc'", "source = true"])
+def test_a_run_whose_data_have_no_name_is_listed(own, data):
+    spec = own / "runs" / "tiny" / "spec.toml"
+    lines = [line for line in spec.read_text().splitlines() if not line.startswith(("source =", "files ="))]
+    spec.write_text("\n".join(lines).replace("[data]", f"[data]\n{data}"))
+    [listed] = glasshouse.runs_overview()
+    assert isinstance(listed.data, str)

@@ -25,6 +25,15 @@ STANDARD_INPUT = "-"
 LONGEST_LINE = 1 << 24
 
 
+class _Screen(io.StringIO):
+    """Standard output. On a terminal, signs stand for the control characters of labels and texts."""
+
+    def write(self, text: str) -> int:
+        from glasshouse.cli.tables import shown
+
+        return sys.stdout.write(shown(text, raw=True))
+
+
 def classify(
     run: Run,
     texts: Annotated[
@@ -87,7 +96,7 @@ def classify(
         form = ".jsonl" if as_json else ".csv"
         if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
             sys.stdout.reconfigure(encoding="utf-8")  # as an output file is
-        count = glasshouse.write_predictions(run, source, output or sys.stdout, device, field, second_field, form, limits)
+        count = glasshouse.write_predictions(run, source, output or _Screen(), device, field, second_field, form, limits)
         if output:
             console.print(f"wrote {count:,} predictions to {output}", soft_wrap=True)
         return

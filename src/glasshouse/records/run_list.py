@@ -52,14 +52,13 @@ def overview(run: RunFolder) -> RunOverview:
         facts, damage, tables = run.facts(), run.damage(), run.tables()
     except GlasshouseError as error:
         return RunOverview(run.name, DAMAGED, error=str(error))
-    last, data = metric_log.last_row(run.metrics_file), tables.get("data", {})
-    text = data.get("source") or ", ".join(name.rsplit("/", 1)[-1] for name in data.get("files", ()))
+    last = metric_log.last_row(run.metrics_file)
     return RunOverview(
         run.name,
         DAMAGED if damage else run.status(),
         int(last.get("step", 0)),
         tuple((title, value) for title, value in facts.get("headline", {}).get(MAIN_SPLIT, ())),
-        text or str(facts.get("origin", "")),
+        _data_name(tables.get("data")) or str(facts.get("origin", "")),
         error="; ".join(damage),
         task=str(tables.get("task", "")),
         recipe=str(facts.get("recipe", "")),
@@ -67,6 +66,15 @@ def overview(run: RunFolder) -> RunOverview:
         metrics=final_metrics(facts),
         fields=flat_fields(tables),
     )
+
+
+def _data_name(section: object) -> str:
+    """The source or the files that the section `data` of a spec names. The tables of a list are unchecked."""
+    if not isinstance(section, Mapping):
+        return ""
+    files = section.get("files", ())
+    names = [str(name).rsplit("/", 1)[-1] for name in files] if isinstance(files, list) else []
+    return str(section.get("source", "")) or ", ".join(names)
 
 
 def final_metrics(facts: Mapping[str, Any]) -> dict[str, dict[str, float]]:
