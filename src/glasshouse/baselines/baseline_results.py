@@ -170,7 +170,7 @@ def read(file: Path) -> BaselineResults | None:
         if content["metric"] not in content["run"]:
             raise ValueError(f"its run has no {content['metric']}")
         baselines = tuple(
-            BaselineResult(**{**entry, "differences": tuple(PairedDifference(**one) for one in entry["differences"])})
+            BaselineResult(**{**entry, "differences": tuple(PairedDifference(**one) for one in entry.get("differences", ()))})
             for entry in content.pop("baselines")
         )
         return BaselineResults(**content, baselines=baselines)
