@@ -170,8 +170,9 @@ def read(file: Path) -> BaselineResults | None:
         if content["metric"] not in content["run"]:
             raise ValueError(f"its run has no {content['metric']}")
         baselines = tuple(
-            BaselineResult(**{**entry, "differences": tuple(PairedDifference(**one) for one in entry.get("differences", ()))})
+            BaselineResult(**{**entry, "differences": tuple(PairedDifference(**one) for one in found)})
             for entry in content.pop("baselines")
+            for found in [entry.get("differences", ())]
         )
         return BaselineResults(**content, baselines=baselines)
     except (OSError, ValueError) as error:
