@@ -3,13 +3,11 @@
 import os
 from pathlib import Path
 
-from glasshouse.records import machine
+from glasshouse.records import containment, machine
 from glasshouse.specs.errors import CannotImport
 
 # An import holds each number in float32, and some of them twice: tensors that are concatenated to one of ours.
 BYTES_PER_NUMBER = 6
-# The longest name of a file on the usual file systems, in bytes.
-LONGEST_NAME = 255
 
 
 def check_memory(path: Path, numbers: int) -> None:
@@ -37,7 +35,7 @@ def _address_space() -> float:
 
 def file_within(directory: Path, name: str, listed_in: Path) -> Path:
     """The file of this name in a directory. Refuses a name that leads out of it, or that no file can have."""
-    if not name or name in (".", "..") or any(sign in name for sign in "/\\\0") or len(os.fsencode(name)) > LONGEST_NAME:
+    if not containment.is_plain_name(name):
         shown = name if len(name) <= 60 else f"{name[:60]}..."
         raise CannotImport(
             "bad-index",

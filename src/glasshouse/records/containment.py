@@ -35,10 +35,10 @@ def refuse_links(folder: Path, within: Path | None = None) -> None:
     from there to this one, and none of them may be a link.
     """
     for path in _below(folder, within):
-        _refuse_link(path)
+        refuse_link(path)
     for where, folders, files in os.walk(folder):
         for name in (*folders, *files):
-            _refuse_link(os.path.join(where, name))
+            refuse_link(os.path.join(where, name))
 
 
 def passes_link(path: Path, within: Path) -> bool:
@@ -53,7 +53,8 @@ def _below(path: Path, within: Path | None) -> list[Path]:
     return [path, *(above for above in path.parents if above.is_relative_to(within) and above != within)]
 
 
-def _refuse_link(path: str | Path) -> None:
+def refuse_link(path: str | Path) -> None:
+    """Refuse a path that is a symbolic link."""
     if os.path.islink(path):
         raise RunError(
             "link-in-folder",
@@ -66,7 +67,7 @@ def folder_within(parent: Path, names: Iterable[object], where: Path) -> Path:
     """The folder parent/NAME/... . Refuses a name that is not one plain name; `where` is the file that has it."""
     path = parent
     for name in names:
-        if not _is_plain_name(name):
+        if not is_plain_name(name):
             raise RunError(
                 "outside-folder",
                 f"{where} names a folder {str(name)[:100]!r}, which is not one name inside {parent}; do not use a folder "
@@ -76,7 +77,8 @@ def folder_within(parent: Path, names: Iterable[object], where: Path) -> Path:
     return path
 
 
-def _is_plain_name(name: object) -> TypeGuard[str]:
+def is_plain_name(name: object) -> TypeGuard[str]:
+    """Whether a name is that of one file or folder, with no way out of the folder that it is in."""
     if not isinstance(name, str) or not name or name in (".", "..") or any(sign in name for sign in "/\\\0"):
         return False
     try:

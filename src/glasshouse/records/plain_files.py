@@ -10,7 +10,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import IO
 
-from glasshouse.specs.errors import RunError
+from glasshouse.records import containment
 
 # More than a log, a page or a journal has.
 MOST_BYTES = 2**30
@@ -50,12 +50,8 @@ def open_to_write(path: Path, append: bool = False, empty: bool = False) -> IO[b
     try:
         descriptor = os.open(path, flags, 0o666)
     except OSError as error:
-        if error.errno in (errno.ELOOP, errno.EMLINK) and path.is_symlink():
-            raise RunError(
-                "link-in-folder",
-                f"{path} is a symbolic link to {os.readlink(path)}; nothing is written or deleted through links; put what "
-                "it names in its place, or delete it",
-            ) from None
+        if error.errno in (errno.ELOOP, errno.EMLINK):
+            containment.refuse_link(path)
         raise
     try:
         _check_plain(descriptor, path)
