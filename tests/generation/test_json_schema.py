@@ -3,7 +3,6 @@
 import json
 import random
 
-import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,9 +10,12 @@ from hypothesis import strategies as st
 from glasshouse.generation import json_schema
 from glasshouse.generation.byte_automaton import ByteAutomaton
 from glasshouse.generation.token_constraint import TokenConstraint
+from tests import needs
 from tests.refusals import refused
 
 from .random_walks import random_text
+
+jsonschema = needs.package("jsonschema")
 
 NAMES = st.sampled_from(["a", "ab", "b", "name", "größe", 'quo"te', "back\\slash", ""])
 VALUES = st.recursive(

@@ -8,8 +8,7 @@ import pytest
 
 import glasshouse
 from glasshouse.runs.run import Run
-from glasshouse.serving.served_model import ServerOptions
-from glasshouse.serving.server import background_server
+from tests import needs
 
 TEXT = "the cat sat on the mat, and the dog sat on the log. who sat where? naïve café. "
 SMALL = (
@@ -41,6 +40,11 @@ def language_model(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path)
 @contextlib.contextmanager
 def serving(runs: dict[str, Run], **options: object) -> Iterator[str]:
     """The address of a server in a thread of this process."""
+    # Images for GPUs lack the packages of the server, and read this file all the same.
+    needs.package("uvicorn")
+    from glasshouse.serving.served_model import ServerOptions
+    from glasshouse.serving.server import background_server
+
     with background_server(runs, ServerOptions(**options)) as address:
         yield address
 

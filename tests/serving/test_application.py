@@ -13,14 +13,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import openai
 import pytest
 import torch
 
 import glasshouse
 from glasshouse.runs.run import Run
+from tests import needs
 from tests.refusals import refused
 from tests.serving.conftest import serving
+
+needs.package("openai")
+needs.package("uvicorn")
+import openai
 
 
 @pytest.fixture(scope="module")

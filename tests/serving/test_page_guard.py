@@ -3,6 +3,10 @@
 import asyncio
 
 import pytest
+
+from tests import needs
+
+needs.package("starlette")
 from starlette.responses import PlainTextResponse
 
 from glasshouse.serving.page_guard import PageGuard
