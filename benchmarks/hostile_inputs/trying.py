@@ -348,6 +348,7 @@ def _enter(place: Place, words: list[str], report: int) -> None:
 class _Fence:
     """Refuses writes outside the folder of a try, and connections to other machines. What no argument named is recorded."""
 
+    # Which arguments are paths. All but the last two act on a link itself, and not on what it names.
     _PATHS = {  # noqa: RUF012
         "os.mkdir": (0,),
         "os.rename": (0, 1),
@@ -355,10 +356,11 @@ class _Fence:
         "os.rmdir": (0,),
         "os.symlink": (1,),
         "os.link": (1,),
+        "shutil.rmtree": (0,),
         "os.truncate": (0,),
         "os.chmod": (0,),
-        "shutil.rmtree": (0,),
     }
+    _FOLLOWING = ("os.truncate", "os.chmod")
 
     def __init__(self, place: Place, words: list[str], report: int) -> None:
         shared = [os.environ.get(name, "") for name in ("NUMBA_CACHE_DIR", "MPLCONFIGDIR")]
@@ -384,17 +386,19 @@ class _Fence:
             ):
                 return
             for index in self._PATHS[event]:
-                self.check(arguments[index])
+                self.check(arguments[index], follow=event in self._FOLLOWING)
         elif event == "socket.connect":
             address = arguments[1]
             if isinstance(address, tuple) and address[0] not in ("127.0.0.1", "::1", "localhost"):
                 raise OSError(errno.ENETUNREACH, "the network is not reached from a try")
 
-    def check(self, path: Any) -> None:
+    def check(self, path: Any, follow: bool = True) -> None:
         if path is None or isinstance(path, int):
             return
         name = os.fsdecode(path)
         real = os.path.realpath(name)
+        if not follow:
+            real = os.path.join(os.path.realpath(os.path.dirname(name)), os.path.basename(name))
         if any(real == folder or real.startswith(folder + os.sep) for folder in self.allowed):
             return
         # Whoever names a path outside may write there; here it is refused all the same.

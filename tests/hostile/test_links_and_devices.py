@@ -1,8 +1,10 @@
 """Pipes, devices and links in place of kept files: nothing is waited for, read without an end, or written through a link."""
 
+import json
 import os
 import shutil
 import signal
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -71,6 +73,12 @@ def put(path: Path, kind: str) -> None:
         os.mkfifo(path)
     elif kind == "folder":
         path.mkdir()
+    elif kind == "socket":
+        # The path of a socket is short.
+        here = os.open(path.parent, os.O_RDONLY)
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(f"/proc/self/fd/{here}/{path.name}")
+        os.close(here)
     else:
         path.symlink_to(kind)
 
@@ -98,8 +106,6 @@ def test_readers_say_what_a_file_is(tmp_path, kind):
     with within_seconds():
         with pytest.raises(OSError, match=NOT_PLAIN):
             plain_files.read_bytes(path)
-        with pytest.raises(OSError, match=NOT_PLAIN):
-            journals.JournalFile(path)
         with pytest.raises(RunError):
             metric_log.read(path)
         with pytest.raises(DataError):
@@ -182,6 +188,35 @@ def test_nothing_is_written_through_a_link(tmp_path, thesis, act, missing):
     with refused("link-in-folder", name):
         write(folder)
     assert not thesis.exists() if missing else thesis.read_text() == "three years of work"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "folder"])
+@pytest.mark.parametrize("act", WRITERS)
+def test_what_is_no_file_is_not_written(tmp_path, act, kind):
+    name, write = WRITERS[act]
+    put(tmp_path / name, kind)
+    with within_seconds(), refused("not-a-plain-file", name):
+        write(tmp_path)
+
+
+ACTS = {
+    "resume": lambda: glasshouse.resume("tiny", device="cpu"),
+    "rename": lambda: glasshouse.rename_run("tiny", "new"),
+    "delete": lambda: glasshouse.delete_runs("tiny"),
+}
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "folder"])
+@pytest.mark.parametrize("name", [".lock", "metrics.jsonl", STATE, "checkpoints/step-00000012", "checkpoints/.x.1.tmp"])
+@pytest.mark.parametrize("act", ACTS)
+def test_nobody_waits_for_what_is_no_file(run, name, kind, act):
+    if (run / name).is_dir():
+        shutil.rmtree(run / name)
+    put(run / name, kind)
+    facts = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**facts, "status": "interrupted"}))
+    with within_seconds(), suppress(GlasshouseError):
+        ACTS[act]()
 
 
 @pytest.mark.parametrize("act", [lambda: glasshouse.rename_run("tiny", "new"), lambda: glasshouse.delete_runs("tiny")])

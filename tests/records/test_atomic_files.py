@@ -46,6 +46,24 @@ def test_an_error_of_the_disk_leaves_the_old_file_whole_and_names_it(tmp_path, m
     assert names_in(tmp_path) == ["a.txt"]
 
 
+@pytest.mark.parametrize("content", ["nothing", "file", "folder", "pipe", "link"])
+def test_anything_is_deleted_without_being_opened(tmp_path, content):
+    (kept := tmp_path / "kept").mkdir()
+    path = tmp_path / "x"
+    if content == "file":
+        path.write_text("...")
+    elif content == "folder":
+        (path / "inner").mkdir(parents=True)
+        os.mkfifo(path / "inner" / "pipe")
+        (path / "link").symlink_to(kept)
+    elif content == "pipe":
+        os.mkfifo(path)
+    elif content == "link":
+        path.symlink_to(kept)
+    atomic_files.delete(path)
+    assert names_in(tmp_path) == ["kept"]
+
+
 def test_a_folder_disappears_if_its_block_fails(tmp_path):
     with pytest.raises(ZeroDivisionError), atomic_files.folder(tmp_path / "x") as temporary:
         (temporary / "half").write_text("...")

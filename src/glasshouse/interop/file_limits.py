@@ -12,25 +12,13 @@ BYTES_PER_NUMBER = 6
 
 def check_memory(path: Path, numbers: int) -> None:
     """Refuse a model with more numbers than fit into the memory of this machine, before any of them is read."""
-    needed, free = numbers * BYTES_PER_NUMBER, min(machine.available_memory(), _address_space())
+    needed, free = numbers * BYTES_PER_NUMBER, machine.available_memory()
     if needed > free:
         raise CannotImport(
             "too-large",
             f"{path} holds {numbers:,} numbers, which take {needed:,} bytes to import, and this machine has {free:,} free; "
             "import it on a larger machine, or choose a smaller model",
         )
-
-
-def _address_space() -> float:
-    """The bytes that this process may still map; infinite without a limit."""
-    try:
-        import resource
-
-        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except (ImportError, OSError, ValueError, IndexError):
-        return float("inf")
-    return float("inf") if limit == resource.RLIM_INFINITY else max(limit - used, 0)
 
 
 def file_within(directory: Path, name: str, listed_in: Path) -> Path:

@@ -71,7 +71,7 @@ def folder(path: Path) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _temporary_name(path)
-    shutil.rmtree(temporary, ignore_errors=True)
+    delete(temporary)
     _delete_leftovers(path)
     try:
         with _held_folder(temporary):
@@ -86,15 +86,27 @@ def folder(path: Path) -> Iterator[Path]:
                 raise
         sync(path.parent)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        delete(temporary)
 
 
 def delete_folder(path: Path) -> None:
     """Delete a folder that nobody sees half deleted: it is renamed first. Links in it are deleted, not followed."""
     temporary = _temporary_name(path)
-    shutil.rmtree(temporary, ignore_errors=True)
+    delete(temporary)
     os.rename(path, temporary)
-    shutil.rmtree(temporary)
+    delete(temporary)
+
+
+def delete(path: Path) -> None:
+    """Delete a file, a link, or a folder with all that is in it, as far as that can be done.
+
+    A pipe may stand where a folder is expected. `shutil.rmtree` would open it, and wait for whoever writes into it.
+    """
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
 
 
 def _temporary_name(path: Path) -> Path:
@@ -144,10 +156,10 @@ def _delete_leftovers(path: Path) -> None:
             if not (name.startswith(prefix) and re.search(r"\.\d+\.tmp$", name)) or name == own:
                 continue
             with suppress(OSError):
-                descriptor = os.open(leftover := path.with_name(name), os.O_RDONLY | os.O_NOFOLLOW)
+                descriptor = os.open(leftover := path.with_name(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+                    delete(leftover)
                 finally:
                     os.close(descriptor)
 

@@ -6,7 +6,6 @@ This module knows named tensors. It knows nothing about models or optimisers.
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -138,7 +137,7 @@ def delete_unfinished(checkpoints: Path) -> None:
     """Delete checkpoints that a killed process was writing or deleting. Call it only while holding the run's lock."""
     if checkpoints.is_dir():
         for path in checkpoints.glob(".*.tmp"):
-            shutil.rmtree(path, ignore_errors=True)
+            atomic_files.delete(path)
 
 
 def prune(checkpoints: Path, keep: set[int], latest: int = 2) -> None:

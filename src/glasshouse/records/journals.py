@@ -17,6 +17,7 @@ class JournalFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        plain_files.refuse_no_file(path)
         content = plain_files.read_bytes(path) if path.exists() else b""
         self._end = content.rfind(b"\n") + 1 or len(content)
         self.lines = content[: self._end].decode(errors="replace").splitlines()

@@ -4,10 +4,14 @@ import math
 import os
 import platform
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 ROOT = Path("/")
+# Where control groups are mounted.
+GROUPS = "sys/fs/cgroup"
 
 
 def describe(device: str = "cpu") -> dict[str, str]:
@@ -52,16 +56,17 @@ def _siblings(number: int, root: Path) -> str:
 
 def cpu_quota(root: Path = ROOT) -> float:
     """How many processors' time the control groups of this process allow, as a container's limit does; else infinite."""
-    allowed = math.inf
+    return min(_group_quota(root / GROUPS, group) for group in _groups(root))
+
+
+def _groups(root: Path) -> set[Path]:
+    """The control groups of this process, each with those above it, as paths below the place where they are mounted."""
     try:
         paths = [line.split(":", 2)[2] for line in (root / "proc/self/cgroup").read_text().splitlines() if ":" in line]
     except OSError:
         paths = []
-    for path in {"/", *paths}:
-        own = Path(path.strip().lstrip("/"))
-        for group in (own, *own.parents):
-            allowed = min(allowed, _group_quota(root / "sys/fs/cgroup", group))
-    return allowed
+    own = {Path(path.strip().lstrip("/")) for path in ("/", *paths)}
+    return own | {above for group in own for above in group.parents}
 
 
 def _group_quota(mounted: Path, group: Path) -> float:
@@ -86,26 +91,61 @@ def instructions(root: Path = ROOT) -> frozenset[str]:
     return frozenset(_cpuinfo(root, "flags", "Features").split())
 
 
-def memory() -> int:
-    """Main memory of the machine in bytes."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+def memory(root: Path = ROOT) -> int:
+    """Main memory in bytes that this process may use.
+
+    That is the memory of the machine, or what a container, a batch job or a limit on address space leaves of it.
+    """
+    allowed = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), resident_memory() + _unmapped_addresses()]
+    allowed += [limit for limit, _ in _group_memory(root)]
+    return int(min(allowed))
 
 
-def available_memory() -> int:
-    """Main memory in bytes that could be allocated without swapping; all of it if the system does not report that."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration, ValueError):
-        return memory()
+def available_memory(root: Path = ROOT) -> int:
+    """Main memory in bytes that this process could allocate without swapping; all of it if the system does not say."""
+    available = [memory(root), _unmapped_addresses()]
+    with suppress(OSError, StopIteration, ValueError):
+        lines = (root / "proc/meminfo").read_text().splitlines()
+        available.append(next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable")))
+    available += [max(limit - used, 0) for limit, used in _group_memory(root)]
+    return int(min(available))
 
 
 def resident_memory() -> int:
     """Resident memory of this process in bytes; 0 if the system does not report it."""
+    return _process_pages(1)
+
+
+def _process_pages(index: int) -> int:
+    """A number of /proc/self/statm in bytes: 0 is what is mapped, 1 what is resident. 0 if the system does not report it."""
     try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(Path("/proc/self/statm").read_text().split()[index]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return 0
+
+
+def _unmapped_addresses() -> float:
+    """The bytes that this process may still map; infinite without a limit."""
+    if sys.platform == "win32":
+        return math.inf
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return math.inf if limit == resource.RLIM_INFINITY else max(limit - _process_pages(0), 0)
+
+
+def _group_memory(root: Path) -> Iterator[tuple[int, int]]:
+    """(limit, used) in bytes of the control groups of either version that limit memory."""
+    for group in _groups(root):
+        for folder, (limit, used, freed) in (
+            (root / GROUPS / group, ("memory.max", "memory.current", "inactive_file")),
+            (root / GROUPS / "memory" / group, ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")),
+        ):
+            with suppress(OSError, ValueError):  # no such group, or "max"
+                statistics = (line.split() for line in (folder / "memory.stat").read_text().splitlines())
+                # The system takes memory from cached files if a process needs it.
+                cached = next((int(number) for name, number in statistics if name == freed), 0)
+                yield int((folder / limit).read_text()), int((folder / used).read_text()) - cached
 
 
 def processor(root: Path = ROOT) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from glasshouse.records import containment
+from glasshouse.specs.errors import RunError
 
 # More than a log, a page or a journal has.
 MOST_BYTES = 2**30
@@ -44,7 +45,7 @@ def read_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
 def open_to_write(path: Path, append: bool = False, empty: bool = False) -> IO[bytes]:
     """Open a plain file to read and write, and create it if it is missing. With `empty`, its content is deleted.
 
-    Refuses a symbolic link: nothing behind it is touched.
+    Refuses a symbolic link, behind which nothing is touched, and a pipe, a socket, a device or a folder: RunError.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_APPEND if append else 0)
     try:
@@ -52,15 +53,24 @@ def open_to_write(path: Path, append: bool = False, empty: bool = False) -> IO[b
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK):
             containment.refuse_link(path)
+        refuse_no_file(path)
         raise
     try:
-        _check_plain(descriptor, path)
+        refuse_no_file(path)
         if empty:
             os.ftruncate(descriptor, 0)
         return os.fdopen(descriptor, "ab+" if append else "rb+")
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def refuse_no_file(path: Path) -> None:
+    """Refuse a path where something other than a file stands."""
+    if path.exists() and not path.is_file():
+        raise RunError(
+            "not-a-plain-file", f"{path} is a folder, a pipe, a socket or a device and not a plain file; delete it"
+        )
 
 
 def _check_plain(descriptor: int, path: Path) -> None:

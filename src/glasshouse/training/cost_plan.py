@@ -21,7 +21,7 @@ from glasshouse.data.batch_stages import Stage
 from glasshouse.formatting import size
 from glasshouse.models import parameter_counts
 from glasshouse.parts.attention import distance_bias_kernel
-from glasshouse.records import machine
+from glasshouse.records import machine, progress_bar
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.tasks import linear_cross_entropy
@@ -85,6 +85,12 @@ def make(job: Job, even_if_too_large: bool = False) -> Plan:
 
     With `even_if_too_large`, the time of a job that does not fit is estimated instead of measured.
     """
+    # Steps of a large model take long, and so does the prediction of its memory.
+    with progress_bar.bar("predicting the cost"):
+        return _make(job, even_if_too_large)
+
+
+def _make(job: Job, even_if_too_large: bool) -> Plan:
     notes = list(job.notes)
     memory = cache(lambda number_format: training_memory(job, number_format))
     too_large = _too_large(job, memory)
