@@ -61,6 +61,11 @@ def test_a_large_text_of_few_words_gets_the_vocabulary_that_it_can_fill(tmp_path
     assert any("no more different pieces" in note for note in job.notes)
 
 
+def test_what_cannot_adapt_is_refused(tmp_path):
+    with refused("cannot-adapt", "true", "data.vocabulary"):
+        glasshouse.train("demo-lm", f"data.files={text(tmp_path / 'a.txt', 1000)}", "data.adapt=true", device="cpu")
+
+
 def test_what_the_user_names_stays_and_is_refused_if_it_does_not_fit(tmp_path):
     file = text(tmp_path / "mine.txt", 2000)
     spec = glasshouse.spec_of("language-model", f"data.files={file}", "data.vocabulary=4096")

@@ -15,6 +15,7 @@ from glasshouse.data import prepared_data
 from glasshouse.data.documents import SPLITS, Source
 from glasshouse.formatting import size
 from glasshouse.specs import declared
+from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.tokenizers.base import VocabularyTooLarge
 from glasshouse.training import fine_tuning_rule
@@ -73,6 +74,16 @@ def adaptable(named: Iterable[str], fine_tuned: bool = False) -> tuple[str, ...]
         if fixed & set(group):
             fixed |= set(group)
     return tuple(name for name in (*ADAPTABLE, *(FINE_TUNING if fine_tuned else ())) if name not in fixed)
+
+
+def check(spec: Spec) -> None:
+    """Refuse a field that cannot adapt."""
+    if unknown := [name for name in spec.data.adapt if name not in (*ADAPTABLE, *FINE_TUNING)]:
+        raise SpecError(
+            "cannot-adapt",
+            f"data.adapt names {unknown[0]!r}, which does not adapt to data; choose from "
+            f"{', '.join((*ADAPTABLE, *FINE_TUNING))}",
+        )
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,7 @@ def check_memory(spec: Spec, device: torch.device) -> None:
 def check_parts(spec: Spec) -> Task:
     """Check that model and task fit together, whatever the data. Returns the task."""
     task: Task = catalogue.find("task", spec.task, "task").from_spec(spec)
+    adaptation.check(spec)
     optimisers.check(spec.training)
     model = models.check(task.draft_model(spec.model), spec.data.context)
     task.check_model(model, spec.model.kind)
