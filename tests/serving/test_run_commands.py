@@ -46,3 +46,13 @@ def test_the_output_of_a_command_is_kept_also_its_refusal(tmp_path: Path) -> Non
         time.sleep(0.1)
     assert run_commands.output(run.path).splitlines()[0] == "$ glasshouse resume a"
     assert "glasshouse: " in run_commands.output(run.path)
+
+
+@pytest.mark.slow
+def test_a_command_that_ended_leaves_the_list_of_processes(tmp_path: Path) -> None:
+    process = run_commands._start(["runs", "nothing"], tmp_path)
+    for _ in range(600):
+        if process.returncode is not None:  # `poll` would wait for it
+            break
+        time.sleep(0.1)
+    assert process.returncode == 2

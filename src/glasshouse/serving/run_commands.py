@@ -6,6 +6,7 @@ A command runs in a process of its own, which goes on if the server ends. Its ou
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 from glasshouse.records import lock, plain_files, stop_request
@@ -50,12 +51,12 @@ def act(action: str, run: RunEntry, study: Path | None = None) -> str:
     return f"{run.name} {doing}: glasshouse {action} was started."
 
 
-def _start(arguments: list[str], folder: Path) -> None:
+def _start(arguments: list[str], folder: Path) -> subprocess.Popen[bytes]:
     with plain_files.open_to_write(folder / LOG, empty=True) as log:
         log.write(f"$ glasshouse {arguments[0]} {Path(arguments[1]).name}\n".encode())
         log.flush()
         environment = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
-        subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "glasshouse", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -63,6 +64,9 @@ def _start(arguments: list[str], folder: Path) -> None:
             env=environment,
             start_new_session=True,
         )
+    # A process that nobody waits for stays in the list of processes until the server ends.
+    threading.Thread(target=process.wait, daemon=True).start()
+    return process
 
 
 def output(folder: Path) -> str:
