@@ -15,7 +15,7 @@ from glasshouse.records import run_list
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.scaling import scale_study
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.studies import study_results
+from glasshouse.studies import study_results, study_values
 from glasshouse.studies.study_folder import StudyFolder
 from tests.cli.program import call, worked
 from tests.refusals import refused
@@ -81,7 +81,7 @@ def test_a_run_of_another_arm_does_not_count(norms):
     assert [sorted(arm.values) for arm in results.arms] == [[0, 1, 2], [0, 2]]
     assert any("model.norm" in note and "seed-1" in note for note in results.notes)
     with refused("run-of-another-arm", "model.norm", "'layer'"):
-        study_results.final_values(study, study.design())
+        study_values.final_values(study, study.design())
 
 
 @pytest.mark.parametrize("margin", [2**70, 1e30, 1e-320])

@@ -103,7 +103,7 @@ def test_a_sweep_goes_beyond_its_edge(words, monkeypatch):
     """Losses that fall with the rate: rates are added above, and the rule says so if they do not suffice."""
     study = glasshouse.scale_plan(*words, budgets="1e8,2e8", seeds=1, **OPTIONS)
     losses: dict[float, float] = {}
-    monkeypatch.setattr(scale_study.study_results, "final_value", lambda run, metric: losses.get(float(run.name)))
+    monkeypatch.setattr(scale_study.study_values, "final_value", lambda run, metric: losses.get(float(run.name)))
     size, highest = study.swept[0], study.rates[-1]
     assert scale_study.swept_rates(study, size) == list(study.rates)
     losses.update({rate: 3.0 - rate for rate in study.rates})

@@ -8,7 +8,7 @@ import pytest
 
 from glasshouse.records import item_values
 from glasshouse.runs.run import Run
-from glasshouse.studies import study_folder, study_items, study_results
+from glasshouse.studies import study_folder, study_items, study_results, study_values
 from glasshouse.studies.study_folder import StudyFolder
 from tests.refusals import refused
 from tests.studies.example_studies import make_design, write_study
@@ -49,7 +49,7 @@ def test_the_verdict_is_about_seeds_and_items(study: StudyFolder) -> None:
     results = study_results.write(study)
     assert (results.items, results.item_name) == (30, "windows of text")
     difference = results.arms[1].difference
-    plain = study_results.current_verdicts(study, replace(design, question=replace(design.question, items=False)))["rms"]
+    plain = study_values.current_verdicts(study, replace(design, question=replace(design.question, items=False)))["rms"]
     assert difference is not None
     assert difference.mean == pytest.approx(plain.mean)
     assert difference.high - difference.low > plain.high - plain.low

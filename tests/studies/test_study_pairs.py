@@ -7,7 +7,7 @@ import numpy as np
 
 import glasshouse
 from glasshouse.metrics.verdicts import judge_pairs
-from glasshouse.studies import item_verdicts, study_folder, study_pairs, study_registration, study_results
+from glasshouse.studies import item_verdicts, study_folder, study_pairs, study_registration, study_results, study_values
 from glasshouse.studies.study_folder import Question
 from tests.refusals import refused
 from tests.studies.example_studies import make_design, write_study
@@ -52,7 +52,7 @@ def test_pairs_are_added_to_a_finished_study_and_the_planned_verdicts_stay() -> 
 
 def test_python_has_the_pairs_without_being_asked() -> None:
     study = positions()
-    values = study_results.final_values(study, study.design())
+    values = study_values.final_values(study, study.design())
     assert glasshouse.open_study("positions").pairs == judge_pairs(values, study.design().rule)
     assert not study.design().all_pairs
 

@@ -5,7 +5,7 @@ import math
 from dataclasses import replace
 
 from glasshouse.metrics.verdicts import VerdictRule
-from glasshouse.studies import study_folder, study_results
+from glasshouse.studies import study_folder, study_results, study_values
 from glasshouse.studies.study_folder import Question
 from tests.refusals import refused
 from tests.studies.example_studies import make_design, write_run, write_study
@@ -19,13 +19,13 @@ def test_values_come_from_the_folder_alone() -> None:
     write_run(study.run(rms, 0), rms.spec, 2.0)
     write_run(study.run(rms, 1), rms.spec, None, status="failed")
     write_run(study.run(rms, 2), rms.spec, None, status="training")
-    values = study_results.final_values(study, study.design())
+    values = study_values.final_values(study, study.design())
     assert values["layer"] == {0: 3.0, 1: 3.5, 2: 4.0}
     assert values["rms"].keys() == {0, 1}
     assert values["rms"][0] == 2.0
     assert math.isnan(values["rms"][1])
     with refused("unknown-metric", "test.bleu", "validation.loss"):
-        study_results.final_value(study.run(layer, 0), "test.bleu")
+        study_values.final_value(study.run(layer, 0), "test.bleu")
 
 
 def test_costs_are_of_the_steps_taken() -> None:

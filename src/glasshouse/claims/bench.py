@@ -19,7 +19,7 @@ from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import Run
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import RunError
-from glasshouse.studies import study_planning, study_results, study_runner
+from glasshouse.studies import study_planning, study_results, study_runner, study_values
 from glasshouse.studies.study import Study
 from glasshouse.studies.study_folder import Question, StudyFolder
 
@@ -92,7 +92,7 @@ class Bench:
         folder = self._study_folder(study)
         design = folder.design()
         [planned] = [candidate for candidate in design.arms if candidate.name == arm]
-        by_seed = ((seed, study_results.final_value(folder.run(planned, seed), metric)) for seed in design.seeds)
+        by_seed = ((seed, study_values.final_value(folder.run(planned, seed), metric)) for seed in design.seeds)
         return Series({seed: number for seed, number in by_seed if number is not None})
 
     def item_values(self, study: StudyResults | str, arm: str, split: str, metric: str) -> Series:

@@ -25,7 +25,7 @@ from glasshouse.scaling.measurements import FLOPS_PER_PARAMETER_AND_TOKEN, Measu
 from glasshouse.scaling.rate_rule import RateRule
 from glasshouse.scaling.scaling_fit import MOST_FLOPS
 from glasshouse.specs.errors import RunError
-from glasshouse.studies import run_queue, study_folder, study_results
+from glasshouse.studies import run_queue, study_folder, study_values
 from glasshouse.studies.arm_table import ArmFacts
 from glasshouse.version import __version__
 
@@ -181,7 +181,7 @@ def swept_rates(study: ScaleStudy, size: SizeRuns) -> list[float]:
 
 def _swept_losses(study: ScaleStudy, size: SizeRuns, rates: Sequence[float]) -> dict[float, Any]:
     """Rate -> loss; NaN if the run diverged, None if it has not ended."""
-    return {rate: study_results.final_value(study.sweep_run(size, rate), study.metric) for rate in rates}
+    return {rate: study_values.final_value(study.sweep_run(size, rate), study.metric) for rate in rates}
 
 
 def learning_rates(study: ScaleStudy) -> RateRule | None:
@@ -221,7 +221,7 @@ def losses_at(study: ScaleStudy, budget: float) -> dict[str, list[float]]:
     """Name of a size -> the losses of its seeds at a budget; runs that diverged or have not ended are left out."""
     losses = {}
     for size in (size for size in study.sizes if size.budget == budget):
-        values = [study_results.final_value(study.run(size, seed), study.metric) for seed in study.seeds]
+        values = [study_values.final_value(study.run(size, seed), study.metric) for seed in study.seeds]
         losses[size.name] = [value for value in values if value is not None and math.isfinite(value)]
     return losses
 
@@ -247,7 +247,7 @@ def measured(
         parameters = size.parameters[count]
         compute = size.flops if flops == EXACT else FLOPS_PER_PARAMETER_AND_TOKEN * parameters * size.tokens
         for seed in study.seeds:
-            loss = study_results.final_value(study.run(size, seed), study.metric)
+            loss = study_values.final_value(study.run(size, seed), study.metric)
             if loss is not None and math.isfinite(loss):
                 rows.append((parameters, size.tokens, compute, loss, size.budget))
     if not rows:

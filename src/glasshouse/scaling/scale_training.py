@@ -16,7 +16,7 @@ from glasshouse.scaling.scaling_fit import fit_laws
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import DataError, Interrupted, RunError
 from glasshouse.specs.spec import Spec
-from glasshouse.studies import run_queue, study_planning, study_results
+from glasshouse.studies import run_queue, study_planning, study_values
 from glasshouse.studies.run_queue import QueuedRun
 
 
@@ -41,7 +41,7 @@ def train(study: ScaleStudy, device: str = "auto") -> None:
 
 
 def _train(study: ScaleStudy, queue: Sequence[QueuedRun], device: str, title: str) -> None:
-    describe = lambda queued: study_results.describe_value(queued.run, study.metric)  # noqa: E731
+    describe = lambda queued: study_values.describe_value(queued.run, study.metric)  # noqa: E731
     run_queue.run_all(queue, device, study.path, title, describe)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from glasshouse.metrics import seed_plans
 from glasshouse.runs import resolve_spec
 from glasshouse.specs.errors import GlasshouseError
-from glasshouse.studies import study_results, tuning
+from glasshouse.studies import study_values, tuning
 from glasshouse.studies.study_folder import FILE, Design, PlannedArm, StudyFolder
 
 # The note on the power of a study begins with this word.
@@ -97,7 +97,7 @@ def _kind(design: Design) -> tuple[object, ...]:
 
 def _paired_differences(study: StudyFolder, design: Design) -> list[list[float]]:
     """For each arm but the first, its differences from the first arm by seed."""
-    first, *others = study_results.final_values(study, design).values()
+    first, *others = study_values.final_values(study, design).values()
     return [
         [values[seed] - first[seed] for seed in values.keys() & first.keys() if math.isfinite(values[seed] - first[seed])]
         for values in others
@@ -135,7 +135,7 @@ def _better_half(design: Design, arm: PlannedArm) -> list[str]:
 def _tuning_values(study: StudyFolder, design: Design, arm: PlannedArm, value: str) -> list[float]:
     assert design.tuning is not None
     metric = tuning.tuning_metric(design)
-    values = (study_results.final_value(study.tuning_run(arm, value, seed), metric) for seed in design.tuning.seeds)
+    values = (study_values.final_value(study.tuning_run(arm, value, seed), metric) for seed in design.tuning.seeds)
     return [math.nan if number is None else number for number in values]
 
 

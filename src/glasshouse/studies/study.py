@@ -8,7 +8,7 @@ from glasshouse.metrics.verdicts import Difference
 from glasshouse.pages import study_tables
 from glasshouse.pages.study_content import StudyResults
 from glasshouse.runs.run import Run
-from glasshouse.studies import study_folder, study_pairs, study_results
+from glasshouse.studies import study_folder, study_pairs, study_results, study_values
 from glasshouse.studies.study_folder import Design, StudyFolder
 
 
@@ -42,7 +42,7 @@ class Study:
         """(arm, earlier arm) -> their difference, for all pairs of arms, corrected for that many comparisons."""
         design = self.design
         study_pairs.check(len(design.arms))
-        found = study_pairs.pair_verdicts(self.folder, design, study_results.final_values(self.folder, design))
+        found = study_pairs.pair_verdicts(self.folder, design, study_values.final_values(self.folder, design))
         return {(pair.arm, pair.against): pair.difference for pair in found}
 
     @property

@@ -12,19 +12,14 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from glasshouse.inspection import linked_page
-from glasshouse.metrics.verdicts import UNDECIDED, Difference, judge, summarise
+from glasshouse.metrics.verdicts import Difference, summarise
 from glasshouse.pages import plain_verdict, study_page, study_sweep, study_tables, study_text
 from glasshouse.pages.study_content import Arm, MultiverseCell, ReplicationOutcome, StudyResults
-from glasshouse.records import atomic_files, containment, metric_log, run_list
-from glasshouse.records.run_folder import RunFolder
-from glasshouse.records.status import Status
+from glasshouse.records import atomic_files, containment, metric_log
 from glasshouse.runs import resolve_spec
-from glasshouse.specs import catalogue
 from glasshouse.specs.errors import RunError
-from glasshouse.studies import arm_runs, multiverse, run_queue, study_items, study_metric, study_pairs, study_replication
-from glasshouse.studies.item_verdicts import judge_with_items
+from glasshouse.studies import multiverse, study_items, study_metric, study_pairs, study_replication, study_values
 from glasshouse.studies.study_folder import FILE, Design, PlannedArm, StudyFolder
-from glasshouse.tasks.base import Task
 
 # The training loss has a point for every step; a curve with this many points shows its shape.
 MAX_CURVE_POINTS = 200
@@ -35,101 +30,11 @@ Curve = list[tuple[int, float]]
 StudyPair = tuple[StudyFolder, StudyFolder, dict[str, Difference] | None, dict[str, Difference] | None]
 
 
-def final_value(run: RunFolder, metric: str) -> float | None:
-    """A run's metric at its end: NaN if the run diverged, None if it has not ended."""
-    status = run_queue.status(run)
-    if status not in run_queue.ENDED:
-        return None
-    if status == Status.FAILED:
-        return math.nan
-    split, _, name = metric.partition(".")
-    outcome = run.facts().get("outcome", {})
-    measured = outcome.get(split)
-    if not isinstance(measured, dict) or name not in measured:
-        known = [f"{split}.{name}" for split, values in outcome.items() if isinstance(values, dict) for name in values]
-        raise RunError(
-            "unknown-metric",
-            f"{run.path} has no {metric} (it has: {', '.join(known)}); compare by one of these, under another --name",
-        )
-    number = float(measured[name])
-    return number if math.isfinite(number) else math.nan
-
-
-def describe_value(run: RunFolder, metric: str) -> str:
-    """A run's metric at its end in words: `validation.loss 2.3456`, `diverged` or `not done`."""
-    number = final_value(run, metric)
-    if number is None:
-        return "not done"
-    return "diverged" if math.isnan(number) else f"{metric} {number:.4f}"
-
-
-def final_values(study: StudyFolder, design: Design) -> dict[str, dict[int, float]]:
-    """Arm -> seed -> metric of the runs that have ended."""
-    by_arm: dict[str, dict[int, float]] = {}
-    for arm in design.arms:
-        by_seed = ((seed, _arm_value(study.run(arm, seed), arm, design.metric)) for seed in design.seeds)
-        by_arm[arm.name] = {seed: number for seed, number in by_seed if number is not None}
-    return by_arm
-
-
-def _arm_value(run: RunFolder, arm: PlannedArm, metric: str) -> float | None:
-    """As `final_value`. Refuses a run that is none of its arm."""
-    if run.path.is_dir():
-        arm_runs.check(run, arm)
-    return final_value(run, metric)
-
-
-def _readable_values(study: StudyFolder, design: Design) -> tuple[dict[str, dict[int, float]], list[str]]:
-    """As `final_values`, without the runs that are damaged, and what is wrong with each of those."""
-    by_arm: dict[str, dict[int, float]] = {arm.name: {} for arm in design.arms}
-    errors: list[RunError] = []
-    damage: list[str] = []
-    for arm in design.arms:
-        for seed in design.seeds:
-            run = study.run(arm, seed)
-            try:
-                if (number := _arm_value(run, arm, design.metric)) is not None:
-                    by_arm[arm.name][seed] = number
-                damage += run.damage() if run.path.is_dir() else []
-            except RunError as error:
-                errors.append(error)
-    if errors and not any(by_arm.values()):
-        raise errors[0]
-    return by_arm, [*(f"left out as damaged: {error}" for error in errors), *damage]
-
-
-def verdicts(study: StudyFolder, design: Design, values: Mapping[str, Mapping[int, float]]) -> dict[str, Difference]:
-    """Arm -> its difference from the first arm, if it has two pairs of seeds. The correction counts all arms."""
-    if design.question.items:
-        items = {arm.name: study_items.values_by_seed(study, design, arm) for arm in design.arms}
-        differences = judge_with_items(values, items, design.rule, _task(design).items)
-    else:
-        differences = judge(values, design.rule)
-    return {name: difference for name, difference in differences.items() if difference.pairs > 1}
-
-
-def current_verdicts(study: StudyFolder, design: Design) -> dict[str, Difference]:
-    """The verdicts of the runs that have ended. The design's metric need not be that of the study."""
-    return verdicts(study, design, final_values(study, design))
-
-
-def is_decided(study: StudyFolder, design: Design) -> bool:
-    """Whether every arm has a verdict, or can have none because it or the first arm diverged in every seed."""
-    values = final_values(study, design)
-    differences = verdicts(study, design, values)
-    first, *others = (arm.name for arm in design.arms)
-    if _all_diverged(values[first]):
-        return True
-    return all(
-        _all_diverged(values[name]) or (name in differences and differences[name].word != UNDECIDED) for name in others
-    )
-
-
 def collect(study: StudyFolder) -> StudyResults:
     """The results of a study so far."""
     design = study.design()
-    values, damage = _readable_values(study, design)
-    differences = verdicts(study, design, values)
+    values, damage = study_values.readable_values(study, design)
+    differences = study_values.verdicts(study, design, values)
     logs = {arm.name: _metric_logs(study, design, arm) for arm in design.arms}
     curve = _curve_metric(design, logs)
     arms = [_arm(study, design, arm, values[arm.name], logs[arm.name], curve, differences) for arm in design.arms]
@@ -152,7 +57,7 @@ def collect(study: StudyFolder) -> StudyResults:
         machine=machines[0] if machines else {},
         command=design.command(study.name),
         items=_item_count(study, design),
-        item_name=_task(design).items if design.question.items else "",
+        item_name=study_values.task_of(design).items if design.question.items else "",
         registration=design.registration,
         replications=replications,
         multiverse=_multiverse(study, design),
@@ -168,7 +73,7 @@ def collect(study: StudyFolder) -> StudyResults:
 def _in_plain_words(arms: Sequence[Arm], design: Design) -> list[Arm]:
     """The arms, each that has a verdict with the verdict in plain words."""
     finite = [abs(value) for arm in arms for value in arm.values.values() if math.isfinite(value)]
-    metric = plain_verdict.plain_metric(design.metric, _task(design).metrics, max(finite, default=0.0))
+    metric = plain_verdict.plain_metric(design.metric, study_values.task_of(design).metrics, max(finite, default=0.0))
     first = arms[0]
     return [
         replace(
@@ -180,11 +85,6 @@ def _in_plain_words(arms: Sequence[Arm], design: Design) -> list[Arm]:
         else arm
         for arm in arms
     ]
-
-
-def _task(design: Design) -> type[Task]:
-    found: type[Task] = catalogue.find("task", design.arms[0].spec.task, "task")
-    return found
 
 
 def _item_count(study: StudyFolder, design: Design) -> int:
@@ -226,9 +126,9 @@ def _outcome(
 ) -> ReplicationOutcome:
     designs = original.design(), replication.design()
     if of_original is None:
-        of_original = current_verdicts(original, designs[0])
+        of_original = study_values.current_verdicts(original, designs[0])
     if of_replication is None:
-        of_replication = current_verdicts(replication, designs[1])
+        of_replication = study_values.current_verdicts(replication, designs[1])
     names = [arm.name for arm in designs[0].arms[1:]]
     words = {name: (_word(of_original, name), _word(of_replication, name)) for name in names}
     return ReplicationOutcome(original.name, replication.name, words, all(design.finished for design in designs))
@@ -242,16 +142,7 @@ def _multiverse(study: StudyFolder, design: Design) -> tuple[MultiverseCell, ...
     if not design.multiverse:
         return ()
     universes = multiverse.universes(design.question, study_replication.variants_of(study))
-    return multiverse.cells(study, universes, held_out_splits(study, design), current_verdicts)
-
-
-def held_out_splits(study: StudyFolder, design: Design) -> list[str]:
-    """The splits on which the runs report the study's metric."""
-    name = design.metric.partition(".")[2]
-    runs = (study.run(arm, seed) for arm in design.arms for seed in design.seeds)
-    outcomes = (run_list.final_metrics(run.facts()) for run in runs if run_queue.status(run) == Status.DONE)
-    outcome = next(outcomes, {})
-    return [split for split in multiverse.SPLITS if name in outcome.get(split, {})]
+    return multiverse.cells(study, universes, study_values.held_out_splits(study, design), study_values.current_verdicts)
 
 
 def verdict_sentences(results: StudyResults) -> dict[str, str]:
@@ -299,11 +190,6 @@ def _json_value(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def _all_diverged(values: Mapping[int, float]) -> bool:
-    """Whether at least one seed has ended and all ended seeds diverged."""
-    return bool(values) and all(math.isnan(number) for number in values.values())
 
 
 def _metric_logs(study: StudyFolder, design: Design, arm: PlannedArm) -> dict[int, list[dict[str, Any]]]:

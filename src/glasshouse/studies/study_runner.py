@@ -19,6 +19,7 @@ from glasshouse.studies import (
     study_registration,
     study_replication,
     study_results,
+    study_values,
     tuning,
 )
 from glasshouse.studies.run_queue import QueuedRun
@@ -223,7 +224,7 @@ def _train_all_seeds(study: StudyFolder, design: Design, device: str) -> None:
         for seed in design.seeds
         for arm in design.arms
     ]
-    describe = lambda queued: study_results.describe_value(queued.run, design.metric)  # noqa: E731
+    describe = lambda queued: study_values.describe_value(queued.run, design.metric)  # noqa: E731
     run_queue.run_all(queue, device, study.path, study.name, describe)
 
 
@@ -235,7 +236,7 @@ def _train_until_decided(study: StudyFolder, design: Design, device: str) -> Des
         _train_all_seeds(study, design, device)
         if design.question.items:
             study_items.score_runs(study, design, device)
-        if study_results.is_decided(study, design):
+        if study_values.is_decided(study, design):
             progress_bar.say(f"decided after {look} seeds; the maximum is {design.question.most}")
             return design
     progress_bar.say(f"not decided after {design.question.most} seeds, the maximum")
@@ -258,7 +259,7 @@ def _with_power_plan(study: StudyFolder, design: Design) -> Design:
 def _run_multiverse(study: StudyFolder, design: Design, device: str) -> None:
     """Run the studies of the other universes, and score the items of every split if items are a sample."""
     variants = study_replication.variants_of(study)
-    splits = study_results.held_out_splits(study, design)
+    splits = study_values.held_out_splits(study, design)
     for universe in multiverse.universes(design.question, variants):
         folder = study
         if not universe.main:

@@ -13,7 +13,7 @@ from glasshouse.runs import resolve_spec
 from glasshouse.specs import declared, spec_fields, spec_files
 from glasshouse.specs.errors import SpecError
 from glasshouse.specs.spec import SECTIONS, Spec
-from glasshouse.studies import arms, run_queue, study_metric, study_results
+from glasshouse.studies import arms, run_queue, study_metric, study_values
 from glasshouse.studies.arms import Variant
 from glasshouse.studies.run_queue import QueuedRun
 from glasshouse.studies.study_folder import FIRST_TUNING_SEED, Design, PlannedArm, StudyFolder, Tuning
@@ -120,7 +120,7 @@ def tune(study: StudyFolder, design: Design, device: str) -> Design:
     ]
     metric = tuning_metric(design)
     title = f"tuning {study.name}"
-    run_queue.run_all(queue, device, study.path, title, lambda queued: study_results.describe_value(queued.run, metric))
+    run_queue.run_all(queue, device, study.path, title, lambda queued: study_values.describe_value(queued.run, metric))
     tuned_arms, means_by_arm, chosen = [], {}, {}
     for arm in design.arms:
         means = {value: _mean(study, arm, value, tuning, metric) for value in tuning.values[arm.name]}
@@ -160,7 +160,7 @@ def _tuning_spec(design: Design, arm: PlannedArm, seed: int) -> Spec:
 
 def _mean(study: StudyFolder, arm: PlannedArm, value: str, tuning: Tuning, metric: str) -> float | None:
     """The mean over the seeds. None if any seed diverged: such a value is not eligible."""
-    numbers = [study_results.final_value(study.tuning_run(arm, value, seed), metric) for seed in tuning.seeds]
+    numbers = [study_values.final_value(study.tuning_run(arm, value, seed), metric) for seed in tuning.seeds]
     finite = [number for number in numbers if number is not None and math.isfinite(number)]
     return statistics.fmean(finite) if len(finite) == len(numbers) else None
 

@@ -20,7 +20,7 @@ from glasshouse.records.status import Status
 from glasshouse.runs import resolve_spec
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import LaunchError, RunError
-from glasshouse.studies import study_results
+from glasshouse.studies import study_values
 from glasshouse.training import loop
 
 STEPS = 400
@@ -225,7 +225,7 @@ def _weights(run: RunFolder) -> dict[str, torch.Tensor]:
 
 def _differences(run: RunFolder, expected: RunFolder) -> dict[str, float]:
     """How far the test loss of a run is from the expected one, and how many weights differ."""
-    losses = [study_results.final_value(one, METRIC) for one in (run, expected)]
+    losses = [study_values.final_value(one, METRIC) for one in (run, expected)]
     weights, others = _weights(run), _weights(expected)
     differing = sum(int((weights[name] != others[name]).sum()) for name in others)
     return {"loss": float(losses[0] or 0.0) - float(losses[1] or 0.0), "weights": float(differing)}
