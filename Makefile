@@ -48,10 +48,10 @@ format: $(DEV)
 	$(BIN)/ruff format $(CODE)
 
 test: lint
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not slurm"
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow and not slurm"
 
 test-slow: lint $(CLIENTS)
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slurm"
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slurm"
 
 # On a machine with a GPU, with the Python and the packages that are there: nothing is installed. Entry points come from the
 # metadata that setuptools writes beside the source.
