@@ -30,5 +30,6 @@ LAYERS = [
     "specs",
     "compilation",
     "formatting",
+    "interrupts",
     "version",
 ]

@@ -61,8 +61,9 @@ def test_no_circles():
         visit(name, ())
 
 
-# What a command may use besides the public interface: its own package, and functions that format.
-PRINTING = ("cli", "formatting", "pages", "metrics", "records.progress_bar", "specs.errors")
+# What a command may use besides the public interface: its own package, functions that format, and the
+# message of Ctrl-C.
+PRINTING = ("cli", "formatting", "interrupts", "pages", "metrics", "records.progress_bar", "specs.errors")
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "cli").glob("*.py")), ids=name_of)

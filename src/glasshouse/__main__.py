@@ -1,5 +1,15 @@
-"""`python -m glasshouse`: the command line, for use where the program `glasshouse` is not on the path."""
+"""The program `glasshouse`, also as `python -m glasshouse`."""
 
-from glasshouse.cli import main
+from glasshouse import interrupts
 
-main()
+
+def main() -> None:
+    """Run the command line. Ctrl-C is handled before its modules are imported, which takes a while."""
+    interrupts.install()
+    from glasshouse import cli
+
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import glasshouse
-from glasshouse.records import containment
+from glasshouse.records import containment, metric_log, run_folder
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.specs.errors import GlasshouseError
 from glasshouse.studies import page_index, study_folder
@@ -32,8 +32,8 @@ def victim(tmp_path: Path) -> Path:
     return folder
 
 
-def content(folder: Path) -> dict[str, str]:
-    return {str(path): path.read_text() for path in sorted(folder.rglob("*")) if path.is_file()}
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +73,16 @@ def test_nothing_is_written_through_a_link(unfinished, victim, name):
     assert content(victim) == before
 
 
+@pytest.mark.parametrize(("name", "processes"), [(".lock", None), ("processes.log", 2)])
+def test_nothing_is_written_through_a_hard_link(unfinished, victim, name, processes):
+    before = content(victim)
+    (unfinished / name).unlink(missing_ok=True)
+    os.link(victim / "log.txt", unfinished / name)
+    with refused("link-in-folder", f"{name} is a hard link"):
+        glasshouse.resume("foreign", device="cpu", processes=processes)
+    assert content(victim) == before
+
+
 @pytest.mark.parametrize("family", [["foreign", "../victim/run"], ["foreign", "/etc"], ["foreign", 3], ["foreign", ".."]])
 def test_a_sibling_is_a_run_beside_this_one(unfinished, family):
     change_facts(unfinished, family=family)
@@ -84,6 +94,34 @@ def test_a_sibling_is_a_run_beside_this_one(unfinished, family):
 def test_a_family_without_this_run_is_no_family(unfinished, family):
     change_facts(unfinished, family=family)
     assert [run.path for run in RunFolder(unfinished).siblings()] == [unfinished]
+
+
+def test_no_log_is_continued_through_a_hard_link(unfinished, victim):
+    (unfinished / "metrics.jsonl").unlink()
+    os.link(victim / "log.txt", unfinished / "metrics.jsonl")
+    with refused("link-in-folder", "metrics.jsonl is a hard link"):
+        metric_log.append(unfinished / "metrics.jsonl", {"step": 1})
+    assert (victim / "log.txt").read_text() == "a log\n"
+
+
+def test_runs_are_siblings_if_they_name_each_other(unfinished):
+    other = Path(shutil.copytree(unfinished, unfinished.with_name("other")))
+    change_facts(unfinished, family=["foreign", "other"], together=[".", "../other"])
+    before = content(other)
+    run = RunFolder(unfinished)
+    assert [found.path for found in run.siblings()] == [unfinished]
+    assert [found.path for found in resuming.companions(run)] == [unfinished]
+    glasshouse.resume("foreign", device="cpu")
+    assert content(other) == before
+    change_facts(other, family=["other", "foreign"])
+    assert [found.path for found in run.siblings()] == [unfinished, other]
+    assert [found.path for found in resuming.companions(run)] == [unfinished, other]
+
+
+def test_only_runs_that_are_named_by_their_seed_get_siblings(unfinished, runs):
+    change_facts(unfinished, family=["foreign", "foreign-seed-3", "3"])
+    run_folder.create_missing_siblings(RunFolder(unfinished))
+    assert [path.name for path in runs.iterdir()] == ["foreign"]
 
 
 @pytest.mark.parametrize("path", ["../../victim", "/etc", 5, "../..", "../../../x"])

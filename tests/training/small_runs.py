@@ -121,11 +121,12 @@ def jobs_by_seed(spec: Spec, count: int = 3, device: str = "cpu") -> list[Job]:
 def new_runs(
     text: Path, *changes: str, seeds: tuple[int, ...] = (0, 1, 2), stem: str = "r", learning_rates: tuple[float, ...] = ()
 ) -> list[RunFolder]:
-    """A new run folder STEM-SEED for every seed, of 12 steps, with a learning rate of its own if there are such."""
+    """New siblings STEM-SEED for every seed, of 12 steps, with a learning rate of their own if there are such."""
     spec = character_spec(text, "training.steps=12", "evaluation.every=4", *changes)
     rates = learning_rates or (spec.training.learning_rate,) * len(seeds)
+    facts = {"family": [f"{stem}-{seed}" for seed in seeds]} if len(seeds) > 1 else {}
     return [
-        create(with_seed(spec, seed, learning_rate=rate), f"{stem}-{seed}", stem)
+        create(with_seed(spec, seed, learning_rate=rate), f"{stem}-{seed}", stem, **facts)
         for seed, rate in zip(seeds, rates, strict=True)
     ]
 

@@ -7,6 +7,7 @@ import io
 import os
 import sys
 
+from glasshouse import interrupts
 from glasshouse.cli.application import application
 from glasshouse.formatting import one_line
 from glasshouse.specs.errors import GlasshouseError
@@ -48,8 +49,8 @@ def main() -> None:
         print(f"glasshouse: {one_line(str(error))} [{error.code}]", file=sys.stderr)
         sys.exit(error.exit_status)
     except KeyboardInterrupt:
-        print("glasshouse: stopped", file=sys.stderr)
-        sys.exit(130)
+        print(interrupts.MESSAGE, file=sys.stderr)
+        sys.exit(interrupts.EXIT_STATUS)
     except BrokenPipeError:
         sys.exit(1)
     except OSError as error:

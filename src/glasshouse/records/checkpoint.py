@@ -54,9 +54,10 @@ def steps(checkpoints: Path) -> list[int]:
     """The steps that have a checkpoint, oldest first. Unfinished checkpoints have other names and are ignored."""
     if not checkpoints.is_dir():
         return []
-    names = (path.name for path in checkpoints.iterdir())
+    names = {path.name for path in checkpoints.iterdir()}
     numbers = (formatting.read_count(name.removeprefix(PREFIX)) for name in names if name.startswith(PREFIX))
-    return sorted(number for number in numbers if number is not None)
+    # A folder with the same number in other digits is not ours.
+    return sorted(number for number in numbers if number is not None and name_of(number) in names)
 
 
 def save(checkpoints: Path, checkpoint: Checkpoint) -> Path:

@@ -45,7 +45,7 @@ def read_text(path: Path, most_bytes: int = MOST_BYTES) -> str:
 def open_to_write(path: Path, append: bool = False, empty: bool = False) -> IO[bytes]:
     """Open a plain file to read and write, and create it if it is missing. With `empty`, its content is deleted.
 
-    Refuses a symbolic link, behind which nothing is touched, and a pipe, a socket, a device or a folder: RunError.
+    Refuses a link of either kind, behind which nothing is touched, and a pipe, a socket, a device or a folder: RunError.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_APPEND if append else 0)
     try:
@@ -57,6 +57,7 @@ def open_to_write(path: Path, append: bool = False, empty: bool = False) -> IO[b
         raise
     try:
         refuse_no_file(path)
+        containment.refuse_hard_link(path)
         if empty:
             os.ftruncate(descriptor, 0)
         return os.fdopen(descriptor, "ab+" if append else "rb+")

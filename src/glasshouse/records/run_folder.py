@@ -127,12 +127,20 @@ class RunFolder:
         return Status.TRAINING if lock.is_held(self.path) else Status.INTERRUPTED
 
     def siblings(self) -> list["RunFolder"]:
-        """The runs that were created together with this run, including itself and excluding deleted ones."""
-        names, where = self.facts().get("family", [self.name]), self.path / "run.json"
+        """The runs that were created together with this run, including itself and excluding deleted ones.
+
+        They name each other: what one altered folder says makes no sibling of a run that says nothing of it.
+        """
+        names, where = self._family(), self.path / "run.json"
         # A copy under another name has no siblings.
-        names = names if isinstance(names, list) and self.name in names else [self.name]
+        names = names if self.name in names else [self.name]
         runs = [RunFolder(containment.folder_within(self.path.parent, [name], where)) for name in names]
-        return [run for run in runs if run.spec_file.exists()]
+        return [run for run in runs if run.spec_file.exists() and (run.name == self.name or self.name in run._family())]
+
+    def _family(self) -> list[str]:
+        """The recorded names of the runs that were created together."""
+        names = self.facts().get("family")
+        return names if isinstance(names, list) else []
 
     def delete_if_new(self) -> None:
         """Delete the folder of a run that never took a step, such as a run that was refused."""
@@ -218,17 +226,20 @@ def create_siblings(specs: Sequence[Spec], name: str | None, stem: str, **facts:
 
 
 def create_missing_siblings(run: RunFolder) -> None:
-    """Create the siblings that a killed process did not come to. Once one has trained, a missing one was deleted."""
+    """Create the siblings that a killed process did not come to. Once one has trained, a missing one was deleted.
+
+    Only runs NAME-seed-N have siblings, which are named NAME-seed-M.
+    """
     facts = run.facts()
-    family = facts.get("family")
-    if not isinstance(family, list) or run.name not in family:
+    family, suffix = facts.get("family"), f"-seed-{run.spec().training.seed}"
+    if not isinstance(family, list) or run.name not in family or not run.name.endswith(suffix):
         return
     if any("plan" in sibling.facts() for sibling in run.siblings()):
         return
-    stem = run.name.removesuffix(f"-seed-{run.spec().training.seed}")
+    prefix = run.name.removesuffix(suffix) + "-seed-"
     kept = {name: facts[name] for name in ("asked", "family") if name in facts}
     for name in family:
-        seed = formatting.read_count(name.removeprefix(f"{stem}-seed-"))
+        seed = formatting.read_count(name.removeprefix(prefix)) if name.startswith(prefix) else None
         path = run.path.with_name(checked_name(name))
         if seed is not None and not path.exists():
             spec = replace(run.spec(), training=replace(run.spec().training, seed=seed))

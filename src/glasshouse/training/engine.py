@@ -254,9 +254,11 @@ class Engine:
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Load a checkpoint to continue from it."""
-        load_weights(self.model, checkpoint.groups["model"], f"the checkpoint {name_of(checkpoint.step)}")
+        where = f"the checkpoint {name_of(checkpoint.step)}"
+        load_weights(self.model, checkpoint.groups["model"], where)
         optimisers.restore(self.optimiser, self.model, checkpoint.groups["optimiser"], self.offloaded)
         if self.average is not None:
+            refuse_unfit(checkpoint.groups["average"], self.average, f"the average of {where}")
             for name, tensor in checkpoint.groups["average"].items():
                 self.average[name].copy_(sharded_tensors.like(tensor, self.average[name]))
 
@@ -307,6 +309,12 @@ def update_average(average: Tensors, weights: Tensors, rate: Tensor) -> None:
 def load_weights(model: nn.Module, tensors: Tensors, where: str) -> None:
     """Load named weights into a model, and refuse weights that do not fit. Errors name their origin `where`."""
     expected = model.state_dict()
+    refuse_unfit(tensors, expected, where)
+    model.load_state_dict({name: sharded_tensors.like(tensor, expected[name]) for name, tensor in tensors.items()})
+
+
+def refuse_unfit(tensors: Tensors, expected: Tensors, where: str) -> None:
+    """Refuse tensors that differ from the expected ones in name, shape or kind of number."""
     for name, tensor in tensors.items():
         if name not in expected:
             raise RunError("unknown-tensor", f"{where} has a tensor {name!r} that the model of its spec does not have")
@@ -315,9 +323,13 @@ def load_weights(model: nn.Module, tensors: Tensors, where: str) -> None:
                 "wrong-tensor-shape",
                 f"{where}: {name!r} has shape {tuple(tensor.shape)}, but the model needs {tuple(expected[name].shape)}",
             )
+        if tensor.is_floating_point() != expected[name].is_floating_point():
+            raise RunError(
+                "wrong-tensor-type",
+                f"{where}: {name!r} has numbers of type {tensor.dtype}, but the model needs {expected[name].dtype}",
+            )
     if missing := sorted(set(expected) - set(tensors)):
         raise RunError("missing-tensor", f"{where} lacks the tensor {missing[0]!r}, which the model of its spec has")
-    model.load_state_dict({name: sharded_tensors.like(tensor, expected[name]) for name, tensor in tensors.items()})
 
 
 def _micro_batches(batch: Batch, count: int) -> list[Batch]:

@@ -21,7 +21,17 @@ from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import GlasshouseError, Interrupted, RunError
-from glasshouse.training import cost_plan, devices, nonfinite, parallelism, peak_memory, process_group, resume, torchrun
+from glasshouse.training import (
+    cost_plan,
+    devices,
+    nonfinite,
+    parallelism,
+    peak_memory,
+    process_group,
+    resume,
+    run_progress,
+    torchrun,
+)
 from glasshouse.training.engine import Engine, StepResult
 from glasshouse.training.evaluation_samples import EvaluationSamples
 from glasshouse.training.parallelism import SINGLE, Parallelism
@@ -199,10 +209,7 @@ class _Loop:
         models: Sequence[TrainableModel] = self.engine.members
         rows = zip(group.runs, group.jobs, group.saved, group.ended, models, strict=True)
         for run, job, saved, ended, model in rows:
-            progress = CheckpointState()
-            if saved:
-                model.restore(saved)
-                progress = CheckpointState.restored(saved, job.task.metrics[job.task.criterion])
+            progress = run_progress.restore(model, saved, run, job) if saved else CheckpointState()
             self.members.append(RunProgress(run, job, model, progress, parallelism.is_main, self.saver))
             if ended:
                 self.members[-1].state = State.ENDED_BEFORE

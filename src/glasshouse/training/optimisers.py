@@ -8,12 +8,15 @@ from torch import Tensor, nn
 
 from glasshouse.parts.capabilities import Unsupported, require
 from glasshouse.specs import catalogue
-from glasshouse.specs.errors import SpecError
+from glasshouse.specs.errors import RunError, SpecError
 from glasshouse.specs.spec import TrainingSpec
 from glasshouse.training import adamw_kernel, sharded_tensors
 from glasshouse.training.freezing import depths
 from glasshouse.training.listed_adamw import ListedAdamW, OneLaunchAdamW
+from glasshouse.training.listed_update import ListedUpdate
 from glasshouse.training.offloading import OffloadedState
+
+DELETE = "delete that checkpoint, and the run is resumed from an earlier one"
 
 
 class Optimiser(ABC):
@@ -123,10 +126,19 @@ def restore(
     tensors: dict[str, Tensor],
     offloaded: OffloadedState | None = None,
 ) -> None:
-    """Restore what `state` returned."""
+    """Restore what `state` returned. Refuses a state that this optimiser does not have: RunError."""
     parameters = dict(model.named_parameters())
+    if isinstance(optimiser, ListedUpdate):
+        names: dict[Tensor, str] = {parameter: name for name, parameter in parameters.items()}
+        for group in optimiser.param_groups:
+            for parameter in group["params"]:
+                refuse_foreign(names[parameter], tensors, optimiser.initial_state(group, parameter))
     for name, tensor in tensors.items():
         parameter_name, _, key = name.rpartition("/")
+        if parameter_name not in parameters:
+            raise RunError(
+                "foreign-checkpoint", f"a state of an optimiser is of {parameter_name!r}, which is no parameter; {DELETE}"
+            )
         parameter = parameters[parameter_name]
         if offloaded:
             offloaded.take(parameter, key, tensor)
@@ -134,6 +146,24 @@ def restore(
         moved = tensor.to(parameter.device)
         # Counters are whole in every process.
         optimiser.state[parameter][key] = sharded_tensors.like(moved, parameter) if moved.dim() else moved
+
+
+def refuse_foreign(parameter: str, tensors: dict[str, Tensor], initial: dict[str, Tensor]) -> None:
+    """Refuse saved tensors of a parameter that differ from those of its initial state in name, shape or type of number.
+
+    A parameter that was frozen when they were saved has none.
+    """
+    saved = {key: tensors[f"{parameter}/{key}"] for key in initial if f"{parameter}/{key}" in tensors}
+    if missing := set(initial) - set(saved) if saved else set():
+        raise RunError("foreign-checkpoint", f"the optimiser's state of {parameter} lacks {sorted(missing)[0]!r}; {DELETE}")
+    for key, tensor in saved.items():
+        found, needed = ((tuple(one.shape), str(one.dtype)) for one in (tensor, initial[key]))
+        if found != needed:
+            raise RunError(
+                "foreign-checkpoint",
+                f"the optimiser's state {key!r} of {parameter} has shape {found[0]} and {found[1]}, but needs {needed[0]} "
+                f"and {needed[1]}; {DELETE}",
+            )
 
 
 def refuse_nesterov_without_momentum(momentum: float, nesterov: bool) -> None:

@@ -20,7 +20,8 @@ from glasshouse.specs.spec import Spec
 from glasshouse.training import cost_plan, replica_count, replicas
 from glasshouse.training.job import Job
 
-# A study has its runs this many folders down, or fewer: ARM/tuning/VALUE/seed-N.
+# The files that make a folder a study, which has its runs this many folders down, or fewer: ARM/tuning/VALUE/seed-N.
+STUDIES = ("study.json", "scaling.json")
 DEEPEST_RUN = 4
 
 
@@ -56,25 +57,36 @@ def started_together(runs: Sequence[RunFolder]) -> list[list[RunFolder]]:
 
 
 def companions(run: RunFolder) -> list[RunFolder]:
-    """The runs that take their steps together with this run, including itself. A run that stopped early has no others."""
+    """The runs that take their steps together with this run, including itself. A run that stopped early has no others.
+
+    Outside a study they are siblings, which name each other: what one altered folder says trains no other run.
+    """
     facts = run.facts()
     paths = facts.get("together", ["."]) if run.recorded_status() != Status.STOPPED else ["."]
     if not isinstance(paths, list):
         raise RunError("outside-folder", f"{run.path / 'run.json'}: together must be an array; correct or delete that entry")
-    recorded = [RunFolder(_companion_path(run, path)) for path in paths]
-    # The user may have deleted some of the runs.
-    return [companion for companion in recorded if companion.spec_file.exists()]
-
-
-def _companion_path(run: RunFolder, path: object) -> Path:
-    """A recorded path of another run: one beside this run, or one of the same study."""
     own = run.path.absolute()
-    study = next((folder for folder in own.parents[:DEEPEST_RUN] if (folder / "study.json").is_file()), own.parent)
+    study = next(
+        (folder for folder in own.parents[:DEEPEST_RUN] if any((folder / name).is_file() for name in STUDIES)), None
+    )
+    recorded = [RunFolder(_companion_path(run, path, study or own.parent)) for path in paths]
+    # The user may have deleted some of the runs.
+    existing = [companion for companion in recorded if companion.spec_file.exists()]
+    if study:
+        return existing
+    siblings = [sibling.path.absolute() for sibling in run.siblings()]
+    return [companion for companion in existing if companion.path in siblings]
+
+
+def _companion_path(run: RunFolder, path: object, within: Path) -> Path:
+    """A recorded path of another run, which is inside the folder `within`."""
+    own = run.path.absolute()
     found = Path(os.path.normpath(own / path)) if isinstance(path, str) else own.parent
-    if not found.is_relative_to(study) or found == study:
+    if not found.is_relative_to(within) or found == within:
         raise RunError(
             "outside-folder",
-            f"{run.path / 'run.json'} names a run {path!r} that is not inside {study}; do not use a folder that was altered",
+            f"{run.path / 'run.json'} names a run {path!r} that is not inside {within}; do not use a folder that was "
+            "altered",
         )
     return found
 

@@ -71,6 +71,26 @@ class CheckpointState:
         return cls(saved.step, saved.values.get("seconds", 0.0), best)
 
 
+def restore(model: TrainableModel, saved: Checkpoint, run: RunFolder, job: Job) -> CheckpointState:
+    """Load a checkpoint to continue from it. Refuses one that this run has not written: RunError."""
+    where = checkpoint.folder_of(run.checkpoints, saved.step)
+    state = CheckpointState.restored(saved, job.task.metrics[job.task.criterion])
+    groups = {"model", "optimiser"} | ({"average"} if job.spec.training.ema else set())
+    wrong = ""
+    if missing := sorted(groups - set(saved.groups)):
+        wrong = f"it lacks the tensors of {missing[0]!r}"
+    elif saved.step > job.steps:
+        wrong = f"it is of step {saved.step:,}, and the run has {job.steps:,} steps"
+    elif state.best and (metric := state.best["metric"]) not in job.task.metrics:
+        wrong = f"its best evaluation is by {metric!r}, and the metrics are {', '.join(job.task.metrics)}"
+    if wrong:
+        raise RunError(
+            "foreign-checkpoint", f"{where} is not of this run: {wrong}; delete it, or restore the run's spec.toml"
+        )
+    model.restore(saved)
+    return state
+
+
 def kept_steps(best: Mapping[str, Any], spec: Spec) -> set[int]:
     """The steps whose checkpoints are kept: the best one, and that of `training.checkpoint_at`."""
     return {int(best["step"]) if best else 0, spec.training.checkpoint_at} - {0}

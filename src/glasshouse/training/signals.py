@@ -82,6 +82,8 @@ def reraise_lost_interrupt() -> Iterator[None]:
     def interrupt(number: int, frame: FrameType | None) -> None:
         nonlocal interrupted
         interrupted = True
+        if callable(previous):
+            previous(number, frame)
         raise KeyboardInterrupt
 
     previous = signal.signal(signal.SIGINT, interrupt)

@@ -17,6 +17,7 @@ from glasshouse.specs.spec import Spec
 from glasshouse.training import adamw_kernel, schedules
 from glasshouse.training.adamw_kernel import EPSILON, AdamWKernel, Update
 from glasshouse.training.freezing import depths
+from glasshouse.training.optimisers import refuse_foreign
 
 
 class StackedAdamW:
@@ -131,6 +132,8 @@ class StackedAdamW:
         A run that trained alone has no state of the parameters that were still frozen.
         """
         for name, steps in self.steps_taken.items():
+            expected = {"exp_avg": self.first_moments[name][0], "exp_avg_sq": self.second_moments[name][0], "step": steps}
+            refuse_foreign(name, tensors, expected)
             if f"{name}/step" in tensors:
                 self.first_moments[name][replica] = tensors[f"{name}/exp_avg"].to(steps.device)
                 self.second_moments[name][replica] = tensors[f"{name}/exp_avg_sq"].to(steps.device)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from glasshouse.records import checkpoint, lock, metric_log, progress_bar
+from glasshouse.records import checkpoint, lock, metric_log, plain_files, progress_bar
 from glasshouse.records.atomic_files import write_text
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
@@ -69,7 +69,7 @@ def train(runs: Sequence[RunFolder], device: str) -> bool:
     environment = {"OMP_NUM_THREADS": str(cores), SHUTDOWN_TIMEOUT: str(parent_death.PATIENCE_SECONDS), **os.environ}
     begin = log.stat().st_size if log.exists() else 0
     with catch_signals() as watch, progress_bar.bar(f"{runs[0].name}, {processes} processes") as show:
-        with open(log, "ab") as output:
+        with plain_files.open_to_write(log, append=True) as output:
             # In a session of its own, because a terminal sends its signals to all processes of a session.
             process = subprocess.Popen(
                 command(runs, processes, device), stdout=output, stderr=output, env=environment, start_new_session=True
