@@ -7,7 +7,7 @@ from typing import Any, get_origin
 
 from . import damage
 from .samples import CHARACTERS, ENCODER, LENGTHS, SIZE, SPEED
-from .trying import Kind, Place
+from .trying import MOST_ADDRESSES, Kind, Place
 
 BASES = {
     "demo-lm": (*SPEED, *LENGTHS, *SIZE, *CHARACTERS, "data.files=mine.txt"),
@@ -80,4 +80,4 @@ def _words(rng: random.Random, number: int, place: Place, mild: bool = False) ->
     return ["train", recipe, *base, *changes.values(), "--device", "cpu"]
 
 
-KINDS = (Kind("specs", 9, plan), Kind("specs, trained", 6, train))
+KINDS = (Kind("specs", 9, plan), Kind("specs, trained", 6, train, most_resident=MOST_ADDRESSES))

@@ -92,7 +92,10 @@ RunGroup = Callable[[Callable[[int], random.Random], list[int], Place], dict[int
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of hostile input. `share` is its part of all tries. A try is a command, or a group of tries is one process."""
+    """A kind of hostile input. `share` is its part of all tries. A try is a command, or a group of tries is one process.
+
+    `most_resident` is the memory that a try may take. A training may take what its limit on addresses leaves.
+    """
 
     name: str
     share: float
@@ -100,6 +103,7 @@ class Kind:
     group: RunGroup | None = None
     group_size: int = 1
     needs: tuple[str, ...] = ()
+    most_resident: int = MOST_RESIDENT
 
 
 @dataclass
@@ -229,7 +233,7 @@ class Attempt:
             return OUTSIDE
         if self.killed:
             return HANG
-        if resident > _PARENT.resident + MOST_RESIDENT or code == -signal.SIGKILL:
+        if resident > _PARENT.resident + self.kind.most_resident or code == -signal.SIGKILL:
             return MEMORY
         if code < 0:
             return CRASH
@@ -367,6 +371,7 @@ class _Fence:
         self.allowed = tuple(os.path.realpath(path) for path in (str(place.folder), *filter(None, shared), "/dev", "/proc"))
         given = " ".join([*words, *place.environment.values()])
         self.given, self.report = given, report
+        self.named = tuple(value for value in place.environment.values() if os.path.isabs(value))
 
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open":
@@ -401,9 +406,9 @@ class _Fence:
             real = os.path.join(os.path.realpath(os.path.dirname(name)), os.path.basename(name))
         if any(real == folder or real.startswith(folder + os.sep) for folder in self.allowed):
             return
-        # Whoever names a path outside may write there; here it is refused all the same.
+        # Whoever names a path outside may write there, and below it; here it is refused all the same.
         named = len(name) > 1 and (name in self.given or os.path.dirname(name) in self.given)
-        if not named:
+        if not named and not any(Path(name).is_relative_to(folder) for folder in self.named):
             _say(self.report, outside=name)
         raise PermissionError(errno.EACCES, "Permission denied", name)
 

@@ -236,10 +236,11 @@ def _send(address: str, request: bytes, way: str) -> tuple[str, bytes]:
 
 
 def _is_whole(request: bytes) -> bool:
-    """Whether a request has the body that its only header about it announces."""
-    head, _, body = request.partition(b"\r\n\r\n")
+    """Whether a request has the end of its head, and the body that its only header about it announces."""
+    head, end, body = request.partition(b"\r\n\r\n")
     lengths = [line.partition(b":")[2].strip() for line in head.lower().split(b"\r\n") if line.startswith(b"content-length")]
-    return b"transfer-encoding" not in head.lower() and b"expect" not in head.lower() and lengths == [b"%d" % len(body)]
+    others = (b"transfer-encoding", b"expect")
+    return bool(end) and not any(other in head.lower() for other in others) and lengths == [b"%d" % len(body)]
 
 
 def _try_all(

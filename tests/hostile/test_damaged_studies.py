@@ -22,6 +22,13 @@ from tests.refusals import refused
 from tests.scaling import small_studies
 from tests.studies.example_studies import make_design, write_study
 
+TUNING = {
+    "field": "training.learning_rate",
+    "values": {"layer": ["1"], "rms": ["1"]},
+    "seeds": [],
+    "found": {},
+    "chosen": {},
+}
 LOSSES = {"layer": [2.0, 2.1, 2.2], "rms": [1.0, 1.1, 1.3]}
 Table = dict[str, Any]
 
@@ -52,6 +59,8 @@ def first_arm_takes(name: str) -> Callable[[Table], None]:
         (lambda table: table["rule"].update(margin=1e308), "not-a-study", "rule.margin"),
         (lambda table: table["rule"].update(spread=1e308), "not-a-study", "rule.spread"),
         *((lambda table, name=name: table["rule"].pop(name), "not-a-study", name) for name in ("looks", "alpha", "margin")),
+        (lambda table: table["rule"].update(alpha=1e-320), "not-a-study", "rule.alpha"),
+        (lambda table: table.update(tuning=TUNING), "not-a-study", "tuning.seeds"),
         (lambda table: table["rule"].pop("higher_is_better"), "not-a-study", "higher_is_better"),
         (first_arm_takes("folder"), "not-a-study", "folder 'rms'"),
         (lambda table: table["arms"][0].update(folder="RMS"), "not-a-study", "folder 'rms'"),
@@ -71,6 +80,29 @@ def test_what_decides_a_verdict_is_refused_if_it_is_damaged(norms, change, code,
     listed = worked(call("studies")).out
     assert "damaged" in listed
     assert "sound" in listed
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "named"),
+    [
+        (lambda table: table.update(replicates="../../victim"), "outside-folder", "../../victim"),
+        (lambda table: table.update(metric="validation.beauty"), "not-a-study", "validation.beauty"),
+        (
+            lambda table: table.update(
+                tuning={**TUNING, "seeds": [9], "values": {"layer": ["../../victim"], "rms": ["1e-3"]}}
+            ),
+            "not-a-study",
+            "study.json",
+        ),
+    ],
+)
+def test_what_cannot_be_judged_is_not_trained(norms, change, code, named):
+    alter(norms / "study.json", lambda table: (table.update(finished=False), change(table)))
+    for run in norms.glob("*/seed-*"):
+        shutil.rmtree(run)
+    with refused(code, named):
+        glasshouse.resume(norms, device="cpu")
+    assert not list(norms.glob("**/spec.toml"))
 
 
 def test_a_run_of_another_arm_does_not_count(norms):

@@ -43,6 +43,24 @@ def run(original: Path, runs: Path) -> Path:
     return Path(shutil.copytree(original, runs / "tiny"))
 
 
+def test_a_file_in_place_of_the_checkpoints(run):
+    shutil.rmtree(run / "checkpoints")
+    (run / "checkpoints").write_text("a file")
+    with refused("not-a-folder", str(run / "checkpoints")):
+        glasshouse.resume("tiny", device="cpu")
+
+
+def test_damaged_baselines_are_left_out_and_made_again(run, capsys):
+    (run / "baselines.json").write_text("{")
+    opened = glasshouse.open_run("tiny", "cpu")
+    assert opened.baselines is None
+    assert opened.baselines is None
+    assert capsys.readouterr().err.count("baselines.json cannot be read") == 1
+    glasshouse.card("tiny")
+    glasshouse.report("tiny")
+    assert opened.baselines is not None
+
+
 @pytest.fixture
 def thesis(tmp_path: Path) -> Path:
     """A file that no command may change."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from glasshouse.records import progress_bar, run_changes, run_folder, run_list
+from glasshouse.records import plain_files, progress_bar, run_changes, run_folder, run_list
 from glasshouse.records import run_differences as differences
 from glasshouse.records.run_differences import RunDifferences
 from glasshouse.records.run_folder import RunFolder
@@ -77,10 +77,14 @@ def rename_run(old: str, new: str) -> Path:
     return run.path
 
 
+# The title of a page is among its first bytes.
+HEAD_BYTES = 2**16
+
+
 def tell_of_old_report(run: RunFolder) -> None:
     """Tell how to make a report again that has another name than the run, in its title and in its commands."""
-    with suppress(OSError, UnicodeError):
-        if f"<title>{run.name} " not in run.report_file.read_text(encoding="utf-8"):
+    with suppress(OSError), plain_files.open_to_read(run.report_file) as page:
+        if f"<title>{run.name} ".encode() not in page.read(HEAD_BYTES):
             progress_bar.say(f"its report still has the old name; make it again with: glasshouse report {run.name}")
 
 

@@ -177,7 +177,8 @@ def read(file: Path) -> BaselineResults | None:
         return BaselineResults(**content, baselines=baselines)
     except (OSError, ValueError) as error:
         raise RunError(
-            "unreadable-baselines", f"{file} cannot be read ({error}); delete it, and make the report again"
+            "unreadable-baselines",
+            f"{file} cannot be read ({error}); it is left out, and `glasshouse report` makes it again",
         ) from None
 
 

@@ -26,6 +26,8 @@ BETTER, WORSE, NO_DIFFERENCE, UNDECIDED = WORDS = ("better", "worse", "no differ
 FEWEST_SEEDS = 4
 # With more pairs, no single seed decides a verdict that is worth a warning.
 FRAGILE_PAIRS = 64
+# A smaller level is a typing error or damage: no number of seeds reaches it.
+SMALLEST_ALPHA = 1e-9
 # A larger margin, in units of the metric or in standard deviations, is a typing error or damage.
 LARGEST_MARGIN = 1e30
 
@@ -45,8 +47,10 @@ class VerdictRule:
     looks: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if not 0 < self.alpha < 0.5:
-            raise SpecError("bad-alpha", f"alpha={self.alpha} is not between 0 and 0.5; choose for example 0.05")
+        if not SMALLEST_ALPHA <= self.alpha < 0.5:
+            raise SpecError(
+                "bad-alpha", f"alpha={self.alpha} is not between {SMALLEST_ALPHA:g} and 0.5; choose for example 0.05"
+            )
         for name, value in (("margin", self.margin), ("spread", self.spread)):
             if value is not None and not 0 < value <= LARGEST_MARGIN:
                 raise SpecError(

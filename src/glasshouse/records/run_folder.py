@@ -151,6 +151,8 @@ class RunFolder:
     def locked(self) -> Iterator[None]:
         """Hold the run's lock in this process. Whoever writes into the run holds it."""
         containment.refuse_links(self.path)
+        if self.checkpoints.exists() and not self.checkpoints.is_dir():
+            raise RunError("not-a-folder", f"{self.checkpoints} is a file and not a folder; move it, or delete it")
         with lock.hold(self.path, "wait for it or stop it, or train under another --name"):
             yield
 

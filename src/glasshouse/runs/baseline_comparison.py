@@ -12,7 +12,7 @@ from glasshouse.specs.errors import DataError, GlasshouseError
 
 
 def ensure(run: Run) -> None:
-    """Write `baselines.json`, unless it is there already or the spec leaves baselines out. Failures are said in a line."""
+    """Write `baselines.json`, unless one that can be read is there or the spec leaves baselines out. Failures are said."""
     facts, spec = run.facts, run.spec
     wanted = spec.evaluation.baselines and spec.task in TASKS and bool(spec.data.source or spec.data.files)
     if not wanted or facts.get("status") != Status.DONE or "outcome" not in facts:

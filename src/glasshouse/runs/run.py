@@ -84,6 +84,7 @@ class Run:
         self.folder = where if isinstance(where, RunFolder) else run_folder.find(where)
         self.device, self.dtype, self.at_step = devices.pick(device), dtype, at_step
         weight_formats.check(dtype, self.device)
+        self._said: set[str] = set()
         for damage in self.folder.damage() if self.folder.path.is_dir() else ():
             say(damage)
 
@@ -118,8 +119,17 @@ class Run:
 
     @property
     def baselines(self) -> BaselineResults | None:
-        """The run beside its baselines, as they were measured after training; None if they were not."""
-        return baseline_results.read(self.folder.baselines_file)
+        """The run beside its baselines, as they were measured after training; None if they were not, or are damaged."""
+        try:
+            return baseline_results.read(self.folder.baselines_file)
+        except RunError as error:
+            self._say_once(str(error))
+            return None
+
+    def _say_once(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            say(text)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from glasshouse.data.prepared_data import Leak
-from glasshouse.metrics.verdicts import LARGEST_MARGIN, VerdictRule
+from glasshouse.metrics.verdicts import LARGEST_MARGIN, SMALLEST_ALPHA, VerdictRule
 from glasshouse.pages.study_content import StudyRegistration
 from glasshouse.records import atomic_files, containment, kept_json, kept_schema, lock, run_folder
 from glasshouse.records.kept_schema import Between, Seconds, Seed, Size, Text, Time
@@ -113,7 +113,7 @@ class Tuning:
 
     field: str
     values: dict[str, list[str]]
-    seeds: tuple[Seed, ...]
+    seeds: Annotated[tuple[Seed, ...], Size(1, MOST_SEEDS)]
     found: dict[str, dict[str, float | None]] = dataclasses.field(default_factory=dict)  # arm -> value -> mean metric
     chosen: dict[str, str] = dataclasses.field(default_factory=dict)
 
@@ -202,6 +202,8 @@ class Design:
         if rule["margin"] is not None:
             rule["margin"] = float(rule["margin"])
         tuning = table["tuning"] and Tuning(**{**table["tuning"], "seeds": tuple(table["tuning"]["seeds"])})
+        if replicates := table.get("replicates", ""):
+            containment.folder_within(Path(), [replicates], Path(where))
         if tuning and not tuning.chosen and tuning.values.keys() != {arm.name for arm in arms}:
             raise ValueError("the arms of its tuning are not the arms of the study")
         return cls(
@@ -219,7 +221,7 @@ class Design:
             tuning=tuning or None,
             replicas=table.get("replicas", "auto"),
             registration=StudyRegistration(**table["registered"]) if "registered" in table else None,
-            replicates=table.get("replicates", ""),
+            replicates=replicates,
             multiverse=table.get("multiverse", False),
             damage=tuple(f"{where}: {fault}; it is left out" for fault in faults),
             all_pairs=table.get("all_pairs", False),
@@ -230,7 +232,7 @@ class Design:
 class RuleTable(TypedDict):
     """The rule of the verdicts in `study.json`. Every release has written all of it, and each entry decides verdicts."""
 
-    alpha: Annotated[float, Between(0, 0.5)]
+    alpha: Annotated[float, Between(SMALLEST_ALPHA, 0.5)]
     margin: Annotated[float, Between(0, LARGEST_MARGIN)] | None
     spread: Annotated[float, Between(0, LARGEST_MARGIN)]
     higher_is_better: bool

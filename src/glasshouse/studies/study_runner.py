@@ -7,7 +7,8 @@ from pathlib import Path
 from glasshouse import formatting
 from glasshouse.metrics.verdicts import LARGEST_MARGIN
 from glasshouse.records import progress_bar
-from glasshouse.specs.errors import Interrupted, SpecError
+from glasshouse.specs import catalogue
+from glasshouse.specs.errors import Interrupted, RunError, SpecError
 from glasshouse.studies import (
     arms,
     multiverse,
@@ -140,6 +141,7 @@ def continue_study(study: StudyFolder, device: str) -> StudyFolder:
         try:
             design = study.design()
             study_registration.check(study, design)
+            _check_metric(study, design)
             design = _with_power_plan(study, tuning.tune(study, design, device))
             if not design.finished:
                 if design.question.batch:
@@ -157,6 +159,17 @@ def continue_study(study: StudyFolder, device: str) -> StudyFolder:
             raise Interrupted(stop.signal, stop.reached, f"glasshouse resume {study.path}") from None
     study_results.write(study)
     return study
+
+
+def _check_metric(study: StudyFolder, design: Design) -> None:
+    """Refuse a recorded metric that no run will have, before a run is trained."""
+    task = catalogue.find("task", design.arms[0].spec.task, "task")
+    if design.metric.partition(".")[2] not in task.metrics:
+        raise RunError(
+            "not-a-study",
+            f"{study.path / study_folder.FILE}: its metric {design.metric[:100]!r} is none of its runs; correct it, for "
+            f"example to validation.{task.criterion}",
+        )
 
 
 def sequential_options(until_decided: bool, batch: int | None, max_seeds: int | None) -> dict[str, int]:

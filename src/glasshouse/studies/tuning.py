@@ -11,9 +11,10 @@ from dataclasses import replace
 
 from glasshouse.runs import resolve_spec
 from glasshouse.specs import declared, spec_fields, spec_files
-from glasshouse.specs.errors import SpecError
+from glasshouse.specs.errors import RunError, SpecError
 from glasshouse.specs.spec import SECTIONS, Spec
 from glasshouse.studies import arms, run_queue, study_metric, study_values
+from glasshouse.studies.arm_table import FILE
 from glasshouse.studies.arms import Variant
 from glasshouse.studies.run_queue import QueuedRun
 from glasshouse.studies.study_folder import FIRST_TUNING_SEED, Design, PlannedArm, StudyFolder, Tuning
@@ -112,12 +113,15 @@ def tune(study: StudyFolder, design: Design, device: str) -> Design:
     tuning = design.tuning
     if tuning is None or tuning.chosen:
         return design
-    queue = [
-        _queued_run(study, design, arm, value, seed)
-        for seed in tuning.seeds
-        for arm in design.arms
-        for value in tuning.values[arm.name]
-    ]
+    try:
+        queue = [
+            _queued_run(study, design, arm, value, seed)
+            for seed in tuning.seeds
+            for arm in design.arms
+            for value in tuning.values[arm.name]
+        ]
+    except SpecError as error:
+        raise RunError("not-a-study", f"{study.path / FILE}: a value of its tuning cannot be tried: {error}") from None
     metric = tuning_metric(design)
     title = f"tuning {study.name}"
     run_queue.run_all(queue, device, study.path, title, lambda queued: study_values.describe_value(queued.run, metric))
