@@ -1,7 +1,11 @@
 """Values of the command line that no machine can serve are refused before any work."""
 
+from typing import Any
+
 import pytest
 
+import glasshouse
+from tests import refusals
 from tests.cli.program import call, refused
 
 HUGE = "1000000000"
@@ -43,3 +47,15 @@ def test_a_name_that_is_too_long_is_refused(words):
 def test_a_refusal_is_one_line_without_control_characters(name):
     message = refused(call("sample", name), "unknown-run")
     assert "\x1b" not in message
+
+
+@pytest.mark.parametrize("value", [None, 5, b"lm", 3.5, [], object()])
+def test_what_is_neither_a_name_nor_a_path_is_refused(value: Any) -> None:
+    for function in (glasshouse.open_run, glasshouse.resume, glasshouse.open_study, glasshouse.card, glasshouse.scale_fit):
+        with refusals.refused("no-name"):
+            function(value)
+    for function in (glasshouse.train, glasshouse.plan):
+        with refusals.refused("unknown-recipe"):
+            function(value)
+        with refusals.refused("unknown-device"):
+            function("demo-lm", device=value)

@@ -28,6 +28,15 @@ def serve(
     `max_concurrent` texts are generated at the same time. `raw` reports log-probabilities before the logit bias.
     `dtype` is the number format of the weights: "float32", "bfloat16" or "int8".
     """
+    installed.check_installed("glasshouse serve")
+    from glasshouse.serving import server
+    from glasshouse.serving.served_model import ServerOptions
+
+    server.check_host(host)
+    if api_key is not None and not (api_key := api_key.strip()):
+        raise GlasshouseError("empty-key", "the API key is empty; choose one, or leave the option out")
+    if api_key is not None and not api_key.isprintable():
+        raise GlasshouseError("bad-key", "the API key has control characters, which no header can send; choose another")
     with _no_workers() as threads:
         opened: dict[str, Run] = {}
         for name in runs:
@@ -36,12 +45,6 @@ def serve(
                 raise GlasshouseError("same-name", f"two runs are named {run.name!r}; name each once, or rename one")
             _ = run.model, run.tokenizer  # a run without a checkpoint is refused now, not at the first request
             opened[run.name] = run
-        if api_key is not None and not (api_key := api_key.strip()):
-            raise GlasshouseError("empty-key", "the API key is empty; choose one, or leave the option out")
-        installed.check_installed("glasshouse serve")
-        from glasshouse.serving import server
-        from glasshouse.serving.served_model import ServerOptions
-
         options = ServerOptions(api_key, max_concurrent, most_tokens=max_tokens, seconds=timeout, raw=raw, threads=threads)
         server.serve(opened, options, host, port, started_at)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse import formatting
-from glasshouse.records import atomic_files, containment, kept_json, kept_schema, lock, plain_files, progress_bar
+from glasshouse.records import atomic_files, containment, kept_json, kept_schema, lock, plain_files, progress_bar, user_paths
 from glasshouse.records.run_facts import RunFacts
 from glasshouse.records.status import Status
 from glasshouse.specs import catalogue, spec_files, toml_text
@@ -256,7 +256,7 @@ def check_free(name: str) -> None:
 
 def find(name: str | os.PathLike[str]) -> RunFolder:
     """The run with this name in the runs folder, or at this path."""
-    given_path = Path(name)
+    given_path = user_paths.checked(name, "a run")
     candidates = [root() / given_path] if len(given_path.parts) == 1 else []
     for path in [*candidates, given_path]:
         if (path / "spec.toml").exists():

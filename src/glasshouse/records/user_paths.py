@@ -3,6 +3,15 @@
 import os
 from pathlib import Path
 
+from glasshouse.specs.errors import GlasshouseError
+
+
+def checked(name: object, what: str) -> Path:
+    """The path, or the name as one, of something that a caller names. Refuses what is neither a text nor a path."""
+    if not isinstance(name, (str, os.PathLike)):
+        raise GlasshouseError("no-name", f"{what} is named by a text or a path, and {name!r:.100} is neither")
+    return Path(name)
+
 
 def expand(name: str | os.PathLike[str]) -> Path:
     """A path with `~` as the home folder. The name of an unknown user stays as it is written, as in a shell."""

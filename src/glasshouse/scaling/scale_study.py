@@ -16,7 +16,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
 
-from glasshouse.records import containment, kept_json, kept_schema
+from glasshouse.records import containment, kept_json, kept_schema, user_paths
 from glasshouse.records.kept_schema import Also, Between, Count, Seconds, Seed, Size, Step, Text
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.scaling import budget_forecast, compute_optimal, rate_rule
@@ -130,13 +130,13 @@ class ScaleStudy:
 
 def is_study_name(name: str | os.PathLike[str]) -> bool:
     """Whether a name means a scaling study, and not a file: a path that is no file and has no suffix of one."""
-    path = Path(name)
+    path = user_paths.checked(name, "a scaling study")
     return _folder(path) is not None or not (path.is_file() or path.suffix)
 
 
 def find(name: str | os.PathLike[str]) -> ScaleStudy:
     """The scaling study with that name in the studies folder, or at that path."""
-    if (path := _folder(Path(name))) is not None:
+    if (path := _folder(user_paths.checked(name, "a scaling study"))) is not None:
         return _from_json(path)
     known = names()
     listing = f"there are: {', '.join(known)}" if known else "make one with: glasshouse scale plan RECIPE --budgets ..."

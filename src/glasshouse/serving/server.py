@@ -2,6 +2,7 @@
 
 import logging
 import queue
+import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -57,14 +58,29 @@ def serve_app(
 
     `remedy` ends the error if the port is taken.
     """
+    check_host(host)
     try:
         server = _Server(_configuration(app, host, port, seconds), started_at)
         logging.getLogger("uvicorn.error").addFilter(_is_no_system_error)
         server.run()
-    except (SystemExit, UnicodeError) as error:  # uvicorn exits if it cannot bind; some texts can be no host
+    except SystemExit as error:  # uvicorn exits if it cannot bind
         raise GlasshouseError("cannot-bind", f"port {port} of {host} is not free or not allowed; {remedy}") from error
     finally:
         logging.getLogger("uvicorn.error").removeFilter(_is_no_system_error)
+
+
+def check_host(host: str) -> None:
+    """Refuse what is no address of a machine. An empty one would be all addresses of this machine."""
+    try:
+        if not host.strip():
+            raise ValueError("it is empty")
+        socket.getaddrinfo(host, None)
+    except (OSError, ValueError) as error:
+        raise GlasshouseError(
+            "bad-host",
+            f"--host={host[:100]!r} is no address ({getattr(error, 'strerror', None) or error}); write 127.0.0.1 for this "
+            "machine only, or 0.0.0.0 for all its addresses",
+        ) from None
 
 
 def _is_no_system_error(record: logging.LogRecord) -> bool:

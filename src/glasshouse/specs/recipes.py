@@ -38,6 +38,8 @@ def all_recipes() -> dict[str, Recipe]:
 
 def tables_of(recipe: str) -> dict[str, Any]:
     """The tables of a recipe (by name) or of a spec file (by a path that ends in .toml)."""
+    if not isinstance(recipe, str):
+        raise SpecError("unknown-recipe", f"a recipe is named by a text, and {recipe!r:.100} is none")
     if recipe.endswith(".toml"):
         path = Path(recipe)
         if not path.is_file():

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 from glasshouse.data.prepared_data import Leak
 from glasshouse.metrics.verdicts import LARGEST_MARGIN, SMALLEST_ALPHA, VerdictRule
 from glasshouse.pages.study_content import StudyRegistration
-from glasshouse.records import atomic_files, containment, kept_json, kept_schema, lock, run_folder
+from glasshouse.records import atomic_files, containment, kept_json, kept_schema, lock, run_folder, user_paths
 from glasshouse.records.kept_schema import Between, Seconds, Seed, Size, Text, Time
 from glasshouse.records.run_folder import RunFolder
 from glasshouse.records.status import Status
@@ -353,7 +353,7 @@ def create(design: Design, name: str, where: Path | None = None) -> StudyFolder:
 
 def find_or_none(name: str | os.PathLike[str]) -> StudyFolder | None:
     """The study with that name in the studies folder, or at that path; None if it does not exist."""
-    relative = Path(name)
+    relative = user_paths.checked(name, "a study")
     for path in [root() / relative, relative] if len(relative.parts) == 1 else [relative]:
         if (path / FILE).exists():
             return StudyFolder(path)

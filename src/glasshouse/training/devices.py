@@ -16,7 +16,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 
 def pick(name: str) -> torch.device:
     """The device with this name; `auto` picks an accelerator if there is one."""
-    if name.split(":")[0] not in DEVICES or name.startswith("auto:"):
+    if not isinstance(name, str) or name.split(":")[0] not in DEVICES or name.startswith("auto:"):
         raise GlasshouseError("unknown-device", f"--device={name} is not one of: {', '.join(DEVICES)}")
     if name == "auto":
         if torch.cuda.is_available():
