@@ -152,3 +152,8 @@ def test_a_text_that_is_no_count_is_none(text):
 
 def test_a_count_is_read_back():
     assert [formatting.read_count(text) for text in ("0", "00012", "9" * 18)] == [0, 12, 10**18 - 1]
+
+
+def test_every_kind_of_line_break_is_a_space_on_one_line():
+    assert formatting.one_line("a\nb\u2028c\u2029d\n\ne") == "a b c d  e"
+    assert formatting.one_line("a\x0bb\x85c") == "a\u240bb\\x85c"

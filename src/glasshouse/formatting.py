@@ -40,7 +40,7 @@ def without_controls(text: str) -> str:
 
 def one_line(text: str, most: int = 2000) -> str:
     """A text on one line, without control characters; the middle of a very long one is left out."""
-    line = " ".join(without_controls(text).split("\n"))
+    line = " ".join(without_controls(text).splitlines())
     return line if len(line) <= most else f"{line[: most // 2]} ... {line[-most // 2 :]}"
 
 
