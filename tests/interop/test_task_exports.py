@@ -1,6 +1,7 @@
 """Runs of every task, exported: onnxruntime and `transformers` give the answers of the run, from the same texts."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -172,12 +173,14 @@ def test_a_translator_in_onnxruntime(tmp_path):
     glasshouse.export(run.folder.path, "onnx", tmp_path / "out")
     session = onnxruntime.InferenceSession(tmp_path / "out/model.onnx", providers=["CPUExecutionProvider"])
     tokenizer = tokenizers.Tokenizer.from_file(str(tmp_path / "out/tokenizer.json"))
-    end = run.tokenizer.specials["<|endoftext|>"]
+    metadata = session.get_modelmeta().custom_metadata_map
+    start, end, source_end = (int(metadata[f"{name}_token"]) for name in ("start", "end", "source_end"))
     translations, ours, found = run.translate(TEXTS, beams=1), [], []
     assert len({best.text for (best,) in translations}) > 1
     for text, (best,) in zip(TEXTS, translations, strict=True):
         source = np.array([tokenizer.encode(text).ids], np.int64)
-        target = [end]
+        assert source[0, -1] == source_end
+        target = [start]
         while len(target) <= run.task.max_lengths[1]:
             given = {"source": source, "target": np.array([target]), "lengths": np.array([source.shape[1]])}
             (logits,) = session.run(None, given)
@@ -189,6 +192,50 @@ def test_a_translator_in_onnxruntime(tmp_path):
             ours.append(run.model(torch.from_numpy(source), torch.tensor([target[:-1]]))[0].numpy())
         found.append(logits[0])
     same_outputs(ours, found)
+
+
+@pytest.mark.slow
+def test_the_greedy_translation_of_the_documentation(tmp_path, capsys):
+    """The code of docs/interop.md gives the translations of the run. The current folder is the temporary one."""
+    for package in onnx_export.PACKAGES:
+        needs.package(package)
+    run = trained("translate", tmp_path, *LONGER)
+    glasshouse.export(run.folder.path, "onnx", tmp_path / "translator-onnx")
+    page = (Path(__file__).parents[2] / "docs" / "interop.md").read_text()
+    [code] = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "def translate" in block]
+    scope: dict[str, Any] = {}
+    exec(compile(code, "docs/interop.md", "exec"), scope)
+    texts = [*TEXTS, "the sun and the rain " * 30]
+    expected = [best.text for (best,) in run.translate(texts, beams=1)]
+    assert len(set(expected)) > 1
+    assert [scope["translate"](text) for text in texts] == expected
+    assert capsys.readouterr().out.strip().splitlines()
+
+
+@pytest.mark.slow
+def test_a_translator_that_is_a_decoder_alone_in_onnxruntime(tmp_path):
+    """The start, the source and its end are what the run continues."""
+    for package in onnx_export.PACKAGES:
+        needs.package(package)
+    import onnxruntime
+
+    run = trained("translate", tmp_path, "model.kind=decoder", *LONGER)
+    glasshouse.export(run.folder.path, "onnx", tmp_path / "out")
+    session = onnxruntime.InferenceSession(tmp_path / "out/model.onnx", providers=["CPUExecutionProvider"])
+    metadata = session.get_modelmeta().custom_metadata_map
+    start, end, source_end = (int(metadata[f"{name}_token"]) for name in ("start", "end", "source_end"))
+    tokenizer = tokenizers.Tokenizer.from_file(str(tmp_path / "out/tokenizer.json"))
+    tokenizer.enable_truncation((int(metadata["context"]) - 2) // 2)
+    for text, (best,) in zip(TEXTS, run.translate(TEXTS, beams=1), strict=True):
+        prompt = [start, *tokenizer.encode(text).ids, source_end]
+        found: list[int] = []
+        while len(found) < run.task.max_lengths[1]:
+            (logits,) = session.run(None, {"tokens": np.array([prompt + found])})
+            token = int(logits[0, -1].argmax())
+            if token == end:
+                break
+            found.append(token)
+        assert tokenizer.decode(found) == best.text
 
 
 # --- transformers ---
