@@ -20,6 +20,7 @@ CROSS_CUTTING = {
     "cli/command_lines/test_command_lines.py",
     "cli/test_executable.py",
     "cli/test_existing_outputs.py",
+    "cli/test_file_remedies.py",
     "cli/test_full_disk.py",
     "cli/test_interrupts.py",
     "cli/test_run_folders.py",

@@ -1,4 +1,4 @@
-"""The report of a translator: its translations, and the notes about what is missing."""
+"""The report of a run: the translations of a translator, and the notes about what is missing."""
 
 import dataclasses
 import re
@@ -12,6 +12,7 @@ from glasshouse.metrics.translation import signatures
 from glasshouse.pages.report_content import Translated
 from glasshouse.pages.report_page import render
 from glasshouse.runs import suggestions
+from tests.training import small_runs
 
 from .letter_translation import END, PROMPT, train_translator
 
@@ -57,3 +58,16 @@ def test_the_page_notes_that_the_data_has_changed():
     assert report.translations.prompts[0].source == PROMPT
     render(report)
     assert suggestions.commands(run)[0] == f"glasshouse translate pairs '{PROMPT}'"
+
+
+def test_the_page_notes_curves_of_few_evaluations():
+    """Only if the user chose the interval: a run has eight evaluations by default, however short it is."""
+    small = [word for word in small_runs.DEMO if not word.startswith("evaluation.every")]
+    usual = glasshouse.train("demo-lm", *small, "training.steps=16", name="usual", device="cpu")
+    assert sum("validation.loss" in row for row in usual.metrics) == 8
+    assert "fewer than 8" not in run_report.collect(usual).curves_note
+    few = glasshouse.train("demo-lm", *small, "training.steps=16", "evaluation.every=10", name="few", device="cpu")
+    note = "The validation curve has 2 evaluations, fewer than 8"
+    assert note in run_report.collect(few).curves_note
+    assert note in few.folder.report_file.read_text()
+    assert f"With evaluation.every={usual.spec.evaluation.every} it would have more" in few.folder.report_file.read_text()

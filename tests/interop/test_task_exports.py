@@ -1,6 +1,7 @@
 """Runs of every task, exported: onnxruntime and `transformers` give the answers of the run, from the same texts."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -172,12 +173,14 @@ def test_a_translator_in_onnxruntime(tmp_path):
     glasshouse.export(run.folder.path, "onnx", tmp_path / "out")
     session = onnxruntime.InferenceSession(tmp_path / "out/model.onnx", providers=["CPUExecutionProvider"])
     tokenizer = tokenizers.Tokenizer.from_file(str(tmp_path / "out/tokenizer.json"))
-    end = run.tokenizer.specials["<|endoftext|>"]
+    metadata = session.get_modelmeta().custom_metadata_map
+    start, end, source_end = (int(metadata[f"{name}_token"]) for name in ("start", "end", "source_end"))
     translations, ours, found = run.translate(TEXTS, beams=1), [], []
     assert len({best.text for (best,) in translations}) > 1
     for text, (best,) in zip(TEXTS, translations, strict=True):
         source = np.array([tokenizer.encode(text).ids], np.int64)
-        target = [end]
+        assert source[0, -1] == source_end
+        target = [start]
         while len(target) <= run.task.max_lengths[1]:
             given = {"source": source, "target": np.array([target]), "lengths": np.array([source.shape[1]])}
             (logits,) = session.run(None, given)
@@ -191,11 +194,56 @@ def test_a_translator_in_onnxruntime(tmp_path):
     same_outputs(ours, found)
 
 
+@pytest.mark.slow
+def test_the_greedy_translation_of_the_documentation(tmp_path, capsys):
+    """The code of docs/interop.md gives the translations of the run. The current folder is the temporary one."""
+    for package in onnx_export.PACKAGES:
+        needs.package(package)
+    run = trained("translate", tmp_path, *LONGER)
+    glasshouse.export(run.folder.path, "onnx", tmp_path / "translator-onnx")
+    page = (Path(__file__).parents[2] / "docs" / "interop.md").read_text()
+    [code] = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "def translate" in block]
+    scope: dict[str, Any] = {}
+    exec(compile(code, "docs/interop.md", "exec"), scope)
+    texts = [*TEXTS, "the sun and the rain " * 30]
+    expected = [best.text for (best,) in run.translate(texts, beams=1)]
+    assert len(set(expected)) > 1
+    assert [scope["translate"](text) for text in texts] == expected
+    assert capsys.readouterr().out.strip().splitlines()
+
+
+@pytest.mark.slow
+def test_a_translator_that_is_a_decoder_alone_in_onnxruntime(tmp_path):
+    """The start, the source and its end are what the run continues."""
+    for package in onnx_export.PACKAGES:
+        needs.package(package)
+    import onnxruntime
+
+    run = trained("translate", tmp_path, "model.kind=decoder", *LONGER)
+    glasshouse.export(run.folder.path, "onnx", tmp_path / "out")
+    session = onnxruntime.InferenceSession(tmp_path / "out/model.onnx", providers=["CPUExecutionProvider"])
+    metadata = session.get_modelmeta().custom_metadata_map
+    start, end, source_end = (int(metadata[f"{name}_token"]) for name in ("start", "end", "source_end"))
+    tokenizer = tokenizers.Tokenizer.from_file(str(tmp_path / "out/tokenizer.json"))
+    tokenizer.enable_truncation((int(metadata["context"]) - 2) // 2)
+    for text, (best,) in zip(TEXTS, run.translate(TEXTS, beams=1), strict=True):
+        prompt = [start, *tokenizer.encode(text).ids, source_end]
+        found: list[int] = []
+        while len(found) < run.task.max_lengths[1]:
+            (logits,) = session.run(None, {"tokens": np.array([prompt + found])})
+            token = int(logits[0, -1].argmax())
+            if token == end:
+                break
+            found.append(token)
+        assert tokenizer.decode(found) == best.text
+
+
 # --- transformers ---
 
 
 def in_transformers(run: Run, folder: Path, second: list[str] | None = None) -> str:
-    """Export a run and compare its outputs with those of `transformers`, for single texts. Returns the name of the class."""
+    """Export a run and compare its outputs with those of `transformers`, for single texts and for a padded batch, which a
+    language model cannot take. Returns the name of the class."""
     glasshouse.export(run.folder.path, "huggingface", folder)
     (name,) = json.loads((folder / "config.json").read_text())["architectures"]
     theirs = getattr(transformers, name).from_pretrained(folder).eval()
@@ -206,13 +254,30 @@ def in_transformers(run: Run, folder: Path, second: list[str] | None = None) -> 
         outputs = [theirs(**each) for each in encoded]
     found = [output.logits[0] if "logits" in output else output.last_hidden_state[0].mean(0) for output in outputs]
     segments = [each.token_type_ids[0].tolist() for each in encoded] if "token_type_ids" in encoded[0] else None
-    same_outputs(own_outputs(run, [each.input_ids[0].tolist() for each in encoded], segments), found)
+    ours = own_outputs(run, [each.input_ids[0].tolist() for each in encoded], segments)
+    same_outputs(ours, found)
+    if name != "GPT2LMHeadModel":
+        assert theirs.config.pad_token_id == tokenizer.pad_token_id is not None
+        same_outputs(ours, padded_outputs(theirs, tokenizer, texts))
     return name
 
 
-def pipeline_scores(folder: Path, texts: list[Any], **options: Any) -> list[dict[str, float]]:
-    pipeline = transformers.pipeline("text-classification", model=str(folder), top_k=None, device="cpu")
-    return [{each["label"]: each["score"] for each in row} for row in pipeline(texts, truncation=True, **options)]
+@torch.inference_mode()
+def padded_outputs(model: Any, tokenizer: Any, texts: list[tuple[str, ...]]) -> list[np.ndarray]:
+    """The outputs of a model of `transformers` for texts of different lengths in one batch."""
+    batch = tokenizer(*map(list, zip(*texts, strict=True)), padding=True, return_tensors="pt")
+    assert not batch.attention_mask.all(), "texts of one length need no padding"
+    output = model(**batch)
+    if "logits" in output:
+        return [row.numpy() for row in output.logits]
+    rows = zip(output.last_hidden_state, batch.attention_mask.bool(), strict=True)
+    return [row[mask].mean(0).numpy() for row, mask in rows]
+
+
+def pipeline_scores(folder: Path, texts: list[Any]) -> list[dict[str, float]]:
+    """The probabilities that a pipeline gives, in batches of two texts."""
+    pipeline = transformers.pipeline("text-classification", model=str(folder), top_k=None, device="cpu", batch_size=2)
+    return [{each["label"]: each["score"] for each in row} for row in pipeline(texts, truncation=True)]
 
 
 def test_a_classifier_without_a_hidden_layer_is_a_bert(tmp_path):
@@ -313,7 +378,7 @@ def test_pairs_in_transformers(segments, tokenizer, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("beams", [1, 3])
 def test_translations_in_transformers(beams, tmp_path):
-    """`generate` of an exported translator finds the translations of the run, greedily and by beam search."""
+    """`generate` of an exported translator finds the translations of the run: greedily, by beam search, and in a batch."""
     norms = ("model.norm=layer", "model.activation=relu", "model.feed_forward=32")
     run = trained("translate", tmp_path, *BERT, *norms, *LONGER)
     glasshouse.export(run.folder.path, "huggingface", tmp_path / "out")
@@ -321,25 +386,30 @@ def test_translations_in_transformers(beams, tmp_path):
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
     translations = run.translate(TEXTS, beams=beams, length_penalty=0.0)
     assert len({best[0].text for best in translations}) > 1
-    ours, found = [], []
+    search: dict[str, Any] = {"num_beams": beams, "length_penalty": 0.0, "max_new_tokens": run.task.max_lengths[1]}
+    search |= {"do_sample": False, "early_stopping": False}
+    ours, found, targets = [], [], []
     for text, best in zip(TEXTS, translations, strict=True):
         source = run.task.encoder_inputs([run.tokenizer.encode(text).tolist()])["source"]
         encoded = tokenizer(text, return_tensors="pt")
         assert encoded.input_ids.tolist() == source.tolist()
-        made = theirs.generate(
-            **encoded,
-            num_beams=beams,
-            do_sample=False,
-            length_penalty=0.0,
-            early_stopping=False,
-            max_new_tokens=run.task.max_lengths[1],
-        )
+        made = theirs.generate(**encoded, **search)
         assert tokenizer.decode(made[0], skip_special_tokens=True) == best[0].text
         target = torch.tensor([[run.tokenizer.end_of_text, *run.tokenizer.encode(best[0].text)]])
         with torch.inference_mode():
             ours.append(run.model(source, target)[0].numpy())
             found.append(theirs(**encoded, decoder_input_ids=target).logits[0])
+        targets.append(target[0])
     same_outputs(ours, found)
+    # In one batch, the shorter texts are padded.
+    batch = tokenizer(TEXTS, padding=True, return_tensors="pt")
+    assert not batch.attention_mask.all()
+    assert tokenizer.pad_token_id == theirs.config.pad_token_id != run.tokenizer.end_of_text
+    made = theirs.generate(**batch, **search)
+    assert tokenizer.batch_decode(made, skip_special_tokens=True) == [best[0].text for best in translations]
+    given = torch.nn.utils.rnn.pad_sequence(targets, batch_first=True, padding_value=tokenizer.pad_token_id)
+    with torch.inference_mode():
+        same_outputs(ours, theirs(**batch, decoder_input_ids=given).logits)
 
 
 def test_a_language_model_in_transformers(tmp_path):

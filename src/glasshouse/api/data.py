@@ -11,6 +11,7 @@ from glasshouse.data.data_look import DataLook
 from glasshouse.data.sources import data_set_list
 from glasshouse.data.sources.data_set_list import DataSet, Split
 from glasshouse.data.sources.installed_python import PackageEntry
+from glasshouse.data.user_files import command_remedies
 from glasshouse.data.user_files.text import UserText
 from glasshouse.records import progress_bar, run_folder
 from glasshouse.runs import resolve_spec
@@ -140,7 +141,8 @@ def train_tokenizer(
         test=0.0,
         limits=(limits,) if limits else (),
     )
-    with progress_bar.bar("training a tokenizer") as bar:
+    options = {"field": "--field", "limits": "--limits", "vocabulary": "--vocabulary"}
+    with command_remedies.for_command(options), progress_bar.bar("training a tokenizer") as bar:
         source = UserText(data)
         source.progress = lambda what, share: bar(share, what)
         trained = prepared_data.load_or_train_tokenizer(data, source, lambda step, share: bar(share, step))

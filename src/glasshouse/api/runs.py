@@ -8,6 +8,7 @@ from typing import Any, TextIO, cast
 
 from glasshouse.data import text_files
 from glasshouse.data.read_limits import ReadLimits
+from glasshouse.data.user_files import command_remedies
 from glasshouse.generation.text_stream import Completion
 from glasshouse.inspection import entailment_metric
 from glasshouse.metrics.metric import Metrics
@@ -173,6 +174,10 @@ def _texts_of(
                 f"{run.name} reads pairs of texts, and a stream has one text a line; use a table with two columns, "
                 "such as a .csv file",
             )
+        if field or second_field:
+            raise DataError(
+                "not-a-table", "a stream of texts has no columns; leave out --field and --second-field, or give a file"
+            )
         return ((text, "") for text in file)
     with progress_bar.bar("reading"):
         texts = TextFile(run, user_paths.expand(file), field, second_field, [limits])
@@ -197,7 +202,7 @@ def translate_file(
     """The translations of each line of a text file, best first. `limits` raises limits on what is read, as in "line=100"."""
     raised = ReadLimits.of([limits])
     rows = ((line.strip(),) for line in text_files.read_lines(Path(file), limits=raised))
-    with progress_bar.bar("reading"):
+    with command_remedies.for_command({"limits": "--limits"}), progress_bar.bar("reading"):
         lines = [line for (line,) in raised.kept(rows, Path(file))]
     if not lines:
         raise GlasshouseError("empty-file", f"{file} has no lines to translate; choose a file that contains text")

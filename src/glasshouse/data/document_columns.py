@@ -81,7 +81,11 @@ class _Numbers:
     def __getitem__(self, name: str) -> int:
         if name not in self.names:
             known = ", ".join(self.names)
-            raise DataError("unknown-label", f"the label {name!r} was not in the training data; its labels are: {known}")
+            raise DataError(
+                "unknown-label",
+                f"the label {name!r} was not in the training data, whose labels are: {known}; correct it, or leave out "
+                "its rows",
+            )
         return self.names[name]
 
 

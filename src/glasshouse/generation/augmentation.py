@@ -7,7 +7,8 @@ from pathlib import Path
 
 from glasshouse.data import text_files
 from glasshouse.data.tables import reading
-from glasshouse.data.user_files.rows import UserRows, named_as_options
+from glasshouse.data.user_files import command_remedies
+from glasshouse.data.user_files.rows import UserRows
 from glasshouse.generation.paraphrase import Paraphrase
 from glasshouse.records import atomic_files
 from glasshouse.specs.errors import DataError, GlasshouseError
@@ -70,10 +71,10 @@ def augment(
 
 def _read(path: Path, field: str, label: str) -> tuple[list[str], list[str]]:
     """The labels and texts of the rows that have both. The labels of a plain text file are empty."""
-    if not reading.is_table(path):
-        texts = [line.strip() for line in text_files.read_lines(path) if line.strip()]
-        return [""] * len(texts), texts
     data = DataSpec(files=(str(path),), field=field, label=label, validation=0.0, test=0.0, insist=True)
-    with named_as_options():
+    with command_remedies.for_command({"field": "--field", "label": "--label"}):
+        if not reading.is_table(path):
+            texts = [line.strip() for line in text_files.read_lines(path) if line.strip()]
+            return [""] * len(texts), texts
         rows = [(row.fields["label"], row.text) for row in UserRows(data, ("label",)).documents("train")]
     return [" ".join(name.split()) for name, _ in rows], [text for _, text in rows]

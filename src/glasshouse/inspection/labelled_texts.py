@@ -6,7 +6,7 @@ import numpy as np
 
 from glasshouse.data import prepared_data
 from glasshouse.data.documents import SPLITS
-from glasshouse.data.user_files.rows import named_as_options
+from glasshouse.data.user_files import command_remedies
 from glasshouse.records import user_paths
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import DataError
@@ -45,7 +45,7 @@ def read(data: str, field: str = "text", label: str = "label") -> dict[str, Labe
             "unknown-data",
             f"{data!r} is neither a data set nor a file{suggestion}; `glasshouse data` lists the data sets",
         )
-    with named_as_options():
+    with command_remedies.for_command({"field": "--field", "label": "--label"}):
         return _splits_of(DataSpec(files=(str(path),), field=field, label=label, validation=VALIDATION, test=TEST))
 
 

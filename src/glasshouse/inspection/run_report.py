@@ -31,6 +31,7 @@ from glasshouse.runs import suggestions
 from glasshouse.runs.run import Run
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import GlasshouseError
+from glasshouse.training import evaluation_interval
 
 # An attention map with more tokens than this is not readable.
 MAP_TOKENS = 40
@@ -197,15 +198,31 @@ def _final_evaluation(run: Run) -> page.FinalEvaluation | None:
 
 
 def _curves_note(run: Run) -> str:
-    """Which weights were evaluated, and whether the final figures are of another measurement than the curve."""
+    """Whether the curves have few points, which weights were evaluated, and whether the final figures are measured alike."""
+    sentences = [few] if (few := _few_evaluations(run)) else []
     best, final = run.facts.get("best"), run.final_metrics.get("validation")
-    if not best or not final:
+    if best and final:
+        weights = f"The final evaluation is of the best weights, those of step {run.final_step:,}."
+        sentences.append(f"The validation curve was measured during training. {weights}")
+        if not math.isclose(final[best["metric"]], best["value"], rel_tol=1e-6):
+            sentences.append(
+                "It is more thorough than the evaluations during training, so its figures differ from the curve."
+            )
+    return " ".join(sentences)
+
+
+def _few_evaluations(run: Run) -> str:
+    """That a trained run has curves of few evaluations, and what gives it more; empty if it has enough."""
+    steps = [row["step"] for row in run.metrics if any(name.startswith("validation.") for name in row)]
+    if run.folder.status() != Status.DONE or not 0 < len(steps) < evaluation_interval.FEWEST_EVALUATIONS:
         return ""
-    weights = f"The final evaluation is of the best weights, those of step {run.final_step:,}."
-    note = f"The validation curve was measured during training. {weights}"
-    if math.isclose(final[best["metric"]], best["value"], rel_tol=1e-6):
-        return note
-    return f"{note} It is more thorough than the evaluations during training, so its figures differ from the curve."
+    has = "1 evaluation" if len(steps) == 1 else f"{len(steps)} evaluations"
+    every = evaluation_interval.interval_for_curve(max(steps))
+    remedy = f" With {evaluation_interval.FIELD}={every} it would have more." if every < run.spec.evaluation.every else ""
+    return (
+        f"The validation curve has {has}, fewer than {evaluation_interval.FEWEST_EVALUATIONS}: it shows little of how the "
+        f"training went.{remedy}"
+    )
 
 
 def _baselines(run: Run) -> page.BaselineSection | None:

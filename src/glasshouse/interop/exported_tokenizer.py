@@ -36,6 +36,23 @@ def document(run: Run) -> dict[str, Any] | None:
     return contents
 
 
+def padding(run: Run, known: int | None) -> int | None:
+    """The id that fills up the shorter texts of a batch: the known one, or a special token. None for other language models.
+
+    Classifiers that are decoders find the last token of a text by this id, so it must be none that ends a text. Encoders and
+    translators read a mask, but `generate` makes one from this id if it gets none. A language model has no padding, because
+    programs that train it further do not learn the end of a text if it is the padding.
+    """
+    kind, tokenizer = run.spec.model.kind, run.tokenizer
+    if kind not in ("encoder", "encoder-decoder") and "labels" not in run.facts:
+        return known
+    ending = {*tokenizer.prefix_and_suffix[1], *([tokenizer.end_of_text] if kind == "encoder-decoder" else [])}
+    if known is not None and not (kind == "decoder" and known in ending):
+        return known
+    choices = [id for id in tokenizer.specials.values() if id not in ending and id != tokenizer.unknown]
+    return next(iter(choices), None if kind == "decoder" else tokenizer.end_of_text)
+
+
 def _template(run: Run, between: Sequence[int] = (), after: Sequence[int] = ()) -> dict[str, Any]:
     """A post-processor with these tokens between two texts and after the last text, and segment 1 for the second text."""
     names = {id: text for text, id in run.tokenizer.specials.items()}

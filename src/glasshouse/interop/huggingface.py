@@ -263,11 +263,8 @@ def export(run: Run, output: Path) -> None:
     ids_by_role = _ids_by_role(tokenizer)
     token_ids: dict[str, Any] = {role: ids_by_role[role] for role in ("bos", "eos", "pad") if role in ids_by_role}
     token_ids |= facts.get("token_ids", {})
-    if model.kind == "decoder" and "labels" in facts and tokenizer is not None:
-        # Their classifier pools the last token that is not padding, so padding must not end a text.
-        ending = run.tokenizer.prefix_and_suffix[1]
-        known = [token_ids.get("pad"), *run.tokenizer.specials.values()]
-        token_ids["pad"] = next((id for id in known if id is not None and id not in ending), None)
+    if tokenizer is not None and (pad := exported_tokenizer.padding(run, token_ids.pop("pad", None))) is not None:
+        token_ids["pad"] = pad
     if model.kind == "dual-encoder":
         token_ids.setdefault("eos", vocabulary - 1)  # CLIP needs an end-of-text token: its vector represents the text
     config = architecture.write_config(field_values(model, context, vocabulary), token_ids)

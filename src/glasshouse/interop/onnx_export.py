@@ -25,6 +25,7 @@ from glasshouse.records import atomic_files
 from glasshouse.runs import model_card
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import CannotExport, MissingExtra
+from glasshouse.tokenizers.base import TRANSLATE
 
 Inputs = dict[str, Tensor]
 MODEL, TOKENIZER = "model.onnx", "tokenizer.json"
@@ -145,6 +146,11 @@ def _metadata(run: Run) -> dict[str, str]:
         metadata["labels"] = json.dumps(labels, ensure_ascii=False)
     if run.spec.data.second:
         metadata["separator"] = json.dumps(run.tokenizer.pair_separator)
+    if run.spec.task in ("translate", "describe") and (end := run.tokenizer.end_of_text) is not None:
+        metadata |= {"start_token": str(end), "end_token": str(end)}
+        if run.spec.task == "translate":
+            source_end = end if run.spec.model.kind == "encoder-decoder" else run.tokenizer.specials[TRANSLATE]
+            metadata["source_end_token"] = str(source_end)
     return metadata
 
 

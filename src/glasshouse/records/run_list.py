@@ -1,5 +1,6 @@
 """A list of runs: what each is, and how the list is sorted and filtered. Reads run folders; loads no model."""
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ MAIN_SPLIT = "validation"
 DATE = "date"
 # The status of a run of which something cannot be read; its `error` says what.
 DAMAGED = "damaged"
+# An item of a list that needs no quotes on a command line.
+_PLAIN_WORD = re.compile(r"(?!(true|false|inf|nan)\Z)[A-Za-z~./][\w~./-]*")
 _FILTER = re.compile(r"([\w.-]+)\s*([=<>])\s*(.*)", re.DOTALL)
 
 
@@ -151,7 +154,15 @@ def override_text(value: Any) -> str:
     """A value as an override has it."""
     if isinstance(value, bool):
         return str(value).lower()
-    return f"[{','.join(map(override_text, value))}]" if isinstance(value, list | tuple) else str(value)
+    if not isinstance(value, list | tuple):
+        return str(value)
+    # Anything but plain words is quoted: a comma in an item is no end of it, and 1 or true could be no text.
+    plain = all(not isinstance(item, str) or _PLAIN_WORD.fullmatch(item) for item in value)
+    return f"[{','.join(map(override_text, value) if plain else map(_quoted, value))}]"
+
+
+def _quoted(item: Any) -> str:
+    return json.dumps(item, ensure_ascii=False).replace("\x7f", "\\u007f") if isinstance(item, str) else override_text(item)
 
 
 def _number(value: Any) -> float | None:

@@ -15,14 +15,14 @@ from glasshouse.metrics.estimates import from_units
 from glasshouse.metrics.metric import Metric
 from glasshouse.metrics.proportions import binomial_interval
 from glasshouse.records import item_values
-from glasshouse.records.run_list import flat_fields, override_text
 from glasshouse.records.status import Status
-from glasshouse.runs import suggestions
+from glasshouse.runs import recipe_overrides, suggestions
 from glasshouse.runs.run import Run
-from glasshouse.specs import declared, recipes, spec_fields, spec_files
+from glasshouse.specs import recipes, spec_fields, spec_files
 from glasshouse.specs.spec import ModelSpec, Spec
 
 FILE = "README.md"  # in an exported directory
+SETTINGS = "settings.toml"  # where a reader puts the settings of a run that has no recipe
 # Fields of the model that tell a reader what it is.
 SHAPE = ("kind", "layers", "width", "heads", "attention", "position", "norm", "activation")
 
@@ -136,12 +136,25 @@ def _use(run: Run) -> list[str]:
 
 
 def _reproduce(run: Run) -> list[str]:
-    lines, text = [], spec_files.to_toml(_without_folders(run.spec)).strip()
-    recipe = str(run.facts.get("recipe", ""))
+    """The command that trains the same spec, and all settings. A run of no recipe is trained from its settings."""
+    shown, recipe = _without_folders(run.spec), str(run.facts.get("recipe", ""))
+    lines: list[str] = []
+    fields: list[str] = []
     if recipe in recipes.all_recipes():
-        lines += ["The command, with every setting in which the run differs from its recipe:", "", "```"]
-        lines += [shlex.join(["glasshouse", "train", recipe, *_overrides(recipe, text)]), "```", ""]
-    return [*lines, "<details><summary>All settings (spec.toml)</summary>", "", "```toml", text, "```", "", "</details>"]
+        fields = recipe_overrides.fields_to_name(recipe, run.spec)
+        lines = ["The command, with every setting that the recipe or its adaptation to the data would choose otherwise:"]
+    elif "origin" not in run.facts:
+        recipe = SETTINGS
+        fields = recipe_overrides.fields_beside_start(run.spec) if run.spec.training.start_from else []
+        lines = [f"The command, with the settings below in a file `{SETTINGS}`:"]
+    if run.spec.training.start_from and "data.tokenizer_file" not in fields:
+        # What a run starts from gives it its tokenizer.
+        shown = replace(shown, data=replace(shown.data, tokenizer_file=""))
+    if lines:
+        command = shlex.join(["glasshouse", "train", recipe, *recipe_overrides.words(shown, fields)])
+        lines += ["", "```", command, "```", ""]
+    text = spec_files.to_toml(shown).strip()
+    return [*lines, "<details><summary>All settings</summary>", "", "```toml", text, "```", "", "</details>"]
 
 
 def _without_folders(spec: Spec) -> Spec:
@@ -151,22 +164,9 @@ def _without_folders(spec: Spec) -> Spec:
         name: tuple(Path(file).name for file in getattr(data, name)) for name in ("files", "validation_files", "test_files")
     }
     start = Path(start).name if Path(start).is_absolute() else start
-    # What a run starts from gives it its tokenizer.
-    tokenizer = "" if start else Path(data.tokenizer_file).name
+    tokenizer = Path(data.tokenizer_file).name
     training = replace(spec.training, start_from=start)
     return replace(spec, data=replace(data, tokenizer_file=tokenizer, adapt=(), **names), training=training)
-
-
-def _overrides(recipe: str, spec: str) -> list[str]:
-    """The fields of a spec that neither the recipe nor the defaults give."""
-    usual, changed = spec_files.unchecked(recipes.tables_of(recipe)), []
-    for name, value in flat_fields(spec_files.tables_from_toml(spec, "the spec")).items():
-        section, _, field = name.rpartition(".")
-        known = section and field in declared.fields_of(usual, section)
-        before = declared.value_of(usual, name) if known else None
-        if name != "task" and (list(before) if isinstance(before, tuple) else before) != value:
-            changed.append(f"{name}={override_text(value)}")
-    return changed
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

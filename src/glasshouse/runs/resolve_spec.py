@@ -36,16 +36,22 @@ def spec_of(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
             inherited["data"]["tokenizer_file"] = str(origin.tokenizer_file)
         spec = recipes.spec(recipe, overrides, inherited, **sections)
         spec = replace(spec, training=replace(spec.training, start_from=_start_name(spec.training.start_from, origin)))
-    return _with_absolute_paths(_adaptable(spec, recipe, overrides, sections))
+    adaptable = _adaptable(spec, recipe, _named(overrides, sections))
+    return _with_absolute_paths(replace(spec, data=replace(spec.data, adapt=adaptable)))
 
 
 def run_spec(recipe: str, *overrides: str, **sections: dict[str, Any]) -> Spec:
     """The spec of a single run: `spec_of`, with enough evaluations for a curve unless someone has named their interval."""
     spec = spec_of(recipe, *overrides, **sections)
-    interval = evaluation_interval.FIELD
-    if interval in spec.data.adapt or spec.training.patience or names_interval([recipe], overrides, sections):
-        return spec
-    return replace(spec, data=replace(spec.data, adapt=(*spec.data.adapt, interval)))
+    return replace(spec, data=replace(spec.data, adapt=adapting(recipe, spec, _named(with_full_names(overrides), sections))))
+
+
+def adapting(recipe: str, spec: Spec, named: Iterable[str]) -> tuple[str, ...]:
+    """What may adapt to the data of a single run of this spec, if the user names these fields."""
+    adaptable, interval = _adaptable(spec, recipe, set(named)), evaluation_interval.FIELD
+    if interval in adaptable or spec.training.patience or interval in named or _is_file(recipe):
+        return adaptable
+    return (*adaptable, interval)
 
 
 def names_interval(
@@ -53,7 +59,11 @@ def names_interval(
 ) -> bool:
     """Whether the user has named the steps between evaluations, in an override or in a file of their own."""
     named = _named(with_full_names(overrides), sections or {})
-    return evaluation_interval.FIELD in named or any(recipe.endswith(".toml") for recipe in recipes)
+    return evaluation_interval.FIELD in named or any(map(_is_file, recipes))
+
+
+def _is_file(recipe: str) -> bool:
+    return recipe.endswith(".toml")
 
 
 def with_full_names(overrides: Iterable[str]) -> tuple[str, ...]:
@@ -70,20 +80,19 @@ def _tell_alias(name: str) -> None:
         progress_bar.say(f"{name} is {aliases.ALIASES[name]}")
 
 
-def _adaptable(spec: Spec, recipe: str, overrides: tuple[str, ...], sections: dict[str, dict[str, Any]]) -> Spec:
-    """The spec with the list of what may adapt to the user's own data: what a recipe for any data says, not the user.
+def _adaptable(spec: Spec, recipe: str, named: set[str]) -> tuple[str, ...]:
+    """What may adapt to the user's own data: what a recipe for any data says, not the user.
 
     A model that starts from another keeps its shape and its tokenizer.
     """
     tables = recipes.tables_of(recipe)
-    for_any_data = not recipe.endswith(".toml") and not {"source", "files"} & set(tables.get("data", {}))
+    for_any_data = not _is_file(recipe) and not {"source", "files"} & set(tables.get("data", {}))
     if not for_any_data or not spec.data.files:
-        return spec
-    named = _named(overrides, sections)
+        return spec.data.adapt
     if spec.training.start_from:
-        named |= {"model.width", "data.vocabulary", "data.context"}
+        named = named | {"model.width", "data.vocabulary", "data.context"}
     fine_tuned = "start_from" in tables.get("training", {}) and spec.task in FINE_TUNED
-    return replace(spec, data=replace(spec.data, adapt=adaptation.adaptable(named, fine_tuned)))
+    return adaptation.adaptable(named, fine_tuned)
 
 
 def _named(overrides: Iterable[str], sections: Mapping[str, dict[str, Any]]) -> set[str]:

@@ -20,6 +20,7 @@ from glasshouse.baselines import baseline_results
 from glasshouse.baselines.baseline_results import BaselineResults
 from glasshouse.data import document_columns, prepared_data, shards
 from glasshouse.data.documents import Source
+from glasshouse.data.user_files import command_remedies
 from glasshouse.generation import json_schema as json_schemas
 from glasshouse.generation import regular_language, text_stream
 from glasshouse.generation.beam_search import BeamOptions
@@ -496,9 +497,10 @@ class Run:
 
     def _shard_of(self, path: Path, temporary: Path) -> shards.Shard:
         """The file's content as a shard, all of it in one split."""
-        source = self.source_of_file(path)
-        documents, columns, names = partial(source.documents, "train"), self.task.columns, self.facts.get("labels", ())
-        shard = document_columns.write(temporary, "given", documents, self.tokenizer, columns, names)
+        columns, names = self.task.columns, self.facts.get("labels", ())
+        with command_remedies.for_command({}, self.spec.data):
+            documents = partial(self.source_of_file(path).documents, "train")
+            shard = document_columns.write(temporary, "given", documents, self.tokenizer, columns, names)
         if shard.tokens_count < 2:
             raise DataError("too-little-text", f"{path} has no token to predict; use a longer text")
         return shard

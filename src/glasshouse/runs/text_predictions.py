@@ -14,7 +14,7 @@ from typing import Any
 from glasshouse.data.read_limits import ReadLimits
 from glasshouse.data.tables.columns import ColumnRequest
 from glasshouse.data.tables.label_lists import LABEL_SEPARATOR
-from glasshouse.data.user_files import unlabelled
+from glasshouse.data.user_files import command_remedies, unlabelled
 from glasshouse.data.user_files.unlabelled import Pair
 from glasshouse.formatting import MISSING
 from glasshouse.records.progress_bar import say
@@ -40,8 +40,9 @@ class TextFile:
         )
         self.path, self.paired = path, run.reads_pairs or (second_field is not None and run.joins_pairs)
         raised = ReadLimits.of((*data.limits, *limits))
-        self._pairs, self.remarks = unlabelled.read(path, text, second if self.paired else None, "", raised)
-        self.count = sum(1 for _ in self._pairs())
+        with command_remedies.for_command({"limits": "--limits"}):
+            self._pairs, self.remarks = unlabelled.read(path, text, second if self.paired else None, "", raised)
+            self.count = sum(1 for _ in self._pairs())
         if not self.count:
             raise DataError("empty-file", f"{path} is empty; choose a file that contains text")
 

@@ -1,4 +1,4 @@
-"""The steps between evaluations if nobody names them: enough evaluations for a curve, as long as they cost little.
+"""The steps between evaluations if nobody names them: enough for a curve, if they cost no more than the training.
 
 The rule needs the number of steps and the size of the validation split, so it is applied when the data are prepared.
 """
@@ -7,14 +7,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from glasshouse.formatting import percent
-
 FIELD = "evaluation.every"
 FEWEST_EVALUATIONS = 8
-"""Evaluations that a run has at least, unless they would be too close together or too dear."""
-SHORTEST_INTERVAL = 10
-LARGEST_SHARE = 0.2
-"""Compute of the evaluations in proportion to that of the training steps. The interval of a recipe may cost more."""
+"""Evaluations that a run has at least, unless they would cost more than its training."""
 # A training step has a forward and a backward pass, and the backward pass costs twice as much.
 PASSES_OF_STEP = 3
 
@@ -30,9 +25,9 @@ class EvaluationCost:
 
     @property
     def shortest(self) -> int:
-        """The shortest interval at which evaluations cost no more than their share of the training."""
-        affordable = LARGEST_SHARE * PASSES_OF_STEP * self.step_tokens
-        return max(SHORTEST_INTERVAL, math.ceil(self.evaluation_tokens / affordable) if affordable else 0)
+        """The shortest interval at which evaluations cost no more than the training steps."""
+        step = PASSES_OF_STEP * self.step_tokens
+        return max(math.ceil(self.evaluation_tokens / step), 1) if step else 1
 
     def share(self, every: int) -> float:
         """The compute of evaluations at this interval in proportion to that of the training steps."""
@@ -43,7 +38,7 @@ def choose(jobs: Sequence[EvaluationCost]) -> int:
     """The interval that these jobs share. It is not longer than that of a recipe or than a job, and fits the job of fewest
     steps."""
     steps = min(job.steps for job in jobs)
-    return min(steps, *(job.every for job in jobs), max(_wanted(steps), *(job.shortest for job in jobs)))
+    return min(steps, *(job.every for job in jobs), max(interval_for_curve(steps), *(job.shortest for job in jobs)))
 
 
 def remark(jobs: Sequence[EvaluationCost], every: int) -> str:
@@ -52,13 +47,14 @@ def remark(jobs: Sequence[EvaluationCost], every: int) -> str:
     Evaluations on fewer tokens would be cheaper, but they choose the best checkpoint, and would choose it by more noise.
     """
     steps = min(job.steps for job in jobs)
-    if every <= max(_wanted(steps), SHORTEST_INTERVAL) or every == min(job.every for job in jobs):
+    if every <= interval_for_curve(steps) or every == min(job.every for job in jobs):
         return ""
     count = math.ceil(steps / every)
     evaluated = "evaluated only at the end" if count == 1 else f"{count} evaluations, every {every:,} steps"
-    return f"{evaluated}: more would cost over {percent(LARGEST_SHARE)} of the training; {FIELD}=N changes that"
+    return f"{evaluated}: more would cost more than the training; {FIELD}=N changes that"
 
 
-def _wanted(steps: int) -> int:
-    """The interval that gives a run the fewest evaluations of a curve."""
-    return math.ceil(steps / FEWEST_EVALUATIONS)
+def interval_for_curve(steps: int) -> int:
+    """The longest even interval that gives a run the fewest evaluations of a curve. A run of fewer steps evaluates each."""
+    even = math.ceil(steps / FEWEST_EVALUATIONS)
+    return even if math.ceil(steps / even) >= FEWEST_EVALUATIONS else max(steps // FEWEST_EVALUATIONS, 1)

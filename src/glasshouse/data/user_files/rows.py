@@ -7,7 +7,6 @@ that are named for a split belong to it as a whole.
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -322,16 +321,6 @@ class UserRows(Source):
         if "labels" in self.wanted:
             fields["labels"] = row[len(self._required)]
         return Document(row[0], fields=fields)
-
-
-@contextmanager
-def named_as_options() -> Iterator[None]:
-    """Within the block, errors name the options of a command, not the settings of a spec."""
-    try:
-        yield
-    except DataError as error:
-        message = str(error).replace("data.label", "--label").replace("data.field", "--field")
-        raise DataError(error.code, message) from None
 
 
 def _digest(path: Path, form: TableFormat) -> str:
