@@ -40,6 +40,8 @@ def collect(
     explanation = entry.error or _EXPLANATIONS.get(Status.read(entry.status), "")
     if entry.status == Status.TRAINING and stop_request.is_made(entry.path):
         explanation = "It was asked to stop, and saves a checkpoint after its next step."
+    elif entry.status == Status.INTERRUPTED and run_commands.is_started("resume", entry.path):
+        explanation = "glasshouse resume was started for it, and does not train it yet or has not ended yet."
     described = ", ".join(part for part in (entry.recipe, entry.task, entry.data) if part)
     return LiveRun(
         key=key,
