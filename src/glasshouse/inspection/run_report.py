@@ -38,7 +38,8 @@ MAP_TOKENS = 40
 LONGEST_TEXT_TO_TRY = 160
 # How the samples of a report are drawn: a little more likely tokens than the model's own distribution has.
 SAMPLING: dict[str, Any] = {"temperature": 0.8, "top_p": 0.95, "seed": 0}
-# If a task has more headline metrics than this, only those of the test split are shown.
+# If a task has more headline metrics than this, all are shown of the test split, and of the validation split the first one,
+# which is the main figure of lists of runs.
 MOST_HEADLINES = 3
 # The sections that a task can request (`Task.report_sections`), and the functions that collect their content.
 SECTIONS: dict[str, Callable[[Run], Any]] = {
@@ -220,9 +221,9 @@ def _baselines(run: Run) -> page.BaselineSection | None:
 def _split_headline(run: Run, split: str) -> list[tuple[str, str]]:
     outcome, metrics = run.facts["outcome"], run.task.metrics
     has_test = any(other.startswith("test") for other in outcome)
-    if split.startswith("validation") and has_test and len(metrics.headline) > MOST_HEADLINES:
-        return []
-    return metrics.headlines(outcome[split])
+    figures = metrics.headlines(outcome[split])
+    many = split.startswith("validation") and has_test and len(metrics.headline) > MOST_HEADLINES
+    return figures[:1] if many else figures
 
 
 def _curves(

@@ -97,7 +97,7 @@ def _headline(entry: RunEntry, facts: dict[str, Any], rows: list[dict[str, Any]]
     left = time_left(entry, rows)
     figures = [("time left", formatting.duration(left))] if left is not None else []
     if entry.figure[0]:
-        figures.append((f"validation {entry.figure[0]}".replace("validation training", "training"), entry.figure[1]))
+        figures.append(entry.figure)
     figures.append(("steps", f"{entry.steps:,}" + (f" of {entry.total_steps:,}" if entry.total_steps else "")))
     if entry.seconds:
         figures.append(("time so far", formatting.duration(entry.seconds)))
