@@ -34,8 +34,6 @@ from glasshouse.specs.errors import GlasshouseError
 
 # An attention map with more tokens than this is not readable.
 MAP_TOKENS = 40
-# Characters of a text that a suggested command repeats.
-LONGEST_TEXT_TO_TRY = 160
 # How the samples of a report are drawn: a little more likely tokens than the model's own distribution has.
 SAMPLING: dict[str, Any] = {"temperature": 0.8, "top_p": 0.95, "seed": 0}
 # If a task has more headline metrics than this, all are shown of the test split, and of the validation split the first one,
@@ -100,7 +98,7 @@ def collect(run: Run) -> page.Report:
             },
         ),
         notes=tuple(notes),
-        commands=suggestions.commands(run, _text_to_try(words.texts) if words else ""),
+        commands=suggestions.commands(run),
         confusion=classifier_errors.confusion if classifier_errors else None,
         mistakes=classifier_errors.mistakes if classifier_errors else (),
         explained=words.texts if words else (),
@@ -157,13 +155,6 @@ def _attention_map(run: Run, samples: list[Completion], explained: Sequence[page
             texts += [ids] if 0 < len(ids) <= MAP_TOKENS else []
     # The longest text shows the most; of equally long ones, that with the most different tokens.
     return attention_map(run, max(texts, key=lambda tokens: (len(tokens), len(set(tokens))))) if texts else None
-
-
-def _text_to_try(explained: Sequence[page.ExplainedText]) -> str:
-    """The shortest explained text, for a command: a text of the user's own kind. Empty if none fits on a line."""
-    texts = (" ".join(text.text.split()) for text in explained if not text.second)
-    shortest = min(texts, key=len, default="")
-    return shortest if len(shortest) <= LONGEST_TEXT_TO_TRY else ""
 
 
 def _subtitle(run: Run, parameters: int, rows: list[dict]) -> str:
