@@ -65,9 +65,9 @@ def collect(study: StudyFolder) -> StudyResults:
         pairs=study_pairs.pair_verdicts(study, design, values) if design.all_pairs else (),
         first=arms[0].name,
     )
-    if design.question.kind != "sweep":
-        return results
-    return replace(results, edges=tuple(study_sweep.edge_warnings(results)))
+    # Two values of a comparison are the question; those of a sweep are to find the best one.
+    fewest = 2 if design.question.kind == "sweep" else study_sweep.FEWEST_VALUES
+    return replace(results, edges=tuple(study_sweep.edge_warnings(results, fewest)))
 
 
 def _in_plain_words(arms: Sequence[Arm], design: Design) -> list[Arm]:
