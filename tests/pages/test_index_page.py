@@ -125,6 +125,14 @@ def test_the_page_is_complete_without_scripts_and_escapes_everything() -> None:
     assert len(re.findall("<tr data-key", html)) == 3 + 2 + 1
 
 
+def test_a_huge_figure_is_sorted_by_its_size() -> None:
+    sizes = [float(index_page.sort_value(figure)) for figure in ("1.235×10³⁰", "2.5×10⁻⁷", "99.01")]
+    assert sizes == [1.235e30, 2.5e-7, 99.01]
+    huge = replace(content(1).runs[0], figure=("validation perplexity", "1.235×10³⁰"))
+    page = index_page.render(IndexContent("runs", (huge,), (), 1.0))
+    assert 'data-sort="1.235e30" data-metric="validation perplexity" data-better="lower">1.235×10³⁰<' in page
+
+
 def test_an_empty_index_says_how_to_begin() -> None:
     assert "glasshouse demo" in index_page.render(IndexContent("runs", (), (), 1.0))
 
