@@ -109,6 +109,11 @@ def number(value: float, places: int | None = None, signed: bool = False) -> str
     return ("−" if value < 0 else "+" if signed else "") + text
 
 
+def formatted(value: float, number_format: str) -> str:
+    """The value in a format such as "{:.2f}", unless it is very large: then as by `number`."""
+    return number(value) if LARGEST_PLAIN <= abs(value) < math.inf else number_format.format(value)
+
+
 def interval(low: float, high: float, places: int | None, signed: bool = False) -> str:
     """Format an interval as "2.12 to 2.15"; the empty string if an end is not finite, as with a single seed."""
     if not math.isfinite(low) or not math.isfinite(high):

@@ -109,7 +109,10 @@ def test_the_best_baseline_is_chosen_on_the_validation_split_if_all_were_measure
 
 
 def test_the_sentence_has_both_figures_the_interval_and_what_follows() -> None:
-    plain = "This run is worse than logistic regression: test accuracy 77.30% instead of 80.10%."
+    plain = (
+        "This run is worse than the best baseline, logistic regression: test accuracy 77.30% instead of 80.10%. "
+        "Best on validation is logistic regression; on test, a lucky guess is better with 90.00%."
+    )
     statistics = (
         "The difference is −2.8 points (95 % interval −5.1 to −0.4, paired over 1,043 test texts); logistic regression is "
         "the best baseline on validation."
@@ -117,7 +120,15 @@ def test_the_sentence_has_both_figures_the_interval_and_what_follows() -> None:
     assert (results().plain_sentence(METRICS), results().statistics(METRICS)) == (plain, statistics)
     assert results().sentence(METRICS) == f"{plain} {statistics}"
     unchosen = replace(results(), baselines=tuple(replace(one, validation={}) for one in results().baselines))
-    assert unchosen.plain_sentence(METRICS) == "This run has a test accuracy of 77.30%, and a lucky guess has 90.00%."
+    assert unchosen.plain_sentence(METRICS) == (
+        "This run has a test accuracy of 77.30%, and the best baseline, a lucky guess, has 90.00%."
+    )
+    linear, lucky, failed = results().baselines
+    shown = replace(lucky, differences=(PairedDifference("accuracy", -0.1, -0.2, -0.05, 1043),))
+    with_both = replace(results(), baselines=(linear, shown, failed)).plain_sentence(METRICS)
+    assert with_both.endswith("on test, a lucky guess is better with 90.00%, and this run is worse than it.")
+    alone = replace(results(), baselines=(linear, failed)).plain_sentence(METRICS)
+    assert alone == "This run is worse than logistic regression: test accuracy 77.30% instead of 80.10%."
     assert unchosen.statistics(METRICS) == "A lucky guess is the best baseline on test."
     nothing = replace(results(), baselines=results().baselines[2:])
     assert nothing.sentence(METRICS) == "No baseline could be trained."

@@ -11,6 +11,7 @@ from glasshouse.inspection import run_report, translation_samples
 from glasshouse.metrics.translation import signatures
 from glasshouse.pages.report_content import Translated
 from glasshouse.pages.report_page import render
+from glasshouse.records.run_entries import RunEntryReader
 from glasshouse.runs import suggestions
 from tests.training import small_runs
 
@@ -24,6 +25,9 @@ def test_the_page_has_the_translations_marks_exact_ones_and_states_the_metric_si
         "test exact match",
         "test loss",
     ]
+    # Of the validation split the report shows the main figure of the index, and not all others.
+    figure = RunEntryReader().read(letter_translator.folder.path).figure
+    assert [entry for entry in report.headline if entry[0].startswith("validation")] == [figure]
     assert [curve.name for curve in report.quality] == ["validation"]
     translations = report.translations
     assert translations is not None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from glasshouse.metrics.metric import ACCURACY, EXAMPLES, LOSS, RECALL, Metrics, per_token
+from glasshouse.metrics.metric import ACCURACY, EXAMPLES, LOSS, PERPLEXITY, RECALL, TOKENS, Metrics, per_token
 
 METRICS = Metrics([LOSS, ACCURACY, RECALL, EXAMPLES], headline=("accuracy", "loss"))
 
@@ -23,6 +23,13 @@ def test_a_name_that_is_not_declared_has_a_title_and_no_direction():
 
 def test_only_metrics_with_a_direction_decide_a_comparison():
     assert METRICS.comparable() == ["loss", "accuracy"]
+
+
+def test_a_very_large_value_is_short_and_a_count_is_exact():
+    assert PERPLEXITY.text(9_999_999.0) == "9999999.00"
+    assert PERPLEXITY.text(1.2346e30) == "1.235×10³⁰"
+    assert TOKENS.text(12_345_678_901.0) == "12,345,678,901"
+    assert LOSS.text(float("inf")) == "inf"
 
 
 def test_headlines_are_the_measured_ones_in_their_order():

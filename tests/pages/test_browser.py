@@ -7,11 +7,31 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glasshouse.pages import explorer_page, report_page, study_page
+from glasshouse.pages import explorer_page, live_page, report_page, study_page
+from glasshouse.pages.live_content import LiveRun
 from glasshouse.pages.report_page import AttentionMap
 from tests import needs
 
 from . import example_exploration, example_report, example_study
+
+# A run whose figures are as long as figures can be.
+LIVE = LiveRun(
+    key="runs/a",
+    name="a-long-name-of-a-run",
+    subtitle="language-model, next-token, state-of-the-union.",
+    status="training",
+    explanation="A process trains this run.",
+    share=0.1,
+    headline=(
+        ("validation perplexity per word", "9,999,999.12"),
+        ("steps", "100,000 of 1,000,000"),
+        ("compute so far", "123.4 TFLOP"),
+        ("time so far", "12 h 34 min"),
+    ),
+    links=(),
+    loss=example_report.report().loss,
+    evaluations=(("step", "loss", "perplexity", "perplexity per word"), ("1,000", "6.2345", "1.235×10³⁰", "1.235×10³⁰")),
+)
 
 
 def expect(locator):
@@ -298,17 +318,18 @@ def test_the_keyboard_opens_an_explanation(page) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", ["report", "study", "sweep"])
+@pytest.mark.parametrize("make", ["report", "study", "sweep", "live"])
 def test_nothing_is_wider_than_a_narrow_screen(browser, tmp_path: Path, make: str) -> None:
     """Also with every disclosure open. What does not fit scrolls in a box of its own, which says where there is more."""
     pages = {
         "report": lambda: report_page.render(example_report.report()),
         "study": lambda: study_page.render(example_study.study()),
         "sweep": lambda: study_page.render(example_study.sweep()),
+        "live": lambda: live_page.render(LIVE),
     }
     path = tmp_path / "page.html"
     path.write_text(pages[make](), encoding="utf-8")
-    page = browser.new_page(viewport={"width": 400, "height": 800})
+    page = browser.new_page(viewport={"width": 375, "height": 800})
     page.goto(path.as_uri())
     for summary in page.locator("summary").all():
         if summary.is_visible():

@@ -1,5 +1,6 @@
 """The index page in a real browser, offline: filter, sort and curves of the chosen runs."""
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,21 +16,26 @@ from .example_index import content
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator:
+def browser() -> Iterator:
     playwright = needs.package("playwright.sync_api")
-    path: Path = tmp_path_factory.mktemp("index") / "index.html"
-    path.write_text(index_page.render(content()), encoding="utf-8")
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=needs.chromium(), args=needs.CHROMIUM_FLAGS)
-        page = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True).new_page()
-        problems: list[str] = []
-        page.on("console", lambda message: problems.append(message.text))
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda request: problems.append(request.url) if request.url.startswith("http") else None)
-        page.goto(path.as_uri())
-        yield page
-        assert problems == []
+        yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def page(browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator:
+    path: Path = tmp_path_factory.mktemp("index") / "index.html"
+    path.write_text(index_page.render(content()), encoding="utf-8")
+    page = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True).new_page()
+    problems: list[str] = []
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda request: problems.append(request.url) if request.url.startswith("http") else None)
+    page.goto(path.as_uri())
+    yield page
+    assert problems == []
 
 
 def names(page) -> list[str]:
@@ -78,6 +84,38 @@ def test_chosen_runs_have_their_curves_in_both_charts(page) -> None:
     assert not page.get_by_label("show the curves of runs/run-3", exact=True).is_checked()
 
 
+def test_a_refresh_of_the_live_page_leaves_the_focus_where_it_was(browser) -> None:
+    """The server answers a reading with rows in another order, so every row is a new element."""
+    expect = needs.package("playwright.sync_api").expect
+    example, asked = content(3), [0]
+
+    def answer(route) -> None:
+        path = route.request.url.partition("?")[0].rpartition("/")[2]
+        if not path:
+            return route.fulfill(body=index_page.render(example, live=True), content_type="text/html")
+        if path == "curves":
+            return route.fulfill(body="{}", content_type="application/json")
+        asked[0] += 1
+        rows = index_page.render_rows(replace(example, runs=tuple(reversed(example.runs))))
+        counted = {"version": str(asked[0]), "has_runs": True, "has_studies": True, **rows}
+        return route.fulfill(body=json.dumps(counted), content_type="application/json")
+
+    page = browser.new_page()
+    page.route("**/*", answer)
+    page.goto("http://glasshouse.test/?token=0123456789abcdef")
+    for focused in (
+        page.get_by_role("link", name="run-1", exact=True),
+        page.get_by_label("show the curves of runs/run-1", exact=True),
+        page.locator("#study-table").get_by_role("link", name="s", exact=True),
+        page.locator("#study-table summary"),
+    ):
+        focused.focus()
+        focused.evaluate("element => { element.dataset.old = 'yes' }")
+        page.locator("[data-old]").wait_for(state="detached")
+        expect(focused).to_be_focused()
+    page.close()
+
+
 def test_the_page_is_complete_without_scripts_and_escapes_everything() -> None:
     html = index_page.render(content(3))
     assert 'href="../studies/s/report.html"' in html
@@ -85,6 +123,14 @@ def test_the_page_is_complete_without_scripts_and_escapes_everything() -> None:
     assert "glasshouse report run-4" in index_page.render(content(4))
     assert "<b>bold</b>" not in html
     assert len(re.findall("<tr data-key", html)) == 3 + 2 + 1
+
+
+def test_a_huge_figure_is_sorted_by_its_size() -> None:
+    sizes = [float(index_page.sort_value(figure)) for figure in ("1.235×10³⁰", "2.5×10⁻⁷", "99.01")]
+    assert sizes == [1.235e30, 2.5e-7, 99.01]
+    huge = replace(content(1).runs[0], figure=("validation perplexity", "1.235×10³⁰"))
+    page = index_page.render(IndexContent("runs", (huge,), (), 1.0))
+    assert 'data-sort="1.235e30" data-metric="validation perplexity" data-better="lower">1.235×10³⁰<' in page
 
 
 def test_an_empty_index_says_how_to_begin() -> None:

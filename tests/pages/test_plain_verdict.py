@@ -87,8 +87,8 @@ def test_an_arm_that_was_behind_is_said_to_be_behind() -> None:
     assert sentence.startswith(f"rotary was behind learned in {behind} of 8 seeds: ")
 
 
-@pytest.mark.parametrize(("seeds", "guess"), [(2, ""), (8, "about 300 more seeds might decide it")])
-def test_seeds_that_might_decide_are_a_rough_guess_and_none_after_few(seeds: int, guess: str) -> None:
+@pytest.mark.parametrize(("seeds", "guess"), [(2, ""), (8, "about 300 more seeds would settle it")])
+def test_seeds_that_would_settle_it_are_a_rough_guess_and_none_after_few(seeds: int, guess: str) -> None:
     first = values(3.0, seeds)
     other = {seed: value + 0.04 * math.cos(2 * seed) for seed, value in first.items()}
     difference = judge({"learned": first, "rotary": other}, VerdictRule())["rotary"]

@@ -77,9 +77,17 @@ def test_a_best_value_at_the_edge_is_warned_of() -> None:
     assert len(study_sweep.edge_warnings(with_means({"1e-4": 3.0, "1e-3": 1.0, "1e-2": 2.0}, higher=True))) == 1
 
 
-def test_an_edge_needs_several_numbers_and_zero_is_none() -> None:
+def test_of_two_values_the_best_is_always_at_an_edge() -> None:
+    swept = with_means({"1e-3": 2.0, "1e-2": 1.0})
+    (warning,) = study_sweep.edge_warnings(swept)
+    assert "is 1e-2, the largest of the only two that were tried: a larger one may be better still" in warning
+    assert study_sweep.edge_warnings(swept, fewest=3) == []
+    assert warning[1:] in study_page.render(dataclasses.replace(swept, edges=(warning,)))
+
+
+def test_an_edge_needs_numbers_and_zero_is_none() -> None:
     assert study_sweep.edge_warnings(with_means({"0": 1.0, "0.1": 2.0, "0.2": 3.0}, "model.dropout")) == []
-    assert study_sweep.edge_warnings(with_means({"1e-3": 2.0, "1e-2": 1.0})) == []
+    assert study_sweep.edge_warnings(with_means({"0": 1.0, "0.1": 2.0}, "model.dropout")) == []
     assert study_sweep.edge_warnings(with_means({"rotary": 2.0, "alibi": 1.0, "none": 3.0}, "model.position")) == []
 
 

@@ -31,7 +31,12 @@ def test_only_the_largest_are_numbered() -> None:
 
 
 def test_a_text_that_no_word_changes_has_no_shades() -> None:
-    assert {word.shade for word in shade_words(explained(0.0, 0.0))} == {0}
+    for text in (explained(0.0, 0.0), explained(0.0049, -0.0049)):
+        assert {word.shade for word in shade_words(text)} == {0}
+        assert "changes the probability by less than 0.5 points" in word_shading.too_small(text)
+    assert word_shading.too_small(explained(0.0051, 0.0)) == ""
+    number = ExplainedText((ExplainedWord("w", 90.0),), "9000", "8000", None, deviation=5000.0)
+    assert "changes the predicted number by less than 100." in word_shading.too_small(number)
 
 
 def test_the_texts_of_a_pair_have_one_scale() -> None:

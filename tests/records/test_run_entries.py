@@ -15,7 +15,7 @@ def test_an_entry_of_a_finished_run(tmp_path: Path) -> None:
     reader = RunEntryReader()
     entry = reader.read(run.path)
     assert (entry.name, entry.status, entry.task, entry.recipe) == ("a", Status.DONE, "next-token", "demo-lm")
-    assert (entry.data, entry.figure) == ("state-of-the-union", ("perplexity", "12.34"))
+    assert (entry.data, entry.figure) == ("state-of-the-union", ("validation perplexity", "12.34"))
     assert (entry.steps, entry.total_steps, entry.seconds) == (10, 10, 5.0)
     assert entry.has_report
     assert entry.has_curves
@@ -30,7 +30,7 @@ def test_a_run_whose_process_has_died_is_interrupted_and_one_with_a_lock_trains(
     with run.locked():
         entry = reader.read(run.path)
     assert entry.status == Status.TRAINING
-    assert entry.figure == ("loss", "1.2000")
+    assert entry.figure == ("validation loss", "1.2000")
     assert (entry.steps, entry.total_steps) == (6, 10)
 
 
@@ -62,7 +62,7 @@ def test_damaged_and_half_written_runs_give_what_can_be_read(tmp_path: Path) -> 
     entries = {folder.name: RunEntryReader().read(folder) for folder in folders}
     assert {name for name, entry in entries.items() if entry.error} == {"cut", "no-facts", "no-spec", "list", "odd"}
     assert entries["cut"].steps == 10
-    assert entries["no-spec"].figure == ("perplexity", "12.34")
+    assert entries["no-spec"].figure == ("validation perplexity", "12.34")
     assert entries["binary"].steps == 0
     assert entries["odd"].status == DAMAGED
     assert "headline must be an object" in entries["odd"].error

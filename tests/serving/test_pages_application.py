@@ -15,7 +15,7 @@ from glasshouse.records.sample_log import KeptSample
 from glasshouse.records.status import Status
 from glasshouse.studies import page_index
 from tests import needs
-from tests.records.example_folders import make_run, make_study
+from tests.records.example_folders import REPORT, make_run, make_study
 
 needs.package("uvicorn")
 needs.package("fastapi")
@@ -82,11 +82,16 @@ def test_pages_are_served_and_change_with_their_files(served: str, tmp_path: Pat
     assert "run.json cannot be read" in ask(served, "run", key="runs/b")[1]
 
 
-def test_reports_are_linked_and_other_files_are_not_served(served: str) -> None:
+def test_reports_are_linked_and_other_files_are_not_served(served: str, tmp_path: Path) -> None:
     status, page = ask(served, "report", key="studies/s")
     assert status == 200
     assert "learned, seed-0" in page
     assert "live view" in ask(served, "report", key="runs/a")[1]
+    listed = '<p><a data-run="learned/seed-1" href="learned/seed-1/">seed 1</a></p>'
+    (tmp_path / "studies" / "s" / "report.html").write_text(REPORT.replace("<p>a page</p>", listed))
+    page = ask(served, "report", key="studies/s")[1]
+    assert 'href="run?token=0123456789abcdef&amp;key=studies%2Fs%2Flearned%2Fseed-1">seed 1</a>' in page
+    assert "learned, seed-0" not in page
     for key in ("runs/b", "runs/a/run.json", "../../etc", "", "runs"):
         assert ask(served, "report", key=key)[0] == 404
     assert ask(served, "run", key="nope")[0] == 404

@@ -68,7 +68,9 @@ def test_a_logarithmic_range(low: float, ratio: float, count: int) -> None:
     first, last = f"{low:.3g}", f"{low * ratio:.3g}"
     values = arms.parse_values("training.learning_rate", f"{first}..{last}:log:{count}")
     assert len(values) == count
-    assert (values[0], values[-1]) == (first, last)
+    assert (float(values[0]), float(values[-1])) == (float(first), float(last))
+    powers = "e" in first + last
+    assert {"e" in value for value in values} == {powers}
     numbers = list(map(float, values))
     assert numbers == sorted(set(numbers))
     step = math.log(numbers[-1] / numbers[0]) / (count - 1)
@@ -80,9 +82,23 @@ def test_ranges() -> None:
     assert arms.parse_values("model.dropout", "0..0.5:lin:6") == ("0", "0.1", "0.2", "0.3", "0.4", "0.5")
     assert arms.parse_values("model.layers", "1..8") == tuple("12345678")
     assert arms.parse_values("model.width", "16..128:log:4") == ("16", "32", "64", "128")
-    assert arms.parse_values("training.learning_rate", "1e-4..1e-2:log:3,0.5") == ("1e-4", "0.001", "1e-2", "0.5")
+    assert arms.parse_values("training.learning_rate", "1e-4..1e-2:log:3,0.5") == ("1e-4", "1e-3", "1e-2", "0.5")
+    assert arms.parse_values("training.learning_rate", "0.001..1e-1:log:3") == ("1e-3", "1e-2", "1e-1")
+    assert arms.parse_values("training.learning_rate", "0.00001..0.001:log:3") == ("0.00001", "0.0001", "0.001")
+    assert arms.parse_values("training.learning_rate", "1e-4..1e-2:log:4") == ("1e-4", "4.64e-4", "2.15e-3", "1e-2")
+    assert arms.parse_values("training.weight_decay", "0..1e-1:lin:3") == ("0", "5e-2", "1e-1")
+    # A list is written as it was typed.
+    assert arms.parse_values("training.learning_rate", "1e-3,0.01,1e-1") == ("1e-3", "0.01", "1e-1")
     # The value of a text field is never read as a range.
     assert arms.parse_values("data.files", "../1..2,../b.txt") == ("../1..2", "../b.txt")
+
+
+def test_names_that_differ_in_the_spelling_of_a_number_are_the_same() -> None:
+    names = ("learning_rate=0.001, weight_decay=0.1", "learning_rate=1e-3, weight_decay=1e-1", "rate=-250", "rate=-2.5e2")
+    one, same, two, alike = map(arms.without_spelling, names)
+    assert (one, two) == (same, alike)
+    assert arms.without_spelling("0.001") != arms.without_spelling("0.002")
+    assert arms.without_spelling("gpt-2, files=[a-1.txt,2b]") == "gpt-2, files=[a-1.txt,2b]"
 
 
 @rules(max_examples=200)

@@ -2,11 +2,16 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
+from glasshouse.inspection import linked_page
 from glasshouse.metrics.verdicts import VerdictRule
-from glasshouse.studies import study_folder, study_results, study_values
+from glasshouse.pages import page_links
+from glasshouse.pages.index_content import PageLink
+from glasshouse.studies import page_index, study_folder, study_results, study_values
 from glasshouse.studies.study_folder import Question
+from tests.records.example_folders import REPORT
 from tests.refusals import refused
 from tests.studies.example_studies import make_design, write_run, write_study
 
@@ -70,6 +75,27 @@ def test_a_first_arm_that_diverged_leaves_nothing_to_compare_with() -> None:
     (sentence,) = study_results.verdict_sentences(study_results.write(study)).values()
     assert "layer diverged in every seed" in sentence
     assert "nothing to be compared with" in sentence
+
+
+def test_the_page_and_the_reports_of_its_runs_lead_to_each_other() -> None:
+    """Every run is linked, by paths that also hold after a move; a report that is made later is linked by the index."""
+    losses = {"sinusoidal": [3.0, 3.1], "learned": [2.0, 2.1]}
+    study = write_study("positions", make_design("model.position=sinusoidal,learned", seeds=(0, 1)), losses)
+    first = study.run(study.design().arms[0], 0)
+    linked_page.write(first.report_file, REPORT)
+    study_results.write(study)
+    found = dict(re.findall('<a data-run="([^"]*)" href="([^"]*)">', study.report_file.read_text()))
+    assert list(found) == ["sinusoidal/seed-0", "sinusoidal/seed-1", "learned/seed-0", "learned/seed-1"]
+    assert found["sinusoidal/seed-0"] == "sinusoidal/seed-0/report.html"
+    assert found["learned/seed-1"] == "learned/seed-1/"
+    assert all((study.path / address).exists() for address in found.values())
+    later = study.path / "learned" / "seed-1" / "report.html"
+    linked_page.write(later, REPORT)
+    for report in (first.report_file, later):
+        assert page_links.links_of(report.read_text()) == [PageLink("the study positions", "../../report.html")]
+    page_index.write(page_index.folders_of(study.path.parent))
+    assert 'href="learned/seed-1/report.html">seed 1</a>' in study.report_file.read_text()
+    assert [link.text for link in page_links.links_of(study.report_file.read_text())] == ["all runs and studies"]
 
 
 def test_a_study_without_runs_has_a_report() -> None:

@@ -54,6 +54,11 @@ class BaselineResult:
         """The difference in a metric, if both were measured."""
         return next((difference for difference in self.differences if difference.metric == metric), None)
 
+    def verdict(self, metric: Metric) -> str:
+        """ "better" or "worse", as the run is shown to be in a metric; empty otherwise."""
+        difference = self.difference(metric.name)
+        return difference.word(metric.higher_is_better) if difference else ""
+
 
 @dataclass(frozen=True)
 class BaselineTable:
@@ -103,7 +108,10 @@ class BaselineResults:
         return " ".join(filter(None, [self.plain_sentence(metrics), self.statistics(metrics)]))
 
     def plain_sentence(self, metrics: Metrics) -> str:
-        """The run beside the best baseline, without statistics. It never says more than they do."""
+        """The run beside the best baseline, without statistics, and whether another one is better on the split itself.
+
+        It never says more than the statistics do.
+        """
         metric = metrics.find(self.metric)
         best = self.best(metric)
         if best is None:
@@ -111,12 +119,25 @@ class BaselineResults:
             return note[:1].upper() + note[1:].removesuffix(".") + "."
         own, other = metric.text(self.run[metric.name]), metric.text(best.metrics[metric.name])
         title, difference = f"{self.split} {metric.title}", best.difference(metric.name)
-        word = difference.word(metric.higher_is_better) if difference else ""
+        alone = sum(metric.name in baseline.metrics for baseline in self.baselines) == 1
+        name = best.title if alone else f"the best baseline, {best.title}"
+        word, better = best.verdict(metric), self._better_on_the_split(metric, best)
         if word:
-            return f"This run is {word} than {best.title}: {title} {own} instead of {other}."
+            return f"This run is {word} than {name}: {title} {own} instead of {other}.{better}"
         if difference and difference.pairs:
-            return f"No difference is shown between this run and {best.title}: {title} {own} and {other}."
-        return f"This run has a {title} of {own}, and {best.title} has {other}."
+            return f"No difference is shown between this run and {name}: {title} {own} and {other}.{better}"
+        return f"This run has a {title} of {own}, and {name}{'' if alone else ','} has {other}.{better}"
+
+    def _better_on_the_split(self, metric: Metric, best: BaselineResult) -> str:
+        """A sentence on the baseline that is best on the split itself, if that is another; empty otherwise."""
+        sign = 1 if metric.higher_is_better else -1
+        trained = [baseline for baseline in self.baselines if metric.name in baseline.metrics]
+        top = max(trained, key=lambda baseline: sign * baseline.metrics[metric.name])
+        if sign * top.metrics[metric.name] <= sign * best.metrics[metric.name]:
+            return ""
+        word, figure = top.verdict(metric), metric.text(top.metrics[metric.name])
+        beside = f", and this run is {word} than it" if word else ""
+        return f" Best on validation is {best.title}; on {self.split}, {top.title} is better with {figure}{beside}."
 
     def statistics(self, metrics: Metrics) -> str:
         """How the best baseline was chosen, and the difference with its interval; empty without a baseline."""

@@ -35,11 +35,10 @@ from glasshouse.training import evaluation_interval
 
 # An attention map with more tokens than this is not readable.
 MAP_TOKENS = 40
-# Characters of a text that a suggested command repeats.
-LONGEST_TEXT_TO_TRY = 160
 # How the samples of a report are drawn: a little more likely tokens than the model's own distribution has.
 SAMPLING: dict[str, Any] = {"temperature": 0.8, "top_p": 0.95, "seed": 0}
-# If a task has more headline metrics than this, only those of the test split are shown.
+# If a task has more headline metrics than this, all are shown of the test split, and of the validation split the first one,
+# which is the main figure of lists of runs.
 MOST_HEADLINES = 3
 # The sections that a task can request (`Task.report_sections`), and the functions that collect their content.
 SECTIONS: dict[str, Callable[[Run], Any]] = {
@@ -100,7 +99,7 @@ def collect(run: Run) -> page.Report:
             },
         ),
         notes=tuple(notes),
-        commands=suggestions.commands(run, _text_to_try(words.texts) if words else ""),
+        commands=suggestions.commands(run),
         confusion=classifier_errors.confusion if classifier_errors else None,
         mistakes=classifier_errors.mistakes if classifier_errors else (),
         explained=words.texts if words else (),
@@ -157,13 +156,6 @@ def _attention_map(run: Run, samples: list[Completion], explained: Sequence[page
             texts += [ids] if 0 < len(ids) <= MAP_TOKENS else []
     # The longest text shows the most; of equally long ones, that with the most different tokens.
     return attention_map(run, max(texts, key=lambda tokens: (len(tokens), len(set(tokens))))) if texts else None
-
-
-def _text_to_try(explained: Sequence[page.ExplainedText]) -> str:
-    """The shortest explained text, for a command: a text of the user's own kind. Empty if none fits on a line."""
-    texts = (" ".join(text.text.split()) for text in explained if not text.second)
-    shortest = min(texts, key=len, default="")
-    return shortest if len(shortest) <= LONGEST_TEXT_TO_TRY else ""
 
 
 def _subtitle(run: Run, parameters: int, rows: list[dict]) -> str:
@@ -237,9 +229,9 @@ def _baselines(run: Run) -> page.BaselineSection | None:
 def _split_headline(run: Run, split: str) -> list[tuple[str, str]]:
     outcome, metrics = run.facts["outcome"], run.task.metrics
     has_test = any(other.startswith("test") for other in outcome)
-    if split.startswith("validation") and has_test and len(metrics.headline) > MOST_HEADLINES:
-        return []
-    return metrics.headlines(outcome[split])
+    figures = metrics.headlines(outcome[split])
+    many = split.startswith("validation") and has_test and len(metrics.headline) > MOST_HEADLINES
+    return figures[:1] if many else figures
 
 
 def _curves(

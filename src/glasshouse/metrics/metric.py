@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from glasshouse.formatting import formatted
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -31,8 +33,9 @@ class Metric:
         return self.better == "higher"
 
     def text(self, value: float) -> str:
-        """The value as formatted text."""
-        return self.number_format.format(value)
+        """The value as formatted text; a very large one, such as the perplexity of a model that failed, as 1.235×10³⁰."""
+        # A count is exact, whatever its size.
+        return formatted(value, self.number_format) if self.better else self.number_format.format(value)
 
 
 LOSS = Metric("loss", "loss", "{:.4f}", "lower")

@@ -131,7 +131,7 @@ def legend(curves: tuple[Curve, ...]) -> list[LegendEntry]:
 
 
 def _last_value(curve: Curve, value: float) -> str:
-    return curve.number_format.format(value) if curve.number_format else formatting.short_number(value)
+    return formatting.formatted(value, curve.number_format) if curve.number_format else formatting.short_number(value)
 
 
 def remarks(curves: tuple[Curve, ...]) -> list[str]:

@@ -183,6 +183,20 @@
     draw();
   }
 
+  // Within a row, an element is known by its link or its label.
+  const identity = (element) => [element.tagName, element.getAttribute("href"), element.getAttribute("aria-label")].join(" ");
+
+  // New rows in a table. The focus returns to the element that had it, or, if that is gone, to the first link of its row.
+  function replaceRows(body, html, arrangeRows = () => {}) {
+    const focused = body.contains(document.activeElement) ? document.activeElement : null, key = focused?.closest("tr").dataset.key;
+    body.innerHTML = html;
+    arrangeRows();
+    if (!focused) return;
+    const elements = [...([...body.rows].find((row) => row.dataset.key === key)?.querySelectorAll("a, input, summary, button") || [])];
+    const same = elements.find((element) => identity(element) === identity(focused));
+    (same || elements.find((element) => element.matches("a")))?.focus({ preventScroll: true });
+  }
+
   async function refresh() {
     const pulse = byId("pulse");
     try {
@@ -196,14 +210,13 @@
       // The page had no table: it is served anew with one.
       if ((!body && found.has_runs) || (!studies && found.has_studies)) return location.reload();
       byId("counts").textContent = found.counts;
-      const focused = document.activeElement?.closest?.("#run-table tr")?.dataset.key;
       if (body) {
-        body.innerHTML = found.runs;
-        rows().forEach((row) => { const box = row.querySelector(".choose input"); if (box) box.checked = chosen.has(row.dataset.key); });
-        arrange();
-        if (focused) rows().find((row) => row.dataset.key === focused)?.querySelector("input, a")?.focus();
+        replaceRows(body, found.runs, () => {
+          rows().forEach((row) => { const box = row.querySelector(".choose input"); if (box) box.checked = chosen.has(row.dataset.key); });
+          arrange();
+        });
       }
-      if (studies && !studies.querySelector("details[open]")) studies.innerHTML = found.studies;
+      if (studies && !studies.querySelector("details[open]")) replaceRows(studies, found.studies);
       if (chosen.size) fetchCurves([...chosen]);
     } catch (error) {
       pulse.textContent = `The server ${error instanceof TypeError ? "does not answer" : error.message}; this page tries again.`;

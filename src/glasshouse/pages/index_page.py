@@ -18,6 +18,7 @@ STYLES = ("page.css", "study.css", "index.css")
 SCRIPTS = ("page.js", "charts.js", "index.js")
 # Of the metrics that are main figures, those where lower is better.
 LOWER = (LOSS, PERPLEXITY, WORD_PERPLEXITY, BITS_PER_BYTE, RMSE, MAE)
+_POWERS = {superscript: plain for plain, superscript in formatting.SUPERSCRIPTS.items()}
 # Curves of so many runs are shown when the page opens: those that changed last.
 FIRST_CHOSEN = 3
 
@@ -73,6 +74,7 @@ def _functions(content: IndexContent) -> dict[str, Any]:
         "duration": lambda seconds: formatting.duration(seconds) if seconds else formatting.MISSING,
         "moment": moment,
         "steps": steps_text,
+        "sort_value": sort_value,
         "symbols": SYMBOLS,
         "better": better,
         "verdict_counts": verdict_counts,
@@ -80,6 +82,12 @@ def _functions(content: IndexContent) -> dict[str, Any]:
         "chosen": {run.key for run in newest[:FIRST_CHOSEN]},
         "in_runs": any(not run.study for run in content.runs),
     }
+
+
+def sort_value(figure: str) -> str:
+    """A main figure as the script that sorts can read it: 1.235e30 for 1.235×10³⁰."""
+    mantissa, times, power = figure.partition("×10")
+    return f"{mantissa}e{power.translate(_POWERS)}" if times else figure
 
 
 def better(title: str) -> str:

@@ -41,14 +41,20 @@
 
   view.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-action]");
-    if (!button || button.disabled) return;
+    if (!button || button.disabled || button.ariaDisabled) return;
+    // A button that is disabled outright would lose the focus.
+    button.ariaDisabled = "true";
     answer.textContent = "…";
     try {
       const reply = await fetch(address("run/" + button.dataset.action), { method: "POST" });
       answer.textContent = await reply.text();
     } catch {
       answer.textContent = "The server does not answer.";
+      button.ariaDisabled = null;
     }
+    // The server says which buttons are possible now, even if that is what it said before.
+    button.closest("[data-part]")?.removeAttribute("data-html");
+    version = "";
     refresh();
   });
   refresh();

@@ -4,7 +4,7 @@ A page is written before its neighbours are known. So the line is put into the f
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape, unescape
 
 from glasshouse.pages.index_content import PageLink
@@ -13,6 +13,8 @@ from glasshouse.pages.index_content import PageLink
 GENERATOR = "<!-- An index that glasshouse pages wrote. -->"
 _LINE = re.compile(r'<nav class="neighbours".*?</nav>\n', re.DOTALL)
 _LINK = re.compile(r'<a [^>]*href="([^"]*)">([^<]*)</a>')
+# A link to a run on the page of its study: the run's path from there is kept beside the address, which may change.
+_RUN = re.compile(r'<a data-run="([^"]*)" href="[^"]*">')
 _STYLE = "display:flex;flex-wrap:wrap;gap:2px 18px;padding:14px 0 0;font-size:14px"
 
 
@@ -25,6 +27,20 @@ def with_links(page: str, links: Sequence[PageLink]) -> str:
     # Pages of older releases have no rule for it in their style sheet.
     line = f'<nav class="neighbours" aria-label="Neighbouring pages" style="{_STYLE}">{items}</nav>\n'
     return without.replace("<body>\n", f"<body>\n{line}", 1)
+
+
+def links_to_runs(page: str) -> bool:
+    """Whether a study's page has links to its runs."""
+    return bool(_RUN.search(page))
+
+
+def with_run_addresses(page: str, address: Callable[[str], str]) -> str:
+    """A study's page whose links to its runs lead to these addresses, each from the run's path in the study's folder."""
+
+    def link(found: re.Match[str]) -> str:
+        return f'<a data-run="{found[1]}" href="{escape(address(unescape(found[1])))}">'
+
+    return _RUN.sub(link, page)
 
 
 def links_of(page: str) -> list[PageLink]:

@@ -116,10 +116,10 @@ def sentence(
 
 
 def _more_seeds(more: int | None, pairs: int) -> str:
-    """How many seeds might decide it; nothing after few seeds, whose spread is hardly known."""
+    """How many seeds would settle it, as a rough guess; nothing after few seeds, whose spread is hardly known."""
     if not more or pairs < FEWEST_SEEDS:
         return ""
-    return f"; about {about(more)} more {'seed' if more == 1 else 'seeds'} might decide it"
+    return f"; about {about(more)} more {'seed' if more == 1 else 'seeds'} would settle it"
 
 
 def caution(pairs: int, quick: bool) -> str:

@@ -80,6 +80,7 @@ def render(report: Report) -> str:
         score_rows=score_rows.rows(report.scores) if report.scores else (),
         score_remark=score_rows.remark(report.scores) if report.scores else "",
         explained=[(text, *word_shading.shade_words(text)) for text in report.explained],
+        too_small=word_shading.too_small,
         format_probability=formatting.probability,
         attention=attention_page.section(report.attention) if report.attention else None,
         total_parameters=sum(parameters for _, parameters in report.parameters),

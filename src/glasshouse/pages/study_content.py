@@ -98,7 +98,7 @@ class StudyResults:
     curve_most: float = math.inf  # the largest possible value of the curves' metric
     pairs: tuple[ArmPair, ...] = ()  # all pairs of arms that have a verdict; empty unless they were asked for
     first: str = ""  # the name of the first arm; empty: that of the first in the list
-    edges: tuple[str, ...] = ()  # of a sweep: a sentence for each field whose best value is the last that was tried
+    edges: tuple[str, ...] = ()  # a sentence for each field whose best value is the last that was tried
 
     @property
     def first_arm(self) -> Arm:

@@ -7,6 +7,7 @@ as an image file.
 import math
 import time
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from glasshouse import formatting
@@ -28,10 +29,14 @@ __all__ = ["Arm", "StudyResults", "draw", "render"]
 
 STYLES = ("page.css", "study.css")
 SCRIPTS = ("page.js", "charts.js")
+RunPaths = Mapping[str, Mapping[int, tuple[str, str]]]
 
 
-def render(comparison: StudyResults) -> str:
-    """The whole page. It is complete without JavaScript; the scripts only add interaction."""
+def render(comparison: StudyResults, runs: RunPaths | None = None) -> str:
+    """The whole page. It is complete without JavaScript; the scripts only add interaction.
+
+    `runs` are linked from the page: arm -> seed -> path of the run from the study's folder, and address of its page.
+    """
     rows = study_text.rows(comparison)
     different_costs, shared_costs = study_tables.costs(rows)
     return template.fill(
@@ -39,6 +44,7 @@ def render(comparison: StudyResults) -> str:
         STYLES,
         SCRIPTS,
         study=comparison,
+        runs=runs or {},
         description=" ".join(study_text.description(comparison)),
         progress=progress(comparison),
         headline=headline(comparison),

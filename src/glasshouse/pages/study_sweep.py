@@ -53,7 +53,6 @@ class Sweep:
     grid: Grid | None
     best: str  # the best arm with its mean, as text
     several_fields: bool  # whether more than one field was swept
-    edges: list[str]  # warnings of best values at the edge of those tried
 
 
 def sweep(comparison: StudyResults) -> Sweep | None:
@@ -67,10 +66,10 @@ def sweep(comparison: StudyResults) -> Sweep | None:
     best = best_arm(comparison)
     several_fields = len(swept) > 1
     if best is None or best.summary is None:
-        return Sweep(lines, grid, "", several_fields, [])
+        return Sweep(lines, grid, "", several_fields)
     row = study_text.rows(comparison)[comparison.arms.index(best)]
     text = f"{best.name}: {row.mean}" + (f" ({row.mean_interval})" if row.mean_interval else "")
-    return Sweep(lines, grid, text, several_fields, edge_warnings(comparison))
+    return Sweep(lines, grid, text, several_fields)
 
 
 def fields(comparison: StudyResults) -> list[Field]:
@@ -89,20 +88,22 @@ def in_order_of_values(arms: Sequence[Arm]) -> list[Arm]:
     return sorted(arms, key=lambda arm: [places[name].get(arm.changes.get(name, ""), -1) for name in places])
 
 
-def edge_warnings(comparison: StudyResults) -> list[str]:
-    """A sentence for each numeric field whose best value is the smallest or the largest that was tried.
+def edge_warnings(comparison: StudyResults, fewest: int = 2) -> list[str]:
+    """A sentence for each numeric field of at least `fewest` values whose best value is the smallest or the largest.
 
-    A smallest value of 0 is no edge: it usually turns the field off, and nothing lies below.
+    Of two values the best is always one of these, and the sentence says so. A smallest value of 0 is no edge: it usually
+    turns the field off, and nothing lies below.
     """
     best, warnings = best_arm(comparison), []
     for field in fields(comparison) if best else []:
         value = best.changes.get(field.name, "") if best else ""
-        if field.numbers is None or len(field.values) < FEWEST_VALUES or value not in field.values[:: len(field.values) - 1]:
+        if field.numbers is None or len(field.values) < fewest or value not in field.values[:: len(field.values) - 1]:
             continue
+        tried = "of the only two that were tried" if len(field.values) == 2 else "that was tried"
         largest = value == field.values[-1]
         if largest or _number(value) != 0:
             warnings.append(
-                f"the best {field.name} is {value}, the {'largest' if largest else 'smallest'} that was tried: a "
+                f"the best {field.name} is {value}, the {'largest' if largest else 'smallest'} {tried}: a "
                 f"{'larger' if largest else 'smaller'} one may be better still, so sweep further in that direction"
             )
     return warnings

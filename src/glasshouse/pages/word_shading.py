@@ -52,6 +52,17 @@ def shade_words(explained: ExplainedText) -> tuple[list[ShadedWord], list[Shaded
     return shaded[: len(explained.words)], shaded[len(explained.words) :]
 
 
+def too_small(explained: ExplainedText) -> str:
+    """A sentence for a text of which no word contributes enough to be shown; empty if one does."""
+    first, second = shade_words(explained)
+    if any(word.contribution for word in [*first, *second]):
+        return ""
+    if explained.deviation is None:
+        return f"Leaving out any one of these words changes the probability by less than {SMALLEST_POINTS} points."
+    smallest = formatting.number(SMALLEST_DEVIATIONS * explained.deviation)
+    return f"Leaving out any one of these words changes the predicted number by less than {smallest}."
+
+
 def _points(points: float) -> str:
     rounded = f"{abs(points):.1f}" if abs(points) < 9.95 else f"{abs(points):.0f}"
     sign = "" if not any(digit in rounded for digit in "123456789") else "−" if points < 0 else "+"

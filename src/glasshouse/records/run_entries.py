@@ -47,7 +47,7 @@ class RunEntry:
     task: str = ""
     recipe: str = ""
     data: str = ""
-    figure: tuple[str, str] = ("", "")  # title and value of the main figure: that of the end, or of the last evaluation
+    figure: tuple[str, str] = ("", "")  # "validation perplexity" and its value: at the end, or at the last evaluation
     steps: int = 0
     total_steps: int = 0  # 0 if it is not known
     seconds: float = 0.0
@@ -160,13 +160,13 @@ def _read(path: Path, stamp: Stamp) -> RunEntry:
 
 
 def _figure(facts: dict[str, Any], tail: list[dict[str, Any]]) -> tuple[str, str]:
-    """The main figure of the end, or the last validation loss, or the last training loss."""
+    """The main figure of the final evaluation, or the last validation loss, or the last training loss."""
     try:
         title, value = facts["headline"][MAIN_SPLIT][0]
-        return str(title), str(value)
+        return f"{MAIN_SPLIT} {title}", str(value)
     except (KeyError, IndexError, TypeError, ValueError):
         pass
-    for name, title in (("validation.loss", "loss"), ("loss", "training loss")):
+    for name, title in (("validation.loss", "validation loss"), ("loss", "training loss")):
         found = [row[name] for row in tail if isinstance(row.get(name), int | float)]
         if found:
             return title, f"{found[-1]:.4f}"

@@ -132,7 +132,8 @@ def _limits(run: Run) -> list[str]:
 
 
 def _use(run: Run) -> list[str]:
-    return ["```", *(line for line in suggestions.commands(run)[:2]), "```"]
+    # A card is given away, the texts of the data are not.
+    return ["```", *(line for line in suggestions.commands(run, from_data=False)[:2]), "```"]
 
 
 def _reproduce(run: Run) -> list[str]:

@@ -8,6 +8,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from glasshouse.runs import example_text
+from glasshouse.runs.example_text import ExampleText
 from glasshouse.runs.run import Run
 from glasshouse.specs import aliases, declared, recipes, spec_files
 from glasshouse.specs.errors import GlasshouseError
@@ -15,28 +17,37 @@ from glasshouse.specs.errors import GlasshouseError
 # A comparison of two arms with four seeds is suggested if it would take no longer than this, in seconds.
 LONGEST_COMPARISON = 3600.0
 SEEDS = 4
+# The texts in a suggested command if there are none of the user, and the second text of a pair.
+EXAMPLE = ExampleText("Thank you all.", "We thank you.")
 # Words that say how or from where a run is trained. Another value is no other model.
 NO_QUESTION = ("training.start_from", "training.precision", "model.kind")
 
 
-def commands(run: Run, text: str = "") -> tuple[str, ...]:
+def commands(run: Run, from_data: bool = True) -> tuple[str, ...]:
     """Commands that use the run, evaluate it, ask whether a choice of the user mattered, and train another position.
 
-    The first uses this text, or else a prompt of the run.
+    The first of a task that needs a text has a held-out text of the run, `from_data`, or else a prompt.
     """
     if "origin" in run.facts:
         can_sample = run.continues_text and run.folder.tokenizer_file.exists()
         return (*((f"glasshouse sample {run.name}",) if can_sample else ()), f"glasshouse certify {run.name}")
-    prompt = text or next(iter(run.spec.evaluation.prompts), "")
-    use = run.task.example_command(run.name, _quoted(prompt) if prompt else "")
     words, position = _asked(run), "learned" if run.spec.model.position != "learned" else "rotary"
     comparison = _comparison(run, words)
     return (
-        *((use,) if use else ()),
+        *filter(None, [_use(run, from_data)]),
         f"glasshouse evaluate {run.name}",
         *((comparison,) if comparison else ()),
         shlex.join(["glasshouse", "train", *_changed(words, "model.position", position)]),
     )
+
+
+def _use(run: Run, from_data: bool) -> str:
+    prompt = next(iter(run.spec.evaluation.prompts), "")
+    if not run.task.needs_text:
+        return run.task.example_command(run.name, _quoted(prompt) if prompt else "")
+    found = example_text.held_out(run) if from_data else None
+    example = found or ExampleText(prompt or EXAMPLE.text)
+    return run.task.example_command(run.name, _quoted(example.text), _quoted(example.second or EXAMPLE.second))
 
 
 def changed_training(run: Run, fields: Mapping[str, Any], name: str) -> str:

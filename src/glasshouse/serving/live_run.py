@@ -40,6 +40,8 @@ def collect(
     explanation = entry.error or _EXPLANATIONS.get(Status.read(entry.status), "")
     if entry.status == Status.TRAINING and stop_request.is_made(entry.path):
         explanation = "It was asked to stop, and saves a checkpoint after its next step."
+    elif entry.status == Status.INTERRUPTED and run_commands.is_started("resume", entry.path):
+        explanation = "glasshouse resume was started for it, and does not train it yet or has not ended yet."
     described = ", ".join(part for part in (entry.recipe, entry.task, entry.data) if part)
     return LiveRun(
         key=key,
@@ -95,7 +97,7 @@ def _headline(entry: RunEntry, facts: dict[str, Any], rows: list[dict[str, Any]]
     left = time_left(entry, rows)
     figures = [("time left", formatting.duration(left))] if left is not None else []
     if entry.figure[0]:
-        figures.append((f"validation {entry.figure[0]}".replace("validation training", "training"), entry.figure[1]))
+        figures.append(entry.figure)
     figures.append(("steps", f"{entry.steps:,}" + (f" of {entry.total_steps:,}" if entry.total_steps else "")))
     if entry.seconds:
         figures.append(("time so far", formatting.duration(entry.seconds)))

@@ -117,8 +117,11 @@ def create_pages_app(folders: PageFolders, token: str) -> ASGIApp:
         links = [PageLink("all runs and studies", address("."))]
         if key in {folders.key(run.path) for run in found.every_run}:
             links.append(PageLink("live view", address("run", key)))
-        for study in (study for study in found.studies if folders.key(study.path) == key):
-            links += [PageLink(f"{run.path.parent.name}, {run.name}", page_of(run.path)) for run in study.runs]
+        if page_links.links_to_runs(page):
+            page = page_links.with_run_addresses(page, lambda run: page_of(path.parent / run))
+        else:
+            for study in (study for study in found.studies if folders.key(study.path) == key):
+                links += [PageLink(f"{run.path.parent.name}, {run.name}", page_of(run.path)) for run in study.runs]
         return HTMLResponse(page_links.with_links(page, links))
 
     for action in ("stop", "resume", "report"):

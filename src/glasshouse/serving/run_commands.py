@@ -18,6 +18,17 @@ LOG = "command.log"
 # The lines and bytes of the output that a page shows.
 LINES, TAIL_BYTES = 12, 4000
 _RESUMABLE = (Status.INTERRUPTED, Status.NEW)
+# (command, folder of a run or study) -> the process that was started last.
+_started: dict[tuple[str, Path], subprocess.Popen[bytes]] = {}
+# Two requests come in two threads: the second one looks after the first one has started its command.
+_one_at_a_time = threading.Lock()
+
+
+def is_started(command: str, folder: Path) -> bool:
+    """Whether a command that was started here, for this run or for the study around it, has not ended yet."""
+    around = (folder.absolute(), *folder.absolute().parents)
+    processes = [process for (name, target), process in _started.items() if name == command and target in around]
+    return any(process.returncode is None for process in processes)
 
 
 def possible(run: RunEntry) -> tuple[str, ...]:
@@ -27,15 +38,22 @@ def possible(run: RunEntry) -> tuple[str, ...]:
     actions = []
     if run.status == Status.TRAINING and not stop_request.is_made(run.path):
         actions.append("stop")
-    if run.status in _RESUMABLE:
+    if run.status in _RESUMABLE and not is_started("resume", run.path):
         actions.append("resume")
-    if (run.path / "checkpoints").is_dir():
+    if (run.path / "checkpoints").is_dir() and not is_started("report", run.path):
         actions.append("report")
     return tuple(actions)
 
 
 def act(action: str, run: RunEntry, study: Path | None = None) -> str:
     """Do what a button says; returns a sentence about it. A run of a study is resumed with its study."""
+    with _one_at_a_time:
+        return _act(action, run, study)
+
+
+def _act(action: str, run: RunEntry, study: Path | None) -> str:
+    if action != "stop" and is_started(action, run.path):
+        raise RunError("not-possible", f"glasshouse {action} was started for {run.name} already; wait until it has ended")
     if action not in possible(run):
         raise RunError("not-possible", f"{action} is not possible: {run.name} is {run.status}; reload the page")
     if action == "stop":
@@ -44,26 +62,28 @@ def act(action: str, run: RunEntry, study: Path | None = None) -> str:
     if action == "resume" and study:
         if lock.is_held(study):
             raise RunError("not-possible", f"the study {study.name} is being trained and will train {run.name} in its turn")
-        _start(["resume", str(study.absolute())], run.path)
+        _start("resume", study, run.path)
         return f"The study {study.name} goes on: glasshouse resume was started."
-    _start([action, str(run.path.absolute())], run.path)
+    _start(action, run.path, run.path)
     doing = "goes on from its newest checkpoint" if action == "resume" else "gets its report"
     return f"{run.name} {doing}: glasshouse {action} was started."
 
 
-def _start(arguments: list[str], folder: Path) -> subprocess.Popen[bytes]:
+def _start(command: str, target: Path, folder: Path) -> subprocess.Popen[bytes]:
+    """Start a command on a run or a study; its output goes to the log of the run in `folder`."""
     with plain_files.open_to_write(folder / LOG, empty=True) as log:
-        log.write(f"$ glasshouse {arguments[0]} {Path(arguments[1]).name}\n".encode())
+        log.write(f"$ glasshouse {command} {target.name}\n".encode())
         log.flush()
         environment = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
         process = subprocess.Popen(
-            [sys.executable, "-m", "glasshouse", *arguments],
+            [sys.executable, "-m", "glasshouse", command, str(target.absolute())],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
             env=environment,
             start_new_session=True,
         )
+    _started[command, target.absolute()] = process
     # A process that nobody waits for stays in the list of processes until the server ends.
     threading.Thread(target=process.wait, daemon=True).start()
     return process

@@ -2,12 +2,15 @@
 
 `model.position=learned,alibi` gives one arm for each value, and so does `training.learning_rate=1e-4..1e-2:log:8`. Commas
 inside brackets separate the items of one list value. Several fields with several values form a grid.
+
+A value of a list is written as it was typed. The values of a range are written alike: with a power of ten if an end has one.
 """
 
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -241,14 +244,31 @@ def _expand_range(field: str, part: str, field_type: type) -> list[str]:
             )
         return whole
     # A run uses exactly the value shown. Rounding moves a value by less than half the smallest step from it; the two ends
-    # stay as typed.
+    # are exact.
+    powers = any("e" in end.lower() for end in (match[1], match[2]))
     steps = np.diff(values)
     largest_error = np.minimum(steps[:-1], steps[1:]) / 2
     for digits in range(3, 18):
         texts = [match[1], *(f"{value:.{digits}g}" for value in values.tolist()[1:-1]), match[2]]
         if (np.abs(np.array(texts[1:-1], float) - values[1:-1]) < largest_error).all():
-            return texts
+            return [written_number(text, powers) for text in texts]
     raise SpecError("bad-range", f"{field}={part} contains fewer than {count} different numbers; use a smaller count")
+
+
+def written_number(text: str, power: bool) -> str:
+    """The same number as `1e-3`, with a power of ten, or as `0.001`."""
+    number = Decimal(text).normalize()
+    if not power or not number:
+        return f"{number:f}"
+    sign, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int)
+    first, rest = str(digits[0]), "".join(map(str, digits[1:]))
+    return f"{'-' * sign}{first}{'.' * bool(rest)}{rest}e{exponent + len(rest)}"
+
+
+def without_spelling(name: str) -> str:
+    """A name of an arm with its numbers written in one way, so that 1e-3 and 0.001 are the same name."""
+    return re.sub(rf"(?<![\w.-]){_NUMBER}(?![\w.])", lambda found: written_number(found[0], power=True), name)
 
 
 def _short_field_names(fields: list[str]) -> dict[str, str]:

@@ -3,12 +3,12 @@
 import hashlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from glasshouse.inspection.linked_page import INDEX, index_link, is_index, link
+from glasshouse.inspection.linked_page import INDEX, REPORT, index_link, is_index, link, run_address, study_link
 from glasshouse.pages import index_page, page_links
 from glasshouse.pages.index_content import IndexContent, PageLink, Points, RunRow, StudyRow
 from glasshouse.records import atomic_files, containment, progress_bar, run_entries, run_folder
@@ -17,7 +17,6 @@ from glasshouse.specs.errors import RunError
 from glasshouse.studies import study_entries, study_folder
 from glasshouse.studies.study_entries import StudyEntry
 
-REPORT = "report.html"
 CLAIMS_PAGE = "claims.html"
 # The address of a page, from its path.
 Address = Callable[[Path], str]
@@ -221,19 +220,27 @@ def _link_study(folders: PageFolders, study: StudyEntry, claims_page: Path | Non
         if claims_page and study.claim:
             claim = link(f"the claim {study.claim}", claims_page, study.path)
             links.append(PageLink(claim.text, f"{claim.address}#{study.claim}"))
-        for run in (run for run in study.runs if run.has_report):
-            links.append(link(f"{run.path.parent.name}, {run.name}", run.path / REPORT, study.path))
-        _relink(own, links)
+        runs = [
+            link(f"{run.path.parent.name}, {run.name}", run.path / REPORT, study.path)
+            for run in study.runs
+            if run.has_report
+        ]
+        _relink(own, links, runs)
     for run in (run for run in study.runs if run.has_report and not containment.passes_link(run.path, within)):
         back = [index_link(index, run.path)]
-        _relink(run.path / REPORT, [*back, *([link(f"the study {study.name}", own, run.path)] if study.has_report else [])])
+        _relink(run.path / REPORT, [*back, *([study_link(study.path, run.path)] if study.has_report else [])])
 
 
-def _relink(path: Path, links: list[PageLink]) -> None:
-    """Put the links at the top of a page, if they are not there yet."""
+def _relink(path: Path, links: list[PageLink], runs: Sequence[PageLink] = ()) -> None:
+    """Put the links at the top of a page, if they are not there yet.
+
+    A study's page lists its runs, and their addresses are brought up to date. One of an older release does not, and has the
+    links to `runs` at its top too.
+    """
     with suppress(OSError, UnicodeError):  # a page that cannot be read or written keeps its links
         old = path.read_text(encoding="utf-8")
-        new = page_links.with_links(old, links)
+        page = page_links.with_run_addresses(old, lambda run: run_address(path.parent, run))
+        new = page_links.with_links(page, links if page_links.links_to_runs(page) else [*links, *runs])
         if new != old:
             atomic_files.write_text(path, new)
 

@@ -12,7 +12,17 @@ from glasshouse.formatting import duration
 from glasshouse.records import progress_bar
 from glasshouse.specs import spec_files
 from glasshouse.specs.errors import RunError, SpecError
-from glasshouse.studies import multiverse, run_queue, study_folder, study_pairs, study_planning, study_registration, tuning
+from glasshouse.studies import (
+    arms,
+    multiverse,
+    run_queue,
+    study_folder,
+    study_pairs,
+    study_planning,
+    study_registration,
+    study_replication,
+    tuning,
+)
 from glasshouse.studies.arms import Variant
 from glasshouse.studies.study_folder import FIRST_TUNING_SEED, Design, Question, StudyFolder, Tuning
 
@@ -94,7 +104,7 @@ def open_or_create(request: StudyRequest, device: str, replicas: str) -> StudyFo
         _register(study)
     _add_seeds(study, request.seeds)
     if request.with_multiverse:
-        _add_multiverse(study, request.variants)
+        _add_multiverse(study, study_replication.variants_of(study))
     if request.all_pairs:
         study_pairs.add(study)
     return study
@@ -107,7 +117,8 @@ def _question_difference(design: Design, question: Question, variants: Sequence[
         if old != new:
             return f"its {'max-seeds' if name == 'most' else name} is {old}, not {new}"
     old_names, new_names = [arm.name for arm in design.arms], [variant.name for variant in variants]
-    if old_names != new_names:
+    # Studies of older releases have ranges whose values were written in two ways.
+    if [arms.without_spelling(name) for name in old_names] != [arms.without_spelling(name) for name in new_names]:
         return f"its arms are {', '.join(old_names)}, not {', '.join(new_names)}"
     for arm, variant in zip(design.arms, variants, strict=True):
         if changed := _changed_field(spec_files.in_current_format(arm.asked), spec_files.to_toml(variant.spec)):

@@ -65,9 +65,9 @@ def collect(study: StudyFolder) -> StudyResults:
         pairs=study_pairs.pair_verdicts(study, design, values) if design.all_pairs else (),
         first=arms[0].name,
     )
-    if design.question.kind != "sweep":
-        return results
-    return replace(results, edges=tuple(study_sweep.edge_warnings(results)))
+    # Two values of a comparison are the question; those of a sweep are to find the best one.
+    fewest = 2 if design.question.kind == "sweep" else study_sweep.FEWEST_VALUES
+    return replace(results, edges=tuple(study_sweep.edge_warnings(results, fewest)))
 
 
 def _in_plain_words(arms: Sequence[Arm], design: Design) -> list[Arm]:
@@ -170,11 +170,24 @@ def _why_not_judged(arm: Arm) -> str:
 def write(study: StudyFolder) -> StudyResults:
     """Write the report, the tables and `comparison.json` of a study, and return its results."""
     results = collect(study)
-    linked_page.write(study.report_file, study_page.render(results))
+    linked_page.write(study.report_file, study_page.render(results, _run_pages(study)))
     atomic_files.write_text(study.path / "table.md", study_tables.markdown(results))
     atomic_files.write_text(study.path / "table.tex", study_tables.latex(results))
     atomic_files.write_text(study.path / "comparison.json", to_json(results))
     return results
+
+
+def _run_pages(study: StudyFolder) -> dict[str, dict[int, tuple[str, str]]]:
+    """Arm -> seed -> path and address of the run. The reports of runs are linked back to the study."""
+    design, pages = study.design(), dict[str, dict[int, tuple[str, str]]]()
+    for arm in design.arms:
+        runs = {seed: study.run(arm, seed) for seed in design.seeds}
+        paths = {seed: run.path.relative_to(study.path).as_posix() for seed, run in runs.items() if run.path.is_dir()}
+        pages[arm.name] = {seed: (path, linked_page.run_address(study.path, path)) for seed, path in paths.items()}
+        for run in runs.values():
+            if run.report_file.is_file():
+                linked_page.add_study_link(run.report_file, study.path)
+    return pages
 
 
 def to_json(results: StudyResults) -> str:

@@ -33,8 +33,6 @@ Batch = dict[str, Tensor]
 Forward = Callable[..., Tensor]
 # The target of a position that does not contribute to the loss.
 IGNORED = -100
-# The text in a suggested command if there is no other, in quotes for the shell.
-EXAMPLE_TEXT = '"Thank you all."'
 
 
 @dataclass(frozen=True)
@@ -72,6 +70,8 @@ class Task(ABC):
     # The metrics that are means over items (`item_values`), and what an item is, in the plural.
     item_metrics: ClassVar[tuple[str, ...]] = ()
     items: ClassVar[str] = "texts"
+    # Whether a run of this task is used on a whole text, so that a suggested command needs one.
+    needs_text: ClassVar[bool] = False
     # Whether the loss can use `linear_cross_entropy` of the model's features for `batch["inputs"]`.
     fused_loss: ClassVar[bool] = False
 
@@ -206,8 +206,12 @@ class Task(ABC):
     def evaluation_tokens(self, splits: Mapping[str, Shard], settings: EvaluationSpec, rounds: int) -> int:
         """The number of tokens read by `rounds` evaluations during training and by the final evaluations."""
 
-    def example_command(self, run: str, prompt: str) -> str:
-        """A command that uses a run of this task, suggested after training; empty if there is none."""
+    def example_command(self, run: str, text: str, second: str = "") -> str:
+        """A command that uses a run of this task, suggested after training; empty if there is none.
+
+        `text` is quoted for the shell: an example if the task `needs_text`, else a prompt or nothing. So is the second text
+        of a pair.
+        """
         return ""
 
 

@@ -160,7 +160,7 @@ class Describe(Task):
         exact = np.array([float(caption == reference) for caption, reference in pairs])
         return {"exact": exact, "loss": shares_of_ratio(nats, max(counts.sum(), 1))}
 
-    def example_command(self, run: str, prompt: str) -> str:
+    def example_command(self, run: str, text: str, second: str = "") -> str:
         return f"glasshouse describe {run}"
 
     def references(self, shard: Shard) -> list[str]:

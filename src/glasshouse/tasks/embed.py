@@ -206,7 +206,7 @@ class Embed(Task):
             progress(min((begin + rows) / len(order), 1.0))
         return torch.cat(vectors)[torch.from_numpy(order.argsort()).to(vectors[0].device)]
 
-    def example_command(self, run: str, prompt: str) -> str:
+    def example_command(self, run: str, text: str, second: str = "") -> str:
         return f"glasshouse features {run} --task presidents --limit 200"
 
 

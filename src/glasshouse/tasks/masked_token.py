@@ -133,7 +133,7 @@ class MaskedToken(Task):
         validation, test = (splits[split].tokens_count for split in ("validation", "test"))
         return rounds * min(settings.tokens or validation, validation) + MASK_DRAWS * (validation + test)
 
-    def example_command(self, run: str, prompt: str) -> str:
+    def example_command(self, run: str, text: str, second: str = "") -> str:
         return f"glasshouse features {run} --task verbal-arithmetic"
 
     def evaluate(

@@ -184,7 +184,7 @@ class Match(Task):
             values |= {f"{name}_{k}": (ranks < k).double().numpy() for k in RECALL_AT}
         return {**values, "recall_1": (values["retrieval_1"] + values["picture_to_text_1"]) / 2}
 
-    def example_command(self, run: str, prompt: str) -> str:
+    def example_command(self, run: str, text: str, second: str = "") -> str:
         return f"glasshouse prompt {run}"
 
     def _vectors(

@@ -179,8 +179,8 @@ class NextToken(Task):
     def _final_stride(self, settings: EvaluationSpec) -> int:
         return settings.stride or max(self.context // 2, 1)
 
-    def example_command(self, run: str, prompt: str) -> str:
-        return f"glasshouse sample {run}" + (f" --prompt {prompt}" if prompt else "")
+    def example_command(self, run: str, text: str, second: str = "") -> str:
+        return f"glasshouse sample {run}" + (f" --prompt {text}" if text else "")
 
     def score(
         self,

@@ -26,7 +26,7 @@ from glasshouse.models.heads.next_token import NextTokenHead
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
 from glasshouse.tasks import padding
-from glasshouse.tasks.base import EXAMPLE_TEXT, IGNORED, Batch, Forward, QualityCurves, Task, shares_of_ratio
+from glasshouse.tasks.base import IGNORED, Batch, Forward, QualityCurves, Task, shares_of_ratio
 from glasshouse.tasks.cross_entropy import cross_entropy_sum, target_losses
 from glasshouse.tokenizers import Tokenizer
 from glasshouse.tokenizers.base import TRANSLATE
@@ -46,6 +46,7 @@ class Translate(Task):
     columns = ("target",)
     specials = (TRANSLATE,)
     item_metrics, items = ("exact", "loss"), "pairs"
+    needs_text = True
     reads = (
         "training.label_smoothing",
         "training.loss_on",
@@ -286,8 +287,8 @@ class Translate(Task):
             progress(len(texts) / len(order))
         return texts
 
-    def example_command(self, run: str, prompt: str) -> str:
-        return f"glasshouse translate {run} {prompt or EXAMPLE_TEXT}"
+    def example_command(self, run: str, text: str, second: str = "") -> str:
+        return f"glasshouse translate {run} {text}"
 
     def search(self, model: Any, sources: list[list[int]], options: BeamOptions) -> list[list[Hypothesis]]:
         """The best translations of each source, best first. A source is a list of tokens."""

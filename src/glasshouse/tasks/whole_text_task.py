@@ -14,7 +14,7 @@ from glasshouse.data.shards import Shard
 from glasshouse.specs.errors import DataError
 from glasshouse.specs.spec import EvaluationSpec
 from glasshouse.tasks import padding
-from glasshouse.tasks.base import EXAMPLE_TEXT, Forward, Task
+from glasshouse.tasks.base import Forward, Task
 from glasshouse.tasks.text_inputs import TextInputs, arguments
 from glasshouse.tasks.wide_fit import WideFit
 from glasshouse.tokenizers import Tokenizer
@@ -22,6 +22,8 @@ from glasshouse.tokenizers import Tokenizer
 
 class WholeTextTask(Task):
     """Every document of a split is an example, and the model reads it in one piece."""
+
+    needs_text = True
 
     def __init__(self, inputs: TextInputs, group_by_length: bool = False) -> None:
         self.inputs, self.group_by_length = inputs, group_by_length
@@ -119,6 +121,5 @@ class WholeTextTask(Task):
     def describe(self, output: Tensor) -> list[dict[str, Any]]:
         """The predictions of a batch, from the model's output."""
 
-    def example_command(self, run: str, prompt: str) -> str:
-        second = ' --second "We thank you."' if self.inputs.paired else ""
-        return f"glasshouse classify {run} {prompt or EXAMPLE_TEXT}{second}"
+    def example_command(self, run: str, text: str, second: str = "") -> str:
+        return f"glasshouse classify {run} {text}" + (f" --second {second}" if self.inputs.paired else "")
