@@ -51,11 +51,18 @@ def test_a_refusal_is_one_line_without_control_characters(name):
 
 @pytest.mark.parametrize("value", [None, 5, b"lm", 3.5, [], object()])
 def test_what_is_neither_a_name_nor_a_path_is_refused(value: Any) -> None:
-    for function in (glasshouse.open_run, glasshouse.resume, glasshouse.open_study, glasshouse.card, glasshouse.scale_fit):
+    openers: list[Any] = [
+        glasshouse.open_run,
+        glasshouse.resume,
+        glasshouse.open_study,
+        glasshouse.card,
+        glasshouse.scale_fit,
+    ]
+    for opens in openers:
         with refusals.refused("no-name"):
-            function(value)
-    for function in (glasshouse.train, glasshouse.plan):
+            opens(value)
+    for trains in (glasshouse.train, glasshouse.plan):
         with refusals.refused("unknown-recipe"):
-            function(value)
+            trains(value)
         with refusals.refused("unknown-device"):
-            function("demo-lm", device=value)
+            trains("demo-lm", device=value)

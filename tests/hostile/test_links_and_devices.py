@@ -191,7 +191,7 @@ WRITERS = {
     "write a journal": ("answers.jsonl", _journal),
     "log metrics": ("metrics.jsonl", lambda folder: metric_log.append(folder / "metrics.jsonl", {"step": 1})),
     "ask to stop": (stop_request.FILE, stop_request.make),
-    "start a command": (run_commands.LOG, lambda folder: run_commands._start(["runs", str(folder)], folder)),
+    "start a command": (run_commands.LOG, lambda folder: run_commands._start("report", folder, folder)),
 }
 
 
