@@ -44,9 +44,12 @@ def column_widths(columns: Sequence[Sequence[str]], space: int) -> list[int]:
     )
     widths = [1] * len(columns)
     for wanted in (parts, words, lines):
-        # The column that is nearest to what it needs is served first, so that few cells are broken.
-        for index in sorted(range(len(columns)), key=lambda index: wanted[index] - widths[index]):
-            widths[index] += min(max(wanted[index] - widths[index], 0), max(space - sum(widths), 0))
+        # The column that is nearest to what it needs is served first. For whole words it takes all that it needs, so that
+        # few words are broken; else it leaves the others their share.
+        for place, index in enumerate(sorted(range(len(columns)), key=lambda index: wanted[index] - widths[index])):
+            left = max(space - sum(widths), 0)
+            share = left if wanted is words else left // (len(columns) - place)
+            widths[index] += min(max(wanted[index] - widths[index], 0), share)
     return widths
 
 
