@@ -152,3 +152,22 @@ def test_a_text_that_is_no_count_is_none(text):
 
 def test_a_count_is_read_back():
     assert [formatting.read_count(text) for text in ("0", "00012", "9" * 18)] == [0, 12, 10**18 - 1]
+
+
+@pytest.mark.parametrize("number", [8, 11, 18, 80, 88, 800, 8000, "11,000", 18000, "8,192"])
+def test_an_before_a_vowel(number: object) -> None:
+    assert formatting.with_article(f"{number}-gram model") == f"an {number}-gram model"
+
+
+@pytest.mark.parametrize("number", [1, 2, 7, 10, 12, 17, 28, 70, 110, 118, 1100, 1800, "1,800"])
+def test_a_before_a_consonant(number: object) -> None:
+    assert formatting.with_article(f"{number}-gram model") == f"a {number}-gram model"
+
+
+def test_the_article_of_a_word() -> None:
+    assert [formatting.with_article(word) for word in ("int", "list", "unigram model", "accuracy")] == [
+        "an int",
+        "a list",
+        "a unigram model",
+        "an accuracy",
+    ]
