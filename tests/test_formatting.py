@@ -157,3 +157,22 @@ def test_a_count_is_read_back():
 def test_every_kind_of_line_break_is_a_space_on_one_line():
     assert formatting.one_line("a\nb\u2028c\u2029d\n\ne") == "a b c d  e"
     assert formatting.one_line("a\x0bb\x85c") == "a\u240bb\\x85c"
+
+
+@pytest.mark.parametrize("number", [8, 11, 18, 80, 88, 800, 8000, "11,000", 18000, "8,192"])
+def test_an_before_a_vowel(number: object) -> None:
+    assert formatting.with_article(f"{number}-gram model") == f"an {number}-gram model"
+
+
+@pytest.mark.parametrize("number", [1, 2, 7, 10, 12, 17, 28, 70, 110, 118, 1100, 1800, "1,800"])
+def test_a_before_a_consonant(number: object) -> None:
+    assert formatting.with_article(f"{number}-gram model") == f"a {number}-gram model"
+
+
+def test_the_article_of_a_word() -> None:
+    assert [formatting.with_article(word) for word in ("int", "list", "unigram model", "accuracy")] == [
+        "an int",
+        "a list",
+        "a unigram model",
+        "an accuracy",
+    ]

@@ -151,6 +151,14 @@ def join_with_and(items: Iterable[object]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
+def with_article(noun: str) -> str:
+    """A noun with "a" or "an" before it: "a trigram", "an 8-gram", "an 11-gram", "an integer"."""
+    digits = noun[: len(noun) - len(noun.lstrip("0123456789,"))].replace(",", "")
+    # Eight, eighty, eight hundred, ...; eleven and eighteen, also of thousands or millions.
+    spoken_with_vowel = digits.startswith("8") or (len(digits) % 3 == 2 and digits.startswith(("11", "18")))
+    return f"{'an' if spoken_with_vowel or noun.startswith(tuple('aeioAEIO')) else 'a'} {noun}"
+
+
 def short_number(value: float) -> str:
     """Format a number in as few characters as possible, for an axis tick: "0.25", "1500", "20 K", "3×10⁻⁵", "10⁻⁶"."""
     if value == 0:

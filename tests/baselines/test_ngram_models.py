@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from glasshouse import formatting
 from glasshouse.baselines import ngram_models
 from glasshouse.baselines.baseline import BaselineData
 from glasshouse.baselines.kneser_ney import NGramModel
@@ -26,7 +27,7 @@ def data(tmp_path: Path) -> BaselineData:
 def test_a_text_of_period_six_needs_three_tokens_and_not_two(data: BaselineData) -> None:
     [baseline] = ngram_models.best_ngram_model(data)
     assert baseline.settings["order"] >= 3
-    assert baseline.title == f"a {baseline.settings['order']}-gram model (Kneser-Ney)"
+    assert baseline.title == formatting.with_article(f"{baseline.settings['order']}-gram model (Kneser-Ney)")
     shard = data.prepared.splits["test"]
     assert baseline.metrics["perplexity"] == pytest.approx(np.exp(baseline.metrics["loss"]))
     scored = shard.tokens_count - 2  # the first token and the separator at the end

@@ -10,6 +10,7 @@ import numpy as np
 from glasshouse.baselines.baseline import Baseline, BaselineData
 from glasshouse.baselines.kneser_ney import NGramModel
 from glasshouse.data.shards import Shard
+from glasshouse.formatting import with_article
 from glasshouse.metrics.perplexity import bits_per_byte, perplexity
 from glasshouse.tasks.next_token import window_values
 
@@ -39,7 +40,7 @@ def best_ngram_model(data: BaselineData) -> Iterator[Baseline]:
     losses, count = token_losses(model, np.asarray(held_out.tokens, np.int64), held_out)
     yield Baseline(
         NAME,
-        f"a {model.order}-gram model (Kneser-Ney)",
+        with_article(f"{model.order}-gram model (Kneser-Ney)"),
         {
             "loss": float(losses.sum() / count),
             "perplexity": perplexity(float(losses.sum() / count)),

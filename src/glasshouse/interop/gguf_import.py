@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from glasshouse.formatting import with_article
 from glasshouse.interop import gguf_tokenizers, imported_model, weight_mapping
 from glasshouse.interop.gguf_architectures import ARCHITECTURES, GPT2, LLAMA, GGUFArchitecture
 from glasshouse.interop.gguf_file import GGUF
@@ -142,7 +143,8 @@ def _value(file: GGUF, key: str, expected: type, default: Any = None) -> Any:
         raise _missing(file, key)
     if not isinstance(value, (expected, int) if expected is float else expected):
         raise CannotImport(
-            "bad-fact", f"{file.path} has {key}={value!r} instead of a {expected.__name__}; download or export it again"
+            "bad-fact",
+            f"{file.path} has {key}={value!r} instead of {with_article(expected.__name__)}; download or export it again",
         )
     return value
 

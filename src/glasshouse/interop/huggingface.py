@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from glasshouse.formatting import with_article
 from glasshouse.interop import exported_tokenizer, file_limits, imported_model, weight_mapping
 from glasshouse.interop.architectures import registry
 from glasshouse.interop.architectures.base import Architecture
@@ -174,7 +175,8 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise CannotImport("not-json", f"{path} is not JSON: {error}; download or export it again") from None
     if not isinstance(document, dict):
         raise CannotImport(
-            "not-json", f"{path} contains a {type(document).__name__} instead of a JSON object; download or export it again"
+            "not-json",
+            f"{path} contains {with_article(type(document).__name__)} instead of a JSON object; download or export it again",
         )
     return document
 

@@ -9,6 +9,7 @@ from typing import Any
 from glasshouse.data import text_files
 from glasshouse.data.read_limits import BYTES_PER_JSON_CHARACTER, ReadLimits
 from glasshouse.data.tables.table import SAMPLE_ROWS, DataTable, Row, TableFormat, cell, flattened
+from glasshouse.formatting import with_article
 from glasshouse.specs.errors import DataError
 
 
@@ -88,7 +89,7 @@ def _line_objects(path: Path, form: TableFormat) -> Iterator[tuple[int, Mapping[
         if not isinstance(row, dict):
             raise DataError(
                 "missing-column",
-                f"{place} is a {type(row).__name__} and has no fields; write an object on each line: "
+                f"{place} is {with_article(type(row).__name__)} and has no fields; write an object on each line: "
                 '{"text": ..., "label": ...}',
             )
         yield number, row
