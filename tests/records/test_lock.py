@@ -1,6 +1,7 @@
 """The lock: one holder at a time, who is named."""
 
 import errno
+import fcntl
 import os
 import threading
 import time
@@ -18,6 +19,18 @@ def test_a_folder_has_one_lock_holder_at_a_time(tmp_path):
     assert not lock.is_held(tmp_path)
     with lock.hold(tmp_path, "wait"):
         pass
+
+
+def test_a_look_at_the_wrong_moment_refuses_nobody(tmp_path):
+    with lock.hold(tmp_path, "wait"):
+        pass
+    with open(tmp_path / lock.FILE, "rb") as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        thread = threading.Timer(lock.LOOK_SECONDS / 3, looking.close)
+        thread.start()
+        with lock.hold(tmp_path, "wait"):
+            assert looking.closed
+        thread.join()
 
 
 def test_a_lock_that_is_only_tried(tmp_path):
@@ -50,3 +63,5 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
     monkeypatch.setattr("fcntl.flock", no_locks)
     with lock.attempt(tmp_path / "a.lock") as held, lock.wait_for(tmp_path / "a.lock"):
         assert held
+    with lock.hold(tmp_path, "wait"):
+        pass

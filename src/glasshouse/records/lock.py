@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,8 @@ from glasshouse.records import plain_files
 from glasshouse.specs.errors import RunError
 
 FILE = ".lock"
+# A process that looks whether a lock is held has it for less than this.
+LOOK_SECONDS = 0.3
 # The id of a process has fewer digits.
 MOST_BYTES = 100
 
@@ -39,11 +42,12 @@ def holder(folder: Path) -> int | None:
 def hold(folder: Path, remedy: str) -> Iterator[None]:
     """Hold the folder's lock in this process. If another process holds it, RunError names that process and the remedy."""
     with plain_files.open_to_write(folder / FILE) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            holder = file.read(MOST_BYTES).decode("utf-8", "replace").strip() or "unknown"
-            raise RunError("in-use", f"{folder} is in use by another process (id {holder}); {remedy}") from None
+        end = time.monotonic() + LOOK_SECONDS
+        while not _acquire(file, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            if time.monotonic() > end:
+                holder = file.read(MOST_BYTES).decode("utf-8", "replace").strip() or "unknown"
+                raise RunError("in-use", f"{folder} is in use by another process (id {holder}); {remedy}")
+            time.sleep(LOOK_SECONDS / 10)
         file.truncate()
         file.write(str(os.getpid()).encode())
         file.flush()
