@@ -242,6 +242,20 @@ def test_a_run_with_one_damaged_entry_lists_and_opens(own, capsys):
     assert json.loads((own / "runs" / "tiny" / "run.json").read_text())["created"] == "yesterday"
 
 
+def test_a_classifier_needs_the_names_of_its_classes(tmp_path):
+    rows = (f"a {'warm' if day % 2 else 'wet'} day, the {day}th\t{'warm' if day % 2 else 'wet'}\n" for day in range(60))
+    (tmp_path / "rows.tsv").write_text("text\tlabel\n" + "".join(rows))
+    size = ("model.width=16", "model.layers=1", "model.heads=2", "data.vocabulary=280", "data.context=16")
+    steps = ("training.steps=2", "training.batch=4", "training.threads=1", "training.precision=fp32", "training.epochs=0")
+    run = glasshouse.train("classifier", f"data.files={tmp_path / 'rows.tsv'}", *size, *steps, name="c", device="cpu")
+    facts = json.loads((run.folder.path / "run.json").read_text())
+    del facts["labels"]
+    (run.folder.path / "run.json").write_text(json.dumps(facts))
+    for use in (glasshouse.report, lambda name: glasshouse.classify(name, "a day"), glasshouse.card):
+        with refused("wrong-labels", "run.json", "2 classes"):
+            use("c")
+
+
 def test_a_recorded_entry_keeps_what_is_damaged(own):
     change(own / "runs" / "tiny" / "run.json", created="yesterday")
     RunFolder(own / "runs" / "tiny").record(parallel="x")

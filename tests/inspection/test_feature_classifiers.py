@@ -40,7 +40,7 @@ def test_truncated_texts_are_counted_and_a_class_may_have_one_row(classifier, tm
     labelled = [*rows(60), ("fruit", "apple " * 100)]
     path.write_text("".join(json.dumps({"kind": label, "words": text}) + "\n" for label, text in labelled))
     assert glasshouse.features("tiny", str(path), field="words", label="kind", device="cpu").cut == 1
-    with refused("missing-column", "--label=NAME"):
+    with refused("missing-column", "--label NAME"):
         glasshouse.features("tiny", str(path), field="words", label="sort", device="cpu")
     splits = {"train": LabelledTexts(("a", "b", "c", "d e"), ("x", "x", "x", "y")), "test": LabelledTexts(("a",), ("x",))}
     assert train_and_evaluate(classifier, splits).rows == {"train": 4, "test": 1}

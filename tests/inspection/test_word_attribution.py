@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 
 import pytest
 
@@ -20,7 +21,7 @@ def test_a_contribution_is_the_fall_of_the_probability_without_the_word(classifi
         (without_first,) = classifier.classify([" ".join(words[1:])])
         assert text.words[0].contribution == pytest.approx(whole[text.answer] - without_first[text.answer], abs=1e-5)
     assert "What the words contribute" in render(report)
-    assert min((text.text for text in report.explained), key=len) in report.commands[0], "a text of the user's own kind"
+    assert shlex.split(report.commands[0])[-1] in labelled_file.read_text(), "a text of the user's own kind"
     # The attention map is of the longest of these texts.
     assert report.attention is not None
     assert len(report.attention.tokens) == max(len(text.words) for text in report.explained)

@@ -22,8 +22,8 @@ from glasshouse.specs.spec import DataSpec
 from glasshouse.tasks.base import Task
 from glasshouse.tokenizers import Tokenizer
 
-# The version of the cache. It is raised when the same data would give other scores or another file layout.
-FORMAT = 1
+# The version of the cache. It is raised when the same data would give other scores, other titles or another file layout.
+FORMAT = 2
 # Tokens that are decoded at a time, if the text of a prepared folder is needed.
 DECODED_TOKENS = 100_000
 

@@ -336,8 +336,15 @@ class Run:
     def task(self) -> Task:
         """The task of the run, with its tokenizer and the names of its classes."""
         task: Task = catalogue.find("task", self.spec.task, "task").from_spec(self.spec)
+        labels, classes = tuple(self.facts.get("labels", ())), self.spec.model.head.own.get("classes", 0)
+        if classes and len(labels) != classes and "plan" in self.facts:
+            raise RunError(
+                "wrong-labels",
+                f"{self.folder.path / 'run.json'} names {len(labels)} labels, and the model has {classes} classes; restore the "
+                "labels in the order of the classes",
+            )
         if self.folder.tokenizer_file.exists():
-            task.set_vocabulary(self.tokenizer, tuple(self.facts.get("labels", ())))
+            task.set_vocabulary(self.tokenizer, labels)
         return task
 
     def classify(self, texts: Sequence[str], second: Sequence[str] | None = None, batch: int = 32) -> list[dict[str, float]]:
