@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from glasshouse.records import lock
 from tests import needs
 from tests.cli.program import SMALL, change_facts, checkpoints, losses, some_text, weights
 from tests.hostile.fork_server import ROOT, Ended, ForkServer
@@ -312,9 +314,14 @@ def test_two_exports_and_two_archives(server, text, here):
 @pytest.mark.parametrize("words", [("rename", "run", "new"), ("delete", "run", "--yes")])
 def test_a_run_that_trains_is_neither_renamed_nor_deleted(server, text, here, original, words):
     number = server.start(*train(text, "training.steps=6"), cwd=here, env=OWN_FOLDERS)
-    while not (here / "runs/run/.lock").exists() or not (here / "runs/run/.lock").read_text():
+    while not (holder := lock.holder(here / "runs/run")):
         assert not (here / "runs/run/report.html").exists(), "the run has ended before the test began"
-    refused(server.run("runs", *words, cwd=here, env=OWN_FOLDERS), "in-use")
+    # So that it trains for as long as this takes.
+    os.kill(holder, signal.SIGSTOP)
+    try:
+        refused(server.run("runs", *words, cwd=here, env=OWN_FOLDERS), "in-use")
+    finally:
+        os.kill(holder, signal.SIGCONT)
     worked(server.wait(number))
     assert_same(here / "runs/run", original / "runs/run")
 

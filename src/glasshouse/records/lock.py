@@ -13,7 +13,7 @@ from glasshouse.specs.errors import RunError
 
 FILE = ".lock"
 # A process that looks whether a lock is held has it for less than this.
-LOOK_SECONDS = 0.3
+LOOK_SECONDS = 0.05
 # The id of a process has fewer digits.
 MOST_BYTES = 100
 
