@@ -105,6 +105,16 @@ def test_what_cannot_be_judged_is_not_trained(norms, change, code, named):
     assert not list(norms.glob("**/spec.toml"))
 
 
+def test_a_file_in_place_of_the_runs_is_refused_before_a_run_is_trained(norms, tmp_path, monkeypatch):
+    alter(norms / "study.json", lambda table: table.update(finished=False))
+    shutil.rmtree(norms / "rms" / "seed-1")
+    (tmp_path / "file").write_text("a file")
+    monkeypatch.setenv("GLASSHOUSE_RUNS", str(tmp_path / "file"))
+    with refused("not-a-folder", "GLASSHOUSE_RUNS"):
+        glasshouse.resume(norms, device="cpu")
+    assert not (norms / "rms" / "seed-1").exists()
+
+
 def test_a_run_of_another_arm_does_not_count(norms):
     shutil.rmtree(norms / "rms" / "seed-1")
     shutil.copytree(norms / "layer" / "seed-1", norms / "rms" / "seed-1")

@@ -340,8 +340,8 @@ class Run:
         if classes and len(labels) != classes and "plan" in self.facts:
             raise RunError(
                 "wrong-labels",
-                f"{self.folder.path / 'run.json'} names {len(labels)} labels, and the model has {classes} classes; restore the "
-                "labels in the order of the classes",
+                f"{self.folder.path / 'run.json'} names {len(labels)} labels, and the model has {classes} classes; restore "
+                "the labels in the order of the classes",
             )
         if self.folder.tokenizer_file.exists():
             task.set_vocabulary(self.tokenizer, labels)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from glasshouse import formatting
 from glasshouse.metrics.verdicts import LARGEST_MARGIN
-from glasshouse.records import progress_bar
+from glasshouse.records import progress_bar, run_folder
 from glasshouse.specs import catalogue
 from glasshouse.specs.errors import Interrupted, RunError, SpecError
 from glasshouse.studies import (
@@ -137,6 +137,7 @@ def replicate_study(
 def continue_study(study: StudyFolder, device: str) -> StudyFolder:
     """Train the runs that are left, judge the study and write its report."""
     devices.pick(device)
+    run_folder.root()  # a file in its place is refused before the runs are trained, and not when the page is linked
     with study.locked():
         try:
             design = study.design()
