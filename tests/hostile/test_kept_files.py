@@ -262,6 +262,13 @@ def test_a_recorded_entry_keeps_what_is_damaged(own):
     assert json.loads((own / "runs" / "tiny" / "run.json").read_text())["created"] == "yesterday"
 
 
+def test_half_of_a_surrogate_pair_is_kept_as_it_is(own):
+    file = own / "runs" / "tiny" / "run.json"
+    change(file, headline={"validation": [["\ud800", "1"]]})
+    RunFolder(own / "runs" / "tiny").record(parallel="x")
+    assert json.loads(file.read_text())["headline"] == {"validation": [["\ud800", "1"]]}
+
+
 @pytest.mark.parametrize(
     "values", [{"best": {"value": 1.0}}, {"seconds": "x", "best": {}}, {"seconds": 1.0, "best": {"step": [1]}}, 3]
 )
