@@ -23,7 +23,9 @@ PROGRAM = "from glasshouse import interrupts; interrupts.install(); import swall
 
 def run(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
     (folder / "swallowing.py").write_text(SWALLOWING)
-    return subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True)
+    # Tests that a shell starts in the background have it ignored.
+    reset = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    return subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, preexec_fn=reset)
 
 
 def test_a_module_that_catches_what_is_raised_does_not_go_on(tmp_path):

@@ -32,6 +32,7 @@ CROSS_CUTTING = {
     "hostile/test_containment.py",
     "hostile/test_damaged_studies.py",
     "hostile/test_environments.py",
+    "hostile/test_foreign_checkpoints.py",
     "hostile/test_kept_files.py",
     "hostile/test_links_and_devices.py",
     "hostile/test_model_files.py",

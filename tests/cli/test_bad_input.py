@@ -30,9 +30,9 @@ from .program import (
         ("mark.txt", b"\xef\xbb\xbf", ["empty-file", "mark.txt"]),
         ("empty.gz", gzip.compress(b""), ["empty-file", "empty.gz"]),
         ("binary.txt", bytes(range(256)) * 40, ["binary-file", "binary.txt"]),
-        ("latin.txt", ("caf\u00e9 " * 2000).encode("latin-1"), ["not-utf-8", "latin.txt", "UTF-8", "data.encoding=cp1252"]),
+        ("latin.txt", ("caf\u00e9 " * 2000).encode("latin-1"), ["not-utf-8", "latin.txt", "UTF-8"]),
         ("cut.txt", (some_text() + "\u00e9").encode()[:-1], ["not-utf-8", "cut.txt", "UTF-8"]),
-        ("wide.txt", some_text().encode("utf-16-le"), ["not-utf-8", "wide.txt", "data.encoding=utf-16-le"]),
+        ("wide.txt", some_text().encode("utf-16-le"), ["not-utf-8", "wide.txt", "UTF-8"]),
         ("short.gz", gzip.compress(some_text().encode())[:-2000], ["damaged-gzip", "short.gz"]),
         ("wrong.gz", gzip.compress(some_text().encode())[:-8] + b"wrong---", ["damaged-gzip", "wrong.gz"]),
         ("magic.gz", b"\x1f\x8b", ["damaged-gzip", "magic.gz"]),
@@ -47,6 +47,15 @@ def test_files_that_are_no_text(runs: Path, name: str, content: bytes, words: li
     refused(call("train", "language-model", *SMALL, f"data.files={name}", "--dry-run"), *words)
     refused(call("tokenizer", "train", name, "--vocabulary", "300"), *words)
     assert not Path("tokenizer.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding"),
+    [(("caf\u00e9 " * 2000).encode("latin-1"), "cp1252"), (some_text().encode("utf-16-le"), "utf-16-le")],
+)
+def test_an_encoding_is_suggested_where_it_can_be_set(runs: Path, content: bytes, encoding: str) -> None:
+    Path("mine.txt").write_bytes(content)
+    refused(train_on_file("mine.txt"), "not-utf-8", f"data.encoding={encoding}")
 
 
 def test_a_missing_file(runs: Path) -> None:

@@ -1,7 +1,11 @@
 """Small specs, jobs and runs that several tests of training share. They train in seconds on one thread."""
 
 import shutil
+import threading
+import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -129,6 +133,19 @@ def new_runs(
         create(with_seed(spec, seed, learning_rate=rate), f"{stem}-{seed}", stem, **facts)
         for seed, rate in zip(seeds, rates, strict=True)
     ]
+
+
+def forbid_clocks(patch: pytest.MonkeyPatch) -> None:
+    """A clock that this thread reads fails the test. Servers of other tests go on in their threads."""
+    thread = threading.get_ident()
+
+    def read(clock: Callable[[], float]) -> float:
+        if threading.get_ident() == thread:
+            pytest.fail("the choice reads a clock")
+        return clock()
+
+    for name in ("perf_counter", "perf_counter_ns", "monotonic", "process_time", "thread_time", "time", "time_ns"):
+        patch.setattr(time, name, partial(read, getattr(time, name)))
 
 
 def logged_metrics(run: RunFolder) -> list[dict[str, float]]:

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import pytest
@@ -12,10 +11,9 @@ from glasshouse.records import machine
 from glasshouse.training import compute_choice, compute_rule, kept_measurements
 from glasshouse.training.job import Job
 from glasshouse.training.kept_measurements import SpeedMeasurement, TimedSettings
-from tests.training.small_runs import CPU, demo_spec
+from tests.training.small_runs import CPU, demo_spec, forbid_clocks
 
 AUTO = ("training.precision=auto", "training.threads=0")
-CLOCKS = ("perf_counter", "perf_counter_ns", "monotonic", "process_time", "thread_time", "time", "time_ns")
 
 
 @pytest.fixture(autouse=True)
@@ -56,8 +54,7 @@ def test_the_choice_does_not_change_under_load_and_reads_no_clock(job, monkeypat
             assert hog.stdout is not None
             hog.stdout.readline()
         with monkeypatch.context() as patch:
-            for clock in CLOCKS:
-                patch.setattr(time, clock, lambda: pytest.fail("the choice reads a clock"))
+            forbid_clocks(patch)
             busy = [compute_choice.choose(job) for _ in range(10)]
     finally:
         for hog in hogs:

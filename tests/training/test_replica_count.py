@@ -1,6 +1,5 @@
 """The number of replicas: by rule or as measured, without a clock; what cannot be replicas; how many fit into the memory."""
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -11,7 +10,7 @@ from glasshouse.training.kept_measurements import SpeedMeasurement, TimedReplica
 from glasshouse.training.replicas import Replicas
 from tests.needs import needs_cuda
 from tests.refusals import refused
-from tests.training.small_runs import CPU, character_spec, jobs_by_seed
+from tests.training.small_runs import CPU, character_spec, forbid_clocks, jobs_by_seed
 
 
 def test_runs_that_cannot_be_replicas_are_trained_one_after_another(text):
@@ -53,8 +52,7 @@ def test_the_rule_at_the_sizes_that_were_timed(device, flops, together):
 def test_no_clock_is_read_in_choosing(text, monkeypatch):
     jobs = jobs_by_seed(character_spec(text), 4)
     before = replica_count.choose(jobs, None)
-    for clock in ("perf_counter", "perf_counter_ns", "monotonic", "process_time", "thread_time", "time", "time_ns"):
-        monkeypatch.setattr(time, clock, lambda: pytest.fail("the choice reads a clock"))
+    forbid_clocks(monkeypatch)
     assert [replica_count.choose(jobs, None) for _ in range(3)] == [before] * 3
 
 
