@@ -54,6 +54,7 @@ QUICK = (
 )
 
 
+@pytest.mark.slow
 def test_a_correct_run_passes():
     needs.package("gguf")
     results = run_checks(train(dropout=0.1), *QUICK, "Hugging Face round trip", "GGUF round trip")

@@ -64,9 +64,11 @@ def test_the_page_notes_that_the_data_has_changed():
     assert suggestions.commands(run)[0] == f"glasshouse translate pairs '{PROMPT}'"
 
 
-def test_the_page_notes_curves_of_few_evaluations():
+def test_the_page_notes_curves_of_few_evaluations(tmp_path):
     """Only if the user chose the interval: a run has eight evaluations by default, however short it is."""
+    (tmp_path / "text.txt").write_text("The state of our union is strong, and we will keep it so for all.\n" * 60)
     small = [word for word in small_runs.DEMO if not word.startswith("evaluation.every")]
+    small += ["evaluation.baselines=false", "data.source=", f"data.files={tmp_path / 'text.txt'}"]
     usual = glasshouse.train("demo-lm", *small, "training.steps=16", name="usual", device="cpu")
     assert sum("validation.loss" in row for row in usual.metrics) == 8
     assert "fewer than 8" not in run_report.collect(usual).curves_note
