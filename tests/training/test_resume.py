@@ -241,10 +241,11 @@ def test_a_group_that_was_killed_while_it_was_recorded_stays_together(text, monk
     loop.train_group(runs, "cpu", together=True)
     again = new_runs(text, "training.precision=auto", stem="again")
     names = ["../again-0", "../again-1", "../again-2"]
-    again[0].record(together=names)
+    together = [[*names[:own], ".", *names[own + 1 :]] for own in range(3)]
+    again[0].record(together=together[0])
     again[1].spec_file.write_text(again[1].spec_file.read_text().replace('precision = "auto"', 'precision = "fp32"'))
     loop.train_group(again, "cpu")
-    assert again[0].facts()["together"] == names
+    assert [run.facts()["together"] for run in again] == together
     assert again[2].spec().training.precision == "fp32"
     for one, other in zip(runs, again, strict=True):
         assert logged_metrics(one) == logged_metrics(other)

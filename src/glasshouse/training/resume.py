@@ -145,12 +145,13 @@ def split_group(group: RunGroup, together: bool | None) -> list[RunGroup]:
             say(reason)
     slices = [slice(first, first + size) for first in range(0, len(group.runs), size)]
     groups = [RunGroup(group.runs[part], group.jobs[part], group.saved[part], group.ended[part]) for part in slices]
-    # One of several replicas may be alone here: a kill came after the others had been recorded.
-    if "together" not in facts and (len(group.runs) > 1 or "family" in facts):
+    # One of several replicas may be alone here, or the only one that is not recorded yet: a kill came in between.
+    if len(group.runs) > 1 or "family" in facts:
         for smaller in groups:
-            for run in smaller.runs:
-                # Relative paths, so that the folders can be moved together.
-                run.record(together=[os.path.relpath(other.path, run.path) for other in smaller.runs])
+            for run, ended in zip(smaller.runs, smaller.ended, strict=True):
+                if not ended and "together" not in run.facts():
+                    # Relative paths, so that the folders can be moved together.
+                    run.record(together=[os.path.relpath(other.path, run.path) for other in smaller.runs])
     return groups
 
 
