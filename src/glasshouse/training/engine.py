@@ -323,7 +323,7 @@ def refuse_unfit(tensors: Tensors, expected: Tensors, where: str) -> None:
                 "wrong-tensor-shape",
                 f"{where}: {name!r} has shape {tuple(tensor.shape)}, but the model needs {tuple(expected[name].shape)}",
             )
-        if tensor.is_floating_point() != expected[name].is_floating_point():
+        if expected[name].is_floating_point() and not tensor.is_floating_point():
             raise RunError(
                 "wrong-tensor-type",
                 f"{where}: {name!r} has numbers of type {tensor.dtype}, but the model needs {expected[name].dtype}",
