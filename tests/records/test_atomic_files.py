@@ -1,5 +1,6 @@
 """Atomic files: a file or folder is complete or unchanged, and a failure leaves nothing behind."""
 
+import errno
 import os
 import signal
 
@@ -11,6 +12,18 @@ from tests.refusals import refused
 
 def names_in(folder):
     return [entry.name for entry in folder.iterdir()]
+
+
+def test_what_cannot_be_deleted_is_told(tmp_path, monkeypatch):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "file").write_text("content")
+
+    def refuse(*arguments, **options):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "unlink", refuse)
+    with pytest.raises(PermissionError):
+        atomic_files.delete_folder(tmp_path / "run")
 
 
 def test_a_file_is_replaced_completely(tmp_path):

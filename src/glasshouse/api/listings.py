@@ -18,6 +18,9 @@ from glasshouse.specs.errors import RunError
 from glasshouse.specs.recipes import Recipe
 from glasshouse.specs.spec import SECTIONS
 
+# The title of a page is among its first bytes.
+HEAD_BYTES = 2**16
+
 
 def recipes() -> list[Recipe]:
     """The recipes, which are the named specs of the package."""
@@ -75,10 +78,6 @@ def rename_run(old: str, new: str) -> Path:
     run = run_changes.rename(old, new)
     tell_of_old_report(run)
     return run.path
-
-
-# The title of a page is among its first bytes.
-HEAD_BYTES = 2**16
 
 
 def tell_of_old_report(run: RunFolder) -> None:

@@ -10,8 +10,6 @@ from glasshouse.pages.index_content import PageLink
 from glasshouse.records import atomic_files, plain_files, run_folder
 
 INDEX, REPORT = "index.html", "report.html"
-# The file of a study in whose folder a run may be, and how many folders deep: study/ARM/tuning/VALUE/seed-0.
-STUDY_FILE, DEEPEST_RUN = "study.json", 4
 
 
 def is_index(path: Path) -> bool:
@@ -61,6 +59,6 @@ def write(path: Path, page: str) -> None:
     if not links:
         found = [file for file in (path.parent.parent / INDEX, run_folder.root() / INDEX) if is_index(file)]
         links = [index_link(file, path.parent) for file in found[:1]]
-        studies = [folder for folder in path.parent.parents[:DEEPEST_RUN] if (folder / STUDY_FILE).is_file()]
-        links += [study_link(study, path.parent) for study in studies[:1] if (study / REPORT).is_file()]
+        study = run_folder.study_around(path.parent)
+        links += [study_link(study, path.parent)] if study and (study / REPORT).is_file() else []
     atomic_files.write_text(path, page_links.with_links(page, links))

@@ -99,19 +99,25 @@ def delete_folder(path: Path) -> None:
     temporary = _temporary_name(path)
     delete(temporary)
     os.rename(path, temporary)
-    delete(temporary)
+    # What cannot be deleted is told: it would stay under a hidden name.
+    _remove(temporary, ignore_errors=False)
 
 
 def delete(path: Path) -> None:
-    """Delete a file, a link, or a folder with all that is in it, as far as that can be done.
+    """Delete a file, a link, or a folder with all that is in it, as far as that can be done."""
+    with suppress(OSError):
+        _remove(path, ignore_errors=True)
+
+
+def _remove(path: Path, ignore_errors: bool) -> None:
+    """Delete what stands at a path, of a folder all that can be deleted with `ignore_errors`.
 
     A pipe may stand where a folder is expected. `shutil.rmtree` would open it, and wait for whoever writes into it.
     """
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
+        shutil.rmtree(path, ignore_errors=ignore_errors)
     else:
-        with suppress(OSError):
-            path.unlink()
+        path.unlink()
 
 
 def _temporary_name(path: Path) -> Path:

@@ -22,11 +22,20 @@ from glasshouse.version import __version__
 
 # Incremented whenever the previous release could not read a folder written by this one.
 FORMAT = 3
+# The files that make a folder a study, which has its runs this many folders down, or fewer: ARM/tuning/VALUE/seed-N.
+STUDY_FILES = ("study.json", "scaling.json")
+DEEPEST_RUN = 4
 
 
 def root() -> Path:
     """The folder that holds runs: `GLASSHOUSE_RUNS`, or `runs` under the current folder."""
     return containment.folder_setting("GLASSHOUSE_RUNS", "runs")
+
+
+def study_around(run: Path) -> Path | None:
+    """The folder of the study in which the folder of a run lies; None outside a study."""
+    folders = run.absolute().parents[:DEEPEST_RUN]
+    return next((folder for folder in folders if any((folder / name).is_file() for name in STUDY_FILES)), None)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from pathlib import Path
 from glasshouse import formatting
 from glasshouse.metrics.verdicts import LARGEST_MARGIN
 from glasshouse.records import progress_bar, run_folder
-from glasshouse.specs import catalogue
 from glasshouse.specs.errors import Interrupted, RunError, SpecError
 from glasshouse.studies import (
     arms,
@@ -164,7 +163,7 @@ def continue_study(study: StudyFolder, device: str) -> StudyFolder:
 
 def _check_metric(study: StudyFolder, design: Design) -> None:
     """Refuse a recorded metric that no run will have, before a run is trained."""
-    task = catalogue.find("task", design.arms[0].spec.task, "task")
+    task = study_values.task_of(design)
     if design.metric.partition(".")[2] not in task.metrics:
         raise RunError(
             "not-a-study",

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from glasshouse import tokenizers
-from glasshouse.records import checkpoint
+from glasshouse.records import checkpoint, run_folder
 from glasshouse.records.atomic_files import write_text
 from glasshouse.records.checkpoint import Checkpoint
 from glasshouse.records.progress_bar import say
@@ -19,10 +19,6 @@ from glasshouse.specs.errors import RunError, SpecError
 from glasshouse.specs.spec import Spec
 from glasshouse.training import cost_plan, replica_count, replicas
 from glasshouse.training.job import Job
-
-# The files that make a folder a study, which has its runs this many folders down, or fewer: ARM/tuning/VALUE/seed-N.
-STUDIES = ("study.json", "scaling.json")
-DEEPEST_RUN = 4
 
 
 @dataclass(frozen=True)
@@ -65,11 +61,8 @@ def companions(run: RunFolder) -> list[RunFolder]:
     paths = facts.get("together", ["."]) if run.recorded_status() != Status.STOPPED else ["."]
     if not isinstance(paths, list):
         raise RunError("outside-folder", f"{run.path / 'run.json'}: together must be an array; correct or delete that entry")
-    own = run.path.absolute()
-    study = next(
-        (folder for folder in own.parents[:DEEPEST_RUN] if any((folder / name).is_file() for name in STUDIES)), None
-    )
-    recorded = [RunFolder(_companion_path(run, path, study or own.parent)) for path in paths]
+    study = run_folder.study_around(run.path)
+    recorded = [RunFolder(_companion_path(run, path, study or run.path.absolute().parent)) for path in paths]
     # The user may have deleted some of the runs.
     existing = [companion for companion in recorded if companion.spec_file.exists()]
     if study:
