@@ -42,6 +42,7 @@ lint: $(DEV)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy -n $(JOBS)
+	$(BIN)/python -m tests.weight
 
 format: $(DEV)
 	$(BIN)/ruff check --fix $(CODE)

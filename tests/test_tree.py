@@ -57,6 +57,7 @@ CROSS_CUTTING = {
     "test_layers.py",
     "test_notebook.py",
     "test_tree.py",
+    "test_weight.py",
 }
 
 
