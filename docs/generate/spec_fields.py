@@ -11,8 +11,8 @@ This page is generated from the code (`make pages`); a test checks that it is cu
 the tables below. Any field can be changed on the command line by its dotted name:
 `glasshouse train demo-lm model.position=alibi training.steps=500`. `glasshouse recipes NAME` shows the fields of a recipe.
 
-Fields that only some tasks read are marked; other tasks refuse them. A part, a head or a kind of model can declare settings
-of its own. They are fields of the same table, and exist only if that part is chosen.
+Fields that only some tasks read are marked; other tasks refuse them. A task, a part, a head or a kind of model can declare
+settings of its own. They are fields of the same table, and exist only if that task or part is chosen.
 """
 ABOUT = {
     "data": "The text (or pairs, labels, pictures) and how it becomes tokens.",
@@ -43,7 +43,7 @@ def page() -> str:
         lines.append("")
         declarations = declared.declarations(section)
         if declarations:
-            lines += ["Declared by parts:", "", "| field | of | meaning | default |", "|---|---|---|---|"]
+            lines += ["Declared by tasks and parts:", "", "| field | of | meaning | default |", "|---|---|---|---|"]
             for name, owners in declarations.items():
                 lines += _own_rows(f"{section}.{name}", owners)
             lines.append("")

@@ -1,6 +1,7 @@
 """Settings that parts declare: they join the spec that names the part, with their defaults."""
 
 from glasshouse.specs import declared, spec_files
+from tests.refusals import refused
 from tests.specs.example_spec import BASE
 
 
@@ -21,3 +22,13 @@ def test_equal_models_have_equal_specs():
 def test_declarations_name_every_part_with_a_setting():
     owners = [owner for owner, _ in declared.declarations("model")["window"]]
     assert "model.attention=local-window" in owners
+
+
+def test_a_task_adds_its_settings_to_the_section_of_training():
+    assert "temperature" not in declared.fields_of(BASE, "training")
+    embed = spec_files.override(BASE, ["task=embed", "training.temperature=0.5"])
+    assert declared.value_of(embed, "training.temperature") == 0.5
+    assert spec_files.from_toml(spec_files.to_toml(embed), "spec.toml") == embed
+    assert "temperature" not in spec_files.override(embed, ["task=classify"]).training.own
+    with refused("undeclared-setting", "training.temperature", "task=embed", "task='classify'"):
+        spec_files.override(BASE, ["task=classify", "training.temperature=0.5"])

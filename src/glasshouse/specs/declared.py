@@ -1,4 +1,4 @@
-"""Settings that a part declares on its own class, and how they become fields of a spec that names the part.
+"""Settings that a part or a task declares on its own class, and how they become fields of a spec that names it.
 
 A part with settings of its own has a frozen dataclass `Settings`:
 
@@ -9,12 +9,15 @@ A part with settings of its own has a frozen dataclass `Settings`:
 
 If a field of a spec names that class (`model.attention=local-window`), `model.window` becomes a field of the same table. Its
 value is stored in the table's `own`, and the part receives it as an instance of `Settings`. No other file knows the setting.
+
+A task declares in the same way: `Settings` become fields of `training`, and `EvaluationSettings` fields of `evaluation`. It
+reads them with `read_settings(cls.Settings, spec.training.own)`. Tasks that share a setting inherit it from one dataclass.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, TypeVar
 
 from glasshouse.specs import catalogue, spec_fields
 from glasshouse.specs.errors import SpecError
@@ -24,8 +27,12 @@ from glasshouse.specs.spec_fields import SpecField
 
 # The tables of a model spec, whose classes may declare settings.
 MODEL_SECTIONS = ("model", "model.head")
-# The tables of a spec whose classes may declare settings. Of the classes of `training` these are the optimisers.
-OPEN_SECTIONS = (*MODEL_SECTIONS, "training")
+# The tables of a spec to which a task adds its settings. An optimiser adds its own to `training` too.
+TASK_SECTIONS = ("training", "evaluation")
+# The tables of a spec whose classes may declare settings.
+OPEN_SECTIONS = (*MODEL_SECTIONS, *TASK_SECTIONS)
+
+Settings = TypeVar("Settings")
 
 
 @dataclass(frozen=True)
@@ -33,15 +40,19 @@ class NoSettings:
     """The settings of a part that declares none."""
 
 
-def settings_class(part: Any) -> type:
-    """The dataclass of settings that a class declares."""
-    return getattr(part, "Settings", NoSettings)
+def settings_class(part: Any, section: str = "") -> type:
+    """The dataclass of settings that a class declares for a table."""
+    return getattr(part, "EvaluationSettings" if section == "evaluation" else "Settings", NoSettings)
+
+
+def read_settings(settings: type[Settings], own: Mapping[str, Any]) -> Settings:
+    """An instance of a declared dataclass: values from a table's `own`, and defaults for the others."""
+    return settings(**{name: own[name] for name in spec_fields.fields(settings) if name in own})
 
 
 def settings_of(part: Any, own: Mapping[str, Any]) -> Any:
-    """The part's settings: values from a table's `own`, and defaults for the others."""
-    declared = settings_class(part)
-    return declared(**{name: own[name] for name in spec_fields.fields(declared) if name in own})
+    """The settings of a part, from the `own` of its table."""
+    return read_settings(settings_class(part), own)
 
 
 def section(spec: Spec, name: str) -> Any:
@@ -72,7 +83,8 @@ def own_fields(spec: Spec, name: str) -> dict[str, SpecField]:
     table = section(spec, name)
     own: dict[str, SpecField] = {}
     omitted = getattr(catalogue.find("model", spec.model.kind, "model.kind"), "omits", ()) if name == "model" else ()
-    pending = [
+    pending = [("task", spec.task, "task")] if name in TASK_SECTIONS else []
+    pending += [
         (rule.family, getattr(table, field), f"{name}.{field}")
         for field, (kind, rule, _) in spec_fields.fields(SECTIONS[name]).items()
         if rule.family and kind is str and rule.family not in omitted
@@ -83,7 +95,7 @@ def own_fields(spec: Spec, name: str) -> dict[str, SpecField]:
             word = head_kind(spec.model, spec.task)
         if not word:
             continue
-        for field, declared in spec_fields.fields(settings_class(catalogue.find(family, word, where))).items():
+        for field, declared in spec_fields.fields(settings_class(catalogue.find(family, word, where), name)).items():
             if own.setdefault(field, declared) != declared:
                 raise SpecError(
                     "setting-declared-twice",
@@ -133,11 +145,12 @@ def declarations(name: str) -> dict[str, list[tuple[str, SpecField]]]:
     """Every setting that any class declares for a table: setting name -> [("model.attention=local-window", field), ...]."""
     settings: dict[str, list[tuple[str, SpecField]]] = {}
     base = spec_fields.fields(SECTIONS[name]) if name in OPEN_SECTIONS else {}
-    pending = [(rule.family, f"{name}.{field}") for field, (kind, rule, _) in base.items() if rule.family and kind is str]
+    pending = [("task", "task")] if name in TASK_SECTIONS else []
+    pending += [(rule.family, f"{name}.{field}") for field, (kind, rule, _) in base.items() if rule.family and kind is str]
     # The loop extends the list: a declared setting may name a family whose classes declare more settings.
     for family, where in pending:
         for word, part in catalogue.loadable(family).items():
-            for field, declared in spec_fields.fields(settings_class(part)).items():
+            for field, declared in spec_fields.fields(settings_class(part, name)).items():
                 settings.setdefault(field, []).append((f"{where}={word}", declared))
                 if declared.rule.family and (declared.rule.family, f"{name}.{field}") not in pending:
                     pending.append((declared.rule.family, f"{name}.{field}"))

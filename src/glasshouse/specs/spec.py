@@ -1,7 +1,7 @@
 """The spec: everything that defines a run, as a task's name and four small frozen dataclasses.
 
-These fields belong to every run. A part, a head or a kind of model declares further settings on its own class. Their values
-are stored in `own`; in a TOML file they are ordinary fields of the same table. Nothing here imports torch.
+These fields belong to every run. A task, a part, a head or a kind of model declares further settings on its own class. Their
+values are stored in `own`; in a TOML file they are ordinary fields of the same table. Nothing here imports torch.
 """
 
 from collections.abc import Mapping
@@ -134,7 +134,7 @@ class ModelSpec:
 
 @dataclass(frozen=True)
 class TrainingSpec:
-    """Optimiser, schedule, fine-tuning, precision and checkpoints. `own` holds the settings that the optimiser declares."""
+    """Optimiser, schedule, fine-tuning, formats, checkpoints. `own` holds the settings of the task and the optimiser."""
 
     steps: int = setting(0, "optimiser steps (or set epochs)", minimum=0, maximum=10**12, instead_of="epochs")
     epochs: float = setting(
@@ -199,14 +199,6 @@ class TrainingSpec:
     group_by_length: bool = setting(
         False,
         "put texts of similar length into a batch, which needs less padding; the order still follows from the seed",
-        task_specific=True,
-        rare=True,
-    )
-    temperature: float = setting(
-        0.05,
-        "the similarities of texts are divided by this before the softmax",
-        minimum=1e-3,
-        maximum=10**6,
         task_specific=True,
         rare=True,
     )
@@ -319,7 +311,7 @@ class TrainingSpec:
 
 @dataclass(frozen=True)
 class EvaluationSpec:
-    """What is measured during training and at the end."""
+    """Measurements during training and at the end. `own` holds the settings that the task declares."""
 
     every: int = setting(100, "steps between evaluations", minimum=1, maximum=10**12)
     batch: int = setting(32, "batch size in evaluations", minimum=1, maximum=10_000_000)
@@ -347,6 +339,10 @@ class EvaluationSpec:
     )
     word_by_word: bool = setting(False, "translate each word of a text by itself", task_specific=True)
     baselines: bool = setting(True, "train simple baselines on the same data after training, and compare", rare=True)
+    own: Mapping[str, Any] = field(default_factory=OwnSettings)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "own", OwnSettings(self.own))
 
 
 @dataclass(frozen=True)

@@ -237,6 +237,8 @@ def _undeclared(spec: Spec, section: str, name: str, value: Any) -> SpecError:
 
 
 def _current_value(spec: Spec, field: str) -> Any:
+    if field == "task":
+        return spec.task
     if field == "model.head.kind":
         return declared.head_kind(spec.model, spec.task)
     section, _, name = field.rpartition(".")

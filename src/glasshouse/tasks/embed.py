@@ -6,6 +6,7 @@ Axes: N pairs, D width.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -18,8 +19,10 @@ from glasshouse.data.prepared_data import PreparedData
 from glasshouse.data.shards import Shard
 from glasshouse.metrics.metric import EXAMPLES, LOSS, Metric, Metrics
 from glasshouse.models.heads.pooled import PooledHead
+from glasshouse.specs.declared import read_settings
 from glasshouse.specs.errors import DataError, SpecError
 from glasshouse.specs.spec import EvaluationSpec, ModelSpec, Spec
+from glasshouse.specs.spec_fields import setting
 from glasshouse.tasks import contrastive, padding
 from glasshouse.tasks.base import Batch, Forward, QualityCurves, Task
 from glasshouse.tokenizers import Tokenizer
@@ -45,9 +48,19 @@ class Embed(Task):
     quality = QualityCurves("retrieval", {"recall@1": "validation.recall_at_1", "mean reciprocal rank": "validation.mrr"})
     head = "pooled"
     columns = ("target",)
-    reads = ("training.group_by_length", "training.temperature")
+    reads = ("training.group_by_length",)
     item_metrics = ("recall_at_1", "recall_at_10", "mrr", "loss")
     items = "pairs"
+
+    @dataclass(frozen=True)
+    class Settings:
+        temperature: float = setting(
+            0.05,
+            "the similarities of texts are divided by this before the softmax",
+            minimum=1e-3,
+            maximum=10**6,
+            rare=True,
+        )
 
     def __init__(self, context: int, rows: int, temperature: float, group_by_length: bool = False) -> None:
         self.context, self.rows, self.temperature, self.group_by_length = context, rows, temperature, group_by_length
@@ -57,7 +70,8 @@ class Embed(Task):
     def from_spec(cls, spec: Spec) -> "Embed":
         contrastive.check_whole_batches(spec)
         training = spec.training
-        return cls(spec.data.context, training.batch, training.temperature, training.group_by_length)
+        settings = read_settings(cls.Settings, training.own)
+        return cls(spec.data.context, training.batch, settings.temperature, training.group_by_length)
 
     def check_model(self, model: nn.Module, kind: str) -> None:
         if not isinstance(getattr(model, "head", None), PooledHead):
