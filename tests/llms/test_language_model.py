@@ -1,8 +1,8 @@
-"""What every language model shares: options in their range, and a reply from a stream."""
+"""What every language model shares: options in their range, a reply from a stream, a chat as one text."""
 
 import pytest
 
-from glasshouse.llms.language_model import Message, Options, Reply, streamed_reply
+from glasshouse.llms.language_model import Message, Options, Reply, render_chat, streamed_reply
 from tests.refusals import refused
 
 
@@ -32,3 +32,22 @@ def test_a_stream_shows_its_pieces_and_ends_in_a_reply():
 def test_options_out_of_range_are_refused(option):
     with refused("bad-option", *option):
         Options(**option)
+
+
+def test_a_chat_becomes_one_text_that_the_answer_continues():
+    messages = [
+        Message("system", "Be brief.\n"),
+        Message("user", " Hello "),
+        Message("assistant", "Hi."),
+        Message("user", "And now?"),
+    ]
+    text, stop = render_chat(messages)
+    assert text == "Be brief.\n\nUser: Hello\nAssistant: Hi.\nUser: And now?\nAssistant:"
+    assert stop == ("\nUser:",)
+
+
+def test_no_messages_and_unknown_roles_are_refused():
+    with refused("empty-chat"):
+        render_chat([])
+    with refused("unknown-role", "robot", "system, user, assistant"):
+        render_chat([Message("robot", "x")])

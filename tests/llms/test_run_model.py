@@ -3,8 +3,7 @@
 import dataclasses
 
 import glasshouse
-from glasshouse.llms.chat_template import render_chat
-from glasshouse.llms.language_model import Message, Options, streamed_reply
+from glasshouse.llms.language_model import Message, Options, render_chat, streamed_reply
 from glasshouse.llms.run_model import RunModel
 from glasshouse.runs.run import Run
 

@@ -19,10 +19,9 @@ from glasshouse.llms.grid_report import write_report
 from glasshouse.llms.grid_results import GridResults, results_of
 from glasshouse.llms.language_model import LanguageModel, Message, Options, Reply, streamed_reply
 from glasshouse.llms.model_list import find_model
-from glasshouse.llms.next_token_api import RunAPI
+from glasshouse.llms.next_token_api import MOST_TOP, RunAPI, ServerAPI
 from glasshouse.llms.openai_model import OpenAIModel
 from glasshouse.llms.question_files import read_questions
-from glasshouse.llms.server_api import MOST_TOP, ServerAPI
 from glasshouse.records import atomic_files, progress_bar
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError, Interrupted

@@ -1,16 +1,14 @@
 """A GGUF file as a language model, run by llama.cpp. Chats go through the template of the file, if it has one."""
 
 import secrets
-import time
 from collections.abc import Generator, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 
 from glasshouse.interop.gguf_file import GGUF
-from glasshouse.llms.chat_template import check_messages, render_chat
 from glasshouse.llms.http_endpoint import BrokenStream, HTTPEndpoint
-from glasshouse.llms.language_model import Message, Options, Reply, last_reply
+from glasshouse.llms.language_model import ContinuingModel, Message, Options, check_messages
 from glasshouse.llms.llama_cpp_server import start_server
 from glasshouse.specs.errors import GlasshouseError
 
@@ -21,7 +19,7 @@ SEEDS = 2**32 - 1
 IDENTIFYING_BYTES = 1 << 20
 
 
-class GGUFModel:
+class GGUFModel(ContinuingModel):
     """A GGUF file. llama.cpp is started when it is first asked."""
 
     def __init__(self, path: Path, name: str | None = None, device: str = "auto", context: int = 0) -> None:
@@ -49,29 +47,17 @@ class GGUFModel:
 
     def chat_tokens(self, messages: Sequence[Message]) -> int:
         """The number of tokens of a chat."""
-        body = {"content": self._render(messages)[0], "add_special": True, "parse_special": True}
+        body = {"content": self.render(messages)[0], "add_special": True, "parse_special": True}
         return len(self._endpoint.post("/tokenize", body)["tokens"])
 
-    def complete(self, prompt: str, options: Options) -> Reply:
-        return last_reply(self._stream(prompt, options, options.stop, strip=False))
-
-    def chat(self, messages: Sequence[Message], options: Options) -> Reply:
-        return last_reply(self.stream_chat(messages, options))
-
-    def stream_chat(self, messages: Sequence[Message], options: Options) -> Generator[str, None, Reply]:
-        prompt, stop = self._render(messages)
-        return self._stream(prompt, options, (*stop, *options.stop), strip=True)
-
-    def _render(self, messages: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
+    def render(self, messages: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
         if not self.has_template:
-            return render_chat(messages)
+            return super().render(messages)
         check_messages(messages)
         body = {"messages": [{"role": message.role, "content": message.text} for message in messages]}
         return str(self._endpoint.post("/apply-template", body)["prompt"]), ()
 
-    def _stream(self, prompt: str, options: Options, stop: Sequence[str], strip: bool) -> Generator[str, None, Reply]:
-        """The continuation of a prompt in pieces; `strip` drops the white space at its start."""
-        start = time.perf_counter()
+    def pieces(self, prompt: str, options: Options, stop: Sequence[str]) -> Generator[str, None, tuple[str, int, int]]:
         body = {
             "prompt": prompt,
             "n_predict": options.max_tokens,
@@ -83,15 +69,9 @@ class GGUFModel:
             "stream": True,
             "cache_prompt": False,  # the same seed gives the same text, whatever was asked before
         }
-        text = ""
         for event in self._endpoint.events("/completion", body):
-            piece = event.get("content", "")
-            new = piece if text or not strip else piece.lstrip()
-            text += new
-            if new:
-                yield new
+            yield event.get("content", "")
             if event.get("stop"):
-                counted = (int(event["tokens_evaluated"]), int(event["tokens_predicted"]))
                 finish = FINISHES.get(event["stop_type"], "end")
-                return Reply(text, finish, *counted, time.perf_counter() - start)
+                return finish, int(event["tokens_evaluated"]), int(event["tokens_predicted"])
         raise BrokenStream(self.name)

@@ -1,11 +1,20 @@
-"""What the experiments need of a language model: an answer to a chat or the continuation of a text, whoever runs it."""
+"""What the experiments need of a language model: an answer to a chat or the continuation of a text, whoever runs it.
+
+A model that was trained on plain text knows no roles. It gets a chat as one text, `User: ...`, then `Assistant:`, and its
+answer ends where it would write the next message of the user.
+"""
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from glasshouse.specs.errors import GlasshouseError
+
+SPEAKERS: Final = {"user": "User", "assistant": "Assistant"}
+ROLES: Final = ("system", *SPEAKERS)
+STOP: Final = ("\nUser:",)
 
 
 @dataclass(frozen=True)
@@ -79,7 +88,68 @@ def streamed_reply(
         show(piece)
 
 
-def last_reply(pieces: Generator[str, None, Reply]) -> Reply:
+def render_chat(messages: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
+    """The text before the answer, and the strings at which the answer ends.
+
+    A system message is a paragraph without a speaker. The answer begins with a space, which a reader of it drops.
+    """
+    check_messages(messages)
+    text = ""
+    for message in messages:
+        body = message.text.strip()
+        text += f"{body}\n\n" if message.role == "system" else f"{SPEAKERS[message.role]}: {body}\n"
+    return f"{text}{SPEAKERS['assistant']}:", STOP
+
+
+def check_messages(messages: Sequence[Message]) -> None:
+    """Refuse an empty chat and an unknown role."""
+    if not messages:
+        raise GlasshouseError("empty-chat", "a chat has no messages; write at least one message of the user")
+    for message in messages:
+        if message.role not in ROLES:
+            raise GlasshouseError(
+                "unknown-role", f"role={message.role!r} of a message is not known; choose one of: {', '.join(ROLES)}"
+            )
+
+
+class ContinuingModel(ABC):
+    """A model that continues texts, and answers a chat by continuing the text of it."""
+
+    name: str
+
+    def complete(self, prompt: str, options: Options) -> Reply:
+        return _last(self._reply(prompt, options, options.stop, strip=False))
+
+    def chat(self, messages: Sequence[Message], options: Options) -> Reply:
+        return _last(self.stream_chat(messages, options))
+
+    def stream_chat(self, messages: Sequence[Message], options: Options) -> Generator[str, None, Reply]:
+        prompt, stop = self.render(messages)
+        return self._reply(prompt, options, (*stop, *options.stop), strip=True)
+
+    def render(self, messages: Sequence[Message]) -> tuple[str, tuple[str, ...]]:
+        """The text of a chat, and the strings at which the answer ends."""
+        return render_chat(messages)
+
+    @abstractmethod
+    def pieces(self, prompt: str, options: Options, stop: Sequence[str]) -> Generator[str, None, tuple[str, int, int]]:
+        """The continuation of a prompt in pieces; at the end its finish, and the tokens of the prompt and of the answer."""
+
+    def _reply(self, prompt: str, options: Options, stop: Sequence[str], strip: bool) -> Generator[str, None, Reply]:
+        """The continuation in pieces, and the whole reply at the end; `strip` drops the white space at its start."""
+        start, pieces, text = time.perf_counter(), self.pieces(prompt, options, stop), ""
+        while True:
+            try:
+                piece = next(pieces)
+            except StopIteration as end:
+                return Reply(text, *end.value, time.perf_counter() - start)
+            new = piece if text or not strip else piece.lstrip()
+            text += new
+            if new:
+                yield new
+
+
+def _last(pieces: Generator[str, None, Reply]) -> Reply:
     """The reply with which a stream ends."""
     while True:
         try:

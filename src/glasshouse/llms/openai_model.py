@@ -4,9 +4,8 @@ import time
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from glasshouse.llms.chat_template import check_messages
 from glasshouse.llms.http_endpoint import BrokenStream, HTTPEndpoint
-from glasshouse.llms.language_model import Message, Options, Reply
+from glasshouse.llms.language_model import Message, Options, Reply, check_messages
 from glasshouse.specs.errors import GlasshouseError
 
 # A rough guess, since the server's tokenizer is not known: an English token has about four characters.

@@ -1,16 +1,14 @@
 """A run as a language model: it continues texts, and answers chats through the plain chat template."""
 
 import secrets
-import time
 from collections.abc import Generator, Sequence
 
-from glasshouse.llms.chat_template import render_chat
-from glasshouse.llms.language_model import Message, Options, Reply, last_reply
+from glasshouse.llms.language_model import ContinuingModel, Message, Options
 from glasshouse.runs.run import Run
 from glasshouse.specs.errors import GlasshouseError
 
 
-class RunModel:
+class RunModel(ContinuingModel):
     """A run whose model predicts the next token."""
 
     def __init__(self, run: Run, name: str | None = None) -> None:
@@ -28,36 +26,18 @@ class RunModel:
 
     def chat_tokens(self, messages: Sequence[Message]) -> int:
         """The number of tokens of a chat."""
-        return len(self.run.new_completion(render_chat(messages)[0]).prompt_tokens)
+        return len(self.run.new_completion(self.render(messages)[0]).prompt_tokens)
 
-    def complete(self, prompt: str, options: Options) -> Reply:
-        return last_reply(self._stream(prompt, options, options.stop, strip=False))
-
-    def chat(self, messages: Sequence[Message], options: Options) -> Reply:
-        return last_reply(self.stream_chat(messages, options))
-
-    def stream_chat(self, messages: Sequence[Message], options: Options) -> Generator[str, None, Reply]:
-        prompt, stop = render_chat(messages)
-        return self._stream(prompt, options, (*stop, *options.stop), strip=True)
-
-    def _stream(self, prompt: str, options: Options, stop: Sequence[str], strip: bool) -> Generator[str, None, Reply]:
-        """The continuation of a prompt in pieces; `strip` drops the white space at its start."""
-        start = time.perf_counter()
+    def pieces(self, prompt: str, options: Options, stop: Sequence[str]) -> Generator[str, None, tuple[str, int, int]]:
         completion = self.run.new_completion(prompt)
         seed = secrets.randbits(62) if options.seed is None else options.seed
-        pieces = self.run.stream(
+        for piece in self.run.stream(
             [completion],
-            tokens=options.max_tokens,
-            stop=stop,
+            options.max_tokens,
+            stop,
             temperature=options.temperature,
             top_p=options.top_p,
             seed=seed,
-        )
-        text = ""
-        for piece in pieces:
-            new = piece.text if text or not strip else piece.text.lstrip()
-            text += new
-            if new:
-                yield new
-        seconds = time.perf_counter() - start
-        return Reply(text, completion.finish, len(completion.prompt_tokens), len(completion.choices), seconds)
+        ):
+            yield piece.text
+        return completion.finish or "end", len(completion.prompt_tokens), len(completion.choices)

@@ -11,8 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from glasshouse.generation.text_stream import encode_prompt
-from glasshouse.llms.chat_template import render_chat
-from glasshouse.llms.language_model import Message
+from glasshouse.llms.language_model import Message, render_chat
 from glasshouse.pages import playground_page
 from glasshouse.runs.run import Run, Translation
 from glasshouse.serving import answers
